@@ -1,0 +1,25 @@
+/** Misuse: the caller asked for something that cannot be meant. Everything a command does is a result. */
+export class MisuseError extends Error {
+  override readonly name = 'MisuseError'
+  constructor(
+    /** For programs: `invalid_field`, `unknown_field`, `empty_command`, `not_found`, … */
+    readonly code: string,
+    /** For people: one sentence that says what to do. */
+    message: string,
+    /** The field at fault, as it is written on the wire. */
+    readonly field: string | null = null,
+  ) {
+    super(message)
+  }
+}
+
+/** The text of anything thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The `code` of a system error (`ENOENT`, `EPIPE`, …), or null. */
+export function codeOf(error: unknown): string | null {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : null
+  return typeof code === 'string' ? code : null
+}

@@ -1,0 +1,25 @@
+import type { Result } from './result.ts'
+
+export type StreamName = 'output' | 'stdout' | 'stderr'
+
+/** What happens while a run goes on, in order. */
+export type RunEvent =
+  | { type: 'started'; id: string; pid: number | null; command: string }
+  | {
+      type: 'output'
+      id: string
+      /** `output` with merged streams. */
+      stream: StreamName
+      /** As the command wrote them. The memory is used again once the listener's promise settles. */
+      bytes: Uint8Array
+    }
+  | { type: 'notice'; id: string; message: string }
+  | { type: 'exited'; id: string; result: Result }
+
+/**
+ * Listens to a run. A returned promise pauses the command (back-pressure).
+ * The answer `closed` to output means that nobody reads this stream any more: nacre closes its end,
+ * and the command meets a closed pipe as it would under any shell.
+ */
+export type RunListener = (event: RunEvent) => ListenerAnswer | Promise<ListenerAnswer>
+export type ListenerAnswer = 'closed' | void

@@ -1,0 +1,39 @@
+/** Every limit and default of the contract that is a number, with its unit in its name. */
+export const limits = {
+  /** Default bounds of `output`: both hold, whichever is hit first. */
+  maxLines: 2000,
+  maxBytes: 51_200,
+  /** A longer line is cut in `output`, with a mark that says how much is missing. */
+  maxLineChars: 2000,
+  /** Lines kept at each end with `truncate: head-tail`. */
+  headTailLines: 80,
+  /** `truncate: none` still ends somewhere: the longest line of a protocol. */
+  noneMaxBytes: 64 * 1024 * 1024,
+
+  /** Between TERM and KILL when a run is stopped. */
+  stopGraceMs: 2000,
+  /** After KILL, how long to look for what is still alive before it is named as a survivor. */
+  killGraceMs: 3000,
+
+  /** Deadlines by mode, in seconds. */
+  timeoutSeconds: { default: 30, slow: 900, background: 86_400 },
+  /** What an agent may ask for; beyond it is clamped with a notice. */
+  agentTimeoutSeconds: { min: 1, max: 3600 },
+  shellExecTimeoutSeconds: { default: 120, max: 300 },
+
+  /** One artifact on disk; past it both ends are kept. */
+  artifactBytes: 256 * 1024 * 1024,
+  /** All artifacts of a user, oldest removed first. */
+  storeBytes: 2 * 1024 * 1024 * 1024,
+  storeAgeDays: 14,
+
+  jobs: 64,
+  jobWaitSeconds: 300,
+  sessions: 32,
+  sessionIdleMinutes: 30,
+  snapshotMs: 2000,
+
+  /** Of a command in lists and previews. */
+  commandPreviewChars: 400,
+  auditBytes: 16 * 1024 * 1024,
+} as const

@@ -1,0 +1,64 @@
+import type { ListenerAnswer, StreamName } from './event.ts'
+import type { Request } from './request.ts'
+import type { StopReason, Survivor } from './result.ts'
+import type { Verdict } from './verdict.ts'
+
+/** How a process ended, as the system tells it: exactly one of the first two is set. */
+export interface Exit {
+  code: number | null
+  /** `SIGTERM`, … */
+  signal: string | null
+  /** Every stage of the last pipeline, where the shell can tell. */
+  pipeStatus?: number[] | null
+  /** Where a session stands afterwards. */
+  cwd?: string
+  /** Short sentences for the reader: a lost session shell, processes left behind. */
+  notices?: string[]
+}
+
+export interface StopReport {
+  /** What was still alive in spite of KILL. */
+  survivors: Survivor[]
+}
+
+/** The start failed. `exitCode` as a shell would say it: 126 not executable, 127 not found, else 125. */
+export interface StartFailure {
+  code: string
+  message: string
+  exitCode: 125 | 126 | 127
+}
+
+/** One process (tree) under way. */
+export interface Running {
+  readonly pid: number | null
+  /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */
+  readonly exited: Promise<Exit>
+  /** To the standard input of a pty or of a job that was started with an open one. */
+  write(data: string): void
+  resize(columns: number, rows: number): void
+  /** TERM to everything that the run started, KILL after the grace. Settles when that is done. */
+  stop(reason: StopReason): Promise<StopReport>
+  /** A terminal run: whether it waits for typed input, and of which kind. */
+  waitingForInput?(): 'line' | 'password' | 'raw' | null
+}
+
+/**
+ * Takes the bytes of a run. The memory of `bytes` belongs to the caller and is used again after the
+ * write returns or its promise settles. A returned promise pauses the process.
+ */
+export interface OutputSink {
+  write(stream: StreamName, bytes: Uint8Array): ListenerAnswer | Promise<ListenerAnswer>
+}
+
+/** Starts a request's process. Rejects with `StartError` only. */
+export type Runner = (request: Request, sink: OutputSink) => Promise<Running>
+
+export class StartError extends Error {
+  override readonly name = 'StartError'
+  constructor(readonly failure: StartFailure) {
+    super(failure.message)
+  }
+}
+
+/** May this run? Pure, no input or output. */
+export type Guard = (request: Request) => Verdict | Promise<Verdict>
