@@ -1,15 +1,16 @@
 /** Misuse: the caller asked for something that cannot be meant. Everything a command does is a result. */
 export class MisuseError extends Error {
   override readonly name = 'MisuseError'
-  constructor(
-    /** For programs: `invalid_field`, `unknown_field`, `empty_command`, `not_found`, … */
-    readonly code: string,
-    /** For people: one sentence that says what to do. */
-    message: string,
-    /** The field at fault, as it is written on the wire. */
-    readonly field: string | null = null,
-  ) {
+  /** For programs: `invalid_field`, `unknown_field`, `empty_command`, `not_found`, … */
+  readonly code: string
+  /** The field at fault, as it is written on the wire. */
+  readonly field: string | null
+
+  /** `message` is for people: one sentence that says what to do. */
+  constructor(code: string, message: string, field: string | null = null) {
     super(message)
+    this.code = code
+    this.field = field
   }
 }
 

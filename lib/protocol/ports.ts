@@ -55,8 +55,10 @@ export type Runner = (request: Request, sink: OutputSink) => Promise<Running>
 
 export class StartError extends Error {
   override readonly name = 'StartError'
-  constructor(readonly failure: StartFailure) {
+  readonly failure: StartFailure
+  constructor(failure: StartFailure) {
     super(failure.message)
+    this.failure = failure
   }
 }
 
