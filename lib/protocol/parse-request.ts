@@ -1,0 +1,231 @@
+import { resolve } from 'node:path'
+import { MisuseError } from './errors.ts'
+import { type FieldName, fieldNames, fields, type FieldType } from './fields.ts'
+import { createId } from './ids.ts'
+import { limits } from './limits.ts'
+import type { Origin, Ready, Request, RequestInput, Truncate } from './request.ts'
+import { toSnakeCase, unknownName } from './wire.ts'
+
+/** What is meant where a request does not say, by who asked. */
+interface OriginDefaults {
+  /** Whether a run has a deadline though none was asked for. */
+  deadline: boolean
+  clamped: boolean
+  streams: 'merged' | 'separate'
+  truncate: Truncate
+  /** A person's own shell, as a login shell. */
+  login: boolean
+  hardening: boolean
+}
+
+const originDefaults: Readonly<Record<Origin, OriginDefaults>> = {
+  repl: {
+    deadline: false,
+    clamped: false,
+    streams: 'merged',
+    truncate: 'head-tail',
+    login: true,
+    hardening: false,
+  },
+  print: {
+    deadline: false,
+    clamped: false,
+    streams: 'merged',
+    truncate: 'tail',
+    login: false,
+    hardening: true,
+  },
+  rpc: {
+    deadline: true,
+    clamped: false,
+    streams: 'separate',
+    truncate: 'tail',
+    login: true,
+    hardening: true,
+  },
+  agent: {
+    deadline: true,
+    clamped: true,
+    streams: 'merged',
+    truncate: 'tail',
+    login: false,
+    hardening: true,
+  },
+  mcp: {
+    deadline: true,
+    clamped: true,
+    streams: 'merged',
+    truncate: 'tail',
+    login: false,
+    hardening: true,
+  },
+}
+
+/** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
+const maxTimerMs = 2 ** 31 - 1
+
+/**
+ * Makes what a front door read into a request: checked, complete, with an id of its own.
+ * Throws `MisuseError`, which names the field as it is written on the wire.
+ */
+export function parseRequest(input: RequestInput, context: { cwd: string }): Request {
+  checkFields(input)
+  const defaults = originDefaults[input.origin]
+  const notices: string[] = []
+  const shell = input.shell ?? null
+  return {
+    id: createId('run'),
+    origin: input.origin,
+    command: checkCommand(input.command),
+    cwd: resolve(context.cwd, input.cwd ?? '.'),
+    env: checkEnvironment(input.env ?? {}),
+    mode: input.mode ?? 'default',
+    timeoutMs: chooseTimeoutMs(input, defaults, notices),
+    onTimeout: input.onTimeout ?? 'kill',
+    inactivityMs: toMs(input.inactivitySeconds),
+    waitMs: toMs(input.waitSeconds),
+    ready: input.ready === undefined ? null : parseReady(input.ready),
+    pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
+    session: input.session ?? null,
+    streams: input.pty ? 'merged' : (input.streams ?? defaults.streams),
+    head: input.head ?? null,
+    tail: input.tail ?? null,
+    maxLines: input.maxLines ?? limits.maxLines,
+    maxBytes: input.maxBytes ?? limits.maxBytes,
+    truncate: input.truncate ?? defaults.truncate,
+    sandbox: input.sandbox ?? 'off',
+    network: input.network ?? 'on',
+    workspace: input.workspace === undefined ? null : resolve(context.cwd, input.workspace),
+    shell,
+    login: input.login ?? (shell === null && defaults.login),
+    guard: input.guard ?? true,
+    hardening: input.hardening ?? defaults.hardening,
+    artifact: input.artifact ?? 'auto',
+    stdin: input.stdin ?? { kind: 'none' },
+    notices,
+  }
+}
+
+function checkCommand(command: unknown): string {
+  if (typeof command !== 'string') throw invalid('command', 'a string', command)
+  if (command.trim() === '') {
+    throw new MisuseError('empty_command', 'The command is empty; say what to run', 'command')
+  }
+  if (command.includes('\0')) {
+    throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', 'command')
+  }
+  return command
+}
+
+const otherNames = ['command', 'origin', 'stdin']
+
+function checkFields(input: RequestInput): void {
+  for (const [name, value] of Object.entries(input)) {
+    if (otherNames.includes(name) || value === undefined) continue
+    const field = fields[name as FieldName]
+    if (!field) {
+      throw unknownName('field', toSnakeCase(name), [...otherNames, ...fieldNames].map(toSnakeCase))
+    }
+    checkValue(toSnakeCase(name), value, field.type)
+  }
+}
+
+function checkValue(name: string, value: unknown, type: FieldType): void {
+  switch (type.kind) {
+    case 'string':
+      if (typeof value !== 'string' || value === '' || value.includes('\0')) {
+        throw invalid(name, 'a text that is not empty', value)
+      }
+      return
+    case 'boolean':
+      if (typeof value !== 'boolean') throw invalid(name, 'true or false', value)
+      return
+    case 'integer':
+      if (!Number.isSafeInteger(value) || Number(value) < type.min || Number(value) > type.max) {
+        const range =
+          type.max === Number.MAX_SAFE_INTEGER ? `from ${type.min}` : `${type.min} to ${type.max}`
+        throw invalid(name, `a whole number, ${range}`, value)
+      }
+      return
+    case 'number':
+      if (!isFinite(value) || value <= type.above) {
+        throw invalid(name, `a number above ${type.above}`, value)
+      }
+      return
+    case 'atLeast':
+      if (!isFinite(value) || value < type.min) {
+        throw invalid(name, `a number, ${type.min} or more`, value)
+      }
+      return
+    case 'choice':
+      if (typeof value !== 'string' || !type.values.includes(value)) {
+        throw invalid(name, `one of ${type.values.join(', ')}`, value)
+      }
+      return
+    case 'strings':
+      if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+        throw invalid(name, 'an object of texts', value)
+      }
+  }
+}
+
+function isFinite(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}
+
+function invalid(name: string, wanted: string, value: unknown): MisuseError {
+  const shown = JSON.stringify(value)?.slice(0, 80) ?? String(value)
+  return new MisuseError('invalid_field', `\`${name}\` must be ${wanted}, not ${shown}`, name)
+}
+
+function checkEnvironment(env: Record<string, unknown>): Record<string, string> {
+  for (const [name, value] of Object.entries(env)) {
+    if (name === '' || name.includes('=') || name.includes('\0')) {
+      throw new MisuseError('invalid_field', `\`${name}\` cannot name a variable`, 'env')
+    }
+    if (typeof value !== 'string' || value.includes('\0')) {
+      throw new MisuseError('invalid_field', `\`env.${name}\` must be a text without NUL`, 'env')
+    }
+  }
+  return env as Record<string, string>
+}
+
+function chooseTimeoutMs(
+  input: RequestInput,
+  defaults: OriginDefaults,
+  notices: string[],
+): number | null {
+  const mode = input.mode ?? 'default'
+  const { min, max } = limits.agentTimeoutSeconds
+  const asked = input.timeoutSeconds
+  if (asked === undefined) {
+    const limited = defaults.deadline || mode !== 'default'
+    return limited ? limits.timeoutSeconds[mode] * 1000 : null
+  }
+  const seconds = defaults.clamped ? Math.min(max, Math.max(min, asked)) : asked
+  if (seconds !== asked)
+    notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
+  return toMs(seconds)
+}
+
+function toMs(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : Math.min(seconds * 1000, maxTimerMs)
+}
+
+function parseReady(text: string): Ready {
+  const colon = text.indexOf(':')
+  const kind = text.slice(0, colon)
+  const value = text.slice(colon + 1)
+  if (kind === 'port' && /^\d+$/.test(value) && Number(value) >= 1 && Number(value) <= 65_535) {
+    return { kind: 'port', port: Number(value) }
+  }
+  if (kind === 'quiet' && /^\d+$/.test(value)) return { kind: 'quiet', quietMs: Number(value) }
+  if (kind === 'regex') {
+    try {
+      return { kind: 'regex', source: new RegExp(value).source }
+    } catch {
+      throw invalid('ready', 'a valid regular expression after `regex:`', value)
+    }
+  }
+  throw invalid('ready', '`port:N`, `regex:…` or `quiet:ms`', text)
+}

@@ -1,0 +1,43 @@
+import { closest, distance } from 'fastest-levenshtein'
+import { MisuseError } from './errors.ts'
+
+/** `timeoutSeconds` → `timeout_seconds`: names on every wire are snake_case. */
+export function toSnakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+export function toCamelCase(name: string): string {
+  return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Values whose keys are somebody's own names, never ours to change. */
+const opaque = new Set(['env'])
+
+/** A value of ours as it goes over a wire. */
+export function toWire(value: unknown): unknown {
+  return convertNames(value, toSnakeCase)
+}
+
+/** An object from a wire as the code names it. */
+export function fromWire(value: unknown): unknown {
+  return convertNames(value, toCamelCase)
+}
+
+function convertNames(value: unknown, convert: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => convertNames(item, convert))
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [
+      convert(name),
+      opaque.has(name) ? item : convertNames(item, convert),
+    ]),
+  )
+}
+
+/** Misuse where a name is not one of those known, with the nearest one where there is a near one. */
+export function unknownName(what: string, name: string, known: readonly string[]): MisuseError {
+  const nearest = known.length > 0 ? closest(name, known) : ''
+  const near = nearest !== '' && distance(name, nearest) <= Math.max(2, name.length / 3)
+  const hint = near ? `; did you mean \`${nearest}\`?` : ''
+  return new MisuseError(`unknown_${what}`, `Unknown ${what} \`${name}\`${hint}`, name)
+}

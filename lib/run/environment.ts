@@ -1,0 +1,97 @@
+import type { Request } from '../protocol/request.ts'
+import { markVariable } from './stop.ts'
+
+/** For programs that nobody watches: no pager, no editor, no question, no progress display. */
+const hardening: Readonly<Record<string, string>> = {
+  // Pagers: their text goes straight to the output.
+  PAGER: 'cat',
+  GIT_PAGER: 'cat',
+  MANPAGER: 'cat',
+  SYSTEMD_PAGER: 'cat',
+  BAT_PAGER: 'cat',
+  DELTA_PAGER: 'cat',
+  GH_PAGER: 'cat',
+  GLAB_PAGER: 'cat',
+  PSQL_PAGER: 'cat',
+  MYSQL_PAGER: 'cat',
+  HOMEBREW_PAGER: 'cat',
+  AWS_PAGER: '',
+  LESS: 'FRX',
+  // Editors: what was there is kept.
+  EDITOR: 'true',
+  VISUAL: 'true',
+  GIT_EDITOR: 'true',
+  GIT_SEQUENCE_EDITOR: 'true',
+  // Credentials: asking fails at once.
+  GIT_TERMINAL_PROMPT: '0',
+  GCM_INTERACTIVE: 'never',
+  GH_PROMPT_DISABLED: '1',
+  // Automation.
+  CI: '1',
+  DEBIAN_FRONTEND: 'noninteractive',
+  npm_config_yes: 'true',
+  npm_config_update_notifier: 'false',
+  npm_config_fund: 'false',
+  npm_config_audit: 'false',
+  npm_config_progress: 'false',
+  PNPM_DISABLE_SELF_UPDATE_CHECK: 'true',
+  PNPM_UPDATE_NOTIFIER: 'false',
+  YARN_ENABLE_TELEMETRY: '0',
+  YARN_ENABLE_PROGRESS_BARS: '0',
+  CARGO_TERM_PROGRESS_WHEN: 'never',
+  PIP_NO_INPUT: '1',
+  PIP_DISABLE_PIP_VERSION_CHECK: '1',
+  TF_INPUT: '0',
+  TF_IN_AUTOMATION: '1',
+  COMPOSER_NO_INTERACTION: '1',
+  CLOUDSDK_CORE_DISABLE_PROMPTS: '1',
+  PYTHONUNBUFFERED: '1',
+}
+
+/** Set to the path of `false`, which answers every question with no. */
+const askPrograms = ['SSH_ASKPASS', 'SUDO_ASKPASS']
+
+/** Without a terminal of its own. */
+const plainTerminal: Readonly<Record<string, string>> = { TERM: 'dumb', NO_COLOR: '1' }
+
+/** What nacre itself may be given to reach a model; no command has a use for them. */
+export const modelKeys: readonly string[] = [
+  'ANTHROPIC_API_KEY',
+  'OPENAI_API_KEY',
+  'OPENROUTER_API_KEY',
+  'NACRE_API_KEY',
+]
+
+export interface EnvironmentOptions {
+  /** The environment of nacre. */
+  base: Readonly<Record<string, string | undefined>>
+  /** The path of the program `false`. */
+  falsePath: string
+  /** The bytes go straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
+  toTerminal: boolean
+}
+
+/**
+ * The whole environment of a run: nacre's own without its secrets, the hardening where nobody
+ * watches, the marks, and over all of it what the caller asked for.
+ */
+export function buildEnvironment(
+  request: Request,
+  options: EnvironmentOptions,
+): Record<string, string> {
+  const environment: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.base)) {
+    if (value !== undefined && !modelKeys.includes(name)) environment[name] = value
+  }
+  if (request.hardening) {
+    Object.assign(environment, hardening)
+    for (const name of askPrograms) environment[name] = options.falsePath
+    if (!request.pty && !options.toTerminal) Object.assign(environment, plainTerminal)
+  }
+  if (request.pty) {
+    const known = environment['TERM']
+    environment['TERM'] = known === undefined || known === 'dumb' ? 'xterm-256color' : known
+  }
+  Object.assign(environment, { NACRE: '1', [markVariable]: request.id, PWD: request.cwd })
+  return Object.assign(environment, request.env)
+}

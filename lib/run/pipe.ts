@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
+import { closeSync, fstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { codeOf, messageOf, MisuseError } from '../protocol/errors.ts'
+import type { StreamName } from '../protocol/event.ts'
+import { type Exit, type Runner, type Running, StartError } from '../protocol/ports.ts'
+import type { Request, Stdin } from '../protocol/request.ts'
+import type { Fifo, FifoPool } from './fifo.ts'
+import type { Launch, PrepareLaunch } from './launch.ts'
+import { type PipeReader, readPipe } from './pipe-reader.ts'
+import { describeProcess } from './process-table.ts'
+import { createTreeSearch, stopTree, type TreeRoot } from './stop.ts'
+
+/** One output of a process: the pipe it writes to and what reads it. */
+interface Output {
+  fifo: Fifo
+  reader: PipeReader
+}
+
+/** Runs each request in a fresh shell over real pipes, in a process session of its own. */
+export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool }): Runner {
+  return async (request, sink) => {
+    const launch = await deps.prepare(request)
+    const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
+    const fifos: Fifo[] = []
+    for (const _ of names) fifos.push(await deps.pipes.open())
+    const child = await start(launch, request, fifos)
+    const outputs = fifos.map((fifo, index) => {
+      const stream = names[index] as StreamName
+      return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
+    })
+    return follow(child, launch, outputs)
+  }
+}
+
+async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<ChildProcess> {
+  const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
+  const input = openInput(request.stdin)
+  const stdio: StdioOptions = [input.stdin, first, second]
+  const [file, args] = input.closed ? closeInput(launch) : [launch.file, launch.args]
+  try {
+    const child = spawn(file, args, { cwd: launch.cwd, env: launch.env, stdio, detached: true })
+    if (child.pid === undefined) {
+      await new Promise((_, reject) => child.once('error', reject))
+    }
+    return child
+  } catch (error) {
+    for (const fifo of fifos) {
+      closeSync(fifo.readFd)
+      fifo.release(true)
+    }
+    throw describeFailure(error, launch)
+  } finally {
+    input.release()
+  }
+}
+
+function describeFailure(error: unknown, launch: Launch): StartError {
+  const code = codeOf(error)
+  if (code === 'E2BIG') {
+    const message = 'The command or its environment is too long for the system to start'
+    return new StartError({ code: 'too_long', message, exitCode: 126 })
+  }
+  const message = `Cannot start ${launch.file}: ${messageOf(error)}`
+  return new StartError({ code: 'spawn_failed', message, exitCode: code === 'EACCES' ? 126 : 125 })
+}
+
+/** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
+function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running {
+  const pid = child.pid as number
+  const root: TreeRoot = {
+    pid,
+    mark: launch.mark,
+    pipes: outputs.map(({ fifo }) => fstatSync(fifo.writeFd)),
+  }
+  let stopping = false
+  const exited = new Promise<Exit>((settle) => {
+    child.once('exit', (code, signal) => settle(finish(code, signal)))
+  })
+
+  async function finish(code: number | null, signal: string | null): Promise<Exit> {
+    let leftBehind = false
+    for (const { fifo } of outputs) fifo.closeWrite()
+    for (const { fifo, reader } of outputs) {
+      const atEnd = await reader.drain()
+      if (atEnd) reader.close()
+      else reader.leave()
+      fifo.release(atEnd)
+      leftBehind ||= !atEnd
+    }
+    leftBehind ||= isGroupAlive(pid)
+    const notices = leftBehind && !stopping ? describeLeftBehind(root) : []
+    return { code, signal, notices }
+  }
+
+  return {
+    pid,
+    exited,
+    write() {
+      throw new MisuseError(
+        'no_input',
+        'This run reads no input; start it with a pty to write to it',
+      )
+    },
+    resize() {
+      // Only a terminal has a size.
+    },
+    stop() {
+      stopping = true
+      return stopTree(root)
+    },
+  }
+}
+
+function isGroupAlive(pid: number): boolean {
+  try {
+    process.kill(-pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function describeLeftBehind(root: TreeRoot): string[] {
+  return createTreeSearch(root)().map(
+    ({ pid }) => `Still running in the background: ${pid} ${describeProcess(pid).slice(0, 200)}`,
+  )
+}
+
+interface Input {
+  stdin: number | 'ignore'
+  closed: boolean
+  /** Once the process has it. */
+  release(): void
+}
+
+function openInput(stdin: Stdin): Input {
+  const release = () => undefined
+  if (stdin.kind === 'descriptor') return { stdin: stdin.fd, closed: false, release }
+  if (stdin.kind !== 'text') return { stdin: 'ignore', closed: stdin.kind === 'closed', release }
+  // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
+  const directory = mkdtempSync(join(tmpdir(), 'nacre-stdin-'))
+  const path = join(directory, 'text')
+  writeFileSync(path, stdin.text, { mode: 0o600 })
+  const fd = openSync(path, 'r')
+  rmSync(directory, { recursive: true })
+  return { stdin: fd, closed: false, release: () => closeSync(fd) }
+}
+
+/** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */
+function closeInput(launch: Launch): [file: string, args: string[]] {
+  return ['/bin/sh', ['-c', 'exec "$0" "$@" <&-', launch.file, ...launch.args]]
+}

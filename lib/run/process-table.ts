@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+
+/** One line of the system's process table. */
+export interface ProcessEntry {
+  pid: number
+  parent: number
+  group: number
+  session: number
+  /** With the pid a name that is never given twice, where the system tells it (Linux: clock ticks since boot). */
+  startTime: string
+  zombie: boolean
+}
+
+/** Every process of the machine, read from `/proc` (proc(5)), elsewhere from ps(1). */
+export function listProcesses(): ProcessEntry[] {
+  return process.platform === 'linux' ? listFromProc() : listFromPs()
+}
+
+function listFromProc(): ProcessEntry[] {
+  const entries: ProcessEntry[] = []
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name)
+    if (!Number.isInteger(pid)) continue
+    const entry = readProcess(pid)
+    if (entry) entries.push(entry)
+  }
+  return entries
+}
+
+/** One process, or null when it is gone. */
+export function readProcess(pid: number): ProcessEntry | null {
+  if (process.platform !== 'linux') return listFromPs().find((entry) => entry.pid === pid) ?? null
+  const stat = readProc(pid, 'stat')
+  if (stat === null) return null
+  // The name, in brackets, may hold anything: the fields are counted after its end.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return {
+    pid,
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    session: Number(fields[3]),
+    startTime: fields[19] ?? '',
+    zombie: fields[0] === 'Z' || fields[0] === 'X',
+  }
+}
+
+function listFromPs(): ProcessEntry[] {
+  const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return text
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields.length > 4)
+    .map(([pid, parent, group, state, ...start]) => ({
+      pid: Number(pid),
+      parent: Number(parent),
+      group: Number(group),
+      // ps of macOS does not tell the session; the group of a session's leader stands for it.
+      session: Number(group),
+      startTime: start.join(' '),
+      zombie: state?.startsWith('Z') ?? false,
+    }))
+}
+
+/** A variable of a process's environment as it was started, or null where it may not be read. */
+export function hasEnvironment(pid: number, assignment: string): boolean {
+  const environment = readProc(pid, 'environ')
+  return environment !== null && `\0${environment}`.includes(`\0${assignment}\0`)
+}
+
+/** Whether one of the process's first three descriptors is the given file. */
+export function holdsFile(pid: number, file: { dev: number; ino: number }): boolean {
+  for (const fd of [0, 1, 2]) {
+    try {
+      const stat = statSync(`/proc/${pid}/fd/${fd}`)
+      if (stat.ino === file.ino && stat.dev === file.dev) return true
+    } catch {
+      // Closed, gone, or another user's.
+    }
+  }
+  return false
+}
+
+/** What a person would call the process: its words, or its name. */
+export function describeProcess(pid: number): string {
+  if (process.platform !== 'linux') {
+    try {
+      return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+    } catch {
+      return ''
+    }
+  }
+  const words = readProc(pid, 'cmdline')?.split('\0').join(' ').trim()
+  return words || (readProc(pid, 'comm')?.trim() ?? '')
+}
+
+function readProc(pid: number, file: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,108 @@
+import { accessSync, constants, realpathSync, statSync } from 'node:fs'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import { codeOf } from '../protocol/errors.ts'
+import { StartError } from '../protocol/ports.ts'
+import type { Request } from '../protocol/request.ts'
+import { buildEnvironment } from './environment.ts'
+import type { Launch, PrepareLaunch } from './launch.ts'
+
+export interface LaunchOptions {
+  /** The environment of nacre. */
+  environment: Readonly<Record<string, string | undefined>>
+  /** Output goes straight to a terminal. */
+  toTerminal: boolean
+}
+
+/** Checks a request's directory, finds its shell, builds its environment. */
+export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
+  const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
+  const falsePath = findProgram('false', PATH) ?? '/bin/false'
+
+  return async (request) => {
+    checkDirectory(request.cwd)
+    const file = findShell(request, PATH, SHELL)
+    const env = buildEnvironment(request, {
+      base: options.environment,
+      falsePath,
+      toTerminal: options.toTerminal,
+    })
+    const args = [request.login ? '-lc' : '-c', request.command]
+    return { file, args, env, cwd: request.cwd, mark: request.id } satisfies Launch
+  }
+}
+
+function checkDirectory(cwd: string): void {
+  const fail = (code: string, message: string) =>
+    new StartError({ code, message: `${message}: ${cwd}`, exitCode: 125 })
+  let isDirectory: boolean
+  try {
+    isDirectory = statSync(cwd).isDirectory()
+    accessSync(cwd, constants.X_OK)
+  } catch (error) {
+    if (codeOf(error) === 'EACCES') {
+      throw fail('cwd_not_accessible', 'Working directory may not be entered')
+    }
+    if (codeOf(error) === 'ENOTDIR') {
+      throw fail('cwd_not_a_directory', 'Working directory is not a directory')
+    }
+    throw fail('cwd_not_found', 'Working directory does not exist')
+  }
+  if (!isDirectory) throw fail('cwd_not_a_directory', 'Working directory is not a directory')
+}
+
+/** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
+function findShell(request: Request, path: string, userShell: string | undefined): string {
+  if (request.shell !== null) return findNamedShell(request.shell, path)
+  const wanted = request.login && userShell ? [userShell, 'sh'] : ['bash', 'sh']
+  for (const name of wanted) {
+    const found = findProgram(name, path)
+    if (found) return found
+  }
+  throw new StartError({
+    code: 'shell_not_found',
+    message: 'No shell was found: neither bash nor sh is on the PATH',
+    exitCode: 127,
+  })
+}
+
+function findNamedShell(name: string, path: string): string {
+  const found = findProgram(name, path)
+  if (found) return found
+  const exists = name.includes('/') && statSync(name, { throwIfNoEntry: false }) !== undefined
+  throw new StartError(
+    exists
+      ? { code: 'shell_not_executable', message: `Shell is not executable: ${name}`, exitCode: 126 }
+      : { code: 'shell_not_found', message: `Shell does not exist: ${name}`, exitCode: 127 },
+  )
+}
+
+/** The absolute path of an executable file, looked up as execvp(3) does. */
+export function findProgram(name: string, path: string): string | null {
+  const candidates = name.includes('/')
+    ? [resolve(name)]
+    : path.split(delimiter).map((directory) => join(directory || '.', name))
+  for (const candidate of candidates) {
+    try {
+      accessSync(candidate, constants.X_OK)
+      if (statSync(candidate).isFile())
+        return isAbsolute(candidate) ? candidate : resolve(candidate)
+    } catch {
+      // Not here: the next directory of the path.
+    }
+  }
+  return null
+}
+
+/** The directory as its user names it: `$PWD` where it is the same one, symbolic links and all. */
+export function logicalDirectory(
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  const physical = process.cwd()
+  const named = environment['PWD']
+  try {
+    if (named && isAbsolute(named) && realpathSync(named) === physical) return named
+  } catch {
+    // $PWD names nothing any more.
+  }
+  return physical
+}

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import type { StopReport } from '../protocol/ports.ts'
+import {
+  describeProcess,
+  hasEnvironment,
+  holdsFile,
+  listProcesses,
+  readProcess,
+  type ProcessEntry,
+} from './process-table.ts'
+
+/** The name of the variable that marks every process of a run. */
+export const markVariable = 'NACRE_RUN'
+
+/** By what a run's processes are known. */
+export interface TreeRoot {
+  /** The first process; it leads its own session. */
+  pid: number
+  /** The value of `NACRE_RUN` in its environment. */
+  mark: string
+  /** The pipes it writes to: whoever holds one belongs to the run, even with another environment. */
+  pipes?: readonly { dev: number; ino: number }[]
+  /** Processes to leave alone (the shell of a session whose command is stopped). */
+  spare?: ReadonlySet<number>
+}
+
+/**
+ * Finds the processes of a run, also those that moved to another group or session, forked twice or
+ * dropped their environment. One search keeps in mind what it saw: a process once found stays found
+ * when its parents are gone.
+ */
+export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
+  const known = new Map<number, string>()
+
+  function isMarked(entry: ProcessEntry): boolean {
+    return (
+      hasEnvironment(entry.pid, `${markVariable}=${root.mark}`) ||
+      (root.pipes?.some((pipe) => holdsFile(entry.pid, pipe)) ?? false)
+    )
+  }
+
+  return () => {
+    const living = listProcesses().filter((entry) => !entry.zombie && entry.pid !== process.pid)
+    const found = new Map<number, ProcessEntry>()
+    let grew = true
+    const isOurs = (entry: ProcessEntry): boolean =>
+      entry.pid === root.pid ||
+      entry.session === root.pid ||
+      entry.group === root.pid ||
+      entry.parent === root.pid ||
+      found.has(entry.parent) ||
+      known.get(entry.pid) === entry.startTime
+    for (const entry of living) {
+      if (isOurs(entry) || isMarked(entry)) found.set(entry.pid, entry)
+    }
+    while (grew) {
+      grew = false
+      for (const entry of living) {
+        if (found.has(entry.pid) || !found.has(entry.parent)) continue
+        found.set(entry.pid, entry)
+        grew = true
+      }
+    }
+    for (const entry of found.values()) known.set(entry.pid, entry.startTime)
+    return [...found.values()].filter((entry) => !root.spare?.has(entry.pid))
+  }
+}
+
+/**
+ * TERM to every process of the run, KILL to what is left after `graceMs`. Settles when all are gone,
+ * or names what KILL could not end (another user's, or stuck in the kernel).
+ */
+export async function stopTree(
+  root: TreeRoot,
+  { graceMs = limits.stopGraceMs }: { graceMs?: number } = {},
+): Promise<StopReport> {
+  const search = createTreeSearch(root)
+  let alive = search()
+  for (const entry of alive) {
+    send(entry.pid, 'SIGTERM')
+    // A stopped process takes TERM only when it goes on.
+    send(entry.pid, 'SIGCONT')
+  }
+  alive = await waitForEnd(alive, search, graceMs)
+  const killDeadline = performance.now() + limits.killGraceMs
+  while (alive.length > 0 && performance.now() < killDeadline) {
+    // Frozen first, so that none can start another while the rest is ended.
+    for (const entry of alive) send(entry.pid, 'SIGSTOP')
+    const frozen = search()
+    for (const entry of frozen) send(entry.pid, 'SIGKILL')
+    alive = await waitForEnd(frozen, search, 50)
+  }
+  return {
+    survivors: alive.map((entry) => ({ pid: entry.pid, command: describeProcess(entry.pid) })),
+  }
+}
+
+/** Waits until none is left. A whole search is dear, so it is made only when those known are gone. */
+async function waitForEnd(
+  watched: ProcessEntry[],
+  search: () => ProcessEntry[],
+  timeoutMs: number,
+): Promise<ProcessEntry[]> {
+  const deadline = performance.now() + timeoutMs
+  let pauseMs = 1
+  for (;;) {
+    const late = performance.now() >= deadline
+    if (late || !watched.some(isAlive)) {
+      watched = search()
+      if (late || watched.length === 0) return watched
+    }
+    await delay(pauseMs)
+    pauseMs = Math.min(20, pauseMs * 2)
+  }
+}
+
+function isAlive(entry: ProcessEntry): boolean {
+  const now = readProcess(entry.pid)
+  return now !== null && !now.zombie && now.startTime === entry.startTime
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    // Gone already, or another user's: the search tells which.
+    if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error
+  }
+}
