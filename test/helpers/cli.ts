@@ -1,0 +1,22 @@
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/**
+ * The command line that starts nacre in tests: `bin/nacre.js` under this Node, or the JSON array
+ * of `NACRE_TEST_CLI`, so that the same tests run against the single binary and under Deno:
+ * `NACRE_TEST_CLI='["dist/nacre"]' npm test`.
+ */
+export function cliCommand(): string[] {
+  const given = process.env['NACRE_TEST_CLI']
+  if (given === undefined) return [process.execPath, join(root, 'bin', 'nacre.js')]
+  const command: unknown = JSON.parse(given)
+  if (
+    Array.isArray(command) &&
+    command.length > 0 &&
+    command.every((it) => typeof it === 'string')
+  ) {
+    return command
+  }
+  throw new TypeError('NACRE_TEST_CLI must be a JSON array of strings')
+}
