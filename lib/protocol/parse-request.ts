@@ -83,7 +83,7 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     timeoutMs: chooseTimeoutMs(input, defaults, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds),
-    waitMs: toMs(input.waitSeconds),
+    waitMs: chooseWaitMs(input),
     ready: input.ready === undefined ? null : parseReady(input.ready),
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
     session: input.session ?? null,
@@ -206,6 +206,12 @@ function chooseTimeoutMs(
   if (seconds !== asked)
     notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
   return toMs(seconds)
+}
+
+/** A background start returns at once, unless it says what to wait for. */
+function chooseWaitMs(input: RequestInput): number | null {
+  const atOnce = input.mode === 'background' && input.ready === undefined
+  return toMs(input.waitSeconds ?? (atOnce ? 0 : undefined))
 }
 
 function toMs(seconds: number | undefined): number | null {

@@ -14,7 +14,10 @@ export interface Fifo {
   readonly writeFd: number
   /** Closes our write end. Call it as soon as the process has ended; more calls do nothing. */
   closeWrite(): void
-  /** Gives the pipe back. `reusable`: it was read to its end, so nobody else holds it. */
+  /**
+   * Gives the pipe back, before its read end is closed. `reusable`: it was read to its end, so
+   * nobody else holds it.
+   */
   release(reusable: boolean): void
 }
 
@@ -22,15 +25,16 @@ export interface FifoPool {
   open(): Promise<Fifo>
   /** Makes pipes ahead of need, without waiting. */
   warm(): void
-  close(): void
+  close(): Promise<void>
 }
 
-/** What the next `open` opens: on Linux a descriptor without a name, elsewhere a name. */
-interface Anchor {
-  path: string
-  fd: number | null
-}
+/**
+ * A pipe nobody uses: on Linux its open read end, elsewhere its name. While a pipe is in use the
+ * one read end is its reader's, so that closing it is seen by whoever writes (SIGPIPE).
+ */
+type Idle = { fd: number } | { path: string }
 
+const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
 const perBatch = 4
 
 /**
@@ -38,7 +42,7 @@ const perBatch = 4
  * they are open, so that nothing is left behind however nacre ends.
  */
 export function createFifoPool(): FifoPool {
-  const free: Anchor[] = []
+  const free: Idle[] = []
   const directories: string[] = []
   let batch: Promise<void> | null = null
   let closed = false
@@ -54,13 +58,10 @@ export function createFifoPool(): FifoPool {
       throw new StartError({ code: 'pipe_failed', message, exitCode: 125 })
     }
     if (process.platform === 'linux') {
-      for (const path of paths) {
-        const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-        free.push({ path: `/proc/self/fd/${fd}`, fd })
-      }
+      for (const path of paths) free.push({ fd: openSync(path, readFlags) })
       rmSync(directory, { recursive: true, force: true })
     } else {
-      for (const path of paths) free.push({ path, fd: null })
+      for (const path of paths) free.push({ path })
       directories.push(directory)
     }
   }
@@ -72,16 +73,13 @@ export function createFifoPool(): FifoPool {
     return batch
   }
 
-  function discard(anchor: Anchor): void {
-    if (anchor.fd !== null) closeSync(anchor.fd)
-  }
-
   return {
     async open() {
       while (free.length === 0) await refill()
-      const anchor = free.pop() as Anchor
-      const readFd = openSync(anchor.path, constants.O_RDONLY | constants.O_NONBLOCK)
-      const writeFd = openSync(anchor.path, constants.O_WRONLY)
+      const idle = free.pop() as Idle
+      const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
+      const path = 'fd' in idle ? `/proc/self/fd/${readFd}` : idle.path
+      const writeFd = openSync(path, constants.O_WRONLY)
       let writeOpen = true
       const closeWrite = () => {
         if (writeOpen) closeSync(writeFd)
@@ -93,8 +91,8 @@ export function createFifoPool(): FifoPool {
         closeWrite,
         release(reusable) {
           closeWrite()
-          if (reusable && !closed) free.push(anchor)
-          else discard(anchor)
+          if (!reusable || closed) return
+          free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
         },
       }
     },
@@ -102,9 +100,10 @@ export function createFifoPool(): FifoPool {
       // A failure here is met again, and told, by `open`.
       if (free.length === 0) refill().catch(() => undefined)
     },
-    close() {
+    async close() {
       closed = true
-      for (const anchor of free.splice(0)) discard(anchor)
+      await batch?.catch(() => undefined)
+      for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) rmSync(directory, { recursive: true, force: true })
     },
   }

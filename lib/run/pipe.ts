@@ -47,8 +47,8 @@ async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<C
     return child
   } catch (error) {
     for (const fifo of fifos) {
-      closeSync(fifo.readFd)
       fifo.release(true)
+      closeSync(fifo.readFd)
     }
     throw describeFailure(error, launch)
   } finally {
@@ -84,9 +84,9 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
     for (const { fifo } of outputs) fifo.closeWrite()
     for (const { fifo, reader } of outputs) {
       const atEnd = await reader.drain()
+      fifo.release(atEnd)
       if (atEnd) reader.close()
       else reader.leave()
-      fifo.release(atEnd)
       leftBehind ||= !atEnd
     }
     leftBehind ||= isGroupAlive(pid)

@@ -1,4 +1,4 @@
-import { accessSync, constants, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
@@ -91,18 +91,4 @@ export function findProgram(name: string, path: string): string | null {
     }
   }
   return null
-}
-
-/** The directory as its user names it: `$PWD` where it is the same one, symbolic links and all. */
-export function logicalDirectory(
-  environment: Readonly<Record<string, string | undefined>>,
-): string {
-  const physical = process.cwd()
-  const named = environment['PWD']
-  try {
-    if (named && isAbsolute(named) && realpathSync(named) === physical) return named
-  } catch {
-    // $PWD names nothing any more.
-  }
-  return physical
 }

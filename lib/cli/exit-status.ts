@@ -1,0 +1,35 @@
+import { constants } from 'node:os'
+import type { Result } from '../protocol/result.ts'
+
+/** nacre itself failed or was used wrongly. */
+export const failureStatus = 125
+
+/** The exit status of a program that ran one command, as shells, timeout(1) and env(1) have it. */
+export function exitStatusOf(result: Result): number {
+  switch (result.status) {
+    case 'exited':
+      return result.exitCode ?? 0
+    case 'signaled':
+      return signalStatus(result.signal)
+    case 'stopped':
+      return result.reason === 'timeout' || result.reason === 'inactivity'
+        ? 124
+        : signalStatus(result.reason === 'cancel' ? 'SIGINT' : (result.signal ?? 'SIGTERM'))
+    case 'denied':
+      return 126
+    case 'not_started':
+      return statusOfFailure(result.error?.code)
+    case 'running':
+      return 0
+  }
+}
+
+export function signalStatus(signal: string | null): number {
+  return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0)
+}
+
+function statusOfFailure(code: string | undefined): number {
+  if (code === 'shell_not_found') return 127
+  if (code === 'shell_not_executable' || code === 'too_long') return 126
+  return failureStatus
+}

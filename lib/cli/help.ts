@@ -1,0 +1,44 @@
+import { doorFlags, type Flag, runFlags } from './flags.ts'
+
+/** The commands beside the front doors: what stands in the help of all. */
+export const commands: readonly { usage: string; description: string }[] = []
+
+/** The help of nacre as a whole. */
+export function describeUsage(version: string): string {
+  return [
+    `nacre ${version}: one shell executor for coding agents, scripts and people`,
+    '',
+    'Usage:',
+    '  nacre                              interactive (needs a terminal)',
+    '  nacre -c <command>                 run one command',
+    "  nacre -p <prompt>                  answer one prompt; '!<command>' runs a command",
+    '  nacre --rpc                        JSON-RPC 2.0 on stdin and stdout',
+    ...commands.map(({ usage, description }) => `  ${usage.padEnd(34)} ${description}`),
+    '',
+    'Front door:',
+    ...describeFlags(doorFlags),
+    '',
+    'Shaping a run:',
+    ...describeFlags(runFlags),
+    '',
+    'Examples:',
+    "  nacre -c 'git log --oneline | head -3'",
+    "  nacre -c 'npm test' --timeout 300 --output-format json",
+    "  echo '!ls | wc -l' | nacre -p",
+    '',
+    'Exit status: that of the command; 124 timed out, 125 nacre failed, 126 denied, 127 not found,',
+    '128+n ended by signal n.',
+    '',
+  ].join('\n')
+}
+
+export function describeFlags(flags: readonly Flag[]): string[] {
+  const width = 36
+  return flags.map((flag) => {
+    const short = flag.short ? `-${flag.short}, ` : '    '
+    const words = `  ${short}--${flag.name}${flag.hint === null ? '' : ` <${flag.hint}>`}`
+    return words.length < width
+      ? `${words.padEnd(width)}${flag.description}`
+      : `${words}\n${' '.repeat(width)}${flag.description}`
+  })
+}

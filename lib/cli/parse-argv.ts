@@ -1,0 +1,104 @@
+import cac from 'cac'
+import { MisuseError } from '../protocol/errors.ts'
+import type { FieldType } from '../protocol/fields.ts'
+import { unknownName } from '../protocol/wire.ts'
+import type { Flag } from './flags.ts'
+
+export interface ParsedArgv {
+  /** By long name without `no-`: a text, a list of texts, true, or false where `--no-…` was given. */
+  options: Record<string, unknown>
+  positionals: string[]
+}
+
+/** Reads the words of a command line by a table of flags. Throws `MisuseError`. */
+export function parseArgv(argv: readonly string[], flags: readonly Flag[]): ParsedArgv {
+  const cli = cac('nacre')
+  for (const flag of flags) {
+    const names = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`
+    cli.option(flag.hint === null ? names : `${names} <value>`, flag.description)
+  }
+  cli.globalCommand.ignoreOptionDefaultValue()
+  const { args, options } = cli.parse(['', '', ...markValues(argv, flags)], { run: false })
+  const parsed: ParsedArgv = { options: {}, positionals: [...args, ...(options['--'] as string[])] }
+  for (const flag of flags) {
+    const key = optionKey(flag)
+    const given: unknown = options[toOptionName(key)]
+    if (given !== undefined && !(key in parsed.options)) parsed.options[key] = unmark(flag, given)
+  }
+  return parsed
+}
+
+/** The key of a flag in `options`: `--no-guard` and `--guard` are two sides of `guard`. */
+export function optionKey(flag: Flag): string {
+  return flag.name.replace(/^no-/, '')
+}
+
+function toOptionName(key: string): string {
+  return key.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Stands before each value: cac makes numbers of `1e3` and `007` and drops a value like `-x`. */
+const mark = ':'
+
+/** Gives every value its flag and its mark, so that all of them arrive as they were written. */
+function markValues(argv: readonly string[], flags: readonly Flag[]): string[] {
+  const marked: string[] = []
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? ''
+    if (word === '--') return [...marked, ...argv.slice(index)]
+    if (!/^-./.test(word)) {
+      marked.push(word)
+      continue
+    }
+    const equals = word.startsWith('--') ? word.indexOf('=') : -1
+    const name = equals < 0 ? word : word.slice(0, equals)
+    const flag = findFlag(name, flags)
+    if (flag.hint === null) {
+      if (equals >= 0) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
+      marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
+      continue
+    }
+    const value = equals < 0 ? argv[++index] : word.slice(equals + 1)
+    if (value === undefined) {
+      throw new MisuseError('wrong_usage', `\`${name}\` needs a value: ${name} <${flag.hint}>`)
+    }
+    marked.push(`--${flag.name}=${mark}${value}`)
+  }
+  return marked
+}
+
+function findFlag(word: string, flags: readonly Flag[]): Flag {
+  const found = flags.find(({ name, short }) => word === `--${name}` || word === `-${short}`)
+  if (found) return found
+  throw unknownName(
+    'option',
+    word,
+    flags.map((flag) => `--${flag.name}`),
+  )
+}
+
+function unmark(flag: Flag, given: unknown): unknown {
+  if (flag.hint === null || given === false) return given
+  const texts = [given].flat().map((value) => String(value).slice(mark.length))
+  if (flag.repeatable) return texts
+  const text = texts.at(-1) ?? ''
+  return flag.type ? convert(`--${flag.name}`, text, flag.type) : text
+}
+
+function convert(name: string, text: string, type: FieldType): unknown {
+  switch (type.kind) {
+    case 'integer':
+    case 'number':
+    case 'atLeast': {
+      if (text.trim() !== '' && Number.isFinite(Number(text))) return Number(text)
+      throw new MisuseError('wrong_usage', `\`${name}\` needs a number, not "${text}"`)
+    }
+    case 'choice': {
+      if (type.values.includes(text)) return text
+      const values = type.values.join(', ')
+      throw new MisuseError('wrong_usage', `\`${name}\` must be one of ${values}, not "${text}"`)
+    }
+    default:
+      return text
+  }
+}

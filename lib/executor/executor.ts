@@ -1,0 +1,151 @@
+import { join } from 'node:path'
+import { createGuard } from '../guard/guard.ts'
+import { createArtifactStore, type ArtifactStore } from '../output/artifact-store.ts'
+import { createCapture } from '../output/capture.ts'
+import type { RunListener } from '../protocol/event.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import { parseRequest } from '../protocol/parse-request.ts'
+import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
+import type { Request, RequestInput } from '../protocol/request.ts'
+import type { Result } from '../protocol/result.ts'
+import { allowed, type Verdict } from '../protocol/verdict.ts'
+import { createAudit } from './audit.ts'
+import { createJobs, type Jobs } from './jobs.ts'
+import { deniedResult, notStartedResult } from './results.ts'
+import { createRunners } from './runners.ts'
+import { createTask, type Task } from './task.ts'
+import { waitAsAsked } from './wait.ts'
+
+export interface ExecutorOptions {
+  /** Where relative directories begin. Default: the current directory. */
+  cwd?: string
+  /** What commands inherit. Default: the environment of this process. */
+  environment?: Readonly<Record<string, string | undefined>>
+  /** Folder for artifacts, jobs and the audit; null keeps nothing. */
+  stateDir: string | null
+  /** Folder for artifacts, where it is not that of the state. */
+  artifactDir?: string
+  /** Decides before the start. Default: nacre's own rules. */
+  guard?: Guard
+  /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
+  toTerminal?: boolean
+}
+
+export interface RunOptions {
+  /** Aborting it stops the run (`reason: cancel`). */
+  signal?: AbortSignal
+  /** Hears what happens as it happens. */
+  onEvent?: RunListener
+  /** Answers where the guard asks. Without it, asking is denying. */
+  approve?: (request: Request, verdict: Verdict) => boolean | Promise<boolean>
+}
+
+export interface Executor {
+  /** Takes one command the whole way. Rejects with `MisuseError` only. */
+  run(input: RequestInput, options?: RunOptions): Promise<Result>
+  readonly jobs: Jobs
+  /** Null where nothing is kept. */
+  readonly artifacts: ArtifactStore | null
+  /** Stops every run and frees everything. */
+  close(): Promise<void>
+}
+
+/** Makes an executor of its own: two in one process know nothing of each other. */
+export function createExecutor(options: ExecutorOptions): Executor {
+  const { stateDir } = options
+  const environment = options.environment ?? process.env
+  const cwd = options.cwd ?? process.cwd()
+  const artifacts = openArtifacts(options)
+  const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
+  const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
+  const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false })
+  const jobs = createJobs()
+  let closing: Promise<void> | null = null
+
+  async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
+    if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
+    const request = parseRequest(input, { cwd })
+    const verdict = await decide(request, guard, runOptions.approve)
+    if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict), verdict)
+    const task = await start(request, runOptions)
+    if ('status' in task) return settle(task, verdict)
+    jobs.add(task)
+    void task.ended.then((result) => settle(result, verdict))
+    return waitAsAsked(task, request)
+  }
+
+  /** Starts the process with its output on the way to the capture and to whoever listens. */
+  async function start(request: Request, runOptions: RunOptions): Promise<Task | Result> {
+    const { signal, onEvent } = runOptions
+    const startedAtMs = performance.now()
+    const capture = createCapture({
+      runId: request.id,
+      command: request.command,
+      request,
+      store: artifacts,
+    })
+    let touch = () => {}
+    const sink: OutputSink = {
+      write(stream, bytes) {
+        touch()
+        const kept = capture.write(stream, bytes)
+        const heard = onEvent?.({ type: 'output', id: request.id, stream, bytes })
+        return kept instanceof Promise ? kept.then(() => heard) : heard
+      },
+    }
+    try {
+      const running = await runners.choose(request)(request, sink)
+      const task = createTask({ request, running, capture, startedAtMs, signal })
+      touch = task.touch
+      await onEvent?.({
+        type: 'started',
+        id: request.id,
+        pid: running.pid,
+        command: request.command,
+      })
+      return task
+    } catch (error) {
+      await capture.finish()
+      if (error instanceof StartError) return notStartedResult(request, error.failure)
+      throw error
+    }
+  }
+
+  /** Every run ends here, however it ended. */
+  function settle(result: Result, verdict: Verdict): Result {
+    const lost = audit?.record(result, verdict.decision)
+    if (lost) result.notices.push(lost)
+    return result
+  }
+
+  async function close(): Promise<void> {
+    await jobs.stopAll('shutdown')
+    await runners.close()
+    await artifacts?.close()
+  }
+
+  return {
+    run,
+    jobs,
+    artifacts,
+    close: () => (closing ??= close()),
+  }
+}
+
+function openArtifacts({ stateDir, artifactDir }: ExecutorOptions): ArtifactStore | null {
+  const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
+  return dir === null ? null : createArtifactStore({ dir })
+}
+
+/** The guard's verdict, where it asks with the answer of whoever can be asked. */
+async function decide(
+  request: Request,
+  guard: Guard,
+  approve: RunOptions['approve'],
+): Promise<Verdict> {
+  const verdict = await guard(request)
+  if (verdict.decision !== 'ask') return verdict
+  if (await approve?.(request, verdict)) return allowed
+  const hint = approve ? '' : ' Nobody can be asked here; --no-guard allows it for one call.'
+  return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''}${hint}` }
+}

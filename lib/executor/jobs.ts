@@ -1,0 +1,89 @@
+import { MisuseError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import type { StopReason, Result } from '../protocol/result.ts'
+import type { Task } from './task.ts'
+import { waitAtMost } from './wait.ts'
+
+/** What a job wrote since a cursor that the caller holds. */
+export interface JobOutput {
+  text: string
+  /** For the next read. */
+  cursor: number
+  /** Bytes of text before `text` that are no longer kept here; 0 when nothing is missing. */
+  truncatedBefore: number
+  status: Result['status']
+}
+
+/** The runs of one executor that are under way or have ended lately. Unknown ids are misuse. */
+export interface Jobs {
+  list(): Result[]
+  show(id: string): Result
+  read(id: string, cursor?: number): JobOutput
+  /** Waits for the end, at most 300 s. */
+  wait(id: string, timeoutSeconds: number): Promise<Result>
+  write(id: string, text: string): void
+  resize(id: string, columns: number, rows: number): void
+  /** Settles when nothing of it is alive any more. */
+  kill(id: string, reason?: StopReason): Promise<Result>
+}
+
+export interface JobTable extends Jobs {
+  add(task: Task): void
+  readonly aliveCount: number
+  stopAll(reason: StopReason): Promise<void>
+}
+
+/** Ended runs that stay readable. */
+const keptAfterEnd = 64
+
+export function createJobs(): JobTable {
+  const alive = new Map<string, Task>()
+  const ended = new Map<string, Task>()
+
+  function find(id: string): Task {
+    const task = alive.get(id) ?? ended.get(id)
+    if (task) return task
+    throw new MisuseError(
+      'not_found',
+      `There is no job \`${id}\`; list the jobs to see their ids`,
+      'job_id',
+    )
+  }
+
+  function retire(task: Task): void {
+    alive.delete(task.request.id)
+    ended.set(task.request.id, task)
+    const [oldest] = ended.keys()
+    if (ended.size > keptAfterEnd && oldest !== undefined) ended.delete(oldest)
+  }
+
+  return {
+    get aliveCount() {
+      return alive.size
+    },
+    add(task) {
+      alive.set(task.request.id, task)
+      void task.ended.then(() => retire(task))
+    },
+    list: () => [...ended.values(), ...alive.values()].map((task) => task.look()),
+    show: (id) => find(id).look(),
+    read(id, cursor = 0) {
+      const task = find(id)
+      return { ...task.capture.read(cursor), status: task.look().status }
+    },
+    wait: (id, timeoutSeconds) =>
+      waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),
+    write: (id, text) => find(id).running.write(text),
+    resize: (id, columns, rows) => find(id).running.resize(columns, rows),
+    async kill(id, reason = 'kill') {
+      const task = find(id)
+      await task.stop(reason)
+      return task.ended
+    },
+    async stopAll(reason) {
+      const tasks = [...alive.values()]
+      await Promise.all(tasks.map((task) => task.stop(reason)))
+      await Promise.all(tasks.map((task) => task.ended))
+    },
+  }
+}

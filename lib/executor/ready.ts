@@ -1,0 +1,51 @@
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Ready } from '../protocol/request.ts'
+import type { Task } from './task.ts'
+
+const lookEveryMs = 50
+
+/** Settles when the run is ready, or when `signal` says that nobody waits any more. */
+export async function waitUntilReady(ready: Ready, task: Task, signal: AbortSignal): Promise<void> {
+  const isReady = createCheck(ready, task)
+  while (!signal.aborted && !(await isReady())) {
+    await delay(lookEveryMs, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+function createCheck(ready: Ready, task: Task): () => boolean | Promise<boolean> {
+  switch (ready.kind) {
+    case 'port':
+      return () => isListening(ready.port)
+    case 'quiet':
+      return () => task.quietMs() >= ready.quietMs
+    case 'regex':
+      return createLineCheck(new RegExp(ready.source), task)
+  }
+}
+
+/** Looks at each line once; the last one, still unfinished, again. */
+function createLineCheck(pattern: RegExp, task: Task): () => boolean {
+  let cursor = 0
+  let unfinished = ''
+  return () => {
+    const read = task.capture.read(cursor)
+    if (read.cursor === cursor) return false
+    cursor = read.cursor
+    const lines = (unfinished + read.text).split('\n')
+    unfinished = lines.at(-1) ?? ''
+    return lines.some((line) => pattern.test(line))
+  }
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: 'localhost' })
+    const answer = (listening: boolean) => {
+      socket.destroy()
+      resolve(listening)
+    }
+    socket.once('connect', () => answer(true))
+    socket.once('error', () => answer(false))
+  })
+}

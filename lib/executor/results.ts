@@ -1,0 +1,99 @@
+import { describeExit } from './exit-meaning.ts'
+import type { Captured } from '../output/capture.ts'
+import type { Exit, StartFailure } from '../protocol/ports.ts'
+import type { Request } from '../protocol/request.ts'
+import type { Result, StopReason, Survivor } from '../protocol/result.ts'
+import type { Verdict } from '../protocol/verdict.ts'
+
+/** What every result begins as; the ways to end are laid over it. */
+function begin(request: Request): Result {
+  return {
+    id: request.id,
+    origin: request.origin,
+    command: request.command,
+    cwd: request.cwd,
+    status: 'running',
+    exitCode: null,
+    signal: null,
+    reason: null,
+    exitMeaning: null,
+    pipeStatus: null,
+    waitingForInput: null,
+    survivors: [],
+    durationMs: 0,
+    ...emptyText(request),
+    truncation: null,
+    artifact: null,
+    jobId: null,
+    error: null,
+    verdict: null,
+    notices: [...request.notices],
+  }
+}
+
+function emptyText(request: Request): Pick<Result, 'output' | 'stdout' | 'stderr'> {
+  return request.streams === 'merged' ? { output: '' } : { stdout: '', stderr: '' }
+}
+
+export function deniedResult(request: Request, verdict: Verdict): Result {
+  return { ...begin(request), status: 'denied', verdict }
+}
+
+export function notStartedResult(request: Request, failure: StartFailure): Result {
+  const { code, message, exitCode } = failure
+  const exitMeaning = exitCode === 125 ? null : describeExit(request.command, exitCode)
+  return { ...begin(request), status: 'not_started', error: { code, message }, exitMeaning }
+}
+
+export interface Progress {
+  captured: Captured
+  durationMs: number
+  notices: readonly string[]
+}
+
+export function runningResult(
+  request: Request,
+  progress: Progress,
+  waitingForInput: Result['waitingForInput'],
+): Result {
+  return {
+    ...withProgress(request, progress),
+    status: 'running',
+    jobId: request.id,
+    waitingForInput,
+  }
+}
+
+export interface Ending extends Progress {
+  exit: Exit
+  /** Set where nacre ended the run. */
+  stopped: { reason: StopReason; survivors: Survivor[] } | null
+}
+
+export function endedResult(request: Request, ending: Ending): Result {
+  const { exit, stopped } = ending
+  const result = withProgress(request, ending)
+  result.pipeStatus = exit.pipeStatus ?? null
+  if (stopped) {
+    const survivors = stopped.survivors.map(
+      ({ pid, command }) => `Could not be stopped and is still alive: ${pid} ${command}`,
+    )
+    result.notices.push(...survivors)
+    return { ...result, status: 'stopped', signal: exit.signal, ...stopped }
+  }
+  result.notices.push(...(exit.notices ?? []))
+  if (exit.signal !== null) return { ...result, status: 'signaled', signal: exit.signal }
+  const exitMeaning = describeExit(request.command, exit.code ?? 0)
+  return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
+}
+
+function withProgress(request: Request, { captured, durationMs, notices }: Progress): Result {
+  const result = begin(request)
+  const { notices: captureNotices, ...text } = captured
+  return {
+    ...result,
+    ...text,
+    durationMs: Math.round(durationMs * 1000) / 1000,
+    notices: [...result.notices, ...notices, ...captureNotices],
+  }
+}

@@ -1,0 +1,1 @@
+export { createExecutor, type Executor, type ExecutorOptions, type RunOptions } from './executor/executor.ts'

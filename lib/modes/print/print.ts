@@ -1,0 +1,67 @@
+import { noModelMessage } from '../../agent/no-model.ts'
+import type { Executor } from '../../executor/executor.ts'
+import type { Stdin } from '../../protocol/request.ts'
+import { parsePrompt } from '../../protocol/prompt.ts'
+import type { Result } from '../../protocol/result.ts'
+import type { Streams } from '../streams.ts'
+import { createAnswer } from './answer.ts'
+import type { PrintOptions } from './options.ts'
+import { readLines, readText } from './stdin.ts'
+
+export interface PrintContext {
+  executor: Executor
+  streams: Streams
+  signal: AbortSignal
+  exitStatusOf: (result: Result) => number
+}
+
+/** Answers prompts one after another; gives the exit status of the last one. */
+export async function print(options: PrintOptions, context: PrintContext): Promise<number> {
+  let status = 0
+  for await (const { prompt, stdin } of readPrompts(options, context.streams)) {
+    status = await answerPrompt(prompt, stdin, options, context)
+    if (context.signal.aborted || context.streams.stdout.closed) break
+  }
+  return status
+}
+
+async function* readPrompts(
+  { prompt, inputFormat }: PrintOptions,
+  { stdin, input }: Streams,
+): AsyncGenerator<{ prompt: string; stdin: Stdin }> {
+  if (prompt !== null) {
+    const given: Stdin = { kind: 'descriptor', fd: 0 }
+    yield {
+      prompt,
+      stdin: input === 'given' ? given : { kind: input === 'closed' ? 'closed' : 'none' },
+    }
+  } else if (inputFormat === 'lines') {
+    for await (const line of readLines(stdin)) {
+      if (line.trim() !== '') yield { prompt: line, stdin: { kind: 'none' } }
+    }
+  } else {
+    yield { prompt: await readText(stdin), stdin: { kind: 'none' } }
+  }
+}
+
+async function answerPrompt(
+  text: string,
+  stdin: Stdin,
+  options: PrintOptions,
+  context: PrintContext,
+): Promise<number> {
+  const prompt = options.isCommand
+    ? ({ kind: 'command', command: text } as const)
+    : parsePrompt(text)
+  if (prompt.kind !== 'command') {
+    if (!options.quiet) await context.streams.stderr.write(`nacre: ${noModelMessage}\n`)
+    return 1
+  }
+  const answer = createAnswer(options, context.streams)
+  const result = await context.executor.run(
+    { ...options.run, ...answer.fields, command: prompt.command, origin: 'print', stdin },
+    { signal: context.signal, onEvent: answer.onEvent },
+  )
+  await answer.finish(result)
+  return context.exitStatusOf(result)
+}

@@ -1,0 +1,29 @@
+import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
+
+/** All of standard input. Rejects with `MisuseError` where it cannot be read. */
+export async function readText(stdin: NodeJS.ReadStream): Promise<string> {
+  let text = ''
+  for await (const chunk of readChunks(stdin)) text += chunk
+  return text
+}
+
+/** Standard input line by line, split at LF only. */
+export async function* readLines(stdin: NodeJS.ReadStream): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of readChunks(stdin)) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+async function* readChunks(stdin: NodeJS.ReadStream): AsyncGenerator<string> {
+  stdin.setEncoding('utf8')
+  try {
+    for await (const chunk of stdin) yield chunk as string
+  } catch (error) {
+    const why = codeOf(error) === 'EISDIR' ? 'it is a directory' : messageOf(error)
+    throw new MisuseError('unreadable_stdin', `Cannot read standard input: ${why}`)
+  }
+}
