@@ -57,7 +57,6 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts']) {
         platform: 'node',
         target,
         supported: { 'dynamic-import': false },
-        minifySyntax: true,
       })
       return /** @type {const} */ ([basename(path), code])
     }),
@@ -66,18 +65,27 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts']) {
 }
 
 /**
- * The program as one CommonJS text without any `import()`, for the single executable.
+ * The program, bin/nacre.js and all it needs, as one CommonJS text without any `import()`: for the
+ * single executable.
  *
- * @param {string} entry source file, relative to the project
  * @returns {Promise<string>}
  */
-export async function bundleSingleFile(entry) {
+export async function bundleProgram() {
   const { outputFiles } = await build({
     ...common,
-    entryPoints: [entry],
+    entryPoints: ['bin/nacre.js'],
     format: 'cjs',
     supported: { 'dynamic-import': false },
-    minifySyntax: true,
+    plugins: [
+      {
+        name: 'from source',
+        setup(esbuild) {
+          esbuild.onResolve({ filter: /^\.\.\/dist\/main\.js$/ }, () => ({
+            path: join(root, 'lib', 'main.ts'),
+          }))
+        },
+      },
+    ],
   })
   return outputFiles[0].text
 }
