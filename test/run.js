@@ -82,10 +82,14 @@ async function runProgram([program, ...args], logFile, { env, overdue }) {
   return { ended: reason ?? ended, log: readFileSync(logFile, 'utf8') }
 }
 
-/** Environment of everything started here; without what `npm test` adds to its own. */
+/**
+ * Environment of the tests: without what `npm test` adds to its own, and without the certificates,
+ * which no test needs and which Node 20 reads at each start, for 40 ms.
+ */
 function cleanEnvironment() {
+  const dropped = new Set(['FORCE_COLOR', 'INIT_CWD', 'NODE_EXTRA_CA_CERTS'])
   const kept = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('npm_') && !['FORCE_COLOR', 'INIT_CWD'].includes(name),
+    ([name]) => !name.startsWith('npm_') && !dropped.has(name),
   )
   return Object.fromEntries(kept)
 }
