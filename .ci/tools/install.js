@@ -74,20 +74,16 @@ async function install(name, source, folder) {
   }
 }
 
-/**
- * `npm ci` would refuse a lock file without the platform packages of other systems, which a
- * registry may lack; `npm install --no-save` takes the same lock and leaves it as it is.
- */
 async function runNpm(name, cwd) {
-  const options = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
-  const npm = spawn('npm', ['install', ...options], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
+  const npm = spawn('npm', ['ci', ...options], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = []
   for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => said.push(chunk))
   const code = await new Promise((resolve, reject) => {
     npm.on('error', reject)
     npm.on('close', resolve)
   })
-  if (code !== 0) throw new Error(`${name}: npm failed\n${Buffer.concat(said).toString()}`)
+  if (code !== 0) throw new Error(`${name}: npm ci failed\n${Buffer.concat(said).toString()}`)
 }
 
 if (argv[1] === import.meta.filename) {
