@@ -9,6 +9,7 @@
  * Everything is CommonJS: Node starts it 5 ms sooner than the same program as modules.
  */
 import { spawn } from 'node:child_process'
+import { realpathSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { argv, exit, stderr } from 'node:process'
@@ -132,7 +133,7 @@ async function writePackage() {
   await Promise.all(stale.map((name) => rm(join(dist, name))))
 }
 
-if (argv[1] === import.meta.filename) {
+if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {
   await mkdir(dist, { recursive: true })
   const [, typed] = await Promise.all([writePackage(), writeTypes()])
   if (!typed) {

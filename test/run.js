@@ -207,7 +207,7 @@ async function runScript(name, scratch) {
     ['npm', 'run', '--silent', name],
     join(scratch, `${name.replaceAll(':', '-')}.log`),
     {
-      env: process.env,
+      env: { ...process.env, NO_COLOR: '1' },
       overdue: (_, elapsedMs) => (elapsedMs > fileTimeoutMs ? 'not finished in time' : null),
     },
   )

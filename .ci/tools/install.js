@@ -5,7 +5,7 @@
  *     node .ci/tools/install.js <name>     prints the program, or the folder of `pkg` and `peers`
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { arch, argv, exit, platform, stderr, stdout } from 'node:process'
@@ -86,7 +86,7 @@ async function runNpm(name, cwd) {
   if (code !== 0) throw new Error(`${name}: npm ci failed\n${Buffer.concat(said).toString()}`)
 }
 
-if (argv[1] === import.meta.filename) {
+if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {
   try {
     stdout.write(`${await ensureTool(argv[2] ?? '')}\n`)
   } catch (error) {
