@@ -9,6 +9,7 @@
  * Everything is CommonJS: Node starts it 5 ms sooner than the same program as modules.
  */
 import { spawn } from 'node:child_process'
+import { realpathSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { argv, exit, stderr } from 'node:process'
@@ -57,7 +58,6 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts']) {
         platform: 'node',
         target,
         supported: { 'dynamic-import': false },
-        minifySyntax: true,
       })
       return /** @type {const} */ ([basename(path), code])
     }),
@@ -66,18 +66,27 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts']) {
 }
 
 /**
- * The program as one CommonJS text without any `import()`, for the single executable.
+ * The program, bin/nacre.js and all it needs, as one CommonJS text without any `import()`: for the
+ * single executable.
  *
- * @param {string} entry source file, relative to the project
  * @returns {Promise<string>}
  */
-export async function bundleSingleFile(entry) {
+export async function bundleProgram() {
   const { outputFiles } = await build({
     ...common,
-    entryPoints: [entry],
+    entryPoints: ['bin/nacre.js'],
     format: 'cjs',
     supported: { 'dynamic-import': false },
-    minifySyntax: true,
+    plugins: [
+      {
+        name: 'from source',
+        setup(esbuild) {
+          esbuild.onResolve({ filter: /^\.\.\/dist\/main\.js$/ }, () => ({
+            path: join(root, 'lib', 'main.ts'),
+          }))
+        },
+      },
+    ],
   })
   return outputFiles[0].text
 }
@@ -124,7 +133,7 @@ async function writePackage() {
   await Promise.all(stale.map((name) => rm(join(dist, name))))
 }
 
-if (argv[1] === import.meta.filename) {
+if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {
   await mkdir(dist, { recursive: true })
   const [, typed] = await Promise.all([writePackage(), writeTypes()])
   if (!typed) {

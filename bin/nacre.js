@@ -4,7 +4,12 @@
 const { main } = require('../dist/main.js')
 
 async function run() {
-  process.exitCode = await main(process.argv.slice(2))
+  try {
+    process.exitCode = await main(process.argv.slice(2))
+  } catch (error) {
+    process.exitCode = 125
+    console.error('nacre: internal error:', error)
+  }
 }
 
 void run()

@@ -11,7 +11,15 @@
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, openSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -82,10 +90,14 @@ async function runProgram([program, ...args], logFile, { env, overdue }) {
   return { ended: reason ?? ended, log: readFileSync(logFile, 'utf8') }
 }
 
-/** Environment of everything started here; without what `npm test` adds to its own. */
+/**
+ * Environment of the tests: without what `npm test` adds to its own, and without the certificates,
+ * which no test needs and which Node 20 reads at each start, for 40 ms.
+ */
 function cleanEnvironment() {
+  const dropped = new Set(['FORCE_COLOR', 'INIT_CWD', 'NODE_EXTRA_CA_CERTS'])
   const kept = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('npm_') && !['FORCE_COLOR', 'INIT_CWD'].includes(name),
+    ([name]) => !name.startsWith('npm_') && !dropped.has(name),
   )
   return Object.fromEntries(kept)
 }
@@ -203,7 +215,7 @@ async function runScript(name, scratch) {
     ['npm', 'run', '--silent', name],
     join(scratch, `${name.replaceAll(':', '-')}.log`),
     {
-      env: process.env,
+      env: { ...process.env, NO_COLOR: '1' },
       overdue: (_, elapsedMs) => (elapsedMs > fileTimeoutMs ? 'not finished in time' : null),
     },
   )
@@ -246,6 +258,7 @@ async function main(filters) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       for (const pid of groups) endGroup(pid)
+      rmSync(scratch, { recursive: true, force: true })
       console.log(`stopped by ${signal}`)
       process.exit(1)
     })

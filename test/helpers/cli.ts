@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -5,7 +6,7 @@ const root = join(import.meta.dirname, '..', '..')
 /**
  * The command line that starts nacre in tests: `bin/nacre.js` under this Node, or the JSON array
  * of `NACRE_TEST_CLI`, so that the same tests run against the single binary and under Deno:
- * `NACRE_TEST_CLI='["dist/nacre"]' npm test`.
+ * `NACRE_TEST_CLI='["dist/nacre"]' npm test`. Paths in it start at the project.
  */
 export function cliCommand(): string[] {
   const given = process.env['NACRE_TEST_CLI']
@@ -16,7 +17,12 @@ export function cliCommand(): string[] {
     command.length > 0 &&
     command.every((it) => typeof it === 'string')
   ) {
-    return command
+    return command.map(fromProject)
   }
   throw new TypeError('NACRE_TEST_CLI must be a JSON array of strings')
+}
+
+function fromProject(word: string): string {
+  const path = join(root, word)
+  return word.includes('/') && existsSync(path) ? path : word
 }

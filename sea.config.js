@@ -1,0 +1,94 @@
+/**
+ * Builds `dist/nacre`, the single executable: `npm run build:binary`.
+ *
+ * Node's own "single executable application": the program as one script with its code cache, and
+ * the terminal addon as asset `pty.node`, put into a copy of Node by @yao-pkg/pkg. The Node comes
+ * from the registry like any package; nothing else is fetched.
+ */
+import { spawnSync } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process, { arch, argv, exit, platform, stderr } from 'node:process'
+import { ensureTool } from './.ci/tools/install.js'
+import { bundleProgram } from './esbuild.config.js'
+
+const root = import.meta.dirname
+
+/** Removes the symbols, a seventh of the size; must happen before the script is put in. */
+function strip(program) {
+  const { error, status, stderr: said } = spawnSync('strip', [program], { encoding: 'utf8' })
+  if (error?.code === 'ENOENT') {
+    stderr.write('no `strip` here (it comes with binutils): the executable keeps its symbols\n')
+  } else if (error !== undefined || status !== 0) {
+    throw new Error(`strip failed: ${error?.message ?? said}`)
+  }
+}
+
+/**
+ * @param {string} node program of the Node that runs this; its version must be the embedded one
+ * @returns {Promise<string>} path of the executable
+ */
+async function buildBinary(node) {
+  const require = createRequire(import.meta.url)
+  const packages = createRequire(join(await ensureTool('pkg'), 'package.json'))
+  const { default: sea } = packages('@yao-pkg/pkg/lib-es5/sea.js')
+
+  const folder = await mkdtemp(join(tmpdir(), 'nacre-binary-'))
+  try {
+    const script = join(folder, 'nacre.cjs')
+    await writeFile(script, await bundleProgram())
+    const base = join(folder, 'node')
+    await copyFile(node, base)
+    strip(base)
+
+    const output = join(root, 'dist', 'nacre')
+    const fresh = `${output}-${process.pid}`
+    await mkdir(join(root, 'dist'), { recursive: true })
+    try {
+      await sea(script, {
+        nodePath: base,
+        signature: true,
+        targets: [
+          {
+            nodeRange: 'node24',
+            platform: platform === 'darwin' ? 'macos' : platform,
+            arch,
+            output: fresh,
+          },
+        ],
+        seaConfig: {
+          disableExperimentalSEAWarning: true,
+          useSnapshot: false,
+          useCodeCache: true,
+          assets: { 'pty.node': require.resolve(`@lydell/node-pty-${platform}-${arch}/pty.node`) },
+        },
+      })
+      // In one step: the earlier executable may be running.
+      await rename(fresh, output)
+    } finally {
+      await rm(fresh, { force: true })
+    }
+    return output
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+try {
+  const node = await ensureTool('node24')
+  if (process.execPath === node) {
+    stderr.write(`${await buildBinary(node)}\n`)
+  } else {
+    // pkg wants Node 22, and the code cache fits only the version that has made it.
+    const { error, status } = spawnSync(node, [import.meta.filename, ...argv.slice(2)], {
+      stdio: 'inherit',
+    })
+    if (error !== undefined) throw error
+    exit(status ?? 1)
+  }
+} catch (error) {
+  stderr.write(`dist/nacre was not built: ${error.message}\n`)
+  exit(1)
+}

@@ -1,0 +1,157 @@
+/**
+ * The main jobs of a built nacre, whatever it runs on, without any package:
+ *
+ *     node test/smoke.js                                  bin/nacre.js under this Node
+ *     node test/smoke.js dist/nacre                       the single executable
+ *     node test/smoke.js deno run -A bin/nacre.js
+ *
+ * Ends with `N passed, N failed` and exit status 1 if anything failed.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const given = process.argv.slice(2)
+const [program, ...words] =
+  given.length > 0 ? given : [process.execPath, join(root, 'bin', 'nacre.js')]
+const home = mkdtempSync(join(tmpdir(), 'nacre-smoke-'))
+
+/** Runs nacre to its end; `stdout` and `stderr` are bytes. */
+function nacre(args, input = '') {
+  const outcome = spawnSync(program, [...words, ...args], {
+    cwd: root,
+    input,
+    timeout: 30_000,
+    maxBuffer: 64 * 1024 * 1024,
+    env: {
+      ...process.env,
+      XDG_STATE_HOME: join(home, 'state'),
+      XDG_CACHE_HOME: join(home, 'cache'),
+      XDG_CONFIG_HOME: join(home, 'config'),
+    },
+  })
+  if (outcome.error !== undefined) throw outcome.error
+  return outcome
+}
+
+/** Asserts what a run gave, everything at once, so that a failure shows the whole of it. */
+function expectRun(args, { status = 0, stdout = '', stderr = '', input = '' }) {
+  const run = nacre(args, input)
+  assert.deepEqual(
+    { status: run.status, stdout: run.stdout.toString(), stderr: run.stderr.toString() },
+    { status, stdout, stderr },
+  )
+}
+
+/** @type {Record<string, () => void>} */
+const checks = {
+  'tells its version'() {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    expectRun(['--version'], { stdout: `${version}\n` })
+  },
+  'does the command of the README'() {
+    const command = 'git log --oneline | head -3'
+    const expected = spawnSync('bash', ['-c', command], { cwd: root, encoding: 'utf8' }).stdout
+    assert.notEqual(expected, '')
+    expectRun(['-c', command], { stdout: expected })
+  },
+  'takes a command as a prompt'() {
+    expectRun(['-p', '!echo one two'], { stdout: 'one two\n' })
+  },
+  'keeps stdout and stderr apart'() {
+    expectRun(['-c', 'echo out; echo err >&2'], { stdout: 'out\n', stderr: 'err\n' })
+  },
+  'exits with the status of the command'() {
+    expectRun(['-c', 'exit 7'], { status: 7 })
+  },
+  'exits with 128 + n for signal n'() {
+    assert.equal(nacre(['-c', 'kill -TERM $$']).status, 143)
+  },
+  'passes 5 MB from stdin to stdout unchanged'() {
+    const bytes = randomBytes(5 * 1024 * 1024)
+    const run = nacre(['-c', 'cat'], bytes)
+    assert.equal(run.status, 0)
+    assert.ok(run.stdout.equals(bytes), `${run.stdout.length} bytes came back`)
+  },
+  'lets a command open its output by name'() {
+    expectRun(['-c', 'echo out > /dev/stdout; echo err > /dev/stderr'], {
+      stdout: 'out\n',
+      stderr: 'err\n',
+    })
+  },
+  'gives the result as JSON'() {
+    const run = nacre(['--output-format', 'json', '-c', 'echo out; echo err >&2; exit 3'])
+    const result = JSON.parse(run.stdout.toString())
+    const { status, exit_code, signal, output } = result
+    assert.deepEqual(
+      { status, exit_code, signal, output, exit: run.status },
+      { status: 'exited', exit_code: 3, signal: null, output: 'out\nerr\n', exit: 3 },
+    )
+  },
+  'gives events and then the result as JSON lines'() {
+    const run = nacre(['--output-format', 'stream-json', '-c', 'echo out'])
+    const lines = run.stdout.toString().trimEnd().split('\n')
+    assert.ok(lines.length > 1, run.stdout.toString())
+    for (const line of lines) assert.equal(typeof JSON.parse(line), 'object')
+  },
+  'stops a command at its deadline, with all it started'() {
+    const seconds = `3${process.pid}`
+    const run = nacre(['--timeout', '1', '-c', `sleep ${seconds} & setsid sleep ${seconds} & wait`])
+    assert.equal(run.status, 124)
+    const left = spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).stdout.split('\n')
+    assert.ok(!left.includes(`sleep ${seconds}`), 'a sleep is left')
+  },
+  'is not held up by a background process that holds its output'() {
+    const run = nacre(['-c', 'sleep 60 & echo $!'])
+    process.kill(Number(run.stdout.toString()), 'SIGKILL')
+    assert.equal(run.status, 0)
+  },
+  'tells a program that is not there'() {
+    assert.equal(nacre(['-c', 'no-such-program-here']).status, 127)
+  },
+  'tells wrong use in one sentence'() {
+    const run = nacre(['--no-such-option', '-c', 'echo ran'])
+    assert.equal(run.status, 125)
+    assert.equal(run.stdout.toString(), '')
+    assert.match(run.stderr.toString(), /^[^\n]*no-such-option[^\n]*\n$/)
+  },
+  'gives a command a terminal'() {
+    const run = nacre(['--pty', '-c', 'test -t 0 && test -t 1 && test -t 2 && echo a terminal'])
+    assert.equal(run.stdout.toString().trimEnd(), 'a terminal')
+    assert.equal(run.status, 0)
+  },
+}
+
+/** @type {Record<string, string>} name → why it cannot be checked */
+const skips = {}
+if (!existsSync(join(root, 'lib', 'run', 'pty.ts'))) {
+  skips['gives a command a terminal'] = 'is not part of this version'
+}
+
+const counts = { passed: 0, failed: 0, skipped: 0 }
+try {
+  for (const [name, check] of Object.entries(checks)) {
+    if (name in skips) {
+      counts.skipped += 1
+      console.log(`SKIP ${name}: ${skips[name]}`)
+      continue
+    }
+    try {
+      check()
+      counts.passed += 1
+      console.log(`ok     ${name}`)
+    } catch (error) {
+      counts.failed += 1
+      console.log(`FAILED ${name}\n${error.message.replaceAll(/^/gm, '  | ')}`)
+    }
+  }
+} finally {
+  rmSync(home, { recursive: true, force: true })
+}
+const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''
+console.log(`${counts.passed} passed, ${counts.failed} failed${skipped}`)
+process.exitCode = counts.failed > 0 ? 1 : 0
