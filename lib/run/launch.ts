@@ -4,6 +4,8 @@ import type { Request } from '../protocol/request.ts'
 export interface Launch {
   /** Absolute path of the program. */
   file: string
+  /** What the program is called as (`argv[0]`): a shell names itself so in its messages. */
+  argv0: string
   args: string[]
   /** The whole environment of the process. */
   env: Record<string, string>

@@ -38,9 +38,10 @@ async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<C
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   const input = openInput(request.stdin)
   const stdio: StdioOptions = [input.stdin, first, second]
-  const [file, args] = input.closed ? closeInput(launch) : [launch.file, launch.args]
+  const { file, args, argv0 } = input.closed ? closeInput(launch) : launch
+  const { cwd, env } = launch
   try {
-    const child = spawn(file, args, { cwd: launch.cwd, env: launch.env, stdio, detached: true })
+    const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })
     if (child.pid === undefined) {
       await new Promise((_, reject) => child.once('error', reject))
     }
@@ -149,6 +150,6 @@ function openInput(stdin: Stdin): Input {
 }
 
 /** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */
-function closeInput(launch: Launch): [file: string, args: string[]] {
-  return ['/bin/sh', ['-c', 'exec "$0" "$@" <&-', launch.file, ...launch.args]]
+function closeInput({ file, args }: Launch): Pick<Launch, 'file' | 'argv0' | 'args'> {
+  return { file: '/bin/sh', argv0: 'sh', args: ['-c', 'exec "$0" "$@" <&-', file, ...args] }
 }

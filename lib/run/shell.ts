@@ -20,14 +20,14 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
 
   return async (request) => {
     checkDirectory(request.cwd)
-    const file = findShell(request, PATH, SHELL)
+    const shell = findShell(request, PATH, SHELL)
     const env = buildEnvironment(request, {
       base: options.environment,
       falsePath,
       toTerminal: options.toTerminal,
     })
     const args = [request.login ? '-lc' : '-c', request.command]
-    return { file, args, env, cwd: request.cwd, mark: request.id } satisfies Launch
+    return { ...shell, args, env, cwd: request.cwd, mark: request.id } satisfies Launch
   }
 }
 
@@ -50,13 +50,15 @@ function checkDirectory(cwd: string): void {
   if (!isDirectory) throw fail('cwd_not_a_directory', 'Working directory is not a directory')
 }
 
+type FoundShell = Pick<Launch, 'file' | 'argv0'>
+
 /** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
-function findShell(request: Request, path: string, userShell: string | undefined): string {
+function findShell(request: Request, path: string, userShell: string | undefined): FoundShell {
   if (request.shell !== null) return findNamedShell(request.shell, path)
   const wanted = request.login && userShell ? [userShell, 'sh'] : ['bash', 'sh']
   for (const name of wanted) {
     const found = findProgram(name, path)
-    if (found) return found
+    if (found) return { file: found, argv0: name }
   }
   throw new StartError({
     code: 'shell_not_found',
@@ -65,9 +67,9 @@ function findShell(request: Request, path: string, userShell: string | undefined
   })
 }
 
-function findNamedShell(name: string, path: string): string {
+function findNamedShell(name: string, path: string): FoundShell {
   const found = findProgram(name, path)
-  if (found) return found
+  if (found) return { file: found, argv0: name }
   const exists = name.includes('/') && statSync(name, { throwIfNoEntry: false }) !== undefined
   throw new StartError(
     exists

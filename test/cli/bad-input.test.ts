@@ -1,0 +1,98 @@
+import { chmodSync, mkdtempSync, openSync, closeSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runCli, runJson, type ProgramOptions } from '../helpers/run-cli.ts'
+
+/** One clear sentence on stderr, nothing on stdout, and the status. */
+async function refuses(
+  args: string[],
+  status: number,
+  message: RegExp,
+  options: ProgramOptions = {},
+): Promise<void> {
+  const finished = await runCli(args, options)
+  assert.is(finished.stdout.toString(), '')
+  assert.match(finished.stderr.toString(), message)
+  assert.is(finished.stderr.toString().trimEnd().split('\n').length, 1, 'one line')
+  assert.is(finished.status, status)
+}
+
+test('an unknown option names the nearest one', () =>
+  refuses(['-c', 'true', '--tiemout', '3'], 125, /Unknown option `--tiemout`.*`--timeout`/))
+test('an option without its value', () => refuses(['-c', 'true', '--cwd'], 125, /`--cwd` needs a/))
+test('a number that is none', () =>
+  refuses(['-c', 'true', '--timeout', 'soon'], 125, /`--timeout` needs a number, not "soon"/))
+test('a number out of range', () =>
+  refuses(['-c', 'true', '--timeout', '0'], 125, /`timeout_seconds` must be a number above 0/))
+test('a choice that is none', () =>
+  refuses(['-c', 'true', '--output-format', 'xml'], 125, /must be one of text, json, stream-json/))
+test('an assignment without a value', () =>
+  refuses(['-c', 'true', '--env', 'X'], 125, /NAME=VALUE/))
+test('an empty command', () => refuses(['-c', '  '], 125, /command is empty/))
+test('a bang alone', () => refuses(['-p', '!'], 125, /bang command is empty/))
+test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/, { input: '!\n' }))
+test('words after the command', () => refuses(['-c', 'echo', 'a', 'b'], 125, /quote it/))
+test('an unknown word', () => refuses(['run'], 125, /Unknown command `run`/))
+test('an unknown mode', () => refuses(['--mode', 'rcp'], 125, /Unknown mode `rcp`.*`rpc`/))
+test('no terminal for the REPL', () => refuses([], 125, /needs a terminal; use --print/))
+test('a prompt for a model without a model', () =>
+  refuses(['-p', 'hello'], 1, /No model is set: .*--model/))
+
+test('a directory that does not exist', () =>
+  refuses(['-c', 'pwd', '--cwd', '/does/not/exist'], 125, /does not exist: \/does\/not\/exist/))
+test('a file as directory', () =>
+  refuses(['-c', 'pwd', '--cwd', '/etc/passwd'], 125, /is not a directory: \/etc\/passwd/))
+test('a file within the directory', () =>
+  refuses(['-c', 'pwd', '--cwd', '/etc/passwd/x'], 125, /is not a directory/))
+test('a shell that does not exist', () =>
+  refuses(['-c', 'true', '--shell', '/no/shell'], 127, /Shell does not exist: \/no\/shell/))
+test('a shell by a name that is not on the path', () =>
+  refuses(['-c', 'true', '--shell', 'no-such-shell'], 127, /Shell does not exist/))
+test('a shell that is not executable', () =>
+  refuses(['-c', 'true', '--shell', '/etc/passwd'], 126, /not executable: \/etc\/passwd/))
+
+test('a start that fails is a result in json', async () => {
+  const result = await runJson(['-c', 'pwd', '--cwd', '/does/not/exist'])
+  assert.is(result['status'], 'not_started')
+  assert.is(result['exit_code'], null)
+  assert.equal(result['error'], {
+    code: 'cwd_not_found',
+    message: 'Working directory does not exist: /does/not/exist',
+  })
+})
+
+test('a stdin that cannot be read', async () => {
+  const fd = openSync(tmpdir(), 'r')
+  try {
+    await refuses(['-p'], 125, /Cannot read standard input: it is a directory/, {
+      stdio: [fd, 'pipe', 'pipe'],
+    })
+  } finally {
+    closeSync(fd)
+  }
+})
+
+test('a state folder that cannot be written costs a notice, never the run', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'state-'))
+  // A file where the folder should be: it cannot be made, not even by root.
+  writeFileSync(join(folder, 'state'), '')
+  chmodSync(join(folder, 'state'), 0o400)
+  try {
+    const env = { XDG_STATE_HOME: join(folder, 'state') }
+    const result = await runJson(['-c', 'echo fine'], { env })
+    assert.is(result['output'], 'fine\n')
+    assert.match((result['notices'] as string[]).join(), /audit line could not be written/)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('--quiet silences messages', async () => {
+  const finished = await runCli(['-c', 'sleep 5', '--timeout', '0.1', '--quiet'])
+  assert.is(finished.stderr.toString(), '')
+  assert.is(finished.status, 124)
+})
+
+test.run()
