@@ -1,0 +1,79 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { StreamName } from '../../protocol/event.ts'
+import type { ProcessIdentity } from './process.ts'
+
+/** What is known of an artifact, in a small file beside it. */
+export interface ArtifactRecord {
+  id: string
+  runId: string
+  command: string
+  stream: StreamName
+  /** ISO 8601, UTC. */
+  createdAt: string
+  /** Null until the run has ended; stays null where its nacre was killed. */
+  endedAt: string | null
+  /** Bytes that the run wrote to this stream; of a live one 0. */
+  bytes: number
+  /** False: the middle is missing, both ends are there. */
+  complete: boolean
+  writer: ProcessIdentity
+}
+
+/** The files of one artifact. */
+export function pathsOf(dir: string, id: string) {
+  return {
+    /** The raw bytes. */
+    data: join(dir, `${id}.log`),
+    /** The last bytes of an artifact over its quota, as a ring, until the run ends. */
+    ring: join(dir, `${id}.ring`),
+    record: join(dir, `${id}.json`),
+  }
+}
+
+/** A new file of ours only: never one that is there already, never through a link. */
+export const createFlags =
+  constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/** Writes the record so that a reader sees the old or the new one, never half of it. */
+export async function writeRecord(dir: string, record: ArtifactRecord): Promise<void> {
+  const { record: path } = pathsOf(dir, record.id)
+  const draft = `${path}.new`
+  try {
+    await writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600, flag: 'wx' })
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+/** Reads a record; null where there is none, or none that makes sense. */
+export async function readRecord(dir: string, id: string): Promise<ArtifactRecord | null> {
+  const { record: path } = pathsOf(dir, id)
+  let text: string
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      text = await file.readFile('utf8')
+    } finally {
+      await file.close()
+    }
+  } catch {
+    // Removed meanwhile by another nacre, or not ours to read: to the caller there is none.
+    return null
+  }
+  return parseRecord(text, id)
+}
+
+function parseRecord(text: string, id: string): ArtifactRecord | null {
+  try {
+    const value = JSON.parse(text) as ArtifactRecord
+    return value.id === id && typeof value.writer.pid === 'number' ? value : null
+  } catch {
+    // Cut short by a full disk or a crash.
+    return null
+  }
+}

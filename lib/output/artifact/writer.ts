@@ -1,0 +1,259 @@
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import type { ArtifactRef } from '../../protocol/result.ts'
+import { messageOf } from '../../protocol/errors.ts'
+import { identifySelf } from './process.ts'
+import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
+
+const bufferBytes = 512 * 1024
+/** A reader of the file of a live run sees what was written at the latest so long ago. */
+const flushMs = 500
+/** Kept free for the line that stands in place of the missing middle. */
+const markBytes = 128
+
+export interface WriterOptions {
+  dir: string
+  record: Omit<ArtifactRecord, 'writer'>
+  quotaBytes: number
+  /** Runs once the file is there. */
+  onCreated(): Promise<void>
+}
+
+/** How an artifact ended: kept, or lost and why. */
+export interface Kept {
+  artifact: ArtifactRef | null
+  /** A sentence for the reader where something is lost. */
+  notice: string | null
+}
+
+/**
+ * Writes one artifact while its run goes on: two buffers, one being filled while the other is on its
+ * way to the disk. Files appear with the first bytes that go out. A failure (full disk, no permission,
+ * a folder that is gone) ends the artifact, never the run.
+ */
+export class ArtifactWriter {
+  readonly id: string
+  readonly path: string
+  readonly #options: WriterOptions
+  readonly #headBytes: number
+  readonly #ringBytes: number
+  #filling: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
+  #spare: Buffer | null = null
+  #used = 0
+  #underWay: Promise<void> | null = null
+  #timer: NodeJS.Timeout | null = null
+  #data: FileHandle | null = null
+  #ring: FileHandle | null = null
+  #record: ArtifactRecord | null = null
+  /** Bytes that left the buffers. */
+  #stored = 0
+  #bytes = 0
+  #failure: string | null = null
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+    this.id = options.record.id
+    this.path = pathsOf(options.dir, this.id).data
+    this.#headBytes = Math.floor(options.quotaBytes / 2)
+    this.#ringBytes = Math.max(options.quotaBytes - this.#headBytes - markBytes, 1)
+  }
+
+  /** Where it stands; null once it has failed. */
+  get artifact(): ArtifactRef | null {
+    if (this.#failure !== null) return null
+    return {
+      id: this.id,
+      uri: `artifact://${this.id}`,
+      path: this.path,
+      bytes: this.#bytes,
+      complete: this.#bytes <= this.#headBytes + this.#ringBytes,
+    }
+  }
+
+  /** Copies the bytes. A promise where the disk is behind; it never rejects. */
+  write(bytes: Uint8Array): void | Promise<void> {
+    this.#bytes += bytes.length
+    if (this.#failure !== null) return
+    return this.#fill(bytes, 0)
+  }
+
+  /** Puts the file in order and closes it. */
+  async finish(): Promise<Kept> {
+    await this.#settle()
+    if (this.#failure === null) await this.#attempt(() => this.#complete())
+    await this.#close()
+    if (this.#failure === null) return { artifact: this.artifact, notice: null }
+    await this.#closeAndRemove()
+    return { artifact: null, notice: `The complete output was not kept: ${this.#failure}` }
+  }
+
+  /** Leaves nothing behind. */
+  async discard(): Promise<void> {
+    this.#used = 0
+    await this.#settle()
+    await this.#closeAndRemove()
+  }
+
+  #fill(bytes: Uint8Array, from: number): void | Promise<void> {
+    let at = from
+    while (at < bytes.length && this.#failure === null) {
+      if (this.#used === bufferBytes) {
+        if (this.#underWay !== null) return this.#underWay.then(() => this.#fill(bytes, at))
+        this.#send()
+      }
+      const take = Math.min(bytes.length - at, bufferBytes - this.#used)
+      this.#filling.set(bytes.subarray(at, at + take), this.#used)
+      this.#used += take
+      at += take
+    }
+    if (this.#used === bufferBytes && this.#underWay === null) this.#send()
+    this.#flushLater()
+  }
+
+  #flushLater(): void {
+    if (this.#used === 0 || this.#timer !== null || this.#failure !== null) return
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      if (this.#used > 0 && this.#underWay === null) this.#send()
+      this.#flushLater()
+    }, flushMs).unref()
+  }
+
+  /** Starts writing what is buffered, while the other buffer is filled. */
+  #send(): void {
+    const full = this.#filling.subarray(0, this.#used)
+    const sent = this.#filling
+    this.#filling = this.#spare ?? Buffer.allocUnsafeSlow(bufferBytes)
+    this.#spare = null
+    this.#used = 0
+    this.#underWay = this.#attempt(() => this.#store(full)).then(async () => {
+      // A full disk gets its space back at once.
+      if (this.#failure !== null) await this.#closeAndRemove()
+      this.#spare = sent
+      this.#underWay = null
+    })
+  }
+
+  async #settle(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    await this.#underWay
+    if (this.#used > 0 && this.#failure === null) this.#send()
+    await this.#underWay
+  }
+
+  async #attempt(step: () => Promise<void>): Promise<void> {
+    if (this.#failure !== null) return
+    try {
+      await step()
+    } catch (error) {
+      this.#failure = messageOf(error)
+    }
+  }
+
+  async #create(): Promise<FileHandle> {
+    const { dir, record } = this.#options
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+    const data = await open(this.path, createFlags, 0o600)
+    this.#data = data
+    this.#record = { ...record, writer: await identifySelf() }
+    await writeRecord(dir, this.#record)
+    await this.#options.onCreated()
+    return data
+  }
+
+  async #store(bytes: Buffer): Promise<void> {
+    const data = this.#data ?? (await this.#create())
+    const head = bytes.subarray(0, Math.max(this.#headBytes - this.#stored, 0))
+    if (head.length > 0) await writeAll(data, head, this.#stored)
+    this.#stored += head.length
+    let rest = bytes.subarray(head.length)
+    while (rest.length > 0) {
+      this.#ring ??= await open(pathsOf(this.#options.dir, this.id).ring, createFlags, 0o600)
+      const place = (this.#stored - this.#headBytes) % this.#ringBytes
+      const piece = rest.subarray(0, this.#ringBytes - place)
+      await writeAll(this.#ring, piece, place)
+      this.#stored += piece.length
+      rest = rest.subarray(piece.length)
+    }
+  }
+
+  /** Head, mark and tail into one file; the record says that it is finished. */
+  async #complete(): Promise<void> {
+    const data = this.#data ?? (await this.#create())
+    if (this.#ring !== null) {
+      const inRing = this.#stored - this.#headBytes
+      const missing = Math.max(inRing - this.#ringBytes, 0)
+      let end = this.#headBytes
+      if (missing > 0) {
+        const mark = Buffer.from(
+          `\n… [${missing} bytes omitted: the artifact is over its quota] …\n`,
+        )
+        await writeAll(data, mark, end)
+        end += mark.length
+      }
+      const oldest = missing > 0 ? inRing % this.#ringBytes : 0
+      const length = Math.min(inRing, this.#ringBytes)
+      end = await copyRange(this.#ring, oldest, length, data, end)
+      await copyRange(this.#ring, 0, missing > 0 ? oldest : 0, data, end)
+      await rm(pathsOf(this.#options.dir, this.id).ring, { force: true })
+    }
+    if ((await data.stat()).nlink === 0)
+      throw new Error('its file was removed while the run went on')
+    await writeRecord(this.#options.dir, {
+      ...this.#record!,
+      endedAt: new Date().toISOString(),
+      bytes: this.#bytes,
+      complete: this.artifact?.complete ?? false,
+    })
+  }
+
+  async #close(): Promise<void> {
+    const files = [this.#data, this.#ring]
+    this.#data = null
+    this.#ring = null
+    for (const file of files) {
+      // A close can report a late write error (quota, network file system).
+      if (file !== null) await this.#attempt(() => file.close())
+    }
+  }
+
+  async #closeAndRemove(): Promise<void> {
+    await this.#close()
+    for (const path of Object.values(pathsOf(this.#options.dir, this.id))) {
+      await rm(path, { force: true }).catch(() => {
+        // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
+      })
+    }
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
+    done += bytesWritten
+  }
+}
+
+/** Copies at most `length` bytes, up to the end of the source; answers the place after them. */
+async function copyRange(
+  source: FileHandle,
+  from: number,
+  length: number,
+  target: FileHandle,
+  to: number,
+): Promise<number> {
+  const buffer = Buffer.allocUnsafeSlow(1024 * 1024)
+  let done = 0
+  while (done < length) {
+    const { bytesRead } = await source.read(
+      buffer,
+      0,
+      Math.min(buffer.length, length - done),
+      from + done,
+    )
+    if (bytesRead === 0) break
+    await writeAll(target, buffer.subarray(0, bytesRead), to + done)
+    done += bytesRead
+  }
+  return to + done
+}

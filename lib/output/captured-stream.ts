@@ -1,0 +1,129 @@
+import type { StreamName } from '../protocol/event.ts'
+import type { Request } from '../protocol/request.ts'
+import type { ArtifactRef, Truncation } from '../protocol/result.ts'
+import type { ArtifactWriter } from './artifact/writer.ts'
+import type { ArtifactStore } from './artifact/store.ts'
+import { FirstBytes } from './ends.ts'
+import { Filter } from './filter.ts'
+import { type Journal, JournalFeed } from './journal.ts'
+import { createScanner } from './scan.ts'
+import { Window } from './window.ts'
+
+/** Raw output that is kept in memory until it is known whether it must go to disk. */
+const undecidedBytes = 256 * 1024
+
+export interface CaptureOptions {
+  runId: string
+  command: string
+  request: Pick<
+    Request,
+    'streams' | 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate' | 'artifact' | 'pty'
+  >
+  /** Null: nothing is kept. */
+  store: ArtifactStore | null
+}
+
+/** What is shown of one stream. */
+export interface ShownStream {
+  text: string
+  truncation: Truncation | null
+  artifact: ArtifactRef | null
+  notices: string[]
+}
+
+/** One stream of a run on both of its ways: raw into an artifact, clean into a window. */
+export class CapturedStream {
+  readonly #options: CaptureOptions & { stream: StreamName }
+  readonly #filter: Filter
+  readonly #window: Window
+  readonly #feed: JournalFeed
+  #writer: ArtifactWriter | null = null
+  /** Raw bytes from the start on, while there is no writer and one may be needed. */
+  #undecided = new FirstBytes(undecidedBytes)
+
+  constructor(options: CaptureOptions & { stream: StreamName; journal: Journal }) {
+    this.#options = options
+    const { request } = options
+    const scan = createScanner()
+    this.#window = new Window(request, scan)
+    this.#feed = new JournalFeed(options.journal)
+    this.#filter = new Filter({
+      emit: (bytes) => {
+        const text = asBuffer(bytes)
+        this.#window.write(text)
+        this.#feed.settle(text)
+      },
+      scan,
+      ...(request.pty === null ? {} : request.pty),
+    })
+    if (this.#keepsRaw && request.artifact === 'always') this.#startWriter()
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    const stored = this.#storeRaw(bytes)
+    const cleaned = this.#filter.write(asBuffer(bytes))
+    if (cleaned === undefined) {
+      this.#decide()
+      return stored
+    }
+    return Promise.all([stored, cleaned]).then(() => this.#decide())
+  }
+
+  /** Brings what is not final yet to the readers of the journal. */
+  preview(): void {
+    this.#feed.preview(asBuffer(this.#filter.pending()))
+  }
+
+  snapshot(): ShownStream {
+    const window = this.#window.clone()
+    window.write(asBuffer(this.#filter.pending()))
+    if (window.isCut && this.#writer === null) this.#startWriter()
+    return { ...window.render(), artifact: this.#writer?.artifact ?? null, notices: [] }
+  }
+
+  async finish(): Promise<ShownStream> {
+    await this.#filter.end()
+    this.#decide()
+    const shown = this.#window.render()
+    const isKept = shown.truncation !== null || this.#options.request.artifact === 'always'
+    if (this.#writer !== null && !isKept) await this.#writer.discard()
+    const kept = isKept ? await this.#writer?.finish() : undefined
+    const notice = kept?.notice ?? null
+    return { ...shown, artifact: kept?.artifact ?? null, notices: notice === null ? [] : [notice] }
+  }
+
+  get #keepsRaw(): boolean {
+    return this.#options.store !== null && this.#options.request.artifact !== 'never'
+  }
+
+  #storeRaw(bytes: Uint8Array): void | Promise<void> {
+    if (this.#writer !== null) return this.#writer.write(bytes)
+    if (!this.#keepsRaw) return
+    if (this.#undecided.bytes.length + bytes.length <= undecidedBytes) {
+      this.#undecided.write(bytes)
+      return
+    }
+    return this.#startWriter()?.write(bytes)
+  }
+
+  /** The text does not fit any more: the raw bytes are needed. */
+  #decide(): void {
+    if (this.#writer === null && this.#keepsRaw && this.#window.isCut) this.#startWriter()
+  }
+
+  #startWriter(): ArtifactWriter | null {
+    const { store, runId, command, stream } = this.#options
+    if (store === null || !this.#keepsRaw) return null
+    this.#writer = store.create({ runId, command, stream })
+    // Less than the writer's buffer: taken at once.
+    void this.#writer.write(this.#undecided.bytes)
+    this.#undecided = new FirstBytes(undecidedBytes)
+    return this.#writer
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

@@ -1,0 +1,186 @@
+import { codePointAt, encodeInto, sequenceAt } from './utf8.ts'
+import { columnsOf } from './width.ts'
+
+/** The further columns of a wide character or a tab. */
+const continuation = 0
+const space = 0x20
+const tab = 0x09
+const tabColumns = 8
+
+/** One line as a terminal holds it: a code point a column. Every operation costs what it writes. */
+export class Cells {
+  #codes = new Uint32Array(128)
+  #length = 0
+  /** Combining characters by the column that they follow. */
+  #marks: Map<number, number[]> | null = null
+  /** The column after the last `write`. */
+  next = 0
+
+  /** Columns up to the last that was written. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** Writes a printable character or a tab at `column`; answers the column after it. */
+  put(column: number, code: number): number {
+    if (code === tab) return this.#putTab(column)
+    const columns = code < 0x300 ? 1 : columnsOf(code)
+    if (columns === 0 && column > 0 && column <= this.#length) {
+      this.#mark(this.#unitStart(column - 1), code)
+      return column
+    }
+    this.#open(column, column + Math.max(columns, 1))
+    this.#codes[column] = code
+    if (columns === 2) this.#codes[column + 1] = continuation
+    return column + Math.max(columns, 1)
+  }
+
+  /**
+   * Puts the characters of `bytes[from, to)`, a text without newlines, from `column` on, as long as
+   * the column is below `limit`. Answers how far it read; `next` is the column then.
+   */
+  write(column: number, bytes: Uint8Array, from: number, to: number, limit: number): number {
+    let next = column
+    let at = from
+    while (at < to && next < limit) {
+      const byte = bytes[at]!
+      if (byte >= space && byte < 0x7f) {
+        if (next >= this.#length || this.#marks !== null || this.#isWideAt(next))
+          this.#open(next, next + 1)
+        this.#codes[next++] = byte
+        at++
+        continue
+      }
+      const length = byte < 0x80 ? 1 : sequenceAt(bytes, at, to)
+      next = this.put(next, codePointAt(bytes, at, length))
+      at += length
+    }
+    this.next = next
+    return at
+  }
+
+  /** Blanks `[from, to)`; the line gets shorter where nothing is left behind it. */
+  erase(from: number, to: number): void {
+    if (from >= this.#length) return
+    const stop = Math.min(to, this.#length)
+    this.#open(from, stop)
+    if (stop === this.#length) this.#cut(from)
+    else this.#codes.fill(space, from, stop)
+  }
+
+  /** Takes `count` columns out; what stands behind moves left. */
+  remove(column: number, count: number): void {
+    if (column >= this.#length) return
+    const stop = Math.min(column + count, this.#length)
+    this.#open(column, stop)
+    this.#codes.copyWithin(column, stop, this.#length)
+    this.#length -= stop - column
+    this.#marks = null
+  }
+
+  /** Makes room for `count` blank columns; what stands behind moves right. */
+  insert(column: number, count: number): void {
+    if (column >= this.#length) return
+    this.#open(column, column)
+    this.#reserve(this.#length + count)
+    this.#codes.copyWithin(column + count, column, this.#length)
+    this.#codes.fill(space, column, column + count)
+    this.#length += count
+    this.#marks = null
+  }
+
+  /** Drops the last character. */
+  eraseLast(): void {
+    if (this.#length > 0) this.#cut(this.#unitStart(this.#length - 1))
+  }
+
+  /** The code point before `column`, for repeating; a space where there is none. */
+  before(column: number): number {
+    return column > 0 && column <= this.#length ? this.#codes[this.#unitStart(column - 1)]! : space
+  }
+
+  /** At most so many bytes are written by `encode`. */
+  get maxEncodedBytes(): number {
+    let bytes = this.#length * 4
+    for (const marks of this.#marks?.values() ?? []) bytes += marks.length * 4
+    return bytes
+  }
+
+  /** Writes the line as UTF-8 at `target[at]`; answers the place after it. */
+  encode(target: Uint8Array, at: number): number {
+    let next = at
+    for (let column = 0; column < this.#length; column++) {
+      const code = this.#codes[column]!
+      if (code !== continuation) next = encodeInto(target, next, code)
+      if (this.#marks !== null && code !== continuation) {
+        for (const mark of this.#marks.get(column) ?? []) next = encodeInto(target, next, mark)
+      }
+    }
+    return next
+  }
+
+  #putTab(column: number): number {
+    const stop = (Math.floor(column / tabColumns) + 1) * tabColumns
+    // Over text a tab only moves.
+    if (column < this.#length) return stop
+    this.#open(column, stop)
+    this.#codes.fill(continuation, column, stop)
+    this.#codes[column] = tab
+    return stop
+  }
+
+  /** Makes `[from, to)` writable: room, spaces up to `from`, and no half of a wide character around it. */
+  #open(from: number, to: number): void {
+    this.#reserve(to)
+    if (from < this.#length) {
+      this.#split(from)
+      if (to < this.#length) this.#split(to)
+      if (this.#marks !== null) for (let at = from; at < to; at++) this.#marks.delete(at)
+    } else if (from > this.#length) this.#codes.fill(space, this.#length, from)
+    if (to > this.#length) this.#length = to
+  }
+
+  /** A character that lies across the border before `column` becomes spaces. */
+  #split(column: number): void {
+    if (this.#codes[column] !== continuation) return
+    const start = this.#unitStart(column)
+    this.#marks?.delete(start)
+    let end = column
+    while (end < this.#length && this.#codes[end] === continuation) end++
+    this.#codes.fill(space, start, end)
+  }
+
+  #isWideAt(column: number): boolean {
+    return (
+      this.#codes[column] === continuation ||
+      (column + 1 < this.#length && this.#codes[column + 1] === continuation)
+    )
+  }
+
+  #unitStart(column: number): number {
+    let start = column
+    while (start > 0 && this.#codes[start] === continuation) start--
+    return start
+  }
+
+  #cut(length: number): void {
+    this.#length = length
+    if (this.#marks === null) return
+    for (const column of this.#marks.keys()) if (column >= length) this.#marks.delete(column)
+  }
+
+  #mark(column: number, code: number): void {
+    this.#marks ??= new Map()
+    const marks = this.#marks.get(column)
+    if (marks === undefined) this.#marks.set(column, [code])
+    // More than that on one character is an attack on memory, not a language.
+    else if (marks.length < 32) marks.push(code)
+  }
+
+  #reserve(columns: number): void {
+    if (columns <= this.#codes.length) return
+    const grown = new Uint32Array(Math.max(columns, this.#codes.length * 2))
+    grown.set(this.#codes.subarray(0, this.#length))
+    this.#codes = grown
+  }
+}

@@ -1,0 +1,93 @@
+import { LastBytes } from './ends.ts'
+import { characterStart } from './utf8.ts'
+
+const newline = 0x0a
+const keptBytes = 1024 * 1024
+
+/** The clean text as it grows, for readers who hold a cursor: the last MiB. */
+export class Journal {
+  readonly #last = new LastBytes(keptBytes)
+  #total = 0
+  #endsLine = true
+
+  append(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    this.#last.write(bytes)
+    this.#total += bytes.length
+    this.#endsLine = bytes.at(-1) === newline
+  }
+
+  endLine(): void {
+    if (!this.#endsLine) this.append(Uint8Array.of(newline))
+  }
+
+  /** Text since `cursor` (0: the start), the cursor for the next call, and the bytes lost between. */
+  read(cursor: number): { text: string; cursor: number; truncatedBefore: number } {
+    const kept = this.#last.bytes
+    const firstKept = this.#total - kept.length
+    const wanted = Math.min(Math.max(Math.floor(cursor), 0), this.#total)
+    const from = Math.max(wanted - firstKept, 0)
+    const start = from === 0 && firstKept === 0 ? 0 : characterStart(kept, from)
+    return {
+      text: kept.toString('utf8', start),
+      cursor: this.#total,
+      truncatedBefore: firstKept + start - wanted,
+    }
+  }
+}
+
+/**
+ * Brings one stream into the journal. Text that a terminal command may still change is shown early,
+ * since a prompt waits for its answer; when it does change, the new state follows on a line of its own.
+ */
+export class JournalFeed {
+  readonly #journal: Journal
+  /** Shown, not final. */
+  #early: Buffer = Buffer.alloc(0)
+  #isStale = false
+
+  constructor(journal: Journal) {
+    this.#journal = journal
+  }
+
+  /** Final text, in order. */
+  settle(bytes: Buffer): void {
+    if (this.#early.length === 0 && !this.#isStale) {
+      this.#journal.append(bytes)
+      return
+    }
+    const same = this.#show(bytes)
+    this.#early = this.#early.subarray(Math.min(same, this.#early.length))
+  }
+
+  /** All text that is not final yet. */
+  preview(pending: Buffer): void {
+    const same = this.#show(pending)
+    // Something shown was taken back and nothing has come in its place yet.
+    if (same === pending.length && same < this.#early.length) this.#isStale = true
+    this.#early = Buffer.from(pending)
+  }
+
+  /** Appends what is new; answers how much of what was shown early still stands. */
+  #show(bytes: Buffer): number {
+    const common = commonLength(bytes, this.#early)
+    if (common === bytes.length) return common
+    if (common < this.#early.length || this.#isStale) {
+      this.#journal.endLine()
+      const lineStart = common === 0 ? 0 : bytes.lastIndexOf(newline, common - 1) + 1
+      this.#journal.append(bytes.subarray(lineStart))
+      this.#isStale = false
+      return this.#early.length
+    }
+    this.#journal.append(bytes.subarray(common))
+    return common
+  }
+}
+
+function commonLength(a: Buffer, b: Buffer): number {
+  const length = Math.min(a.length, b.length)
+  if (a.subarray(0, length).equals(b.subarray(0, length))) return length
+  let common = 0
+  while (a[common] === b[common]) common++
+  return common
+}

@@ -1,0 +1,191 @@
+import { limits } from '../protocol/limits.ts'
+import type { Request } from '../protocol/request.ts'
+import type { Truncation } from '../protocol/result.ts'
+import { FirstBytes, LastBytes } from './ends.ts'
+import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
+import { LineCutter } from './line-cutter.ts'
+import { createScanner, type Scanner } from './scan.ts'
+
+export type WindowOptions = Pick<Request, 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate'>
+
+type Shape = 'head' | 'tail' | 'head-tail' | 'middle'
+
+const newline = 0x0a
+
+/**
+ * What is shown of a clean text, however long it is: `head`, then `tail`, then both limits in whole
+ * lines. Keeps no more than twice the byte limit.
+ */
+export class Window {
+  readonly #options: WindowOptions
+  readonly #scan: Scanner
+  readonly #shape: Shape
+  readonly #maxBytes: number
+  readonly #maxLines: number
+  #first: FirstBytes | null
+  #last: LastBytes | null
+  /** Null: lines stay as long as they are. */
+  #cutter: LineCutter | null
+  /** Of everything that was written. */
+  #all = new Count()
+  /** Of what comes through `head` and the line cutter. */
+  #shown = new Count()
+
+  constructor(options: WindowOptions, scan: Scanner = createScanner()) {
+    this.#options = options
+    this.#scan = scan
+    const unlimited = options.truncate === 'none'
+    this.#maxBytes = unlimited ? limits.noneMaxBytes : options.maxBytes
+    this.#maxLines = Math.min(unlimited ? Infinity : options.maxLines, options.tail ?? Infinity)
+    this.#shape = shapeOf(options)
+    // One byte more tells whether the byte limit falls on the start of a line.
+    this.#first = this.#shape === 'tail' ? null : new FirstBytes(this.#maxBytes + 1)
+    this.#last = this.#shape === 'head' ? null : new LastBytes(this.#maxBytes + 1)
+    // A line over a smaller byte limit is a single line over the limit and keeps its end.
+    const cutsLines = !unlimited && options.maxBytes > limits.maxLineChars
+    this.#cutter = cutsLines ? new LineCutter(limits.maxLineChars) : null
+  }
+
+  /** Takes clean text in order. The memory is free again afterwards. */
+  write(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    const before = this.#all.lines
+    const { newlines } = this.#scan(bytes, 0, bytes.length)
+    this.#all.add(bytes, newlines)
+    const { head } = this.#options
+    const selected = head === null ? bytes : firstLines(bytes, head - before)
+    if (selected.length === 0) return
+    const keep = (piece: Uint8Array) => {
+      this.#keep(piece, piece === bytes ? newlines : this.#scan(piece, 0, piece.length).newlines)
+    }
+    if (this.#cutter === null) keep(selected)
+    else this.#cutter.write(selected, keep)
+  }
+
+  /** Whether something is left out of what `render` would show now. */
+  get isCut(): boolean {
+    const { head } = this.#options
+    return (
+      (head !== null && this.#all.total > head) || this.#cutter?.hasCut === true || !this.#isWhole()
+    )
+  }
+
+  /** The text as it is shown, and what is missing from it. */
+  render(): { text: string; truncation: Truncation | null } {
+    if (this.#cutter !== null && this.#cutter.hasCut) {
+      const rest = this.clone()
+      rest.#cutter?.finishLine((mark) => rest.#keep(mark, 0))
+      return rest.#render()
+    }
+    return this.#render()
+  }
+
+  clone(): Window {
+    const copy = new Window(this.#options, this.#scan)
+    copy.#first = this.#first?.clone() ?? null
+    copy.#last = this.#last?.clone() ?? null
+    copy.#cutter = this.#cutter?.clone() ?? null
+    copy.#all = this.#all.clone()
+    copy.#shown = this.#shown.clone()
+    return copy
+  }
+
+  #keep(bytes: Uint8Array, newlines: number): void {
+    this.#shown.add(bytes, newlines)
+    this.#first?.write(bytes)
+    this.#last?.write(bytes)
+  }
+
+  #lineLimit(): number {
+    if (this.#shape !== 'head-tail') return this.#maxLines
+    return Math.min(this.#maxLines, limits.headTailLines * 2)
+  }
+
+  #isWhole(): boolean {
+    return this.#shown.bytes <= this.#maxBytes && this.#shown.total <= this.#lineLimit()
+  }
+
+  #render(): { text: string; truncation: Truncation | null } {
+    const cut = this.#cut()
+    const text = cut.bytes.toString('utf8')
+    if (!this.isCut) return { text, truncation: null }
+    const outputLines = cut.ranges.reduce((lines, [from, to]) => lines + to - from + 1, 0)
+    return {
+      text,
+      truncation: {
+        direction: this.#isWhole() ? 'head' : this.#shape,
+        truncatedBy: cut.truncatedBy ?? (this.#all.total > this.#shown.total ? 'lines' : 'bytes'),
+        totalLines: this.#all.total,
+        totalBytes: this.#all.bytes,
+        outputLines,
+        outputBytes: cut.bytes.length,
+        shownRanges: cut.ranges,
+      },
+    }
+  }
+
+  #cut(): Cut {
+    const whole: Whole = {
+      first: this.#first?.bytes ?? Buffer.alloc(0),
+      last: this.#last?.bytes ?? Buffer.alloc(0),
+      totalLines: this.#shown.total,
+      totalBytes: this.#shown.bytes,
+    }
+    if (this.#isWhole()) {
+      const bytes = this.#first === null ? whole.last : whole.first
+      const ranges: [number, number][] = whole.totalLines === 0 ? [] : [[1, whole.totalLines]]
+      return { bytes, ranges, truncatedBy: null }
+    }
+    const maxLines = this.#lineLimit()
+    if (this.#shape === 'tail') return cutTail(whole, maxLines, this.#maxBytes)
+    if (this.#shape === 'head') return cutHead(whole, maxLines, this.#maxBytes)
+    const headLines =
+      this.#shape === 'middle' ? Math.floor((maxLines - 1) / 2) : limits.headTailLines
+    return cutEnds(whole, headLines, this.#maxLines, maxLines, this.#maxBytes)
+  }
+}
+
+/** `head` and `tail` say themselves which part is wanted. */
+function shapeOf({ head, tail, truncate }: WindowOptions): Shape {
+  if (tail !== null) return 'tail'
+  if (head !== null) return 'head'
+  return truncate === 'none' ? 'tail' : truncate
+}
+
+/** The first `lines` lines, or the same bytes where there are no more. */
+function firstLines(bytes: Buffer, lines: number): Buffer {
+  let end = 0
+  for (let left = lines; left > 0; left--) {
+    const found = bytes.indexOf(newline, end)
+    if (found < 0) return bytes
+    end = found + 1
+  }
+  return end === bytes.length ? bytes : bytes.subarray(0, end)
+}
+
+/** Bytes and lines of a text. A trailing newline is not another line. */
+class Count {
+  bytes = 0
+  /** Newlines. */
+  lines = 0
+  #endsOpen = false
+
+  /** Lines, an unfinished one included. */
+  get total(): number {
+    return this.lines + (this.#endsOpen ? 1 : 0)
+  }
+
+  add(bytes: Uint8Array, newlines: number): void {
+    this.bytes += bytes.length
+    this.lines += newlines
+    this.#endsOpen = bytes.at(-1) !== newline
+  }
+
+  clone(): Count {
+    const copy = new Count()
+    copy.bytes = this.bytes
+    copy.lines = this.lines
+    copy.#endsOpen = this.#endsOpen
+    return copy
+  }
+}
