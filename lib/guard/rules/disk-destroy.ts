@@ -1,0 +1,173 @@
+import { isGlob, isKnown, matchesGlob, shown } from '../shell/marked-text.ts'
+import { readOptions } from '../shell/options.ts'
+import { normalise } from './places.ts'
+import type { Caught, Places, Rule, SeenCommand } from './rule.ts'
+
+/** Devices under /dev that hold no file system. */
+const harmless =
+  /^(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty\w*|console|ptmx|pts\/.*|fd\/.*|shm\/.*|tcp\/.*|udp\/.*|kmsg|log|lp\d.*|usb\/.*|input\/.*|snd\/.*|dsp|video\d+|cu\..*|serial\/.*)$/
+const disks =
+  /^(?:(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|loop|nbd|sr|ram|zram|rdisk|disk|mtdblock|mtd|bcache|drbd|rbd|zd|pmem|fd\d)\w*|(?:mapper|disk|block|zvol|vg\w*|md)\/.*|root|mem|kmem|port)$/
+const diskNames = [
+  'sda',
+  'sda1',
+  'sdb',
+  'vda',
+  'nvme0n1',
+  'xvda',
+  'mmcblk0',
+  'disk0',
+  'disk1',
+  'hda',
+  'md0',
+  'dm-0',
+]
+
+export const diskDestroy: Rule = {
+  name: 'disk-destroy',
+  decision: 'deny',
+  instead: 'Write to an image file in the project, and leave devices to a person.',
+  holdsFor: 'everyone',
+  examples: {
+    match: [
+      'mkfs.ext4 /dev/sda1',
+      'dd if=/dev/zero of=/dev/sda',
+      'cat x > /dev/nvme0n1',
+      ':(){ :|:& };:',
+    ],
+    pass: [
+      'dd if=/dev/zero of=disk.img',
+      'echo x > /dev/null',
+      'mkfs.ext4 disk.img',
+      'lsblk /dev/sda',
+    ],
+  },
+  check(command) {
+    if (command.name === forkBomb)
+      return { does: 'starts itself again and again until nothing else runs', certain: true }
+    for (const target of command.writes) {
+      const caught = onDisk(target, command.places, 'writes over the device')
+      if (caught) return caught
+    }
+    return destroyed(command)
+  },
+}
+
+/** The name under which the reading reports a function that multiplies itself. */
+export const forkBomb = ':(){ :|:& };:'
+
+function destroyed({ name, args, places }: SeenCommand): Caught | null {
+  const anyOf = (words: readonly string[], does: string): Caught | null => {
+    for (const word of words) {
+      const caught = onDisk(word, places, does)
+      if (caught) return caught
+    }
+    return null
+  }
+  const operands = (shortValues = ''): readonly string[] =>
+    readOptions(args, { shortValues }).operands
+  const has = (pattern: RegExp): boolean => args.some((word) => pattern.test(word))
+  if (/^(?:mkfs(?:\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(?:_\w+)?)$/.test(name)) {
+    const unknownOperand = operands().some((word) => !isKnown(word))
+    const caught = anyOf(args, 'makes a new file system on')
+    return (
+      caught ??
+      (unknownOperand
+        ? {
+            does: 'makes a new file system on a device that is not known before the run',
+            certain: false,
+          }
+        : null)
+    )
+  }
+  switch (name) {
+    case 'dd':
+    case 'dcfldd':
+    case 'dc3dd': {
+      const target = args.findLast((word) => word.startsWith('of='))?.slice(3)
+      if (target === undefined) return null
+      if (/^[\uF8E2\uF8E3\uF8E6]/.test(target)) {
+        return {
+          does: 'writes over a file or device that is not known before the run',
+          certain: false,
+        }
+      }
+      return onDisk(target, places, 'writes over the device', true)
+    }
+    case 'tee':
+    case 'shred':
+    case 'scrub':
+    case 'blkdiscard':
+    case 'mkdosfs':
+    case 'truncate':
+    case 'pvcreate':
+    case 'luksformat':
+      return anyOf(operands('ns'), 'destroys what is on')
+    case 'cp':
+    case 'mv':
+    case 'install':
+    case 'rsync':
+    case 'ddrescue': {
+      const last = operands().at(-1)
+      return last === undefined ? null : onDisk(last, places, 'writes over the device')
+    }
+    case 'wipefs':
+      return has(/^-\w*a|^--all/) || has(/^-\w*o/)
+        ? anyOf(operands('ot'), 'wipes the signatures of')
+        : null
+    case 'badblocks':
+      return has(/^-\w*w/) ? anyOf(operands('bcdeopit'), 'overwrites') : null
+    case 'sgdisk':
+    case 'gdisk':
+      return has(/^-\w*[ozZdn]|^--(?:zap|clear|delete|new)/)
+        ? anyOf(args, 'changes the partitions of')
+        : null
+    case 'fdisk':
+    case 'cfdisk':
+    case 'sfdisk':
+      return has(/^-\w*[lsdxJ]|^--(?:list|dump|json|show)/)
+        ? null
+        : anyOf(args, 'changes the partitions of')
+    case 'parted':
+      return has(/^(?:mklabel|mktable|mkpart|rm|resizepart)$/)
+        ? anyOf(args, 'changes the partitions of')
+        : null
+    case 'cryptsetup':
+      return has(/^(?:luksFormat|erase|luksErase|reencrypt)$/)
+        ? anyOf(args, 'destroys what is on')
+        : null
+    case 'hdparm':
+      return has(/^--(?:security-erase|trim-sector|write-sector)/) ? anyOf(args, 'erases') : null
+    case 'nvme':
+      return has(/^(?:format|sanitize)$/) ? anyOf(args, 'erases') : null
+    case 'mdadm':
+      return has(/^--(?:zero-superblock|create)/) ? anyOf(args, 'destroys the array on') : null
+    case 'diskutil':
+      return has(/^(?:erase\w*|zeroDisk|secureErase|partitionDisk|reformat)$/i)
+        ? { does: 'erases a disk', certain: true }
+        : null
+    case 'zpool':
+      return has(/^(?:destroy|labelclear)$/)
+        ? { does: 'destroys a storage pool', certain: true }
+        : null
+    default:
+      return null
+  }
+}
+
+function onDisk(path: string, places: Places, does: string, anyDevice = false): Caught | null {
+  for (const directory of places.directories) {
+    const [root, ...rest] = normalise(path.startsWith('/') ? path : `${directory}/${path}`)
+    if (root !== 'dev' || rest.length === 0) continue
+    const device = rest.join('/')
+    const certain = isKnown(path)
+    const isDisk =
+      isGlob(device) || !certain
+        ? diskNames.some((name) => matchesGlob(device, name))
+        : anyDevice
+          ? !harmless.test(device)
+          : disks.test(device)
+    if (isDisk) return { does: `${does} /dev/${shown(device)}`, certain }
+  }
+  return null
+}

@@ -1,0 +1,61 @@
+import type { ParsedScript, SyntaxNode, Word } from 'unbash'
+
+/** The parser, as far as the guard needs it. */
+export interface Grammar {
+  /** Null: not in the part of the language that this grammar reads. */
+  parse(source: string): ParsedScript | null
+  forEachChild(node: SyntaxNode, visit: (child: SyntaxNode) => void): void
+}
+
+export async function loadGrammar(): Promise<Grammar> {
+  const { parse, forEachChild } = await import('unbash')
+  return { parse, forEachChild }
+}
+
+const plain = /^[A-Za-z0-9_ ./:,@%+=-]*$/
+const reserved = new Set(
+  'if then else elif fi for while until do done case esac select function time coproc in'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Reads one simple command of characters that mean nothing to a shell: no quote, expansion, glob,
+ * operator, comment, newline. Most commands are of that kind, and the real parser need not load.
+ */
+export const plainGrammar: Grammar = {
+  parse(source) {
+    if (!plain.test(source)) return null
+    const words = [...source.matchAll(/[^ ]+/g)].map(({ 0: text, index }): Word => ({
+      type: 'Word',
+      text,
+      value: text,
+      pos: index,
+      end: index + text.length,
+    }))
+    const [name, ...suffix] = words
+    const script = { type: 'Script', pos: 0, end: source.length, shebang: undefined } as const
+    if (!name) return { ...script, commands: [] }
+    if (reserved.has(name.text) || words.some((word) => word.text.includes('=') && word === name)) {
+      return null
+    }
+    const { pos } = name
+    const end = words.at(-1)?.end ?? name.end
+    const command = { type: 'Command', pos, end, name, prefix: [], suffix, args: suffix } as const
+    return {
+      ...script,
+      commands: [
+        {
+          type: 'Statement',
+          pos,
+          end,
+          background: undefined,
+          command: { ...command, redirects: [] },
+        },
+      ],
+    }
+  },
+  forEachChild() {
+    // A plain word has no parts.
+  },
+}

@@ -1,0 +1,61 @@
+import type { ProcessSubstitutionPart, Redirection, Word } from 'unbash'
+import type { Reader, Streams } from './reader.ts'
+import type { Scope } from './scope.ts'
+import { expandParts, expandText } from './word.ts'
+
+export function readRedirects(
+  redirects: readonly Redirection[],
+  scope: Scope,
+  stdin: string | null,
+  reader: Reader,
+): Streams {
+  let input = stdin
+  let stdoutGoesAway = false
+  const writes: string[] = []
+  const consumers: ProcessSubstitutionPart[] = []
+  for (const redirect of redirects) {
+    if (redirect.type === 'HereDoc') {
+      input = redirect.body.parts
+        ? expandParts(redirect.body.parts, scope, reader)
+        : redirect.body.text
+      continue
+    }
+    const { target } = redirect
+    if (!target) continue
+    if (redirect.type === 'HereString') {
+      input = expandText(target, scope, reader).join('\n') + '\n'
+      continue
+    }
+    const consumer = redirect.operator.includes('>') ? consumerOf(target) : null
+    if (consumer) {
+      consumers.push(consumer)
+      continue
+    }
+    const targets = reader.expand(target, scope).map((fields) => fields.join(' '))
+    if (redirect.operator.startsWith('<') && redirect.operator !== '<>') {
+      if (redirect.operator === '<') input = reader.files.get(targets[0] ?? '') ?? null
+      continue
+    }
+    const isDuplicate = redirect.operator === '>&' && /^[\d-]+$/.test(targets[0] ?? '')
+    if (!isDuplicate) writes.push(...targets)
+    const { descriptor } = redirect
+    const isStdout = descriptor?.type !== 'FileDescriptor' || descriptor.value === 1
+    if (isStdout && redirect.operator !== '<>' && targets[0] !== '1') stdoutGoesAway = true
+  }
+  return {
+    stdin: input,
+    writes,
+    finish(output) {
+      for (const { script } of consumers) {
+        if (script) reader.runParsed(script, scope.clone(), output)
+      }
+      if (consumers.length > 0) return ''
+      return stdoutGoesAway && !writes.includes('/dev/stdout') ? '' : output
+    },
+  }
+}
+
+function consumerOf(target: Word): ProcessSubstitutionPart | null {
+  const part = target.parts?.[0]
+  return part?.type === 'ProcessSubstitution' && part.operator === '>' ? part : null
+}
