@@ -11,8 +11,9 @@ import type { TerminalSize } from '../protocol/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { PrepareLaunch } from './launch.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
-import { type PtyParts, type PtyProcess, startPty } from './pty-process.ts'
+import type { PtyParts, PtyProcess } from './pty-process.ts'
 import { runInScript } from './script-terminal.ts'
+import { startPty } from './start-pty.ts'
 import type { stopTree, TreeRoot } from './stop.ts'
 import { createTerminalInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
@@ -59,7 +60,7 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
     if ('missing' in parts) {
       return runInScript({ launch, size, request, sink, stop: deps.stopTree }, parts.missing)
     }
-    const program = await startPty(launch, size, request.stdin, parts)
+    const program = await startPty({ launch, size }, request.stdin, parts)
     return follow(program, { parts, sink, mark: launch.mark, stopTree: deps.stopTree })
   }
 }
