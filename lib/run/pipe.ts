@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
-import { closeSync, fstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { codeOf, messageOf, MisuseError } from '../protocol/errors.ts'
+import { closeSync, fstatSync } from 'node:fs'
+import { MisuseError } from '../protocol/errors.ts'
 import type { StreamName } from '../protocol/event.ts'
-import { type Exit, type Runner, type Running, StartError } from '../protocol/ports.ts'
-import type { Request, Stdin } from '../protocol/request.ts'
+import type { Exit, Runner, Running } from '../protocol/ports.ts'
+import type { Request } from '../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import { describeProcess } from './process-table.ts'
+import { openStandardInput } from './standard-input.ts'
+import { describeStartFailure } from './start-failure.ts'
 import { createTreeSearch, stopTree, type TreeRoot } from './stop.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
@@ -36,7 +36,7 @@ export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool
 
 async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const input = openInput(request.stdin)
+  const input = openStandardInput(request.stdin)
   const stdio: StdioOptions = [input.stdin, first, second]
   const { file, args, argv0 } = input.closed ? closeInput(launch) : launch
   const { cwd, env } = launch
@@ -51,20 +51,10 @@ async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<C
       fifo.release(true)
       closeSync(fifo.readFd)
     }
-    throw describeFailure(error, launch)
+    throw describeStartFailure(error, launch)
   } finally {
     input.release()
   }
-}
-
-function describeFailure(error: unknown, launch: Launch): StartError {
-  const code = codeOf(error)
-  if (code === 'E2BIG') {
-    const message = 'The command or its environment is too long for the system to start'
-    return new StartError({ code: 'too_long', message, exitCode: 126 })
-  }
-  const message = `Cannot start ${launch.file}: ${messageOf(error)}`
-  return new StartError({ code: 'spawn_failed', message, exitCode: code === 'EACCES' ? 126 : 125 })
 }
 
 /** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
@@ -127,26 +117,6 @@ function describeLeftBehind(root: TreeRoot): string[] {
   return createTreeSearch(root)().map(
     ({ pid }) => `Still running in the background: ${pid} ${describeProcess(pid).slice(0, 200)}`,
   )
-}
-
-interface Input {
-  stdin: number | 'ignore'
-  closed: boolean
-  /** Once the process has it. */
-  release(): void
-}
-
-function openInput(stdin: Stdin): Input {
-  const release = () => undefined
-  if (stdin.kind === 'descriptor') return { stdin: stdin.fd, closed: false, release }
-  if (stdin.kind !== 'text') return { stdin: 'ignore', closed: stdin.kind === 'closed', release }
-  // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
-  const directory = mkdtempSync(join(tmpdir(), 'nacre-stdin-'))
-  const path = join(directory, 'text')
-  writeFileSync(path, stdin.text, { mode: 0o600 })
-  const fd = openSync(path, 'r')
-  rmSync(directory, { recursive: true })
-  return { stdin: fd, closed: false, release: () => closeSync(fd) }
 }
 
 /** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */

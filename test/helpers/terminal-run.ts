@@ -1,0 +1,112 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createId } from '../../lib/protocol/ids.ts'
+import type { Exit, OutputSink, Runner, Running } from '../../lib/protocol/ports.ts'
+import type { Request } from '../../lib/protocol/request.ts'
+import { createPtyRunner, type PtyRunnerParts } from '../../lib/run/pty.ts'
+import { createPrepareLaunch } from '../../lib/run/shell.ts'
+import { stopTree } from '../../lib/run/stop.ts'
+
+/** A request for a terminal run, as a front door would make it. */
+export function terminalRequest(command: string, changes: Partial<Request> = {}): Request {
+  return {
+    id: createId('run'),
+    origin: 'print',
+    command,
+    cwd: process.cwd(),
+    env: { TERM: 'xterm' },
+    mode: 'default',
+    timeoutMs: null,
+    onTimeout: 'kill',
+    inactivityMs: null,
+    waitMs: null,
+    ready: null,
+    pty: { columns: 80, rows: 24 },
+    session: null,
+    streams: 'merged',
+    head: null,
+    tail: null,
+    maxLines: 2000,
+    maxBytes: 51_200,
+    truncate: 'tail',
+    sandbox: 'off',
+    network: 'on',
+    workspace: null,
+    shell: 'bash',
+    login: false,
+    guard: false,
+    hardening: false,
+    artifact: 'never',
+    stdin: { kind: 'none' },
+    notices: [],
+    ...changes,
+  }
+}
+
+/** The runner as it is in use, but for a shorter grace between TERM and KILL. */
+export function createTestRunner(changes: Partial<PtyRunnerParts> = {}): Runner {
+  return createPtyRunner({
+    prepare: createPrepareLaunch({ environment: process.env, toTerminal: false }),
+    stopTree: (root) => stopTree(root, { graceMs: 200 }),
+    ...changes,
+  })
+}
+
+export interface TerminalRun {
+  running: Running
+  exited: Promise<Exit>
+  bytes(): Buffer
+  text(): string
+  /** Settles when the output so far contains the text. */
+  shown(text: string): Promise<void>
+}
+
+export async function startTerminal(
+  command: string,
+  { runner = createTestRunner(), ...changes }: Partial<Request> & { runner?: Runner } = {},
+): Promise<TerminalRun> {
+  const chunks: Buffer[] = []
+  const sink: OutputSink = {
+    write(_stream, bytes) {
+      chunks.push(Buffer.from(bytes))
+    },
+  }
+  const running = await runner(terminalRequest(command, changes), sink)
+  const bytes = () => Buffer.concat(chunks)
+  const text = () => bytes().toString()
+  return {
+    running,
+    exited: running.exited,
+    bytes,
+    text,
+    shown: (wanted) => until(() => text().includes(wanted)),
+  }
+}
+
+/** Looks until it is so; the time limit is the test runner's. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await delay(2)
+}
+
+/** Whether a process runs; one that has ended and was not waited for does not. */
+export function isAlive(pid: number): boolean {
+  if (!existsSync('/proc/self')) {
+    try {
+      return process.kill(pid, 0)
+    } catch {
+      return false
+    }
+  }
+  const state = readState(pid)
+  return state !== '' && state !== 'Z' && state !== 'X'
+}
+
+/** The letter of proc(5): `S` asleep, `R` on a processor, … Empty: gone. */
+export function readState(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return stat.slice(stat.lastIndexOf(')') + 2)[0] ?? ''
+  } catch {
+    return ''
+  }
+}

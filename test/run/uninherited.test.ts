@@ -1,0 +1,58 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, fstatSync, openSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createUninherited } from '../../lib/run/uninherited.ts'
+import { createTestRunner, isAlive, startTerminal, until } from '../helpers/terminal-run.ts'
+
+test('a program is hung up when nacre is killed, whatever runs beside it', async () => {
+  const fixture = join(import.meta.dirname, '../../fixtures/programs/hold-terminals.ts')
+  const holder = spawn(process.execPath, ['--import', 'tsx', fixture], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const line = await new Promise<Buffer>((settle) => holder.stdout.once('data', settle))
+  const [ended = 0, stubborn = 0] = line.toString().trim().split(' ').map(Number)
+  assert.ok(isAlive(ended) && isAlive(stubborn))
+  holder.kill('SIGKILL')
+  await until(() => !isAlive(ended))
+  assert.ok(isAlive(stubborn))
+  process.kill(stubborn, 'SIGKILL')
+  await until(() => !isAlive(stubborn))
+})
+
+test('no program has the master of a terminal', async () => {
+  const uninherited = createUninherited()
+  const runner = createTestRunner({ uninherited })
+  const list = 'for fd in /proc/self/fd/*; do readlink $fd; done'
+  const first = await startTerminal(`read x; ${list}`, { runner })
+  const second = await startTerminal(list, { runner })
+  await second.exited
+  const stdio = uninherited.cover(['ignore', 'pipe', 'inherit'] as const)
+  const { stdout } = spawnSync('sh', ['-c', list], { stdio, encoding: 'utf8' })
+  first.running.write('\n')
+  await first.exited
+  for (const text of [first.text(), second.text(), stdout]) {
+    assert.match(text, '/dev/')
+    assert.not.match(text, 'ptmx')
+  }
+})
+
+test('covering leaves the other entries alone and costs no descriptor afterwards', () => {
+  const before = readdirSync('/dev/fd').length
+  const uninherited = createUninherited()
+  assert.equal(uninherited.cover(['pipe']), ['pipe'])
+  const fd = openSync('/dev/null', 'r')
+  uninherited.add(fd)
+  const covered = uninherited.cover(['pipe', 'ignore', 'inherit'] as const)
+  assert.equal(covered.slice(0, 3), ['pipe', 'ignore', 'inherit'])
+  assert.is(covered.length, fd + 1)
+  assert.is(fstatSync(covered[fd] as number).rdev, fstatSync(fd).rdev)
+  assert.ok(covered.slice(3, fd).every((entry) => entry === 'ignore'))
+  uninherited.delete(fd)
+  closeSync(fd)
+  assert.equal(uninherited.cover(['pipe']), ['pipe'])
+  assert.is(readdirSync('/dev/fd').length, before)
+})
+
+test.run()
