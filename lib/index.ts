@@ -1,1 +1,6 @@
-export { createExecutor, type Executor, type ExecutorOptions, type RunOptions } from './executor/executor.ts'
+export {
+  createExecutor,
+  type Executor,
+  type ExecutorOptions,
+  type RunOptions,
+} from './executor/executor.ts'
