@@ -135,9 +135,11 @@ async function writePackage() {
 
 if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {
   await mkdir(dist, { recursive: true })
-  const [, typed] = await Promise.all([writePackage(), writeTypes()])
-  if (!typed) {
-    stderr.write('nacre: lib/ has type errors, dist/types is incomplete\n')
-    exit(1)
+  // Both to the end, so that the messages of one are not cut off by the failure of the other.
+  const [written, typed] = await Promise.allSettled([writePackage(), writeTypes()])
+  for (const { status, reason } of [written, typed]) {
+    if (status === 'rejected') stderr.write(`${reason.message}\n`)
   }
+  if (typed.value === false) stderr.write('lib/ has type errors: dist/types is incomplete\n')
+  if (written.status === 'rejected' || typed.value !== true) exit(1)
 }

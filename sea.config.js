@@ -6,6 +6,7 @@
  * from the registry like any package; nothing else is fetched.
  */
 import { spawnSync } from 'node:child_process'
+import { realpathSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -77,7 +78,7 @@ async function buildBinary(node) {
 }
 
 try {
-  const node = await ensureTool('node24')
+  const node = realpathSync(await ensureTool('node24'))
   if (process.execPath === node) {
     stderr.write(`${await buildBinary(node)}\n`)
   } else {

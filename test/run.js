@@ -24,6 +24,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { stripVTControlCharacters } from 'node:util'
 
 const root = join(import.meta.dirname, '..')
 const fileTimeoutMs = Number(process.env.NACRE_TEST_TIMEOUT_SECONDS ?? 120) * 1000
@@ -215,7 +216,7 @@ async function runScript(name, scratch) {
     ['npm', 'run', '--silent', name],
     join(scratch, `${name.replaceAll(':', '-')}.log`),
     {
-      env: { ...process.env, NO_COLOR: '1' },
+      env: process.env,
       overdue: (_, elapsedMs) => (elapsedMs > fileTimeoutMs ? 'not finished in time' : null),
     },
   )
@@ -250,7 +251,7 @@ function report(outcome) {
   for (const skip of outcome.skipped) console.log(`       skipped ${skip}`)
   if (good) return
   for (const fault of outcome.faults) console.log(`       ${fault}`)
-  console.log(outcome.log.replaceAll(/^/gm, '  | '))
+  console.log(stripVTControlCharacters(outcome.log).replaceAll(/^/gm, '  | '))
 }
 
 async function main(filters) {
