@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { createGuard } from '../guard/guard.ts'
-import { createArtifactStore, type ArtifactStore } from '../output/artifact-store.ts'
-import { createCapture } from '../output/capture.ts'
+import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
+import { type Capture, createCapture } from '../output/capture.ts'
+import { createNoCapture } from '../output/no-capture.ts'
 import type { RunListener } from '../protocol/event.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/parse-request.ts'
@@ -34,6 +35,8 @@ export interface ExecutorOptions {
 export interface RunOptions {
   /** Aborting it stops the run (`reason: cancel`). */
   signal?: AbortSignal
+  /** False: the output is only listened to; the result carries no text. Default: true. */
+  text?: boolean
   /** Hears what happens as it happens. */
   onEvent?: RunListener
   /** Answers where the guard asks. Without it, asking is denying. */
@@ -78,12 +81,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   async function start(request: Request, runOptions: RunOptions): Promise<Task | Result> {
     const { signal, onEvent } = runOptions
     const startedAtMs = performance.now()
-    const capture = createCapture({
-      runId: request.id,
-      command: request.command,
-      request,
-      store: artifacts,
-    })
+    const capture = openCapture(request, artifacts, runOptions.text ?? true)
     let touch = () => {}
     const sink: OutputSink = {
       write(stream, bytes) {
@@ -121,7 +119,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
   async function close(): Promise<void> {
     await jobs.stopAll('shutdown')
     await runners.close()
-    await artifacts?.close()
   }
 
   return {
@@ -135,6 +132,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
 function openArtifacts({ stateDir, artifactDir }: ExecutorOptions): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
   return dir === null ? null : createArtifactStore({ dir })
+}
+
+function openCapture(request: Request, store: ArtifactStore | null, text: boolean): Capture {
+  if (!text && request.artifact === 'never') return createNoCapture(request.streams)
+  return createCapture({ runId: request.id, command: request.command, request, store })
 }
 
 /** The guard's verdict, where it asks with the answer of whoever can be asked. */

@@ -2,6 +2,7 @@ import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool } from '../run/fifo.ts'
 import { createPipeRunner } from '../run/pipe.ts'
+import { stopTree } from '../run/stop.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 
 export interface Runners {
@@ -13,12 +14,19 @@ export interface Runners {
 export function createRunners(options: LaunchOptions): Runners {
   const pipes = createFifoPool()
   pipes.warm()
-  const pipe = createPipeRunner({ prepare: createPrepareLaunch(options), pipes })
+  const prepare = createPrepareLaunch(options)
+  const pipe = createPipeRunner({ prepare, pipes })
+  let pty: Runner | null = null
+
+  /** The terminal's parts are loaded with the first run that wants one. */
+  const onTerminal: Runner = async (request, sink) => {
+    const { createPtyRunner } = await import('../run/pty.ts')
+    pty ??= createPtyRunner({ prepare, stopTree })
+    return pty(request, sink)
+  }
 
   return {
-    choose() {
-      return pipe
-    },
+    choose: (request) => (request.pty ? onTerminal : pipe),
     close: () => pipes.close(),
   }
 }

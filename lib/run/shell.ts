@@ -34,11 +34,13 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
 function checkDirectory(cwd: string): void {
   const fail = (code: string, message: string) =>
     new StartError({ code, message: `${message}: ${cwd}`, exitCode: 125 })
-  let isDirectory: boolean
   try {
-    isDirectory = statSync(cwd).isDirectory()
+    if (!statSync(cwd).isDirectory()) {
+      throw fail('cwd_not_a_directory', 'Working directory is not a directory')
+    }
     accessSync(cwd, constants.X_OK)
   } catch (error) {
+    if (error instanceof StartError) throw error
     if (codeOf(error) === 'EACCES') {
       throw fail('cwd_not_accessible', 'Working directory may not be entered')
     }
@@ -47,7 +49,6 @@ function checkDirectory(cwd: string): void {
     }
     throw fail('cwd_not_found', 'Working directory does not exist')
   }
-  if (!isDirectory) throw fail('cwd_not_a_directory', 'Working directory is not a directory')
 }
 
 type FoundShell = Pick<Launch, 'file' | 'argv0'>

@@ -12,6 +12,7 @@ function start(command: string): PtyProcess {
   const addon = loadPtyAddon()
   const launch = {
     file: '/bin/sh',
+    argv0: 'test',
     args: ['-c', command],
     env: { PATH: process.env['PATH'] ?? '/bin:/usr/bin', NACRE_RUN: 'run_x' },
     cwd: '/',

@@ -78,7 +78,7 @@ test('a command that is too long for the system is an error, not output', async 
 test('a program that cannot be executed is an error, not output', async () => {
   const prepare = async () => {
     const env = { NACRE_RUN: 'run_x' }
-    return { file: '/nowhere/sh', args: [], env, cwd: '/', mark: 'run_x' }
+    return { file: '/nowhere/sh', argv0: 'test', args: [], env, cwd: '/', mark: 'run_x' }
   }
   const start = startTerminal('true', { runner: createTestRunner({ prepare }) })
   const error = await start.then(

@@ -10,6 +10,8 @@ import type { PrintOptions } from './options.ts'
 export interface Answer {
   /** What the format means for the request, where the caller did not say. */
   fields: Partial<RequestInput>
+  /** Whether the result is to carry the text. */
+  text: boolean
   onEvent: RunListener
   finish(result: Result): Promise<void>
 }
@@ -19,6 +21,7 @@ export function createAnswer(options: PrintOptions, streams: Streams): Answer {
     case 'json':
       return {
         fields: {},
+        text: true,
         onEvent: () => undefined,
         finish: async (result) => void (await streams.stdout.write(renderJson(result))),
       }
@@ -35,6 +38,7 @@ function answerWithEvents({ stdout }: Streams): Answer {
   const render = createEventRenderer()
   return {
     fields: {},
+    text: true,
     async onEvent(event) {
       const line = render(event)
       return line === '' ? undefined : stdout.write(line)
@@ -51,6 +55,7 @@ function passThrough(options: PrintOptions, streams: Streams): Answer {
       streams: options.run.streams ?? 'separate',
       artifact: options.run.artifact ?? 'never',
     },
+    text: false,
     onEvent(event) {
       if (event.type !== 'output') return
       const writer = event.stream === 'stderr' ? streams.stderr : streams.stdout
@@ -64,6 +69,7 @@ function passThrough(options: PrintOptions, streams: Streams): Answer {
 function answerWithText(options: PrintOptions, streams: Streams): Answer {
   return {
     fields: { streams: options.run.streams ?? 'separate' },
+    text: true,
     onEvent: () => undefined,
     async finish(result) {
       await streams.stdout.write(result.output ?? result.stdout ?? '')

@@ -1,6 +1,7 @@
 import { noModelMessage } from '../../agent/no-model.ts'
 import type { Executor } from '../../executor/executor.ts'
 import type { Stdin } from '../../protocol/request.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { Streams } from '../streams.ts'
@@ -40,8 +41,17 @@ async function* readPrompts(
       if (line.trim() !== '') yield { prompt: line, stdin: { kind: 'none' } }
     }
   } else {
-    yield { prompt: await readText(stdin), stdin: { kind: 'none' } }
+    yield { prompt: await readPromptText(stdin), stdin: { kind: 'none' } }
   }
+}
+
+async function readPromptText(stdin: NodeJS.ReadStream): Promise<string> {
+  const text = await readText(stdin)
+  if (text.trim() !== '') return text
+  throw new MisuseError(
+    'empty_prompt',
+    "The prompt is empty; give it as words: nacre -p '<prompt>'",
+  )
 }
 
 async function answerPrompt(
@@ -60,7 +70,7 @@ async function answerPrompt(
   const answer = createAnswer(options, context.streams)
   const result = await context.executor.run(
     { ...options.run, ...answer.fields, command: prompt.command, origin: 'print', stdin },
-    { signal: context.signal, onEvent: answer.onEvent },
+    { signal: context.signal, onEvent: answer.onEvent, text: answer.text },
   )
   await answer.finish(result)
   return context.exitStatusOf(result)

@@ -1,4 +1,5 @@
-import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
+import { fstatSync } from 'node:fs'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
 
 /** All of standard input. Rejects with `MisuseError` where it cannot be read. */
 export async function readText(stdin: NodeJS.ReadStream): Promise<string> {
@@ -19,11 +20,16 @@ export async function* readLines(stdin: NodeJS.ReadStream): AsyncGenerator<strin
 }
 
 async function* readChunks(stdin: NodeJS.ReadStream): AsyncGenerator<string> {
+  // Node gives an empty stream for a directory.
+  if (fstatSync(0).isDirectory()) throw unreadable('it is a directory')
   stdin.setEncoding('utf8')
   try {
     for await (const chunk of stdin) yield chunk as string
   } catch (error) {
-    const why = codeOf(error) === 'EISDIR' ? 'it is a directory' : messageOf(error)
-    throw new MisuseError('unreadable_stdin', `Cannot read standard input: ${why}`)
+    throw unreadable(messageOf(error))
   }
+}
+
+function unreadable(why: string): MisuseError {
+  return new MisuseError('unreadable_stdin', `Cannot read standard input: ${why}`)
 }
