@@ -1,4 +1,4 @@
-import cac from 'cac'
+import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
 import type { FieldType } from '../protocol/fields.ts'
 import { unknownName } from '../protocol/wire.ts'
