@@ -5,8 +5,7 @@ import { parseArgv } from './cli/parse-argv.ts'
 import { chooseMode, type Invocation } from './cli/invocation.ts'
 import { version } from './cli/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
-import { createExecutor, type Executor } from './executor/executor.ts'
-import { print } from './modes/print/print.ts'
+import type { Executor } from './executor/executor.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
 import { messageOf, MisuseError } from './protocol/errors.ts'
 
@@ -30,10 +29,12 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
     case 'version':
       await streams.stdout.write(`${version}\n`)
       return 0
-    case 'print':
+    case 'print': {
+      const { print } = await import('./modes/print/print.ts')
       return withExecutor(invocation, streams, (executor, signal) =>
         print(invocation.print, { executor, streams, signal, exitStatusOf }),
       )
+    }
     case 'rpc':
       throw new MisuseError('not_available', 'RPC is not part of this version yet; use --print')
     case 'repl':
@@ -52,6 +53,7 @@ async function withExecutor(
   streams: Streams,
   use: (executor: Executor, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
+  const { createExecutor } = await import('./executor/executor.ts')
   const executor = createExecutor({
     cwd: logicalDirectory(process.env),
     environment: process.env,

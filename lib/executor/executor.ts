@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createGuard } from '../guard/guard.ts'
 import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
-import { type Capture, createCapture } from '../output/capture.ts'
+import type { Capture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import type { RunListener } from '../protocol/event.ts'
 import { MisuseError } from '../protocol/errors.ts'
@@ -61,7 +61,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const artifacts = openArtifacts(options)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
-  const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false })
+  const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false, stateDir })
   const jobs = createJobs()
   let closing: Promise<void> | null = null
 
@@ -81,7 +81,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   async function start(request: Request, runOptions: RunOptions): Promise<Task | Result> {
     const { signal, onEvent } = runOptions
     const startedAtMs = performance.now()
-    const capture = openCapture(request, artifacts, runOptions.text ?? true)
+    const capture = await openCapture(request, artifacts, runOptions.text ?? true)
     let touch = () => {}
     const sink: OutputSink = {
       write(stream, bytes) {
@@ -134,8 +134,14 @@ function openArtifacts({ stateDir, artifactDir }: ExecutorOptions): ArtifactStor
   return dir === null ? null : createArtifactStore({ dir })
 }
 
-function openCapture(request: Request, store: ArtifactStore | null, text: boolean): Capture {
+/** What reads output is loaded with the first run whose text is wanted. */
+async function openCapture(
+  request: Request,
+  store: ArtifactStore | null,
+  text: boolean,
+): Promise<Capture> {
   if (!text && request.artifact === 'never') return createNoCapture(request.streams)
+  const { createCapture } = await import('../output/capture.ts')
   return createCapture({ runId: request.id, command: request.command, request, store })
 }
 

@@ -1,9 +1,16 @@
+import { join } from 'node:path'
 import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool } from '../run/fifo.ts'
 import { createPipeRunner } from '../run/pipe.ts'
 import { stopTree } from '../run/stop.ts'
+import { createSpareFifos } from '../run/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
+
+export interface RunnersOptions extends LaunchOptions {
+  /** Null: nothing is kept on disk. */
+  stateDir: string | null
+}
 
 export interface Runners {
   /** How this request's process is attached. */
@@ -11,9 +18,9 @@ export interface Runners {
   close(): Promise<void>
 }
 
-export function createRunners(options: LaunchOptions): Runners {
-  const pipes = createFifoPool()
-  pipes.warm()
+export function createRunners(options: RunnersOptions): Runners {
+  const { stateDir } = options
+  const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
   const prepare = createPrepareLaunch(options)
   const pipe = createPipeRunner({ prepare, pipes })
   let pty: Runner | null = null

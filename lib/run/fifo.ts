@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
+import type { SpareFifos } from './spare-fifos.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
@@ -23,8 +24,6 @@ export interface Fifo {
 
 export interface FifoPool {
   open(): Promise<Fifo>
-  /** Makes pipes ahead of need, without waiting. */
-  warm(): void
   close(): Promise<void>
 }
 
@@ -39,9 +38,10 @@ const perBatch = 4
 
 /**
  * Makes FIFOs several at once, since `mkfifo` is a process. On Linux their names are gone as soon as
- * they are open, so that nothing is left behind however nacre ends.
+ * they are open, so that nothing is left behind however nacre ends. The first ones come from
+ * `spares`, where there are any.
  */
-export function createFifoPool(): FifoPool {
+export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
   const free: Idle[] = []
   const directories: string[] = []
   let batch: Promise<void> | null = null
@@ -66,6 +66,15 @@ export function createFifoPool(): FifoPool {
     }
   }
 
+  /** One made earlier, without waiting. False: there is none. */
+  function takeSpare(): boolean {
+    const path = process.platform === 'linux' ? (spares?.take() ?? null) : null
+    if (path === null) return false
+    free.push({ fd: openSync(path, readFlags) })
+    rmSync(path)
+    return true
+  }
+
   function refill(): Promise<void> {
     batch ??= make().finally(() => {
       batch = null
@@ -75,7 +84,7 @@ export function createFifoPool(): FifoPool {
 
   return {
     async open() {
-      while (free.length === 0) await refill()
+      while (free.length === 0 && !takeSpare()) await refill()
       const idle = free.pop() as Idle
       const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
       const path = 'fd' in idle ? `/proc/self/fd/${readFd}` : idle.path
@@ -96,13 +105,10 @@ export function createFifoPool(): FifoPool {
         },
       }
     },
-    warm() {
-      // A failure here is met again, and told, by `open`.
-      if (free.length === 0) refill().catch(() => undefined)
-    },
     async close() {
       closed = true
       await batch?.catch(() => undefined)
+      spares?.refill()
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) rmSync(directory, { recursive: true, force: true })
     },
