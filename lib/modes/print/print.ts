@@ -8,6 +8,7 @@ import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
 import type { PrintOptions } from './options.ts'
 import { readLines, readText } from './stdin.ts'
+import { typeIntoRun } from './terminal.ts'
 
 export interface PrintContext {
   executor: Executor
@@ -67,11 +68,41 @@ async function answerPrompt(
     if (!options.quiet) await context.streams.stderr.write(`nacre: ${noModelMessage}\n`)
     return 1
   }
-  const answer = createAnswer(options, context.streams)
-  const result = await context.executor.run(
-    { ...options.run, ...answer.fields, command: prompt.command, origin: 'print', stdin },
-    { signal: context.signal, onEvent: answer.onEvent, text: answer.text },
+  const { executor, streams, signal } = context
+  const answer = createAnswer(options, streams)
+  const terminal = options.run.pty ? connectTerminal(stdin, context) : null
+  const result = await executor.run(
+    {
+      ...options.run,
+      ...answer.fields,
+      ...terminal?.fields,
+      command: prompt.command,
+      origin: 'print',
+      stdin: terminal ? { kind: 'none' } : stdin,
+    },
+    {
+      signal,
+      text: answer.text,
+      onEvent(event) {
+        if (event.type === 'started') terminal?.connect(event.id)
+        return answer.onEvent(event)
+      },
+    },
   )
+  terminal?.disconnect()
   await answer.finish(result)
   return context.exitStatusOf(result)
+}
+
+/** A run on a terminal reads what is typed: standard input goes there, and the size comes along. */
+function connectTerminal(stdin: Stdin, { executor, streams }: PrintContext) {
+  const typed = stdin.kind === 'descriptor' || streams.input === 'terminal'
+  let disconnect = () => {}
+  return {
+    fields: streams.stdout.isTerminal ? (streams.stdout.size() ?? {}) : {},
+    connect(id: string) {
+      if (typed) disconnect = typeIntoRun(id, executor.jobs, streams)
+    },
+    disconnect: () => disconnect(),
+  }
 }
