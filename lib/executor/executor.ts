@@ -69,16 +69,20 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
     const request = parseRequest(input, { cwd })
     const verdict = await decide(request, guard, runOptions.approve)
-    if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict), verdict)
-    const task = await start(request, runOptions)
-    if ('status' in task) return settle(task, verdict)
+    const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
+    if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict))
+    const task = await start(request, runOptions, settle)
+    if ('status' in task) return settle(task)
     jobs.add(task)
-    void task.ended.then((result) => settle(result, verdict))
     return waitAsAsked(task, request)
   }
 
   /** Starts the process with its output on the way to the capture and to whoever listens. */
-  async function start(request: Request, runOptions: RunOptions): Promise<Task | Result> {
+  async function start(
+    request: Request,
+    runOptions: RunOptions,
+    settle: (result: Result) => Promise<Result>,
+  ): Promise<Task | Result> {
     const { signal, onEvent } = runOptions
     const startedAtMs = performance.now()
     const capture = await openCapture(request, artifacts, runOptions.text ?? true)
@@ -93,7 +97,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     }
     try {
       const running = await runners.choose(request)(request, sink)
-      const task = createTask({ request, running, capture, startedAtMs, signal })
+      const task = createTask({ request, running, capture, startedAtMs, signal, settle })
       touch = task.touch
       await onEvent?.({
         type: 'started',
@@ -110,9 +114,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Every run ends here, however it ended. */
-  function settle(result: Result, verdict: Verdict): Result {
+  async function conclude(
+    result: Result,
+    verdict: Verdict,
+    onEvent: RunListener | undefined,
+  ): Promise<Result> {
     const lost = audit?.record(result, verdict.decision)
     if (lost) result.notices.push(lost)
+    await onEvent?.({ type: 'exited', id: result.id, result })
     return result
   }
 
