@@ -52,19 +52,23 @@ export class Page {
     this.#lines = []
   }
 
+  /**
+   * Takes the last lines of the text out, as many as the screen has: what a terminal would show, and
+   * where on it the cursor stands. Null where the unfinished line is past editing.
+   */
+  takeScreen(): { text: Buffer; rowsUp: number; column: number } | null {
+    if (!this.open()) return null
+    const rowsUp = this.#lines.length - 1 - this.#row
+    this.up(this.#rows)
+    const column = this.#column
+    const text = this.#textOf(this.#lines, Buffer.alloc(0))
+    this.#lines = []
+    return { text, rowsUp, column }
+  }
+
   /** The page and what is held above it, as text. */
-  snapshot(): Uint8Array {
-    const above = this.#held.bytes
-    let bytes = above.length
-    for (const line of this.#lines) bytes += line.maxEncodedBytes + 1
-    const target = Buffer.allocUnsafe(bytes)
-    target.set(above)
-    let at = above.length
-    for (const [index, line] of this.#lines.entries()) {
-      if (index > 0) target[at++] = newline
-      at = line.encode(target, at)
-    }
-    return target.subarray(0, at)
+  snapshot(): Buffer {
+    return this.#textOf(this.#lines, this.#held.bytes)
   }
 
   /** Shown text, newlines included. Answers how far it was read: less than `to` once the page has closed. */
@@ -197,6 +201,19 @@ export class Page {
 
   get #line(): Cells {
     return this.#lines[this.#row]!
+  }
+
+  #textOf(lines: Cells[], above: Uint8Array): Buffer {
+    let bytes = above.length
+    for (const line of lines) bytes += line.maxEncodedBytes + 1
+    const target = Buffer.allocUnsafe(bytes)
+    target.set(above)
+    let at = above.length
+    for (const [index, line] of lines.entries()) {
+      if (index > 0) target[at++] = newline
+      at = line.encode(target, at)
+    }
+    return target.subarray(0, at)
   }
 
   /** Lines into the text, a newline between them. */

@@ -125,12 +125,15 @@ export class ArtifactWriter {
     this.#filling = this.#spare ?? Buffer.allocUnsafeSlow(bufferBytes)
     this.#spare = null
     this.#used = 0
-    this.#underWay = this.#attempt(() => this.#store(full)).then(async () => {
-      // A full disk gets its space back at once.
-      if (this.#failure !== null) await this.#closeAndRemove()
-      this.#spare = sent
-      this.#underWay = null
-    })
+    this.#underWay = this.#sendBuffer(sent, full)
+  }
+
+  async #sendBuffer(buffer: Buffer, full: Buffer): Promise<void> {
+    await this.#attempt(() => this.#store(full))
+    // A full disk gets its space back at once.
+    if (this.#failure !== null) await this.#closeAndRemove()
+    this.#spare = buffer
+    this.#underWay = null
   }
 
   async #settle(): Promise<void> {
