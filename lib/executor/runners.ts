@@ -4,6 +4,7 @@ import { createFifoPool } from '../run/fifo.ts'
 import { createPipeRunner } from '../run/pipe.ts'
 import { stopTree } from '../run/stop.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
+import { createUninherited } from '../run/uninherited.ts'
 
 export interface Runners {
   /** How this request's process is attached. */
@@ -15,13 +16,14 @@ export function createRunners(options: LaunchOptions): Runners {
   const pipes = createFifoPool()
   pipes.warm()
   const prepare = createPrepareLaunch(options)
-  const pipe = createPipeRunner({ prepare, pipes })
+  const uninherited = createUninherited()
+  const pipe = createPipeRunner({ prepare, pipes, uninherited })
   let pty: Runner | null = null
 
   /** The terminal's parts are loaded with the first run that wants one. */
   const onTerminal: Runner = async (request, sink) => {
     const { createPtyRunner } = await import('../run/pty.ts')
-    pty ??= createPtyRunner({ prepare, stopTree })
+    pty ??= createPtyRunner({ prepare, stopTree, uninherited })
     return pty(request, sink)
   }
 

@@ -4,7 +4,7 @@ import { messageOf } from '../protocol/errors.ts'
 import { type Exit, StartError } from '../protocol/ports.ts'
 import type { TerminalSize } from '../protocol/request.ts'
 import type { PtyAddon } from './pty-addon.ts'
-import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
+import { chooseFirstWord, type PtyParts, type PtyProcess, type PtyStart } from './pty-process.ts'
 import type { StandardInput } from './standard-input.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
@@ -39,7 +39,7 @@ export async function startWithSetsid(
       stdio.push(input.stdin)
       words.push('/bin/sh', '-c', 'exec "$0" "$@" <&3 3<&-')
     }
-    const child = spawn(setsid, [...words, launch.file, ...launch.args], {
+    const child = spawn(setsid, [...words, chooseFirstWord(launch), ...launch.args], {
       cwd: launch.cwd,
       env: launch.env,
       stdio: uninherited.cover(stdio),

@@ -1,4 +1,5 @@
-import { fstatSync, closeSync } from 'node:fs'
+import { closeSync, fstatSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf } from '../protocol/errors.ts'
 import {
   type Exit,
@@ -10,6 +11,7 @@ import {
 import type { TerminalSize } from '../protocol/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { PrepareLaunch } from './launch.ts'
+import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess } from './pty-process.ts'
 import { runInScript } from './script-terminal.ts'
@@ -95,7 +97,8 @@ function follow(program: PtyProcess, { parts, sink, mark, stopTree }: Context): 
     await output.drain()
     await output.close()
     closeSync(slave)
-    return exit
+    const notices = stopped ? [] : await listLeftBehind(root)
+    return notices.length > 0 ? { ...exit, notices } : exit
   })
 
   return {
@@ -113,6 +116,12 @@ function follow(program: PtyProcess, { parts, sink, mark, stopTree }: Context): 
     },
     waitingForInput: () => (ended ? null : look()),
   }
+}
+
+/** What the hang-up at the end did not end. It takes effect a moment later. */
+async function listLeftBehind(root: TreeRoot): Promise<string[]> {
+  for (let look = 0; look < 10 && isGroupAlive(root.pid); look++) await delay(5)
+  return isGroupAlive(root.pid) ? describeLeftBehind(root) : []
 }
 
 function clampSize(size?: TerminalSize): TerminalSize {

@@ -35,6 +35,12 @@ test('exit codes and signals are exact', async () => {
   }
 })
 
+test('a shell names itself as it does anywhere', async () => {
+  const run = await startTerminal('echo $0; nothing-of-this-name')
+  await run.exited
+  assert.match(run.text(), /^bash\r\nbash: line 1: nothing-of-this-name/)
+})
+
 test('keys of the terminal make signals', async () => {
   const run = await startTerminal('echo ready; exec sleep 1000')
   await run.shown('ready')
