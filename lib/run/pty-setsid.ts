@@ -21,7 +21,7 @@ export async function startWithSetsid(
   { addon, calls, uninherited }: PtyParts,
 ): Promise<PtyProcess> {
   const { master, slave: inheritable, pty: path } = openTerminal(addon.addon, size)
-  uninherited.add(master)
+  if (!calls.setCloseOnExec(master)) uninherited.add(master)
   const opened: number[] = []
   const open = (flags: number) => {
     const fd = openSync(path, O_RDWR | O_NOCTTY | flags)
