@@ -66,13 +66,6 @@ test('a new size reaches the program, clamped to what a terminal may measure', a
   run.running.write('late')
 })
 
-test('a given standard input takes the place of the terminal on descriptor 0 only', async () => {
-  const stdin = { kind: 'text', text: 'given\n' } as const
-  const run = await startTerminal('cat; [ ! -t 0 ] && [ -t 1 ] || exit 9; tty </dev/tty', { stdin })
-  assert.is((await run.exited).code, 0)
-  assert.match(run.text(), /^given\r\n\/dev\/tty\r\n$/)
-})
-
 test('a command that is too long for the system is an error, not output', async () => {
   const start = startTerminal(`: ${'x'.repeat(200_000)}`)
   const error = await start.then(
