@@ -6,6 +6,7 @@ import { createPipeRunner } from '../run/pipe.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
+import { createUninherited } from '../run/uninherited.ts'
 
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
@@ -22,13 +23,14 @@ export function createRunners(options: RunnersOptions): Runners {
   const { stateDir } = options
   const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
   const prepare = createPrepareLaunch(options)
-  const pipe = createPipeRunner({ prepare, pipes })
+  const uninherited = createUninherited()
+  const pipe = createPipeRunner({ prepare, pipes, uninherited })
   let pty: Runner | null = null
 
   /** The terminal's parts are loaded with the first run that wants one. */
   const onTerminal: Runner = async (request, sink) => {
     const { createPtyRunner } = await import('../run/pty.ts')
-    pty ??= createPtyRunner({ prepare, stopTree })
+    pty ??= createPtyRunner({ prepare, stopTree, uninherited })
     return pty(request, sink)
   }
 

@@ -6,11 +6,12 @@ import type { Exit, Runner, Running } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
+import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
-import { describeProcess } from './process-table.ts'
 import { openStandardInput } from './standard-input.ts'
 import { describeStartFailure } from './start-failure.ts'
-import { createTreeSearch, stopTree, type TreeRoot } from './stop.ts'
+import { stopTree, type TreeRoot } from './stop.ts'
+import type { Uninherited } from './uninherited.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
 interface Output {
@@ -18,14 +19,20 @@ interface Output {
   reader: PipeReader
 }
 
+export interface PipeRunnerParts {
+  prepare: PrepareLaunch
+  pipes: FifoPool
+  uninherited: Uninherited
+}
+
 /** Runs each request in a fresh shell over real pipes, in a process session of its own. */
-export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool }): Runner {
+export function createPipeRunner(deps: PipeRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
     const fifos: Fifo[] = []
     for (const _ of names) fifos.push(await deps.pipes.open())
-    const child = await start(launch, request, fifos)
+    const child = await start(launch, request, fifos, deps.uninherited)
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
@@ -34,10 +41,15 @@ export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool
   }
 }
 
-async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<ChildProcess> {
+async function start(
+  launch: Launch,
+  request: Request,
+  fifos: Fifo[],
+  uninherited: Uninherited,
+): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   const input = openStandardInput(request.stdin)
-  const stdio: StdioOptions = [input.stdin, first, second]
+  const stdio: StdioOptions = uninherited.cover([input.stdin, first, second])
   const { file, args, argv0 } = input.closed ? closeInput(launch) : launch
   const { cwd, env } = launch
   try {
@@ -102,21 +114,6 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
       return stopTree(root)
     },
   }
-}
-
-function isGroupAlive(pid: number): boolean {
-  try {
-    process.kill(-pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function describeLeftBehind(root: TreeRoot): string[] {
-  return createTreeSearch(root)().map(
-    ({ pid }) => `Still running in the background: ${pid} ${describeProcess(pid).slice(0, 200)}`,
-  )
 }
 
 /** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */

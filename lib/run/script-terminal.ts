@@ -12,6 +12,7 @@ import type { Launch } from './launch.ts'
 import { findProgram } from './shell.ts'
 import { describeStartFailure } from './start-failure.ts'
 import type { stopTree } from './stop.ts'
+import { typeStandardInput } from './typed-input.ts'
 
 /** A run for which the terminal is made by script(1). */
 export interface ScriptRun {
@@ -29,8 +30,7 @@ export interface ScriptRun {
  */
 export async function runInScript(run: ScriptRun, missing: string): Promise<Running> {
   const script = process.platform === 'linux' ? findProgram('script', '/usr/bin:/bin') : null
-  const given = run.request.stdin.kind === 'text' || run.request.stdin.kind === 'descriptor'
-  if (!script || given) {
+  if (!script) {
     const message = `No terminal for this run: ${missing}`
     throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
   }
@@ -51,12 +51,16 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
   const root = { pid: child.pid, mark: launch.mark }
   let stopped: Promise<StopReport> | null = null
 
+  const type = (input: string | Uint8Array) =>
+    new Promise<void>((settle) => child.stdin.write(input, () => settle()))
+  const stopTyping = typeStandardInput(run.request.stdin, type)
   const code = once(child, 'exit') as Promise<[number | null, string | null]>
   async function copyOutput(): Promise<Exit> {
     for await (const bytes of child.stdout as AsyncIterable<Buffer>) {
       if ((await sink.write('output', bytes)) === 'closed') break
     }
     const [exitCode, signal] = await code
+    stopTyping()
     child.stdin.destroy()
     const notice = `The terminal was made by script(1), without resizing: ${missing}`
     return { code: exitCode, signal, notices: [notice] }
@@ -65,7 +69,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
   return {
     pid: child.pid,
     exited: copyOutput(),
-    write: (text) => void child.stdin.write(text),
+    write: (text) => void type(text),
     resize() {
       // script follows the size of its own terminal, which it has not.
     },
