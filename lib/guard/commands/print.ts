@@ -93,7 +93,7 @@ function reverse({ stdin, words }: Call): string {
   if (stdin === null || words.length > 1) return unknown
   return stdin
     .split('\n')
-    .map((line) => [...line].toReversed().join(''))
+    .map((line) => Array.from(line).toReversed().join(''))
     .join('\n')
 }
 

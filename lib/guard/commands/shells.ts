@@ -62,7 +62,7 @@ const source: Follow = ({ words, scope, stdin, interpreter }) => {
 
 /** A trap runs when all that follows it has been assigned. */
 const trap: Follow = ({ words, scope, interpreter }: Call) => {
-  const [script] = words.slice(1).filter((word) => word !== '--')
+  const script = words.slice(1).find((word) => word !== '--')
   if (words.length > 2 && script !== undefined && script !== '-' && !/^-[lpP]/.test(script)) {
     interpreter.later(spelled(script), scope)
   }

@@ -67,7 +67,7 @@ function read({ words, scope, stdin }: Call): string {
   for (let index = 1; index < words.length; index++) {
     const word = words[index] ?? ''
     if (/^-\w*[adinNptu]$/.test(word)) {
-      if (/a$/.test(word)) names.push(words[index + 1] ?? '')
+      if (word.endsWith('a')) names.push(words[index + 1] ?? '')
       index++
     } else if (!word.startsWith('-')) names.push(word)
   }

@@ -26,7 +26,7 @@ const systemFolders = `
 const scratchFolders = new Set(['/tmp', '/var/tmp', '/var/cache', '/run', '/media', '/mnt'])
 
 /** Below these nothing is a project's. */
-const systemTrees = ['bin', 'sbin', 'boot', 'lib', 'lib32', 'lib64', 'proc', 'sys', 'System']
+const systemTrees = new Set('bin sbin boot lib lib32 lib64 proc sys System'.split(' '))
 
 /** What a home cannot get back from a package manager. */
 const homeFolders =
@@ -128,7 +128,7 @@ function criticalFolder(
     const found = homeFolders.find((folder) => fits(below, folder.split('/')))
     if (found) return `~/${found}`
   }
-  if (systemTrees.includes(first) || (first === 'dev' && second !== 'shm'))
+  if (systemTrees.has(first) || (first === 'dev' && second !== 'shm'))
     return `${shown(path)} (a system folder)`
   if (first === 'mnt' && parts.length === 2 && /^[a-z]$/.test(second ?? ''))
     return `${shown(path)} (a mounted drive)`

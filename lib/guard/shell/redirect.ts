@@ -45,6 +45,7 @@ export function readRedirects(
   return {
     stdin: input,
     writes,
+    redirected: redirects.length > 0 || stdin !== null,
     finish(output) {
       for (const { script } of consumers) {
         if (script) reader.runParsed(script, scope.clone(), output)

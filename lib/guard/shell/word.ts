@@ -54,9 +54,7 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): string[][]
       values.map((value) => extend(reading, piece, value, scope)),
     )
   }
-  return readings.map(({ fields, current }) =>
-    current === null ? [...fields] : [...fields, current],
-  )
+  return readings.map(({ fields, current }) => fields.concat(current ?? []))
 }
 
 /** A word where bash neither splits nor globs: an assignment, a here-string, `[[ … ]]`. */
@@ -87,7 +85,7 @@ function expandEach(texts: readonly string[], scope: Scope, host: WordHost): str
     readings =
       choices.length === 1
         ? readings.map((fields) => [...fields, ...(choices[0] ?? first)])
-        : readings.flatMap((fields) => choices.map((choice) => [...fields, ...choice]))
+        : readings.flatMap((fields) => choices.map((choice) => fields.concat(choice)))
   }
   return readings
 }
@@ -160,7 +158,7 @@ function readPart(
       return { values: [part.expression ? numberOf(part.expression) : given], quoted: true }
     case 'ProcessSubstitution':
       return { values: [host.processFile(part, scope)], quoted: true }
-    case 'BraceExpansion':
+    default:
       return { values: [part.text], quoted: true }
   }
 }
