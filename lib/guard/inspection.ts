@@ -20,11 +20,13 @@ import {
   unknown,
   withUnknownEmpty,
 } from './shell/marked-text.ts'
+import { baseName } from './shell/path.ts'
 import type { Channels, Reader, Streams } from './shell/reader.ts'
 import { readRedirects } from './shell/redirect.ts'
 import { Scope } from './shell/scope.ts'
 import { readSimpleCommand } from './shell/simple-command.ts'
 import { walk, walkAll } from './shell/walk.ts'
+import { WrittenFiles } from './shell/written-files.ts'
 import { expandWord } from './shell/word.ts'
 
 /** Nested scripts deeper than this are not read: the verdict is `ask`. */
@@ -36,6 +38,9 @@ const maxOutputLength = 16_384
 
 /** What an unknown command name is tried as. */
 const likelyNames = ['rm', 'git', 'dd', 'bash', 'sudo']
+
+/** Where bash starts counting down the descriptors of `<(…)`; here they count up. */
+const firstFd = 63
 
 const noChannels: Channels = { stdin: null, writes: [], redirected: false }
 
@@ -68,14 +73,15 @@ interface Frame {
 export class Inspection implements Reader {
   /** Set when the grammar at hand could not read a nested script. */
   needsGrammar = false
-  readonly files = new Map<string, string>()
   private readonly options: InspectionOptions
+  private readonly files = new WrittenFiles()
   private readonly consumers = new Map<string, ParsedScript>()
   private readonly delayed: { source: string; scope: Scope }[] = []
   private readonly functions = new Map<Function, { source: string; called: boolean }>()
   private readonly callStack: string[] = []
   private frame: Frame = { source: '', text: '', likelihood: 'runs', standsAlone: true }
   private depth = 0
+  private processFiles = 0
   private substitutions = 0
   private commands = 0
   private loops = 0
@@ -150,7 +156,7 @@ export class Inspection implements Reader {
       if (this.commands === maxCommands + 1) this.doubt('It starts too many commands to read them.')
       return unknown
     }
-    const name = path.slice(path.lastIndexOf('/') + 1)
+    const name = baseName(path)
     if (isGlob(name)) {
       const fitting = this.options.table.names.filter((known) => matchesGlob(name, known))
       return this.startAs(fitting, words, scope, channels)
@@ -167,6 +173,12 @@ export class Inspection implements Reader {
     const body = scope.functions.get(path)
     if (body)
       return this.callFunction(path, body.node, body.source, words.slice(1), scope, channels.stdin)
+    const script = path.includes('/') ? this.files.read(path, scope) : null
+    if (script !== null) {
+      const inner = scope.clone()
+      inner.parameters = words.slice(1)
+      return this.runScript(script, inner, channels.stdin)
+    }
     const { writes, redirected } = channels
     this.tell({ name, words, args: words.slice(1), writes, redirected }, scope)
     return this.options.table.follow({
@@ -198,7 +210,7 @@ export class Inspection implements Reader {
     const inner = scope.clone()
     const [path = '', ...args] = words
     inner.aliases.delete(path)
-    inner.aliases.delete(path.slice(path.lastIndexOf('/') + 1))
+    inner.aliases.delete(baseName(path))
     return this.runScript([alias, ...args.map(quote)].join(' '), inner, stdin)
   }
 
@@ -243,7 +255,7 @@ export class Inspection implements Reader {
     return output
   }
 
-  private doubt(reason: string): void {
+  doubt(reason: string): void {
     const { text, likelihood } = this.frame
     if (likelihood !== 'defined') this.options.doubted(reason, text)
   }
@@ -259,9 +271,18 @@ export class Inspection implements Reader {
     this.delayed.push({ source, scope })
   }
 
-  feed(path: string, text: string, scope: Scope): void {
+  write(path: string, text: string, scope: Scope): void {
     const script = this.consumers.get(path)
     if (script) this.runParsed(script, scope.clone(), text)
+    else this.files.write(path, text, scope)
+  }
+
+  readFile(path: string, scope: Scope): string | null {
+    return this.files.read(path, scope)
+  }
+
+  onlyWhatIsCertain(read: () => void): void {
+    this.within({ likelihood: 'defined', standsAlone: false }, read)
   }
 
   private parse(source: string): ParsedScript | null {
@@ -291,9 +312,9 @@ export class Inspection implements Reader {
   }
 
   processFile(part: ProcessSubstitutionPart, scope: Scope): string {
-    const path = `/dev/fd/${63 + this.files.size + this.consumers.size}`
+    const path = `/dev/fd/${firstFd + this.processFiles++}`
     if (!part.script) return path
-    if (part.operator === '<') this.files.set(path, this.substitute(part.script, scope))
+    if (part.operator === '<') this.files.write(path, this.substitute(part.script, scope), scope)
     else this.consumers.set(path, part.script)
     return path
   }
@@ -317,7 +338,11 @@ export class Inspection implements Reader {
     const { source } = this.frame
     if (!this.functions.has(node)) this.functions.set(node, { source, called: false })
     if (!isForkBomb(name, node, this.options.grammar)) return
+    this.within({ text: source.slice(node.pos, node.end) }, () => this.sawForkBomb())
+  }
+
+  sawForkBomb(): void {
     const seen = { name: forkBomb, words: [forkBomb], args: [], writes: [], redirected: false }
-    this.within({ text: source.slice(node.pos, node.end) }, () => this.tell(seen, new Scope([])))
+    this.tell(seen, new Scope([]))
   }
 }

@@ -28,6 +28,8 @@ export interface WordHost {
   processFile(part: ProcessSubstitutionPart, scope: Scope): string
   /** Walks what has no value here, such as arithmetic, for the scripts in it. */
   visit(node: SyntaxNode, scope: Scope): void
+  /** Something cannot be read, and matters. */
+  doubt(reason: string): void
   /** Reads the text of one word again, after brace expansion. */
   readWord(text: string): Word | null
 }
@@ -152,6 +154,8 @@ function readPart(
       return { ...expandParameter(part, scope, readText), quoted }
     }
     case 'CommandExpansion':
+      // The parser ends the pattern of `${x/$(a/b)/c}` at the first slash, inside the substitution.
+      if (!/[)`}]$/.test(part.text)) host.doubt('A substitution in it does not end.')
       return { values: [host.substitute(part.script, scope).replace(/\n+$/, '')], quoted }
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
