@@ -66,12 +66,13 @@ function startAnywhere({ name, words, scope, stdin, interpreter }: Call): string
     const word = words[index] ?? ''
     const base = word.slice(word.lastIndexOf('/') + 1)
     const before = words[index - 1] ?? ''
-    if (index > 1 && /^(?:-c|--run|--command|--exec|--shell-command|-e)$/.test(before)) {
-      interpreter.runScript(spelled(word), scope.clone(), stdin)
-    } else if (dangerous.has(base) || base in wrappers) {
+    if (dangerous.has(base) || base in wrappers) {
       if (name === base || isOwnSubcommand(name, base)) continue
       interpreter.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
+    }
+    if (index > 1 && /^(?:-c|--run|--command|--exec|--shell-command|-e)$/.test(before)) {
+      interpreter.runScript(spelled(word), scope.clone(), stdin)
     } else if (/\s/.test(word)) {
       const runsStrings = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon)$/.test(name)
       if (runsStrings) interpreter.runScript(spelled(word), scope.clone(), stdin)

@@ -118,10 +118,7 @@ function withDefault(
     case '?':
     case ':?':
       return { values: set.length > 0 ? set.map((v) => (v === unknown ? given : v)) : [given] }
-    case '=':
-    case ':=':
-    case '-':
-    case ':-': {
+    default: {
       const values = mayBeMissing ? [...set, ...operand] : set
       if (operation.operator.endsWith('=')) scope.assign(name, values)
       return !mayBeMissing && base?.list ? base : { values }

@@ -28,8 +28,7 @@ export function applyOperation(
         operand(operation.pattern),
         operand(operation.replacement),
       )
-    case 'Names':
-    case 'Unknown':
+    default:
       return unknown
   }
 }

@@ -28,6 +28,8 @@ export interface WordHost {
   processFile(part: ProcessSubstitutionPart, scope: Scope): string
   /** Walks what has no value here, such as arithmetic, for the scripts in it. */
   visit(node: SyntaxNode, scope: Scope): void
+  /** Something cannot be read, and matters. */
+  doubt(reason: string): void
   /** Reads the text of one word again, after brace expansion. */
   readWord(text: string): Word | null
 }
@@ -54,9 +56,7 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): string[][]
       values.map((value) => extend(reading, piece, value, scope)),
     )
   }
-  return readings.map(({ fields, current }) =>
-    current === null ? [...fields] : [...fields, current],
-  )
+  return readings.map(({ fields, current }) => fields.concat(current ?? []))
 }
 
 /** A word where bash neither splits nor globs: an assignment, a here-string, `[[ … ]]`. */
@@ -87,7 +87,7 @@ function expandEach(texts: readonly string[], scope: Scope, host: WordHost): str
     readings =
       choices.length === 1
         ? readings.map((fields) => [...fields, ...(choices[0] ?? first)])
-        : readings.flatMap((fields) => choices.map((choice) => [...fields, ...choice]))
+        : readings.flatMap((fields) => choices.map((choice) => fields.concat(choice)))
   }
   return readings
 }
@@ -154,13 +154,15 @@ function readPart(
       return { ...expandParameter(part, scope, readText), quoted }
     }
     case 'CommandExpansion':
+      // The parser ends the pattern of `${x/$(a/b)/c}` at the first slash, inside the substitution.
+      if (!/[)`}]$/.test(part.text)) host.doubt('A substitution in it does not end.')
       return { values: [host.substitute(part.script, scope).replace(/\n+$/, '')], quoted }
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
       return { values: [part.expression ? numberOf(part.expression) : given], quoted: true }
     case 'ProcessSubstitution':
       return { values: [host.processFile(part, scope)], quoted: true }
-    case 'BraceExpansion':
+    default:
       return { values: [part.text], quoted: true }
   }
 }
