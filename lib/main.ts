@@ -1,11 +1,13 @@
 import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
-import { flags } from './cli/flags.ts'
-import { describeUsage } from './cli/help.ts'
+import { flags, helpFlag } from './cli/flags.ts'
+import { describeCommand, describeUsage } from './cli/help.ts'
 import { parseArgv } from './cli/parse-argv.ts'
 import { chooseMode, type Invocation } from './cli/invocation.ts'
 import { version } from './cli/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
 import type { Executor } from './executor/executor.ts'
+import type { Command } from './modes/command.ts'
+import { commands, listCommands } from './modes/commands.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
 import { messageOf, MisuseError } from './protocol/errors.ts'
 
@@ -13,6 +15,9 @@ import { messageOf, MisuseError } from './protocol/errors.ts'
 export async function main(argv: readonly string[]): Promise<number> {
   const streams = openStreams(process)
   try {
+    const [name = ''] = argv
+    const load = Object.hasOwn(commands, name) ? commands[name] : undefined
+    if (load) return await runCommand((await load()).command, argv.slice(1), streams)
     return await dispatch(chooseMode(parseArgv(argv, flags)), streams)
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
@@ -21,10 +26,32 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+async function runCommand(
+  command: Command,
+  argv: readonly string[],
+  streams: Streams,
+): Promise<number> {
+  const { options, positionals } = parseArgv(argv, [...command.flags, helpFlag])
+  if (options['help']) {
+    await streams.stdout.write(describeCommand(command))
+    return 0
+  }
+  return command.run({
+    options,
+    positionals,
+    streams,
+    environment: process.env,
+    cwd: logicalDirectory(process.env),
+    stateDir: stateDirectory(process.env),
+    useExecutor: (use) => withExecutor({ artifactDir: null, passesThrough: false }, streams, use),
+    exitStatusOf,
+  })
+}
+
 async function dispatch(invocation: Invocation, streams: Streams): Promise<number> {
   switch (invocation.mode) {
     case 'help':
-      await streams.stdout.write(describeUsage(version))
+      await streams.stdout.write(describeUsage(version, await listCommands()))
       return 0
     case 'version':
       await streams.stdout.write(`${version}\n`)
@@ -49,7 +76,7 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
 async function withExecutor(
-  invocation: Invocation,
+  invocation: Pick<Invocation, 'artifactDir' | 'passesThrough'>,
   streams: Streams,
   use: (executor: Executor, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {

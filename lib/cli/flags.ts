@@ -79,6 +79,14 @@ export const runFlags: readonly Flag[] = [
   },
 ]
 
+/** Every command has it. */
+export const helpFlag: Flag = {
+  name: 'help',
+  short: 'h',
+  hint: null,
+  description: 'Show this help',
+}
+
 /** What chooses the front door, and how it speaks. */
 export const doorFlags: readonly Flag[] = [
   { name: 'print', short: 'p', hint: null, description: 'Answer one prompt and exit' },
@@ -107,7 +115,7 @@ export const doorFlags: readonly Flag[] = [
   { name: 'model', hint: 'provider/name', description: 'Which model answers prompts' },
   { name: 'provider', hint: 'name', description: 'The provider of that model' },
   { name: 'no-session', hint: null, description: 'Do not save the conversation' },
-  { name: 'help', short: 'h', hint: null, description: 'Show this help' },
+  helpFlag,
   { name: 'version', short: 'v', hint: null, description: 'Show the version' },
 ]
 

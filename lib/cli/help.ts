@@ -1,10 +1,16 @@
-import { doorFlags, type Flag, runFlags } from './flags.ts'
+import { doorFlags, type Flag, helpFlag, runFlags } from './flags.ts'
 
-/** The commands beside the front doors: what stands in the help of all. */
-export const commands: readonly { usage: string; description: string }[] = []
+/** What the help tells of a subcommand. */
+export interface DescribedCommand {
+  usage: string
+  description: string
+  flags: readonly Flag[]
+  details?: readonly string[]
+  examples: readonly string[]
+}
 
 /** The help of nacre as a whole. */
-export function describeUsage(version: string): string {
+export function describeUsage(version: string, commands: readonly DescribedCommand[]): string {
   return [
     `nacre ${version}: one shell executor for coding agents, scripts and people`,
     '',
@@ -28,6 +34,24 @@ export function describeUsage(version: string): string {
     '',
     'Exit status: that of the command; 124 timed out, 125 nacre failed, 126 denied, 127 not found,',
     '128+n ended by signal n.',
+    '',
+  ].join('\n')
+}
+
+/** The help of one subcommand. */
+export function describeCommand(command: DescribedCommand): string {
+  const { usage, description, flags, details = [], examples } = command
+  return [
+    usage,
+    '',
+    description,
+    '',
+    ...(details.length > 0 ? [...details, ''] : []),
+    'Options:',
+    ...describeFlags([...flags, helpFlag]),
+    '',
+    'Examples:',
+    ...examples.map((example) => `  ${example}`),
     '',
   ].join('\n')
 }

@@ -1,0 +1,55 @@
+import type { Executor } from '../executor/executor.ts'
+import type { FieldType } from '../protocol/fields.ts'
+import type { Result } from '../protocol/result.ts'
+import type { Streams } from './streams.ts'
+
+/** A subcommand: `nacre <name> …`. `lib/modes/<name>/command.ts` exports it as `command`. */
+export interface Command {
+  name: string
+  /** Its whole line: `nacre job list|show …`. */
+  usage: string
+  /** One line for the help of nacre as a whole. */
+  description: string
+  /** Beside `--help`, which every command has. */
+  flags: readonly CommandFlag[]
+  /** More of its help than usage, description and flags, line by line. */
+  details?: readonly string[]
+  /** Command lines that work. */
+  examples: readonly string[]
+  /** Not for people: not in the help. */
+  hidden?: boolean
+  /** Gives the exit status. Misuse is thrown as `MisuseError`. */
+  run(context: CommandContext): Promise<number>
+}
+
+/** One option of a subcommand; read by the same parser as those of nacre itself. */
+export interface CommandFlag {
+  /** Long name without dashes. */
+  name: string
+  short?: string
+  /** What its value is called in the help; null: it takes none. */
+  hint: string | null
+  repeatable?: boolean
+  description: string
+  type?: FieldType
+}
+
+/** What a subcommand gets. */
+export interface CommandContext {
+  /** The words after the command's name that are no options. */
+  positionals: readonly string[]
+  /** By long name: a text, a number where the flag's type says so, a list of texts, or true. */
+  options: Readonly<Record<string, unknown>>
+  streams: Streams
+  environment: Readonly<Record<string, string | undefined>>
+  /** The directory as its user names it. */
+  cwd: string
+  stateDir: string
+  /**
+   * Runs with an executor that is closed afterwards. `signal` aborts when a signal ends nacre; the
+   * exit status is then that of the signal.
+   */
+  useExecutor(use: (executor: Executor, signal: AbortSignal) => Promise<number>): Promise<number>
+  /** The exit status of a program that ran one command. */
+  exitStatusOf(result: Result): number
+}

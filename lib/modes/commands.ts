@@ -1,0 +1,10 @@
+import type { Command } from './command.ts'
+
+/** Every subcommand by its name, loaded when it is called for. */
+export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {}
+
+/** What stands in the help, in the order of the table. */
+export async function listCommands(): Promise<Command[]> {
+  const modules = await Promise.all(Object.values(commands).map((load) => load()))
+  return modules.map(({ command }) => command).filter(({ hidden }) => !hidden)
+}
