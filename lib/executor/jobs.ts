@@ -1,18 +1,11 @@
 import { MisuseError } from '../protocol/errors.ts'
+import type { JobOutput } from '../protocol/job-output.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReason, Result } from '../protocol/result.ts'
 import type { Task } from './task.ts'
 import { waitAtMost } from './wait.ts'
 
-/** What a job wrote since a cursor that the caller holds. */
-export interface JobOutput {
-  text: string
-  /** For the next read. */
-  cursor: number
-  /** Bytes of text before `text` that are no longer kept here; 0 when nothing is missing. */
-  truncatedBefore: number
-  status: Result['status']
-}
+export type { JobOutput } from '../protocol/job-output.ts'
 
 /** The runs of one executor that are under way or have ended lately. Unknown ids are misuse. */
 export interface Jobs {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
+import { checkValue, invalid } from './check-value.ts'
 import { MisuseError } from './errors.ts'
-import { type FieldName, fieldNames, fields, type FieldType } from './fields.ts'
+import { type FieldName, fieldNames, fields } from './fields.ts'
 import { createId } from './ids.ts'
 import { limits } from './limits.ts'
 import type { Origin, Ready, Request, RequestInput, Truncate } from './request.ts'
@@ -128,54 +129,6 @@ function checkFields(input: RequestInput): void {
     }
     checkValue(toSnakeCase(name), value, field.type)
   }
-}
-
-function checkValue(name: string, value: unknown, type: FieldType): void {
-  switch (type.kind) {
-    case 'string':
-      if (typeof value !== 'string' || value === '' || value.includes('\0')) {
-        throw invalid(name, 'a text that is not empty', value)
-      }
-      return
-    case 'boolean':
-      if (typeof value !== 'boolean') throw invalid(name, 'true or false', value)
-      return
-    case 'integer':
-      if (!Number.isSafeInteger(value) || Number(value) < type.min || Number(value) > type.max) {
-        const range =
-          type.max === Number.MAX_SAFE_INTEGER ? `from ${type.min}` : `${type.min} to ${type.max}`
-        throw invalid(name, `a whole number, ${range}`, value)
-      }
-      return
-    case 'number':
-      if (!isFinite(value) || value <= type.above) {
-        throw invalid(name, `a number above ${type.above}`, value)
-      }
-      return
-    case 'atLeast':
-      if (!isFinite(value) || value < type.min) {
-        throw invalid(name, `a number, ${type.min} or more`, value)
-      }
-      return
-    case 'choice':
-      if (typeof value !== 'string' || !type.values.includes(value)) {
-        throw invalid(name, `one of ${type.values.join(', ')}`, value)
-      }
-      return
-    case 'strings':
-      if (value === null || typeof value !== 'object' || Array.isArray(value)) {
-        throw invalid(name, 'an object of texts', value)
-      }
-  }
-}
-
-function isFinite(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
-}
-
-function invalid(name: string, wanted: string, value: unknown): MisuseError {
-  const shown = JSON.stringify(value)?.slice(0, 80) ?? String(value)
-  return new MisuseError('invalid_field', `\`${name}\` must be ${wanted}, not ${shown}`, name)
 }
 
 function checkEnvironment(env: Record<string, unknown>): Record<string, string> {
