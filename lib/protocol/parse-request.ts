@@ -1,10 +1,18 @@
 import { resolve } from 'node:path'
-import { checkValue, invalid } from './check-value.ts'
+import { checkValue, invalid, isObject } from './check-value.ts'
 import { MisuseError } from './errors.ts'
 import { type FieldName, fieldNames, fields } from './fields.ts'
 import { createId } from './ids.ts'
 import { limits } from './limits.ts'
-import type { Origin, Ready, Request, RequestInput, Truncate } from './request.ts'
+import type {
+  Origin,
+  Ready,
+  Request,
+  RequestDefaults,
+  RequestInput,
+  TimeMode,
+  Truncate,
+} from './request.ts'
 import { toSnakeCase, unknownName } from './wire.ts'
 
 /** What is meant where a request does not say, by who asked. */
@@ -65,14 +73,26 @@ const originDefaults: Readonly<Record<Origin, OriginDefaults>> = {
 /** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
 const maxTimerMs = 2 ** 31 - 1
 
+export interface ParseContext {
+  /** Where relative directories begin. */
+  cwd: string
+  /** Laid under every input, as the configuration has them. */
+  defaults?: RequestDefaults
+  /** Deadlines by mode, in seconds, in place of the usual ones. */
+  timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>>
+  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
+  terminals?: 'auto' | 'on' | 'off'
+}
+
 /**
  * Makes what a front door read into a request: checked, complete, with an id of its own.
  * Throws `MisuseError`, which names the field as it is written on the wire.
  */
-export function parseRequest(input: RequestInput, context: { cwd: string }): Request {
+export function parseRequest(given: RequestInput, context: ParseContext): Request {
+  const notices: string[] = []
+  const input = layOver(given, context, notices)
   checkFields(input)
   const defaults = originDefaults[input.origin]
-  const notices: string[] = []
   const shell = input.shell ?? null
   return {
     id: createId('run'),
@@ -81,7 +101,7 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     cwd: resolve(context.cwd, input.cwd ?? '.'),
     env: checkEnvironment(input.env ?? {}),
     mode: input.mode ?? 'default',
-    timeoutMs: chooseTimeoutMs(input, defaults, notices),
+    timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds),
     waitMs: chooseWaitMs(input),
@@ -105,6 +125,27 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     stdin: input.stdin ?? { kind: 'none' },
     notices,
   }
+}
+
+/** What the caller says over what is configured. */
+function layOver(
+  given: RequestInput,
+  { defaults = {}, terminals = 'auto' }: ParseContext,
+  notices: string[],
+): RequestInput {
+  const input: RequestInput = { ...defaults, ...withoutUndefined(given) }
+  if (isObject(given.env)) input.env = { ...defaults.env, ...given.env }
+  if (terminals === 'on') input.pty ??= true
+  if (terminals === 'off' && input.pty === true) {
+    input.pty = false
+    notices.push('pty_off: terminals are switched off; the command runs without one')
+  }
+  return input
+}
+
+function withoutUndefined(input: RequestInput): RequestInput {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given) as unknown as RequestInput
 }
 
 function checkCommand(command: unknown): string {
@@ -145,7 +186,7 @@ function checkEnvironment(env: Record<string, unknown>): Record<string, string> 
 
 function chooseTimeoutMs(
   input: RequestInput,
-  defaults: OriginDefaults,
+  defaults: OriginDefaults & Pick<ParseContext, 'timeoutSeconds'>,
   notices: string[],
 ): number | null {
   const mode = input.mode ?? 'default'
@@ -153,7 +194,7 @@ function chooseTimeoutMs(
   const asked = input.timeoutSeconds
   if (asked === undefined) {
     const limited = defaults.deadline || mode !== 'default'
-    return limited ? limits.timeoutSeconds[mode] * 1000 : null
+    return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
   }
   const seconds = defaults.clamped ? Math.min(max, Math.max(min, asked)) : asked
   if (seconds !== asked)

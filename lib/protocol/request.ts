@@ -72,6 +72,9 @@ export interface RequestInput {
   stdin?: Stdin
 }
 
+/** What may be laid under the input of every request. */
+export type RequestDefaults = Readonly<Partial<Omit<RequestInput, 'command' | 'origin' | 'stdin'>>>
+
 /** Everything a run needs, checked and complete. */
 export interface Request {
   readonly id: string
