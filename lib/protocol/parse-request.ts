@@ -78,6 +78,7 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     origin: input.origin,
     command: checkCommand(input.command),
     cwd: resolve(context.cwd, input.cwd ?? '.'),
+    cwdGiven: input.cwd !== undefined,
     env: checkEnvironment(input.env ?? {}),
     mode: input.mode ?? 'default',
     timeoutMs: chooseTimeoutMs(input, defaults, notices),
