@@ -48,14 +48,14 @@ export function createRecordReader(): RecordReader {
   }
 }
 
-/** The first whole record of this token in the text, or null. */
+/** The first whole record of this token in the text, or null. The traps stand before it. */
 export function parseRecord(text: string, token: string): SessionRecord | null {
   const from = text.indexOf(`\0${token}\0`)
   if (from < 0) return null
+  const traps = text.slice(0, from)
   const fields = text.slice(from + 1).split('\0')
   const [, status, flags, cwd, line, started, restored, repaired, count, ...rest] = fields
-  const [errTrap, debugTrap, last, end] = rest.slice(Number(count))
-  if (last !== token || end === undefined) return null
+  if (count === undefined || rest[Number(count)] !== token) return null
   const [lastArgument = '', ended, ...pipeStatus] = rest.slice(0, Number(count))
   return {
     status: Number(ended ?? status),
@@ -67,13 +67,13 @@ export function parseRecord(text: string, token: string): SessionRecord | null {
     started: started === '1',
     restored: restored === '1',
     repaired: repaired === '1',
-    errTrap: findTrap(errTrap, 'ERR'),
-    debugTrap: findTrap(debugTrap, 'DEBUG'),
+    errTrap: findTrap(traps, 'ERR'),
+    debugTrap: findTrap(traps, 'DEBUG'),
   }
 }
 
 /** Among what a DEBUG trap may itself have printed around it. */
-function findTrap(text: string | undefined, signal: string): string {
-  const found = text?.match(new RegExp(`^trap -- '.*' ${signal}$`, 'ms'))
-  return found?.[0] ?? ''
+function findTrap(text: string, signal: string): string {
+  if (text === '') return ''
+  return new RegExp(`^trap -- (?:(?!^trap -- ).)* ${signal}$`, 'ms').exec(text)?.[0] ?? ''
 }

@@ -16,7 +16,13 @@ import type { SessionRecord } from './session-record.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './session-shell.ts'
 import { openSessionStdin } from './session-stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './session-stop.ts'
-import { composeText, nothingSuspended, type Suspended, suspendedFlags } from './session-text.ts'
+import {
+  composeText,
+  lentNames,
+  nothingSuspended,
+  type Suspended,
+  suspendedFlags,
+} from './session-text.ts'
 import { markVariable } from './stop.ts'
 
 /** A session as a list shows it. */
@@ -69,6 +75,7 @@ export function createSession(name: string, options: SessionOptions): Session {
   let notices = [...options.notices]
   /** What the shell does not keep by itself between two commands. */
   let suspended = nothingSuspended
+  let lent: string[] = []
   let status = 0
   let lastArgument = ''
   let usedMs = performance.now()
@@ -119,6 +126,7 @@ export function createSession(name: string, options: SessionOptions): Session {
   function lose(how: string): void {
     shell = null
     suspended = nothingSuspended
+    lent = []
     status = 0
     lastArgument = ''
     notices.push(
@@ -150,14 +158,16 @@ export function createSession(name: string, options: SessionOptions): Session {
     const stdout = await outputs[0].open(merged ? 'output' : 'stdout', sink)
     const stderr = merged ? stdout : await outputs[1].open('stderr', sink)
     const startedMs = performance.now()
-    const sent = suspended
+    const sent = { suspended, lent }
     const text = composeText({
       command: request.command,
       env: request.env,
+      formerEnv: lent,
       closeStdin: request.stdin.kind === 'closed',
-      suspended: sent,
+      suspended,
       status,
     })
+    lent = lentNames(request.env)
     const paths = { stdin: stdin.path, stdout, stderr }
     const ended = current.run({ ...paths, status, lastArgument, mark: request.id, text })
     const used = merged ? [outputs[0]] : outputs
@@ -186,7 +196,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     return active
   }
 
-  function settle(end: TurnEnd, sent: Suspended, stopped: boolean): Exit {
+  function settle(end: TurnEnd, sent: Sent, stopped: boolean): Exit {
     const told = notices
     notices = []
     const ending = stopped ? { code: null, signal: 'SIGTERM' } : null
@@ -196,9 +206,9 @@ export function createSession(name: string, options: SessionOptions): Session {
       return { code, signal, ...ending, cwd, notices: told }
     }
     const { record } = end
-    remember(record, sent)
+    remember(record, sent, stopped)
     if (record.repaired) {
-      told.push('A function named builtin was removed: the session cannot be led past it')
+      told.push('The session needs the builtins builtin and eval: it has restored them')
     }
     if (!record.started) {
       told.push('The command did not run: the session could not open its input or output')
@@ -208,13 +218,19 @@ export function createSession(name: string, options: SessionOptions): Session {
     return { code, signal: null, ...ending, pipeStatus, cwd, notices: told }
   }
 
-  function remember(record: SessionRecord, sent: Suspended): void {
+  function remember(record: SessionRecord, sent: Sent, stopped: boolean): void {
     if (record.cwd.startsWith('/')) cwd = record.cwd
     status = record.status
     lastArgument = record.lastArgument
-    // Not set again (a syntax error in the first line), so not changed by the command either.
-    if (sent !== nothingSuspended && !record.restored) return
-    const { errTrap, debugTrap } = record
+    const wasSent = sent.suspended !== nothingSuspended || sent.lent.length + lent.length > 0
+    if (wasSent && !record.restored) {
+      // Our part was not run either (a syntax error in the first line): the next command gets it.
+      lent = sent.lent
+      return
+    }
+    // A stop takes the place of the DEBUG trap.
+    const debugTrap = stopped ? sent.suspended.debugTrap : record.debugTrap
+    const { errTrap } = record
     const flags = suspendedFlags(record.flags)
     const plain = flags === '' && errTrap === '' && debugTrap === ''
     suspended = plain ? nothingSuspended : { options: flags, errTrap, debugTrap }
@@ -247,6 +263,12 @@ export function createSession(name: string, options: SessionOptions): Session {
     },
     close,
   }
+}
+
+/** What a command is given beside its text: what is off between runs, what to take away again. */
+interface Sent {
+  suspended: Suspended
+  lent: string[]
 }
 
 const noSetUp = { text: '', notices: [] }
