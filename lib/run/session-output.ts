@@ -79,19 +79,21 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
         following = null
         closeSync(holdFd)
         const atEnd = await reader.drain()
+        discard(atEnd)
         if (atEnd) reader.close()
         else reader.leave()
-        discard(atEnd)
         return
       }
       if (await empty(fifo.readFd)) return
-      readPipe(fifo.readFd, () => undefined).leave()
+      const { readFd } = fifo
       discard(false)
+      readPipe(readFd, () => undefined).leave()
     },
     close() {
       if (fifo === null) return
-      closeSync(fifo.readFd)
+      const { readFd } = fifo
       discard(true)
+      closeSync(readFd)
     },
   }
 }

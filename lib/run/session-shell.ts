@@ -3,11 +3,11 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Launch } from './launch.ts'
 import { createLoop, createShellProgram, encodeTurn } from './session-program.ts'
 import { createRecordReader, type SessionRecord } from './session-record.ts'
+import { describeStartFailure } from './start-failure.ts'
 
 /** How a turn ended: the shell told, or it is gone. */
 export type TurnEnd =
@@ -63,8 +63,7 @@ export async function startSessionShell(
     child = await spawnShell(launch, options.login, directory)
   } catch (error) {
     release()
-    const message = `Cannot start ${launch.file}: ${messageOf(error)}`
-    throw new StartError({ code: 'spawn_failed', message, exitCode: 125 })
+    throw describeStartFailure(error, launch)
   }
 
   const records = createRecordReader()

@@ -21,14 +21,14 @@ export interface SessionBench {
   sessions: ReturnType<typeof createSessionRunner>
   /** A directory of its own, gone at the end. */
   directory: string
-  start(command: string, more?: Partial<RequestInput>): Promise<Started>
-  run(command: string, more?: Partial<RequestInput>): Promise<Collected>
+  start: (command: string, more?: Partial<RequestInput>) => Promise<Started>
+  run: (command: string, more?: Partial<RequestInput>) => Promise<Collected>
 }
 
 export interface Started {
   running: Running
   /** Settles when the run has written this. */
-  wrote(text: string): Promise<void>
+  wrote: (text: string) => Promise<void>
   collected: Promise<Collected>
 }
 
@@ -55,7 +55,7 @@ export async function withSessions(
     const collector = createCollector()
     const running = await sessions.runner(request, collector.sink)
     const collected = running.exited.then((exit) => ({ ...exit, ...collector.texts() }))
-    return { running, wrote: collector.wrote, collected }
+    return { running, wrote: (text) => collector.wrote(text), collected }
   }
   try {
     await test({
@@ -66,7 +66,7 @@ export async function withSessions(
     })
   } finally {
     await sessions.closeAll()
-    pipes.close()
+    await pipes.close()
     if (outerTmp === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = outerTmp
   }
