@@ -99,6 +99,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     origin: input.origin,
     command: checkCommand(input.command),
     cwd: resolve(context.cwd, input.cwd ?? '.'),
+    cwdGiven: input.cwd !== undefined,
     env: checkEnvironment(input.env ?? {}),
     mode: input.mode ?? 'default',
     timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),

@@ -82,6 +82,8 @@ export interface Request {
   readonly command: string
   /** Absolute. Whether it exists is checked when the run starts. */
   readonly cwd: string
+  /** Whether the caller named it. A session moves there only then. */
+  readonly cwdGiven: boolean
   /** What the caller adds over the environment of the run. */
   readonly env: Readonly<Record<string, string>>
   readonly mode: TimeMode

@@ -9,6 +9,8 @@ import type { SpareFifos } from './spare-fifos.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
+  /** Under which another process of this user can open it, as long as `readFd` is open. */
+  readonly path: string
   /** Non-blocking. Whoever reads it closes it. */
   readonly readFd: number
   /** Blocking; for the standard output of a process. */
@@ -87,7 +89,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
       while (free.length === 0 && !takeSpare()) await refill()
       const idle = free.pop() as Idle
       const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
-      const path = 'fd' in idle ? `/proc/self/fd/${readFd}` : idle.path
+      const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
       const writeFd = openSync(path, constants.O_WRONLY)
       let writeOpen = true
       const closeWrite = () => {
@@ -95,6 +97,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
         writeOpen = false
       }
       return {
+        path,
         readFd,
         writeFd,
         closeWrite,

@@ -20,6 +20,8 @@ export interface TreeRoot {
   pid: number
   /** The value of `NACRE_RUN` in its environment. */
   mark: string
+  /** More assignments (`NAME=value`) of which one in the environment marks a process of the run. */
+  marks?: readonly string[]
   /** The pipes it writes to: whoever holds one belongs to the run, even with another environment. */
   pipes?: readonly { dev: number; ino: number }[]
   /** Processes to leave alone (the shell of a session whose command is stopped). */
@@ -37,6 +39,7 @@ export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
   function isMarked(entry: ProcessEntry): boolean {
     return (
       hasEnvironment(entry.pid, `${markVariable}=${root.mark}`) ||
+      (root.marks?.some((mark) => hasEnvironment(entry.pid, mark)) ?? false) ||
       (root.pipes?.some((pipe) => holdsFile(entry.pid, pipe)) ?? false)
     )
   }
