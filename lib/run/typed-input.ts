@@ -40,7 +40,8 @@ function typeDescriptor(
     await type(bytes)
     if (!stopped) stream.resume()
   }
-  const onData = (bytes: Buffer) => void typeNext(bytes)
+  // Text where somebody has set an encoding.
+  const onData = (chunk: Buffer | string) => void typeNext(Buffer.from(chunk as string))
   // What cannot be read (a directory) has no more input either.
   const onEnd = () => void (stopped || type(describeEnd(last)))
   stream.on('data', onData)

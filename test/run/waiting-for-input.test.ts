@@ -21,7 +21,7 @@ const waiting: [command: string, kind: InputKind][] = [
   ['top', 'raw'],
   ['vim -u NONE', 'raw'],
   ['bash --norc -i', 'raw'],
-  ['set -m; sleep 1000 & fg >/dev/null & read x', 'line'],
+  ['set -m; (read x)', 'line'],
   ["node -e 'process.stdin.resume()'", 'line'],
 ]
 
@@ -51,7 +51,6 @@ for (const [command, kind] of waiting) {
       return seen.size > 0
     })
     assert.equal([...seen], [kind])
-    assert.is(run.running.waitingForInput?.(), kind)
     await run.running.stop('kill')
     await run.exited
     assert.is(run.running.waitingForInput?.(), null)
