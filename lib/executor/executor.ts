@@ -13,7 +13,7 @@ import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
-import { createRunners } from './runners.ts'
+import { createRunners, type Sessions } from './runners.ts'
 import { createTask, type Task } from './task.ts'
 import { waitAsAsked } from './wait.ts'
 
@@ -47,6 +47,7 @@ export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
   run(input: RequestInput, options?: RunOptions): Promise<Result>
   readonly jobs: Jobs
+  readonly sessions: Sessions
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
   /** Stops every run and frees everything. */
@@ -133,6 +134,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   return {
     run,
     jobs,
+    sessions: runners.sessions,
     artifacts,
     close: () => (closing ??= close()),
   }

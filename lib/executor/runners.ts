@@ -6,7 +6,16 @@ import { createPipeRunner } from '../run/pipe.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
+import type { SessionInfo } from '../run/session.ts'
+import type { SessionRunner } from '../run/sessions.ts'
 import { createUninherited } from '../run/uninherited.ts'
+
+/** Shells that keep their state between runs. One opens with the first run that names it. */
+export interface Sessions {
+  list(): SessionInfo[]
+  /** Ends the session with all that it started. False: there is none of that name. */
+  close(name: string): Promise<boolean>
+}
 
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
@@ -16,6 +25,7 @@ export interface RunnersOptions extends LaunchOptions {
 export interface Runners {
   /** How this request's process is attached. */
   choose(request: Request): Runner
+  readonly sessions: Sessions
   close(): Promise<void>
 }
 
@@ -34,8 +44,26 @@ export function createRunners(options: RunnersOptions): Runners {
     return pty(request, sink)
   }
 
+  let sessions: SessionRunner | null = null
+
+  const inSession: Runner = async (request, sink) => {
+    const { createSessionRunner } = await import('../run/sessions.ts')
+    sessions ??= createSessionRunner({ prepare, pipes, fresh: pipe })
+    return sessions.runner(request, sink)
+  }
+
   return {
-    choose: (request) => (request.pty ? onTerminal : pipe),
-    close: () => pipes.close(),
+    choose(request) {
+      if (request.pty) return onTerminal
+      return request.session === null ? pipe : inSession
+    },
+    sessions: {
+      list: () => sessions?.list() ?? [],
+      close: async (name) => (await sessions?.close(name)) ?? false,
+    },
+    async close() {
+      await sessions?.closeAll()
+      await pipes.close()
+    },
   }
 }

@@ -1,3 +1,4 @@
+import { createUninherited } from '../../lib/run/uninherited.ts'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,7 +48,7 @@ export async function withSessions(
   const pipes = createFifoPool()
   const environment = { ...process.env, NACRE_TEST: root }
   const prepare = createPrepareLaunch({ environment, toTerminal: false })
-  const fresh = createPipeRunner({ prepare, pipes })
+  const fresh = createPipeRunner({ prepare, pipes, uninherited: createUninherited() })
   const sessions = createSessionRunner({ prepare, pipes, fresh, ...options })
   const start = async (command: string, more: Partial<RequestInput> = {}): Promise<Started> => {
     const input: RequestInput = { command, origin: 'rpc', session: 'main', shell: 'bash', ...more }
