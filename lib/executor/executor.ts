@@ -99,7 +99,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     try {
       const running = await runners.choose(request)(request, sink)
       const task = createTask({ request, running, capture, startedAtMs, signal, settle })
-      touch = task.touch
+      touch = () => task.touch()
       await onEvent?.({
         type: 'started',
         id: request.id,
