@@ -60,6 +60,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
   const artifacts = openArtifacts(options)
+  const openCapture = createCaptureOpener(artifacts)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
   const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false, stateDir })
@@ -86,7 +87,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   ): Promise<Task | Result> {
     const { signal, onEvent } = runOptions
     const startedAtMs = performance.now()
-    const capture = await openCapture(request, artifacts, runOptions.text ?? true)
+    const capture = await openCapture(request, runOptions.text ?? true)
     let touch = () => {}
     const sink: OutputSink = {
       write(stream, bytes) {
@@ -146,14 +147,13 @@ function openArtifacts({ stateDir, artifactDir }: ExecutorOptions): ArtifactStor
 }
 
 /** What reads output is loaded with the first run whose text is wanted. */
-async function openCapture(
-  request: Request,
-  store: ArtifactStore | null,
-  text: boolean,
-): Promise<Capture> {
-  if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-  const { createCapture } = await import('../output/capture.ts')
-  return createCapture({ runId: request.id, command: request.command, request, store })
+function createCaptureOpener(store: ArtifactStore | null) {
+  let loaded: typeof import('../output/capture.ts') | null = null
+  return async (request: Request, text: boolean): Promise<Capture> => {
+    if (!text && request.artifact === 'never') return createNoCapture(request.streams)
+    loaded ??= await import('../output/capture.ts')
+    return loaded.createCapture({ runId: request.id, command: request.command, request, store })
+  }
 }
 
 /** The guard's verdict, where it asks with the answer of whoever can be asked. */

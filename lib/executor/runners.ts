@@ -39,16 +39,18 @@ export function createRunners(options: RunnersOptions): Runners {
 
   /** The terminal's parts are loaded with the first run that wants one. */
   const onTerminal: Runner = async (request, sink) => {
-    const { createPtyRunner } = await import('../run/pty.ts')
-    pty ??= createPtyRunner({ prepare, stopTree, uninherited })
+    pty ??= (await import('../run/pty.ts')).createPtyRunner({ prepare, stopTree, uninherited })
     return pty(request, sink)
   }
 
   let sessions: SessionRunner | null = null
 
-  const inSession: Runner = async (request, sink) => {
+  const openSessions = async (): Promise<SessionRunner> => {
     const { createSessionRunner } = await import('../run/sessions.ts')
-    sessions ??= createSessionRunner({ prepare, pipes, fresh: pipe })
+    return createSessionRunner({ prepare, pipes, fresh: pipe })
+  }
+  const inSession: Runner = async (request, sink) => {
+    sessions ??= await openSessions()
     return sessions.runner(request, sink)
   }
 

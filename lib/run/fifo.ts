@@ -37,6 +37,7 @@ type Idle = { fd: number } | { path: string }
 
 const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
 const perBatch = 4
+const maxIdle = 16
 
 /**
  * Makes FIFOs several at once, since `mkfifo` is a process. On Linux their names are gone as soon as
@@ -48,6 +49,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
   const directories: string[] = []
   let batch: Promise<void> | null = null
   let closed = false
+  let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
     const directory = mkdtempSync(join(tmpdir(), 'nacre-pipes-'))
@@ -77,7 +79,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
     return true
   }
 
-  function refill(): Promise<void> {
+  function makeMore(): Promise<void> {
     batch ??= make().finally(() => {
       batch = null
     })
@@ -86,7 +88,9 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
 
   return {
     async open() {
-      while (free.length === 0 && !takeSpare()) await refill()
+      while (free.length === 0 && !takeSpare()) await makeMore()
+      // While the command runs, so that nobody waits for it.
+      refilling ??= spares?.refill() ?? null
       const idle = free.pop() as Idle
       const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
       const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
@@ -103,7 +107,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
         closeWrite,
         release(reusable) {
           closeWrite()
-          if (!reusable || closed) return
+          if (!reusable || closed || free.length >= maxIdle) return
           free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
         },
       }
@@ -111,7 +115,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
     async close() {
       closed = true
       await batch?.catch(() => undefined)
-      spares?.refill()
+      await refilling
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) rmSync(directory, { recursive: true, force: true })
     },

@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { codeOf } from '../protocol/errors.ts'
 import { createId } from '../protocol/ids.ts'
 
@@ -8,8 +9,8 @@ import { createId } from '../protocol/ids.ts'
 export interface SpareFifos {
   /** The path of a FIFO that is now nobody else's, or null when none is left. Unlink it once open. */
   take(): string | null
-  /** Has more made, without waiting, when few are left. */
-  refill(): void
+  /** Has more made when few are left. Settles when that is done; never rejects. */
+  refill(): Promise<void>
 }
 
 const wanted = 32
@@ -46,7 +47,7 @@ export function createSpareFifos(directory: string): SpareFifos {
       }
       return null
     },
-    refill() {
+    async refill() {
       const present = list()
       const left = present.filter((name) => name.startsWith('spare_')).length
       if (left >= few) return
@@ -54,13 +55,10 @@ export function createSpareFifos(directory: string): SpareFifos {
       const paths = Array.from({ length: wanted }, () => join(directory, createId('spare')))
       try {
         mkdirSync(directory, { recursive: true, mode: 0o700 })
+        await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
       } catch {
-        return
+        // A folder that cannot be written gives no spares.
       }
-      const options = { stdio: 'ignore', detached: true, cwd: '/' } as const
-      const child = spawn('mkfifo', ['-m', '600', ...paths], options)
-      child.on('error', () => undefined)
-      child.unref()
     },
   }
 }
