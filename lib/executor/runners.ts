@@ -48,7 +48,7 @@ export function createRunners(options: RunnersOptions): Runners {
 
   const inSession: Runner = async (request, sink) => {
     const { createSessionRunner } = await import('../run/sessions.ts')
-    sessions ??= createSessionRunner({ prepare, pipes, fresh: pipe })
+    sessions ??= createSessionRunner({ prepare, pipes, uninherited, fresh: pipe })
     return sessions.runner(request, sink)
   }
 
