@@ -47,7 +47,7 @@ export function createRunners(options: RunnersOptions): Runners {
 
   const openSessions = async (): Promise<SessionRunner> => {
     const { createSessionRunner } = await import('../run/sessions.ts')
-    return createSessionRunner({ prepare, pipes, fresh: pipe })
+    return createSessionRunner({ prepare, pipes, fresh: pipe, uninherited })
   }
   const inSession: Runner = async (request, sink) => {
     sessions ??= await openSessions()

@@ -8,6 +8,7 @@ import type { Launch } from './launch.ts'
 import { createLoop, createShellProgram, encodeTurn } from './session-program.ts'
 import { createRecordReader, type SessionRecord } from './session-record.ts'
 import { describeStartFailure } from './start-failure.ts'
+import type { Uninherited } from './uninherited.ts'
 
 /** How a turn ended: the shell told, or it is gone. */
 export type TurnEnd =
@@ -33,7 +34,7 @@ const readyToken = ''
  */
 export async function startSessionShell(
   launch: Launch,
-  options: { login: boolean; setUp: string },
+  options: { login: boolean; setUp: string; uninherited: Uninherited },
 ): Promise<SessionShell> {
   const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
   const removeFiles = () => rmSync(directory, { recursive: true, force: true })
@@ -60,7 +61,7 @@ export async function startSessionShell(
 
   let child: ChildProcess
   try {
-    child = await spawnShell(launch, options.login, directory)
+    child = await spawnShell(launch, options, directory)
   } catch (error) {
     release()
     throw describeStartFailure(error, launch)
@@ -145,14 +146,14 @@ export async function startSessionShell(
 
 async function spawnShell(
   launch: Launch,
-  login: boolean,
+  { login, uninherited }: { login: boolean; uninherited: Uninherited },
   directory: string,
 ): Promise<ChildProcess> {
   const child = spawn(launch.file, login ? ['-l', 'bash'] : ['bash'], {
     argv0: 'bash',
     cwd: directory,
     env: launch.env,
-    stdio: ['pipe', 'pipe', 'ignore'],
+    stdio: uninherited.cover(['pipe', 'pipe', 'ignore'] as const),
     detached: true,
   })
   if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))

@@ -24,6 +24,7 @@ import {
   suspendedFlags,
 } from './session-text.ts'
 import { markVariable } from './stop.ts'
+import type { Uninherited } from './uninherited.ts'
 
 /** A session as a list shows it. */
 export interface SessionInfo {
@@ -50,6 +51,7 @@ export interface Session {
 export interface SessionOptions {
   prepare: PrepareLaunch
   pipes: FifoPool
+  uninherited: Uninherited
   readSetUp?: (launch: Launch) => Promise<{ text: string; notices: string[] }>
   /** Where it begins. */
   cwd: string
@@ -104,7 +106,11 @@ export function createSession(name: string, options: SessionOptions): Session {
     const launch = await prepareShell(request)
     const { text, notices: found } = (await options.readSetUp?.(launch)) ?? noSetUp
     notices.push(...found)
-    shell = await startSessionShell(launch, { login: request.login, setUp: text })
+    shell = await startSessionShell(launch, {
+      login: request.login,
+      setUp: text,
+      uninherited: options.uninherited,
+    })
     shellName = request.shell
     cwd = launch.cwd
     return shell

@@ -5,6 +5,7 @@ import type { Request } from '../protocol/request.ts'
 import type { FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { createSession, type Session, type SessionInfo } from './session.ts'
+import type { Uninherited } from './uninherited.ts'
 
 export interface SessionRunner {
   /** For requests with a session name. Rejects with `StartError` only. */
@@ -18,6 +19,7 @@ export interface SessionRunner {
 export interface SessionRunnerOptions {
   prepare: PrepareLaunch
   pipes: FifoPool
+  uninherited: Uninherited
   /** Runs a command in a shell of its own: what happens where the shell cannot keep a session. */
   fresh: Runner
   /** What a new shell reads before its first command, and what to say of it. */

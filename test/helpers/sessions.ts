@@ -1,4 +1,3 @@
-import { createUninherited } from '../../lib/run/uninherited.ts'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import type { RequestInput } from '../../lib/protocol/request.ts'
 import { createFifoPool } from '../../lib/run/fifo.ts'
 import { createPipeRunner } from '../../lib/run/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
+import { createUninherited } from '../../lib/run/uninherited.ts'
 import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/sessions.ts'
 
 export interface Collected extends Exit {
@@ -48,8 +48,9 @@ export async function withSessions(
   const pipes = createFifoPool()
   const environment = { ...process.env, NACRE_TEST: root }
   const prepare = createPrepareLaunch({ environment, toTerminal: false })
-  const fresh = createPipeRunner({ prepare, pipes, uninherited: createUninherited() })
-  const sessions = createSessionRunner({ prepare, pipes, fresh, ...options })
+  const uninherited = createUninherited()
+  const fresh = createPipeRunner({ prepare, pipes, uninherited })
+  const sessions = createSessionRunner({ prepare, pipes, uninherited, fresh, ...options })
   const start = async (command: string, more: Partial<RequestInput> = {}): Promise<Started> => {
     const input: RequestInput = { command, origin: 'rpc', session: 'main', shell: 'bash', ...more }
     const request = parseRequest({ streams: 'separate', ...input }, { cwd: directory })
