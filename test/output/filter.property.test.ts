@@ -20,7 +20,7 @@ const anything = fc
         .tuple(
           fc.constantFrom('', '?', '>'),
           fc.nat(30),
-          fc.constantFrom(...'ABCDEFGHJKLMPSTXbdfmrsuh@'),
+          fc.constantFrom(...'ABCDEFGHJKLMPSTXbdfmrsuh@'.split('')),
         )
         .map(([prefix, count, final]) => Buffer.from(`${ESC}[${prefix}${count}${final}`)),
       fc

@@ -84,7 +84,8 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
 for (const [name, raw, text] of cases) {
   test(name, async () => {
     assert.is(await clean(raw), text)
-    for (const sizes of manySizes) assert.is(await clean(raw, sizes), text, `in pieces of ${sizes}`)
+    for (const sizes of manySizes)
+      assert.is(await clean(raw, sizes), text, `in pieces of ${sizes.join()}`)
   })
 }
 
@@ -113,7 +114,11 @@ test('after a screen was needed, much plain text passes and the screen can be ne
   assert.is(text.startsWith('line 0 č'), true)
   assert.match(text, /line 475 čeština „x“\nline 476 čeština „x“\nfirst\nline 478/)
   for (const sizes of [[1], [1000], [3]]) {
-    assert.is(await clean(raw, sizes, { rows: 24, columns: 80 }), text, `in pieces of ${sizes}`)
+    assert.is(
+      await clean(raw, sizes, { rows: 24, columns: 80 }),
+      text,
+      `in pieces of ${sizes.join()}`,
+    )
   }
 })
 
