@@ -46,7 +46,7 @@ export class Window {
     this.#cutter = cutsLines ? new LineCutter(limits.maxLineChars) : null
   }
 
-  /** Takes clean text in order. The memory is free again afterwards. */
+  /** Takes clean text in order, whole characters. The memory is free again afterwards. */
   write(bytes: Buffer): void {
     if (bytes.length === 0) return
     const before = this.#all.lines
