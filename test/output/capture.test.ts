@@ -150,26 +150,26 @@ test('readers with a cursor see prompts at once and progress as lines of its own
     return answer.text
   }
   assert.is(read(), '')
-  capture.write('output', Buffer.from('start\nPassword: '))
+  await capture.write('output', Buffer.from('start\nPassword: '))
   assert.is(read(), 'start\nPassword: ')
   assert.is(read(), '')
-  capture.write('output', Buffer.from('\nok\n10%'))
+  await capture.write('output', Buffer.from('\nok\n10%'))
   assert.is(read(), '\nok\n10%')
-  capture.write('output', Buffer.from('\r20%'))
+  await capture.write('output', Buffer.from('\r20%'))
   assert.is(read(), '\n20%')
-  capture.write('output', Buffer.from('\r\u001b[Kdone\n'))
+  await capture.write('output', Buffer.from('\r\u001b[Kdone\n'))
   assert.is(read(), '\ndone\n')
-  capture.write('output', Buffer.from(numbered(1000)))
+  await capture.write('output', Buffer.from(numbered(1000)))
   assert.is(read(), numbered(1000))
   const { output } = await capture.finish()
   assert.is(read(), '')
   assert.is(output, `start\nPassword: \nok\ndone\n${numbered(1000)}`)
 })
 
-test('a slow reader is told how much it missed', () => {
+test('a slow reader is told how much it missed', async () => {
   const capture = open({}, null)
   const text = numbered(300_000)
-  capture.write('output', Buffer.from(text))
+  await capture.write('output', Buffer.from(text))
   const answer = capture.read(10)
   assert.is(answer.cursor, text.length)
   assert.is(answer.truncatedBefore + answer.text.length, text.length - 10)

@@ -27,8 +27,10 @@ export async function readLines(path: string, offset: number, limit: number): Pr
   const window = new Window({ head: limit, tail: null, maxLines, maxBytes, truncate: 'tail' }, scan)
   let toSkip = offset
   let skipped = 0
+  let endsOpen = false
   await readClean(path, (text) => {
     let at = 0
+    endsOpen = text.at(-1) !== newline
     if (toSkip > 0) {
       const { newlines } = scan(text, 0, text.length)
       const passed = Math.min(newlines, toSkip)
@@ -42,12 +44,13 @@ export async function readLines(path: string, offset: number, limit: number): Pr
   })
   const { text, truncation } = window.render()
   const shown = truncation?.shownRanges[0]?.[1] ?? window.totalLines
+  const isPast = window.totalLines === 0 && endsOpen
   return {
     text,
     from: shown === 0 ? 0 : offset + 1,
     to: shown === 0 ? 0 : offset + shown,
     nextOffset: window.isOver ? offset + shown : null,
-    totalLines: window.isOver ? null : skipped + window.totalLines,
+    totalLines: window.isOver ? null : skipped + window.totalLines + (isPast ? 1 : 0),
   }
 }
 
