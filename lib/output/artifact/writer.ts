@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import type { ArtifactRef } from '../../protocol/result.ts'
-import { messageOf } from '../../protocol/errors.ts'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from './process.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
 
@@ -155,7 +155,7 @@ export class ArtifactWriter {
 
   async #create(): Promise<FileHandle> {
     const { dir, record } = this.#options
-    await mkdir(dir, { recursive: true, mode: 0o700 })
+    await makeFolder(dir)
     const data = await open(this.path, createFlags, 0o600)
     this.#data = data
     this.#record = { ...record, writer: await identifySelf() }
@@ -215,8 +215,12 @@ export class ArtifactWriter {
     this.#data = null
     this.#ring = null
     for (const file of files) {
-      // A close can report a late write error (quota, network file system).
-      if (file !== null) await this.#attempt(() => file.close())
+      try {
+        await file?.close()
+      } catch (error) {
+        // A close can report a late write error (quota, network file system).
+        this.#failure ??= messageOf(error)
+      }
     }
   }
 
@@ -227,6 +231,16 @@ export class ArtifactWriter {
         // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
       })
     }
+  }
+}
+
+async function makeFolder(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    // Node tells ENOENT for a file system that cannot be written; a plain mkdir tells the cause.
+    await mkdir(dir, { mode: 0o700 })
   }
 }
 
