@@ -32,6 +32,8 @@ import { expandWord } from './shell/word.ts'
 /** Nested scripts deeper than this are not read: the verdict is `ask`. */
 const maxDepth = 8
 const maxSubstitutions = 32
+/** Compound commands in one another, and wrappers in front of one another. */
+const maxNesting = 60
 /** So many commands are read, and no more: the verdict is `ask`. */
 const maxCommands = 10_000
 const maxOutputLength = 16_384
@@ -83,6 +85,7 @@ export class Inspection implements Reader {
   private depth = 0
   private processFiles = 0
   private substitutions = 0
+  private nesting = 0
   private commands = 0
   private loops = 0
 
@@ -143,7 +146,7 @@ export class Inspection implements Reader {
   }
 
   runWords(words: readonly string[], scope: Scope, stdin: string | null): string {
-    return this.start(words, scope, { ...noChannels, stdin })
+    return this.nested(() => this.start(words, scope, { ...noChannels, stdin }))
   }
 
   start(words: readonly string[], scope: Scope, channels: Channels): string {
@@ -241,6 +244,17 @@ export class Inspection implements Reader {
     const result = read()
     this.frame = outer
     return result
+  }
+
+  nested(read: () => string): string {
+    if (this.nesting >= maxNesting) {
+      this.doubt(`Commands are nested more than ${maxNesting} deep.`)
+      return unknown
+    }
+    this.nesting++
+    const output = read()
+    this.nesting--
+    return output
   }
 
   aside<T>(read: () => T): T {
