@@ -32,8 +32,10 @@ import { expandWord } from './shell/word.ts'
 /** Nested scripts deeper than this are not read: the verdict is `ask`. */
 const maxDepth = 8
 const maxSubstitutions = 32
+/** Compound commands in one another, and wrappers in front of one another. */
+const maxNesting = 60
 /** So many commands are read, and no more: the verdict is `ask`. */
-const maxCommands = 10_000
+const maxCommands = 5000
 const maxOutputLength = 16_384
 
 /** What an unknown command name is tried as. */
@@ -83,6 +85,7 @@ export class Inspection implements Reader {
   private depth = 0
   private processFiles = 0
   private substitutions = 0
+  private nesting = 0
   private commands = 0
   private loops = 0
 
@@ -111,7 +114,7 @@ export class Inspection implements Reader {
 
   runScript(source: string, scope: Scope, stdin: string | null): string {
     if (source === unknown || source.trim() === '') return unknown
-    if (source.includes(obscured)) {
+    if (source.trim() === obscured) {
       this.doubt('A shell is fed a constant that went through a program which is not followed.')
     }
     if (this.depth > maxDepth) {
@@ -131,7 +134,9 @@ export class Inspection implements Reader {
 
   runParsed(script: ParsedScript, scope: Scope, stdin: string | null): string {
     const [error] = script.errors ?? []
-    if (error) this.doubt(`The command cannot be parsed (${error.message}).`)
+    // With an unknown part in it, a script that is nested here is another one when it runs.
+    if (error && isKnown(this.frame.source))
+      this.doubt(`The command cannot be parsed (${error.message}).`)
     const source = script.source ?? this.frame.source
     const output = this.within({ source }, () => walkAll(script.commands, scope, stdin, this))
     return output.length > maxOutputLength ? unknown : output
@@ -143,7 +148,7 @@ export class Inspection implements Reader {
   }
 
   runWords(words: readonly string[], scope: Scope, stdin: string | null): string {
-    return this.start(words, scope, { ...noChannels, stdin })
+    return this.nested(() => this.start(words, scope, { ...noChannels, stdin }))
   }
 
   start(words: readonly string[], scope: Scope, channels: Channels): string {
@@ -243,6 +248,17 @@ export class Inspection implements Reader {
     return result
   }
 
+  nested(read: () => string): string {
+    if (this.nesting >= maxNesting) {
+      this.doubt(`Commands are nested more than ${maxNesting} deep.`)
+      return unknown
+    }
+    this.nesting++
+    const output = read()
+    this.nesting--
+    return output
+  }
+
   aside<T>(read: () => T): T {
     return this.within({ standsAlone: false }, read)
   }
@@ -257,7 +273,7 @@ export class Inspection implements Reader {
 
   doubt(reason: string): void {
     const { text, likelihood } = this.frame
-    if (likelihood !== 'defined') this.options.doubted(reason, text)
+    if (likelihood === 'runs') this.options.doubted(reason, text)
   }
 
   private tell(command: Omit<SeenCommand, 'standsAlone' | 'places'>, scope: Scope): void {

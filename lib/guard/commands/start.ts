@@ -71,7 +71,7 @@ function startAnywhere({ name, words, scope, stdin, interpreter }: Call): string
       interpreter.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
     }
-    if (index > 1 && /^(?:-c|--run|--command|--exec|--shell-command|-e)$/.test(before)) {
+    if (runsScript(before, name)) {
       interpreter.runScript(spelled(word), scope.clone(), stdin)
     } else if (/\s/.test(word)) {
       const runsStrings = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon)$/.test(name)
@@ -84,3 +84,8 @@ function startAnywhere({ name, words, scope, stdin, interpreter }: Call): string
 /** `npm run env`, `yarn time`: scripts of the project. */
 const isOwnSubcommand = (name: string, base: string): boolean =>
   /^(?:npm|pnpm|yarn|bun)$/.test(name) && !dangerous.has(base)
+
+/** `nix develop -c`, `nix-shell --run`: what follows is a command. */
+const runsScript = (option: string, program: string): boolean =>
+  /^(?:-c|--run|--command|--exec|--shell-command)$/.test(option) &&
+  !/^(?:perf|gdb|valgrind)$/.test(program)

@@ -64,8 +64,10 @@ export const gitAddBlind: Rule = {
     const { flags, operands } = readOptions(call.args, style)
     if (flags.some((flag) => addsNothingBlindly.has(flag))) return null
     const flag = flags.find((name) => addsAll.has(name))
-    if (flag)
-      return { does: `stages everything (${flag.length > 1 ? '--' : '-'}${flag})`, certain: true }
+    if (flag !== undefined && operands.every((word) => !isKnown(word))) {
+      const does = `stages everything (${flag.length > 1 ? '--' : '-'}${flag})`
+      return { does, certain: operands.length === 0 }
+    }
     // Only what is tracked already.
     if (flags.includes('u') || flags.includes('update')) return null
     const within = call.folders.reduce(

@@ -45,6 +45,7 @@ const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
  * the directory of the request or one above it, `.git`, a system folder, or everything in one of them.
  */
 export function criticalTarget(path: string, places: Places): Caught | null {
+  if (path === '') return null
   for (const directory of places.directories) {
     const certain = isKnown(path) && (path.startsWith('/') || isKnown(directory))
     if (isOnlyUnknown(path)) {

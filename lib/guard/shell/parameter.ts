@@ -2,7 +2,7 @@ import type { ParameterOperation, Word } from 'unbash'
 import { activateGlobs, isKnown, matchesGlob, unknown } from './marked-text.ts'
 
 /** A longer value is not cut or matched: it counts as unknown. */
-const maxLength = 512
+const maxLength = 200
 
 /** What `${name<operation>}` makes of one value. `operand` reads a word as quoted text. */
 export function applyOperation(

@@ -31,6 +31,8 @@ export interface Reader extends Interpreter, WordHost {
   redirect(redirects: readonly Redirection[], scope: Scope, stdin: string | null): Streams
   sawWrites(writes: readonly string[], scope: Scope): void
   sawFunction(name: string, node: Function): void
+  /** Reads what lies inside another command, unless that is too deep: then it is in doubt. */
+  nested(read: () => string): string
   /** Reads a part whose commands are not on their own: a pipeline, a loop. */
   aside<T>(read: () => T): T
   /** Reads the body of a loop a second time, unless loops are nested too deeply for that. */

@@ -4,6 +4,9 @@ import { unknown } from './marked-text.ts'
 /** Above so many possible values a variable counts as unknown. */
 const maxValues = 32
 
+/** A longer value counts as unknown. */
+const maxLength = 8192
+
 export interface Variable {
   /** Every value that it may have here. */
   readonly values: readonly string[]
@@ -112,6 +115,8 @@ function union(a: Variable, b: Variable): Variable {
 }
 
 function bounded(values: readonly string[]): readonly string[] {
-  const distinct = [...new Set(values)]
+  const [only] = values
+  if (values.length === 1 && only !== undefined) return only.length > maxLength ? [unknown] : values
+  const distinct = [...new Set(values.map((value) => (value.length > maxLength ? unknown : value)))]
   return distinct.length > maxValues ? [...distinct.slice(0, maxValues), unknown] : distinct
 }

@@ -31,20 +31,20 @@ export function walk(node: Node, scope: Scope, stdin: string | null, reader: Rea
       return streams.finish(walk(node.command, scope, streams.stdin, reader))
     }
     default:
-      return walkCommand(node, scope, stdin, reader)
+      return node.type === 'Command'
+        ? reader.runCommand(node, scope, stdin)
+        : reader.nested(() => walkCompound(node, scope, stdin, reader))
   }
 }
 
-function walkCommand(
-  node: Exclude<CommandNode, { type: 'Redirected' }>,
+function walkCompound(
+  node: Exclude<CommandNode, { type: 'Redirected' | 'Command' }>,
   scope: Scope,
   stdin: string | null,
   reader: Reader,
 ): string {
   const inner = (list: Node, within: Scope): string => walk(list, within, stdin, reader)
   switch (node.type) {
-    case 'Command':
-      return reader.runCommand(node, scope, stdin)
     case 'Subshell':
       return inner(node.body, scope.clone())
     case 'BraceGroup':
