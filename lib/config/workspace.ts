@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { Entry } from './entry.ts'
 import { keys } from './keys.ts'
@@ -6,7 +6,7 @@ import { keys } from './keys.ts'
 /** The git root above a directory, else the directory itself. */
 export function findWorkspace(cwd: string): string {
   for (let folder = cwd; ; folder = dirname(folder)) {
-    if (statSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
+    if (existsSync(join(folder, '.git'))) return folder
     if (dirname(folder) === folder) return cwd
   }
 }
