@@ -61,9 +61,12 @@ export class EscapeParser {
     this.#isRefused = false
     let at = from
     while (at < to) {
-      const next = this.#inString
-        ? this.#skipString(bytes, at, to)
-        : this.#readText(bytes, at, to) || this.#readControl(bytes, at, to, last)
+      if (this.#inString) {
+        at = this.#skipString(bytes, at, to)
+        if (this.#inString) return last ? to : at
+        continue
+      }
+      const next = this.#readText(bytes, at, to) || this.#readControl(bytes, at, to, last)
       if (next === at) return last && !this.#isRefused ? to : at
       at = next
     }

@@ -5,8 +5,8 @@ const newline = 0x0a
 const ESC = 0x1b
 const BS = 0x08
 const CR = 0x0d
-/** Input in one piece scrolls at most `rows` lines for every four bytes; the scrollback must hold them. */
-const pieceBytes = 2048
+/** Input in one piece scrolls at most `rows` lines for every four characters; the scrollback must hold them. */
+const pieceChars = 2048
 /** After so many lines of plain text the whole screen is not needed any more. */
 const calmLines = 64
 
@@ -24,10 +24,11 @@ export interface ScreenOptions {
 export class Screen {
   readonly #terminal: Terminal
   readonly #emit: Emit
-  /** The first line that was not passed on. */
-  #border: IMarker | null = null
+  /** The last line passed on: above the screen, where nothing moves it. */
+  #passed: IMarker | null = null
   /** The last line passed on goes on in the next one. */
   #isOpenLine = false
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #hasMargins = false
   #isDone = false
   #previous = 0
@@ -48,6 +49,11 @@ export class Screen {
       this.#hasMargins = false
       return false
     })
+    // While another screen is shown, this one cannot be marked.
+    terminal.parser.registerCsiHandler({ prefix: '?', final: 'h' }, () => {
+      this.#passOn()
+      return false
+    })
     terminal.parser.registerCsiHandler({ final: 'r' }, (parameters) => {
       this.#hasMargins = parameters.some((parameter) => parameter !== 0)
       return false
@@ -60,7 +66,7 @@ export class Screen {
     const terminal = new Terminal({
       rows,
       cols: columns,
-      scrollback: (rows * pieceBytes) / 4 + rows,
+      scrollback: (rows * pieceChars) / 4 + rows,
       convertEol: true,
       allowProposedApi: true,
       logLevel: 'off',
@@ -109,7 +115,7 @@ export class Screen {
     while (last > cursor && normal.getLine(last)!.translateToString(true) === '') last--
     let text = ''
     let isOpen = this.#isOpenLine
-    const first = this.#borderLine
+    const first = this.#firstLine
     for (let at = first; at <= last; at++) {
       const line = normal.getLine(at)!
       if (at > first || isOpen) text += line.isWrapped ? '' : '\n'
@@ -123,14 +129,16 @@ export class Screen {
     this.#terminal.dispose()
   }
 
-  get #borderLine(): number {
-    return this.#border === null || this.#border.isDisposed ? 0 : this.#border.line
+  get #firstLine(): number {
+    return this.#passed === null || this.#passed.isDisposed ? 0 : this.#passed.line + 1
   }
 
   async #draw(bytes: Uint8Array, from: number, to: number): Promise<void> {
+    // The emulator's own decoder loses characters that come in single bytes.
+    const text = this.#decoder.decode(bytes.subarray(from, to), { stream: true })
     let done: Promise<void> | null = null
-    for (let at = from; at < to; at += pieceBytes) {
-      const piece = Uint8Array.from(bytes.subarray(at, Math.min(at + pieceBytes, to)))
+    for (let at = 0; at < text.length; at += pieceChars) {
+      const piece = text.slice(at, at + pieceChars)
       done = new Promise((resolve) => {
         this.#terminal.write(piece, () => {
           this.#passOn()
@@ -156,14 +164,15 @@ export class Screen {
     const { active, normal } = this.#terminal.buffer
     if (active.type !== 'normal') return
     let text = ''
-    for (let at = this.#borderLine; at < normal.baseY; at++) {
+    for (let at = this.#firstLine; at < normal.baseY; at++) {
       const line = normal.getLine(at)!
       if (this.#isOpenLine) text += line.isWrapped ? '' : '\n'
       text += this.#textOf(line, at)
       this.#isOpenLine = true
     }
-    this.#border?.dispose()
-    this.#border = this.#terminal.registerMarker(-normal.cursorY) ?? null
+    this.#passed?.dispose()
+    this.#passed =
+      normal.baseY === 0 ? null : (this.#terminal.registerMarker(-normal.cursorY - 1) ?? null)
     if (text !== '') this.#emit(Buffer.from(text))
   }
 

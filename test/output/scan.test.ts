@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createByteScanner, createScanner, createSimdScanner } from '../../lib/output/scan.ts'
@@ -25,7 +25,7 @@ function latin1(byte: number | undefined): string {
 
 test('both scanners see what is there, from any place to any place', () => {
   const simd = createSimdScanner()
-  assert.ok(simd !== null, 'WebAssembly with SIMD is expected here')
+  if (simd === null) throw new Error('WebAssembly with SIMD is expected here')
   const bytewise = createByteScanner()
   fc.assert(
     fc.property(fc.array(interesting, { maxLength: 100 }), fc.nat(100), (codes, start) => {
