@@ -1,11 +1,13 @@
 import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
 import { flags, helpFlag } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
-import { parseArgv } from './cli/parse-argv.ts'
-import { chooseMode, type Invocation } from './cli/invocation.ts'
+import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
+import { chooseMode, readInvocation } from './cli/invocation.ts'
 import { version } from './cli/version.ts'
+import type { Configuration } from './config/configuration.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
-import type { Executor } from './executor/executor.ts'
+import { readConfiguration } from './config/read-configuration.ts'
+import type { Executor, ExecutorOptions } from './executor/executor.ts'
 import type { Command } from './modes/command.ts'
 import { commands, listCommands } from './modes/commands.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
@@ -18,7 +20,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     const [name = ''] = argv
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
     if (load) return await runCommand((await load()).command, argv.slice(1), streams)
-    return await dispatch(chooseMode(parseArgv(argv, flags)), streams)
+    return await dispatch(parseArgv(argv, flags), streams)
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
     await streams.stderr.write(`nacre: ${error.message}\n`)
@@ -43,13 +45,18 @@ async function runCommand(
     environment: process.env,
     cwd: logicalDirectory(process.env),
     stateDir: stateDirectory(process.env),
-    useExecutor: (use) => withExecutor({ artifactDir: null, passesThrough: false }, streams, use),
+    configuration: () => configure({}),
+    async useExecutor(use) {
+      const configuration = await configure({})
+      return withExecutor(executorOptions(configuration, { toTerminal: false }), streams, use)
+    },
     exitStatusOf,
   })
 }
 
-async function dispatch(invocation: Invocation, streams: Streams): Promise<number> {
-  switch (invocation.mode) {
+async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
+  const mode = chooseMode(parsed)
+  switch (mode) {
     case 'help':
       await streams.stdout.write(describeUsage(version, await listCommands()))
       return 0
@@ -57,8 +64,16 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
       await streams.stdout.write(`${version}\n`)
       return 0
     case 'print': {
+      const configuration = await configure(parsed.options)
+      const invocation = readInvocation(parsed, configuration)
+      if (!invocation.print.quiet) await tell(configuration.notices, streams)
+      const options = executorOptions(configuration, {
+        artifactDir: invocation.artifactDir,
+        pty: invocation.print.run.pty,
+        toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
+      })
       const { print } = await import('./modes/print/print.ts')
-      return withExecutor(invocation, streams, (executor, signal) =>
+      return withExecutor(options, streams, (executor, signal) =>
         print(invocation.print, { executor, streams, signal, exitStatusOf }),
       )
     }
@@ -72,22 +87,55 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
   }
 }
 
+/** Reads the configuration once; of the flags, those that say where it lies. */
+function configure({ cwd, workspace }: Readonly<Record<string, unknown>>): Promise<Configuration> {
+  return readConfiguration({
+    environment: process.env,
+    cwd: logicalDirectory(process.env),
+    runCwd: cwd as string | undefined,
+    workspace: workspace as string | undefined,
+  })
+}
+
+async function tell(notices: readonly string[], { stderr }: Streams): Promise<void> {
+  for (const notice of notices) await stderr.write(`nacre: ${notice}\n`)
+}
+
+interface DoorOptions {
+  toTerminal: boolean
+  artifactDir?: string | null
+  /** Whether a flag asks for a terminal. */
+  pty?: boolean | undefined
+}
+
+/** What is configured, as the executor takes it. */
+function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
+  const artifactDir = door.artifactDir ?? configuration.artifactDir
+  return {
+    cwd: logicalDirectory(process.env),
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    ...(artifactDir === null ? {} : { artifactDir }),
+    artifactLimits: configuration.artifactLimits,
+    defaults: configuration.defaults,
+    timeoutSeconds: configuration.timeoutSeconds,
+    terminals: configuration.neverTerminals ? 'off' : door.pty ? 'auto' : configuration.terminals,
+    prefix: configuration.prefix,
+    guardOptions: { rules: configuration.guardRules, suggestTool: configuration.suggestTool },
+    toTerminal: door.toTerminal,
+  }
+}
+
 /** Whatever ends nacre ends its runs; only KILL cannot be heard. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
 async function withExecutor(
-  invocation: Pick<Invocation, 'artifactDir' | 'passesThrough'>,
+  options: ExecutorOptions,
   streams: Streams,
   use: (executor: Executor, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const { createExecutor } = await import('./executor/executor.ts')
-  const executor = createExecutor({
-    cwd: logicalDirectory(process.env),
-    environment: process.env,
-    stateDir: stateDirectory(process.env),
-    ...(invocation.artifactDir === null ? {} : { artifactDir: invocation.artifactDir }),
-    toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
-  })
+  const executor = createExecutor(options)
   const ending = new AbortController()
   let endedBy: NodeJS.Signals | null = null
   const end = (signal: NodeJS.Signals) => {

@@ -1,13 +1,17 @@
 import { join } from 'node:path'
-import { createGuard } from '../guard/guard.ts'
-import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
+import { createGuard, type GuardOptions } from '../guard/guard.ts'
+import {
+  createArtifactStore,
+  type ArtifactStore,
+  type StoreOptions,
+} from '../output/artifact/store.ts'
 import type { Capture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import type { RunListener } from '../protocol/event.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { parseRequest } from '../protocol/parse-request.ts'
+import { type ParseContext, parseRequest } from '../protocol/parse-request.ts'
 import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
-import type { Request, RequestInput } from '../protocol/request.ts'
+import type { Request, RequestDefaults, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
@@ -26,8 +30,20 @@ export interface ExecutorOptions {
   stateDir: string | null
   /** Folder for artifacts, where it is not that of the state. */
   artifactDir?: string
-  /** Decides before the start. Default: nacre's own rules. */
+  /** Decides before the start. Default: nacre's own rules, with those of `guardOptions`. */
   guard?: Guard
+  /** For nacre's own guard: rules of the user, the tools that the caller has. */
+  guardOptions?: Omit<GuardOptions, 'home'>
+  /** Laid under the input of every run. Default: nothing. */
+  defaults?: RequestDefaults
+  /** Deadlines by mode, in seconds. Default: 30, 900, 86,400. */
+  timeoutSeconds?: ParseContext['timeoutSeconds']
+  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default: `auto`. */
+  terminals?: ParseContext['terminals']
+  /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
+  prefix?: readonly string[]
+  /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
+  artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }
@@ -62,14 +78,22 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const artifacts = openArtifacts(options)
   const openCapture = createCaptureOpener(artifacts)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
-  const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
-  const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false, stateDir })
+  const guard =
+    options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
+  const runners = createRunners({
+    environment,
+    toTerminal: options.toTerminal ?? false,
+    prefix: options.prefix ?? [],
+    stateDir,
+  })
   const jobs = createJobs()
+  const { defaults, timeoutSeconds, terminals } = options
+  const context = { cwd, defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
 
   async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
-    const request = parseRequest(input, { cwd })
+    const request = parseRequest(input, context)
     const verdict = await decide(request, guard, runOptions.approve)
     const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
     if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict))
@@ -141,9 +165,13 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 }
 
-function openArtifacts({ stateDir, artifactDir }: ExecutorOptions): ArtifactStore | null {
+function openArtifacts({
+  stateDir,
+  artifactDir,
+  artifactLimits,
+}: ExecutorOptions): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
-  return dir === null ? null : createArtifactStore({ dir })
+  return dir === null ? null : createArtifactStore({ ...artifactLimits, dir })
 }
 
 /** What reads output is loaded with the first run whose text is wanted. */

@@ -34,6 +34,16 @@ export interface CommandFlag {
   type?: FieldType
 }
 
+/** What a subcommand may know of the configuration; the executor has the rest. */
+export interface CommandConfiguration {
+  /** The files that were read. */
+  files: readonly string[]
+  /** What was ignored in them. */
+  notices: readonly string[]
+  /** `provider/name`, or null. */
+  model: string | null
+}
+
 /** What a subcommand gets. */
 export interface CommandContext {
   /** The words after the command's name that are no options. */
@@ -45,6 +55,8 @@ export interface CommandContext {
   /** The directory as its user names it. */
   cwd: string
   stateDir: string
+  /** What is configured here. Throws `MisuseError` where that is wrong. */
+  configuration(): Promise<CommandConfiguration>
   /**
    * Runs with an executor that is closed afterwards. `signal` aborts when a signal ends nacre; the
    * exit status is then that of the signal.

@@ -77,11 +77,11 @@ export interface ParseContext {
   /** Where relative directories begin. */
   cwd: string
   /** Laid under every input, as the configuration has them. */
-  defaults?: RequestDefaults
+  defaults?: RequestDefaults | undefined
   /** Deadlines by mode, in seconds, in place of the usual ones. */
-  timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>>
+  timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>> | undefined
   /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
-  terminals?: 'auto' | 'on' | 'off'
+  terminals?: 'auto' | 'on' | 'off' | undefined
 }
 
 /**
@@ -99,7 +99,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     origin: input.origin,
     command: checkCommand(input.command),
     cwd: resolve(context.cwd, input.cwd ?? '.'),
-    cwdGiven: input.cwd !== undefined,
+    cwdGiven: given.cwd !== undefined,
     env: checkEnvironment(input.env ?? {}),
     mode: input.mode ?? 'default',
     timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),

@@ -5,18 +5,22 @@ import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
+import { addPrefix } from './prefix.ts'
 
 export interface LaunchOptions {
   /** The environment of nacre. */
   environment: Readonly<Record<string, string | undefined>>
   /** Output goes straight to a terminal. */
   toTerminal: boolean
+  /** Before the shell of an agent's command: a program and its arguments. Default: none. */
+  prefix?: readonly string[]
 }
 
 /** Checks a request's directory, finds its shell, builds its environment. */
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
   const falsePath = findProgram('false', PATH) ?? '/bin/false'
+  const { prefix = [] } = options
 
   return async (request) => {
     checkDirectory(request.cwd)
@@ -27,8 +31,17 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       toTerminal: options.toTerminal,
     })
     const args = [request.login ? '-lc' : '-c', request.command]
-    return { ...shell, args, env, cwd: request.cwd, mark: request.id } satisfies Launch
+    const launch: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
+    return takesPrefix(request, prefix)
+      ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
+      : launch
   }
+}
+
+/** A session's shell is started once, for whoever comes; what runs in it has no start of its own. */
+function takesPrefix({ origin, session }: Request, prefix: readonly string[]): boolean {
+  const isAgents = origin === 'agent' || origin === 'mcp'
+  return prefix.length > 0 && isAgents && session === null
 }
 
 function checkDirectory(cwd: string): void {
