@@ -1,8 +1,10 @@
+import { resolve } from 'node:path'
 import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
-import { flags, helpFlag } from './cli/flags.ts'
+import { flags, helpFlag, runFlags } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
 import { chooseMode, readInvocation } from './cli/invocation.ts'
+import { readRunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
 import type { Configuration } from './config/configuration.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
@@ -33,22 +35,27 @@ async function runCommand(
   argv: readonly string[],
   streams: Streams,
 ): Promise<number> {
-  const { options, positionals } = parseArgv(argv, [...command.flags, helpFlag])
+  const own = command.takesRunOptions ? [...command.flags, ...runFlags] : command.flags
+  const { options, positionals } = parseArgv(argv, [...own, helpFlag])
   if (options['help']) {
     await streams.stdout.write(describeCommand(command))
     return 0
   }
+  const run = command.takesRunOptions ? readRunOptions(options) : {}
+  const cwd = resolve(logicalDirectory(process.env), run.cwd ?? '.')
   return command.run({
     options,
     positionals,
     streams,
     environment: process.env,
-    cwd: logicalDirectory(process.env),
+    cwd,
     stateDir: stateDirectory(process.env),
+    version,
     configuration: () => configure({}),
     async useExecutor(use) {
-      const configuration = await configure({})
-      return withExecutor(executorOptions(configuration, { toTerminal: false }), streams, use)
+      const executor = executorOptions(await configure({ ...run }), { toTerminal: false })
+      const defaults = { ...executor.defaults, ...run }
+      return withExecutor({ ...executor, cwd, defaults }, streams, use)
     },
     exitStatusOf,
   })

@@ -12,6 +12,8 @@ export interface Command {
   description: string
   /** Beside `--help`, which every command has. */
   flags: readonly CommandFlag[]
+  /** Whether it takes the options that shape a run, as defaults of all its runs. */
+  takesRunOptions?: boolean
   /** More of its help than usage, description and flags, line by line. */
   details?: readonly string[]
   /** Command lines that work. */
@@ -55,6 +57,7 @@ export interface CommandContext {
   /** The directory as its user names it. */
   cwd: string
   stateDir: string
+  version: string
   /** What is configured here. Throws `MisuseError` where that is wrong. */
   configuration(): Promise<CommandConfiguration>
   /**
