@@ -20,11 +20,12 @@ const range: Params = {
 }
 
 export const artifactMethods: Readonly<Record<string, Method>> = {
-  'artifact.read': defineMethod<{ id: string } & LineRange>(
+  'artifact.read': defineMethod(
     { id, ...range },
-    async ({ id, ...lines }, { context }) => toWire(await open(context).read(id, lines)),
+    async ({ id, ...lines }: { id: string } & LineRange, { context }) =>
+      toWire(await open(context).read(id, lines)),
   ),
-  'artifact.grep': defineMethod<{ id: string; pattern: string; context?: number }>(
+  'artifact.grep': defineMethod(
     {
       id,
       pattern: {
@@ -34,19 +35,22 @@ export const artifactMethods: Readonly<Record<string, Method>> = {
       },
       context: { type: count, description: 'Lines around each match (default 0)' },
     },
-    async ({ id, pattern, ...options }, { context }) =>
-      toWire(await open(context).grep(id, pattern, options)),
+    async (
+      { id, pattern, ...options }: { id: string; pattern: string; context?: number },
+      { context },
+    ) => toWire(await open(context).grep(id, pattern, options)),
   ),
   'artifact.list': defineMethod(noParams, async (_, { context }) => ({
     artifacts: toWire(await open(context).list()),
   })),
-  'artifact.remove': defineMethod<{ id: string }>({ id }, async ({ id }, { context }) => {
+  'artifact.remove': defineMethod({ id }, async ({ id }: { id: string }, { context }) => {
     await open(context).remove(id)
     return { removed: true }
   }),
-  tool_output_cache: defineMethod<{ refId: string } & LineRange>(
+  tool_output_cache: defineMethod(
     { refId: id, ...range },
-    async ({ refId, ...lines }, { context }) => toWire(await open(context).read(refId, lines)),
+    async ({ refId, ...lines }: { refId: string } & LineRange, { context }) =>
+      toWire(await open(context).read(refId, lines)),
   ),
 }
 

@@ -76,7 +76,7 @@ export function createConnection(stdout: Writer): Connection {
     stream(line) {
       if (ended || stdout.closed) return 'closed'
       send(line)
-      if (pendingChars < highWaterBytes) return
+      if (pendingChars < highWaterBytes) return undefined
       return waitForRoom(highWaterBytes).then(() => (ended ? 'closed' : undefined))
     },
     get roomToRead() {

@@ -10,13 +10,16 @@ interface InitializeParams {
 }
 
 /** Who is there and what each side can do. Not needed before other methods. */
-export const initialize = defineMethod<InitializeParams>(
+export const initialize = defineMethod(
   {
     client: { type: { kind: 'object' }, description: 'Name and version of the client' },
     toolNames: { type: { kind: 'names' }, description: "Tools that the client's model has" },
     capabilities: { type: { kind: 'object' }, description: 'What the client can do' },
   },
-  ({ toolNames, capabilities = {} }, { context, peer }): RpcMethods['initialize']['result'] => {
+  (
+    { toolNames, capabilities = {} }: InitializeParams,
+    { context, peer },
+  ): RpcMethods['initialize']['result'] => {
     peer.supportsApproval = readFlag(capabilities, 'supports_approval')
     if (toolNames) peer.toolNames = toolNames
     return {

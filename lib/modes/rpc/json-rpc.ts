@@ -117,7 +117,9 @@ export function createJsonRpc(context: RpcContext, connection: Connection): Json
       })
     },
     refuse(why) {
-      connection.send(`${failure(null, { code: errorCodes.parse, message: why })}\n`)
+      connection.send(
+        `${failure(null, { code: errorCodes.parse, message: why, data: { code: 'parse' } })}\n`,
+      )
     },
     async idle() {
       if (calls.size > 0) await new Promise<void>((resolve) => idlers.push(resolve))

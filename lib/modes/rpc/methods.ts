@@ -18,9 +18,9 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>(
     ...toolMethods,
     ...artifactMethods,
     ...promptMethods,
-    '$/cancel': defineMethod<{ id: RequestId }>(
+    '$/cancel': defineMethod(
       { id: { type: { kind: 'id' }, description: 'Of the request to cancel', required: true } },
-      ({ id }, { peer }) => ({ cancelled: peer.cancel(id) }),
+      ({ id }: { id: RequestId }, { peer }) => ({ cancelled: peer.cancel(id) }),
     ),
   } satisfies Partial<Record<MethodName, Method>>),
 )

@@ -8,9 +8,9 @@ import { createRunDecoder } from './run-events.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */
 export const promptMethods: Readonly<Record<string, Method>> = {
-  prompt: defineMethod<{ text: string }>(
+  prompt: defineMethod(
     { text: { type: { kind: 'text' }, description: 'What is said', required: true } },
-    async ({ text }, call) => {
+    async ({ text }: { text: string }, call) => {
       const prompt = parsePrompt(text)
       if (prompt.kind !== 'command') throw new MisuseError('no_model', noModelMessage)
       const stopping = new AbortController()

@@ -10,7 +10,7 @@ import { createJsonRpc } from './json-rpc.ts'
 import { createPiDialect } from './pi/dialect.ts'
 
 /** What was asked just before the end of the input, and ends within this, is still answered. */
-const endGraceMs = 200
+const endGraceMs = 1000
 /** How long a client that has gone silent may take to read what was answered. */
 const flushMs = 2000
 

@@ -15,9 +15,9 @@ interface OpenParams {
 
 export const sessions: Readonly<Record<string, Method>> = {
   /** Starts the shell now, where the first run that names it would do so. */
-  'session.open': defineMethod<OpenParams>(
+  'session.open': defineMethod(
     { name, ...fieldParams(['cwd', 'env', 'shell']) },
-    async ({ name = createId('session'), env, ...fields }, { context }) => {
+    async ({ name = createId('session'), env, ...fields }: OpenParams, { context }) => {
       const result = await context.executor.run({
         ...fields,
         command: exportCommand(env ?? {}),
@@ -33,9 +33,11 @@ export const sessions: Readonly<Record<string, Method>> = {
   'session.list': defineMethod(noParams, (_, { context }) => ({
     sessions: toWire(context.executor.sessions.list()),
   })),
-  'session.close': defineMethod<{ name: string }>(
+  'session.close': defineMethod(
     { name: { ...name, required: true } },
-    async ({ name }, { context }) => ({ closed: await context.executor.sessions.close(name) }),
+    async ({ name }: { name: string }, { context }) => ({
+      closed: await context.executor.sessions.close(name),
+    }),
   ),
 }
 

@@ -8,7 +8,7 @@ import { type RunCall, shellExecParams, toRequestInput } from './run-params.ts'
 import type { RunListener } from '../../protocol/event.ts'
 
 /** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
-export const shellExec = defineMethod<RunCall>(shellExecParams, async (params, call) => {
+export const shellExec = defineMethod(shellExecParams, async (params: RunCall, call) => {
   const input = toRequestInput(params)
   input.streams = 'separate'
   input.timeoutSeconds ??= limits.shellExecTimeoutSeconds.default

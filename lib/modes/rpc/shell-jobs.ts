@@ -20,7 +20,7 @@ interface ByJob {
 /** Runs that nobody has to wait for. */
 export const shellJobs: Readonly<Record<string, Method>> = {
   /** `shell.started` and `shell.exited` are always told, output when it is asked for. */
-  'shell.start': defineMethod<RunCall>(shellStartParams, async (params, call) => {
+  'shell.start': defineMethod(shellStartParams, async (params: RunCall, call) => {
     const { approve, context } = call
     const input = toRequestInput(params)
     const result = await context.executor.run(
@@ -29,14 +29,14 @@ export const shellJobs: Readonly<Record<string, Method>> = {
     )
     return toWire(result)
   }),
-  'shell.status': defineMethod<ByJob>({ id }, (params, { context }) =>
+  'shell.status': defineMethod({ id }, (params: ByJob, { context }) =>
     toWire(context.executor.jobs.show(params.id)),
   ),
   'shell.list': defineMethod(noParams, (_, { context }) => {
     const jobs = context.executor.jobs.list()
     return { jobs: jobs.map(({ output: _1, stdout: _2, stderr: _3, ...job }) => toWire(job)) }
   }),
-  'shell.output': defineMethod<ByJob & { cursor?: number }>(
+  'shell.output': defineMethod(
     {
       id,
       cursor: {
@@ -44,9 +44,10 @@ export const shellJobs: Readonly<Record<string, Method>> = {
         description: 'Where the last reading ended (default 0, the beginning)',
       },
     },
-    (params, { context }) => toWire(context.executor.jobs.read(params.id, params.cursor)),
+    (params: ByJob & { cursor?: number }, { context }) =>
+      toWire(context.executor.jobs.read(params.id, params.cursor)),
   ),
-  'shell.wait': defineMethod<ByJob & { timeoutSeconds?: number }>(
+  'shell.wait': defineMethod(
     {
       id,
       timeoutSeconds: {
@@ -54,13 +55,16 @@ export const shellJobs: Readonly<Record<string, Method>> = {
         description: `Wait at most so long (default ${limits.jobWaitSeconds})`,
       },
     },
-    async ({ id, timeoutSeconds = limits.jobWaitSeconds }, { context, signal }) => {
+    async (
+      { id, timeoutSeconds = limits.jobWaitSeconds }: ByJob & { timeoutSeconds?: number },
+      { context, signal },
+    ) => {
       const { jobs } = context.executor
       const ended = jobs.wait(id, timeoutSeconds)
       return toWire((await untilAborted(ended, signal)) ?? jobs.show(id))
     },
   ),
-  'shell.detach': defineMethod<ByJob>({ id }, ({ id }, { context, peer }) => {
+  'shell.detach': defineMethod({ id }, ({ id }: ByJob, { context, peer }) => {
     const result = context.executor.jobs.show(id)
     const leave = peer.detachable.get(id)
     if (!leave) {
@@ -69,26 +73,26 @@ export const shellJobs: Readonly<Record<string, Method>> = {
     leave()
     return toWire(result)
   }),
-  'shell.cancel': defineMethod<ByJob>({ id }, async ({ id }, { context }) =>
+  'shell.cancel': defineMethod({ id }, async ({ id }: ByJob, { context }) =>
     toWire(await context.executor.jobs.kill(id, 'cancel')),
   ),
-  'shell.input': defineMethod<ByJob & { data: string }>(
+  'shell.input': defineMethod(
     {
       id,
       data: { type: { kind: 'text' }, description: 'What is typed', required: true },
     },
-    ({ id, data }, { context }) => {
+    ({ id, data }: ByJob & { data: string }, { context }) => {
       context.executor.jobs.write(id, data)
       return {}
     },
   ),
-  'shell.resize': defineMethod<ByJob & { columns: number; rows: number }>(
+  'shell.resize': defineMethod(
     {
       id,
       columns: { ...fields.columns, required: true },
       rows: { ...fields.rows, required: true },
     },
-    ({ id, columns, rows }, { context }) => {
+    ({ id, columns, rows }: ByJob & { columns: number; rows: number }, { context }) => {
       context.executor.jobs.resize(id, columns, rows)
       return {}
     },

@@ -20,7 +20,7 @@ export const toolMethods: Readonly<Record<string, Method>> = {
       read_only: tool.readOnly,
     })),
   })),
-  'tool.call': defineMethod<ToolCall>(
+  'tool.call': defineMethod(
     {
       name: { type: { kind: 'string', hint: 'name' }, description: 'Which tool', required: true },
       arguments: { type: { kind: 'object' }, description: 'As its input_schema says' },
@@ -29,7 +29,7 @@ export const toolMethods: Readonly<Record<string, Method>> = {
         description: 'Send notifications while its command runs (default false)',
       },
     },
-    async (params, call) => {
+    async (params: ToolCall, call) => {
       const { executor, artifacts } = call.context
       const { content, isError, details } = await toolOf(params.name).call(params.arguments ?? {}, {
         executor,

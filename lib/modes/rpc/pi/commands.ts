@@ -5,7 +5,7 @@ import { runBash } from './bash.ts'
 import { Conversation } from './conversation.ts'
 
 /** A line of the client: `type` says which command, the rest are its arguments. */
-export type PiCommand = Readonly<Record<string, unknown>> & { type: string }
+export type PiCommand = Readonly<Record<string, unknown>> & { type: unknown }
 
 /** What commands work on. */
 export interface PiState {
@@ -19,7 +19,7 @@ export interface PiState {
 /** Gives the `data` of the response; a rejection is its `error`. */
 type Perform = (command: PiCommand, state: PiState) => unknown
 
-export const piCommands: ReadonlyMap<string, Perform> = new Map<string, Perform>(
+export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perform>(
   Object.entries({
     bash: (command, state) => bash(command, command['command'], false, state),
     abort_bash: (_, state) => abortAll(state),

@@ -36,7 +36,7 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
     const head = { id, type: 'response', command: type }
     try {
       const known = piCommands.get(type)
-      if (!known) throw new Error(`Unknown command: ${String(type).slice(0, 100)}`)
+      if (!known) throw new Error(`Unknown command: ${JSON.stringify(type)?.slice(0, 100)}`)
       const data = await known(command, state)
       respond({ ...head, success: true, ...(data === undefined ? {} : { data }) })
     } catch (error) {
