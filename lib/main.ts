@@ -85,13 +85,27 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
       )
     }
     case 'rpc':
-      throw new MisuseError('not_available', 'RPC is not part of this version yet; use --print')
+      return serve(parsed, streams)
     case 'repl':
       throw new MisuseError(
         'no_terminal',
         "The REPL needs a terminal; use --print: nacre -p '!<command>'",
       )
   }
+}
+
+async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
+  const configuration = await configure(parsed.options)
+  const { artifactDir } = readInvocation(parsed, configuration)
+  await tell(configuration.notices, streams)
+  const options = executorOptions(configuration, { artifactDir, toTerminal: false })
+  const { serveRpc } = await import('./modes/rpc/rpc.ts')
+  const cwd = logicalDirectory(process.env)
+  const status = await withExecutor(options, streams, (executor, signal) =>
+    serveRpc({ executor, artifacts: null, streams, signal, version, cwd }),
+  )
+  // What a client that has stopped reading leaves in the pipe would keep the process.
+  process.exit(status)
 }
 
 /** Reads the configuration once; of the flags, those that say where it lies. */

@@ -9,6 +9,10 @@ export type ValueType =
   | { kind: 'object' }
   /** A list of texts. */
   | { kind: 'names' }
+  /** A number above one bound and not over the other. */
+  | { kind: 'within'; above: number; max: number }
+  /** What names a message: a text, a number or null. */
+  | { kind: 'id' }
 
 /** Throws `MisuseError`, which says what `name` must be and what it is. */
 export function checkValue(name: string, value: unknown, type: ValueType): void {
@@ -51,6 +55,16 @@ export function checkValue(name: string, value: unknown, type: ValueType): void 
       return
     case 'object':
       if (!isObject(value)) throw invalid(name, 'an object', value)
+      return
+    case 'within':
+      if (!isFinite(value) || value <= type.above || value > type.max) {
+        throw invalid(name, `a number above ${type.above}, at most ${type.max}`, value)
+      }
+      return
+    case 'id':
+      if (value !== null && typeof value !== 'string' && typeof value !== 'number') {
+        throw invalid(name, 'a text, a number or null', value)
+      }
       return
     case 'names':
       if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {

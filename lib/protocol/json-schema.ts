@@ -53,6 +53,10 @@ export function schemaOfValue(type: ValueType): Record<string, unknown> {
       return { type: 'object', additionalProperties: { type: 'string' } }
     case 'object':
       return { type: 'object' }
+    case 'within':
+      return { type: 'number', exclusiveMinimum: type.above, maximum: type.max }
+    case 'id':
+      return { type: ['string', 'number', 'null'] }
     case 'names':
       return { type: 'array', items: { type: 'string' } }
   }
