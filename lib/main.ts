@@ -102,7 +102,7 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const { serveRpc } = await import('./modes/rpc/rpc.ts')
   const cwd = logicalDirectory(process.env)
   const status = await withExecutor(options, streams, (executor, signal) =>
-    serveRpc({ executor, artifacts: null, streams, signal, version, cwd }),
+    serveRpc({ executor, streams, signal, version, cwd }),
   )
   // What a client that has stopped reading leaves in the pipe would keep the process.
   process.exit(status)

@@ -21,6 +21,8 @@ import { createRunners, type Sessions } from './runners.ts'
 import { createTask, type Task } from './task.ts'
 import { waitAsAsked } from './wait.ts'
 
+export type { ArtifactStore } from '../output/artifact/store.ts'
+
 export interface ExecutorOptions {
   /** Where relative directories begin. Default: the current directory. */
   cwd?: string

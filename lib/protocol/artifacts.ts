@@ -1,39 +1,52 @@
+import type { StreamName } from './event.ts'
+
 /** An artifact as a list shows it. */
 export interface ArtifactInfo {
   id: string
+  uri: string
+  path: string
   runId: string
+  /** The beginning of its command. */
   command: string
-  stream: string
+  stream: StreamName
   /** ISO 8601, UTC. */
   createdAt: string
-  /** Null while its run goes on. */
+  /** Null while its run goes on, or where it was cut off. */
   endedAt: string | null
   bytes: number
   complete: boolean
-  path: string
+  /** Its run goes on. */
+  isLive: boolean
 }
 
-/** Which lines: from line `offset` (1-based) `limit` of them, or the first, or the last. */
+/** Which lines; `head` and `tail` go before `offset` and `limit`. */
 export interface LineRange {
+  /** Lines to pass over: `nextOffset` of the call before. */
   offset?: number
   limit?: number
   head?: number
   tail?: number
 }
 
-/** A bounded piece of an artifact's clean text. */
-export interface ArtifactText {
+/** Lines of the clean text of an artifact. */
+export interface Lines {
   text: string
-  /** 1-based line where reading goes on; null at the end. */
+  /** The first and the last line in `text`, 1-based; both 0 where there is none. */
+  from: number
+  to: number
+  /** The `offset` to go on reading with; null at the end. */
   nextOffset: number | null
-  totalLines: number
+  /** Null where the reading ended before the end of the text. */
+  totalLines: number | null
 }
 
-/** Reads what runs left behind. An unknown id is misuse (`not_found`). */
-export interface ArtifactReader {
-  read(id: string, range: LineRange): Promise<ArtifactText>
-  /** Lines that match a regular expression, each with its number, and `context` lines around. */
-  grep(id: string, pattern: string, options: { context?: number }): Promise<ArtifactText>
-  list(): Promise<ArtifactInfo[]>
-  remove(id: string): Promise<void>
+/** What a search found. */
+export interface Matches {
+  /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */
+  text: string
+  matches: number
+  /** The `offset` to go on searching with; null at the end. */
+  nextOffset: number | null
+  /** The time was over before the end: `nextOffset` is where the search stood. */
+  timedOut: boolean
 }

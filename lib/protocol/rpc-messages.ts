@@ -1,4 +1,4 @@
-import type { ArtifactInfo, ArtifactText, LineRange } from './artifacts.ts'
+import type { ArtifactInfo, LineRange, Lines, Matches } from './artifacts.ts'
 import type { StreamName } from './event.ts'
 import type { JobOutput } from './job-output.ts'
 import type { ObjectSchema } from './json-schema.ts'
@@ -120,15 +120,15 @@ export interface RpcMethods {
     params: { name: string; arguments?: Record<string, unknown>; stream?: boolean }
     result: { content: { type: 'text'; text: string }[]; is_error: boolean; details: unknown }
   }
-  'artifact.read': { params: { id: string } & LineRange; result: Wire<ArtifactText> }
+  'artifact.read': { params: { id: string } & LineRange; result: Wire<Lines> }
   'artifact.grep': {
     params: { id: string; pattern: string; context?: number }
-    result: Wire<ArtifactText>
+    result: Wire<Matches>
   }
   'artifact.list': { params: Record<string, never>; result: { artifacts: Wire<ArtifactInfo>[] } }
   'artifact.remove': { params: { id: string }; result: { removed: boolean } }
   /** `artifact.read` by the `…_cache_id` of a result. */
-  tool_output_cache: { params: { ref_id: string } & LineRange; result: Wire<ArtifactText> }
+  tool_output_cache: { params: { ref_id: string } & LineRange; result: Wire<Lines> }
   /** `!command` runs it; anything else needs a model. */
   prompt: { params: { text: string }; result: { disposition: 'handled'; result: WireResult } }
   /** Stops every prompt of this connection. */

@@ -1,5 +1,4 @@
 import type { Executor, RunOptions } from '../../executor/executor.ts'
-import type { ArtifactReader } from '../../protocol/artifacts.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import type { ObjectSchema } from '../../protocol/json-schema.ts'
 import type { Origin } from '../../protocol/request.ts'
@@ -20,8 +19,6 @@ export interface Tool {
 
 export interface ToolContext {
   executor: Executor
-  /** Null where nothing is kept. */
-  artifacts: ArtifactReader | null
   /** Who asks: chooses defaults and the rules of the guard. */
   origin: Origin
   /** Aborting it stops what the call has started. */

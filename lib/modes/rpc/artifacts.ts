@@ -1,4 +1,5 @@
-import type { ArtifactReader, LineRange } from '../../protocol/artifacts.ts'
+import type { ArtifactStore } from '../../executor/executor.ts'
+import type { LineRange } from '../../protocol/artifacts.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Param, Params } from '../../protocol/params.ts'
 import { toWire } from '../../protocol/wire.ts'
@@ -13,10 +14,18 @@ const id: Param = {
 const count = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
 
 const range: Params = {
-  offset: { type: count, description: 'First line, counted from 1' },
+  offset: { type: count, description: 'Lines to pass over: next_offset of the call before' },
   limit: { type: count, description: 'How many lines' },
   head: { type: count, description: 'The first lines' },
   tail: { type: count, description: 'The last lines' },
+}
+
+interface GrepParams {
+  id: string
+  pattern: string
+  context?: number
+  offset?: number
+  limit?: number
 }
 
 export const artifactMethods: Readonly<Record<string, Method>> = {
@@ -34,11 +43,13 @@ export const artifactMethods: Readonly<Record<string, Method>> = {
         required: true,
       },
       context: { type: count, description: 'Lines around each match (default 0)' },
+      offset: { type: count, description: 'Lines to pass over: next_offset of the call before' },
+      limit: { type: count, description: 'Matches at most (default 200)' },
     },
-    async (
-      { id, pattern, ...options }: { id: string; pattern: string; context?: number },
-      { context },
-    ) => toWire(await open(context).grep(id, pattern, options)),
+    async ({ id, pattern, context: lines, ...rest }: GrepParams, { context }) =>
+      toWire(
+        await open(context).grep(id, { pattern, before: lines ?? 0, after: lines ?? 0, ...rest }),
+      ),
   ),
   'artifact.list': defineMethod(noParams, async (_, { context }) => ({
     artifacts: toWire(await open(context).list()),
@@ -54,7 +65,7 @@ export const artifactMethods: Readonly<Record<string, Method>> = {
   ),
 }
 
-function open({ artifacts }: RpcContext): ArtifactReader {
+function open({ executor: { artifacts } }: RpcContext): ArtifactStore {
   if (artifacts) return artifacts
   throw new MisuseError('not_available', 'No output is kept here: there is no state folder')
 }

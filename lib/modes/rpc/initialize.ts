@@ -30,7 +30,7 @@ export const initialize = defineMethod(
         supports_shell_detach: true,
         supports_sessions: true,
         supports_tools: true,
-        supports_artifacts: context.artifacts !== null,
+        supports_artifacts: context.executor.artifacts !== null,
         supports_prompt: true,
         supports_cancel: true,
       },

@@ -30,10 +30,9 @@ export const toolMethods: Readonly<Record<string, Method>> = {
       },
     },
     async (params: ToolCall, call) => {
-      const { executor, artifacts } = call.context
+      const { executor } = call.context
       const { content, isError, details } = await toolOf(params.name).call(params.arguments ?? {}, {
         executor,
-        artifacts,
         origin: 'agent',
         signal: call.signal,
         ...(params.stream && { onEvent: notifyOfRun(call, true) }),

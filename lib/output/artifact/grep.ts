@@ -1,3 +1,4 @@
+import type { Matches } from '../../protocol/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError, messageOf } from '../../protocol/errors.ts'
 import { LineCutter } from '../line-cutter.ts'
@@ -17,16 +18,6 @@ export interface GrepOptions {
   offset?: number
   /** For the whole search. Default 5000. */
   timeoutMs?: number
-}
-
-export interface Matches {
-  /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */
-  text: string
-  matches: number
-  /** The `offset` to go on searching with; null at the end. */
-  nextOffset: number | null
-  /** The time was over before the end: `nextOffset` is where the search stood. */
-  timedOut: boolean
 }
 
 /** Text is matched in batches of about so much, and in the first so many characters of a line. */

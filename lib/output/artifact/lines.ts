@@ -1,21 +1,10 @@
+import type { Lines } from '../../protocol/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { createScanner } from '../scan.ts'
 import { Window } from '../window.ts'
 import { readClean } from './read.ts'
 
 const newline = 0x0a
-
-/** Lines of the clean text of an artifact. */
-export interface Lines {
-  text: string
-  /** The first and the last line in `text`, 1-based; both 0 where there is none. */
-  from: number
-  to: number
-  /** The `offset` to go on reading with; null at the end. */
-  nextOffset: number | null
-  /** Null where the reading ended before the end of the text. */
-  totalLines: number | null
-}
 
 /**
  * The lines after the first `offset` ones, at most `limit` of them and within the limits of an output; a

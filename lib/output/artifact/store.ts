@@ -1,14 +1,15 @@
 import { stat } from 'node:fs/promises'
+import type { ArtifactInfo, LineRange, Lines, Matches } from '../../protocol/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
-import { type GrepOptions, grepFile, type Matches } from './grep.ts'
-import { type Lines, readLastLines, readLines } from './lines.ts'
+import { type GrepOptions, grepFile } from './grep.ts'
+import { readLastLines, readLines } from './lines.ts'
 import { isAlive } from './process.ts'
 import { idOf, namesIn, pruneStore, removeFiles } from './prune.ts'
 import { type RawBytes, readRaw } from './read.ts'
-import { type ArtifactRecord, pathsOf, readRecord } from './record.ts'
+import { pathsOf, readRecord } from './record.ts'
 import { ArtifactWriter } from './writer.ts'
 
 export interface StoreOptions {
@@ -29,14 +30,6 @@ export interface ArtifactSubject {
   stream: StreamName
 }
 
-/** An artifact as a list shows it. */
-export interface ArtifactInfo extends Omit<ArtifactRecord, 'writer'> {
-  uri: string
-  path: string
-  /** Its run goes on. */
-  isLive: boolean
-}
-
 /**
  * The artifacts of a user, in one folder that several processes share. Every `id` may also be given as
  * `artifact://<id>`; one that is not there is a `MisuseError` with code `not_found`.
@@ -48,6 +41,8 @@ export interface ArtifactStore {
   /** Newest first. */
   list(): Promise<ArtifactInfo[]>
   find(id: string): Promise<ArtifactInfo>
+  /** Lines of the clean text: by `head` or `tail` those of one end, else as `readLines` does. */
+  read(id: string, range?: LineRange): Promise<Lines>
   /** Lines of the clean text after the first `offset` (default 0), at most `limit` (default 2000). */
   readLines(id: string, range?: { offset?: number; limit?: number }): Promise<Lines>
   /** The last lines of the clean text. */
@@ -108,6 +103,11 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
       return found
         .filter((info) => info !== null)
         .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
+    },
+    async read(id, { offset = 0, limit = limits.maxLines, head, tail } = {}) {
+      const path = await pathOf(id)
+      if (head !== undefined) return readLines(path, 0, head)
+      return tail === undefined ? readLines(path, offset, limit) : readLastLines(path, tail)
     },
     readLines: async (id, { offset = 0, limit = limits.maxLines } = {}) =>
       readLines(await pathOf(id), offset, limit),
