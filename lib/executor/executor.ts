@@ -5,7 +5,7 @@ import {
   type ArtifactStore,
   type StoreOptions,
 } from '../output/artifact/store.ts'
-import type { Capture } from '../output/capture.ts'
+import type { Capture, createCapture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import type { RunListener } from '../protocol/event.ts'
 import { MisuseError } from '../protocol/errors.ts'
@@ -178,11 +178,11 @@ function openArtifacts({
 
 /** What reads output is loaded with the first run whose text is wanted. */
 function createCaptureOpener(store: ArtifactStore | null) {
-  let loaded: typeof import('../output/capture.ts') | null = null
+  let create: typeof createCapture | null = null
   return async (request: Request, text: boolean): Promise<Capture> => {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-    loaded ??= await import('../output/capture.ts')
-    return loaded.createCapture({ runId: request.id, command: request.command, request, store })
+    create ??= (await import('../output/capture.ts')).createCapture
+    return create({ runId: request.id, command: request.command, request, store })
   }
 }
 

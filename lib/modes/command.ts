@@ -59,12 +59,14 @@ export interface CommandContext {
   stateDir: string
   version: string
   /** What is configured here. Throws `MisuseError` where that is wrong. */
-  configuration(): Promise<CommandConfiguration>
+  configuration: () => Promise<CommandConfiguration>
   /**
    * Runs with an executor that is closed afterwards. `signal` aborts when a signal ends nacre; the
    * exit status is then that of the signal.
    */
-  useExecutor(use: (executor: Executor, signal: AbortSignal) => Promise<number>): Promise<number>
+  useExecutor: (
+    use: (executor: Executor, signal: AbortSignal) => Promise<number>,
+  ) => Promise<number>
   /** The exit status of a program that ran one command. */
-  exitStatusOf(result: Result): number
+  exitStatusOf: (result: Result) => number
 }
