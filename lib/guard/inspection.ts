@@ -331,7 +331,10 @@ export class Inspection implements Reader {
     const path = `/dev/fd/${firstFd + this.processFiles++}`
     if (!part.script) return path
     if (part.operator === '<') this.files.write(path, this.substitute(part.script, scope), scope)
-    else this.consumers.set(path, part.script)
+    else {
+      this.consumers.set(path, part.script)
+      this.substitute(part.script, scope)
+    }
     return path
   }
 

@@ -1,5 +1,6 @@
-import type { Command } from 'unbash'
+import type { Command, Word } from 'unbash'
 import { assign } from './assign.ts'
+import { unknown } from './marked-text.ts'
 import type { Reader, Streams } from './reader.ts'
 import type { Scope, Variable } from './scope.ts'
 
@@ -34,9 +35,9 @@ export function readSimpleCommand(
 }
 
 function readArguments({ name, suffix }: Command, scope: Scope, reader: Reader): string[][] {
-  const words = name ? [reader.expand(name, scope)] : []
+  const words = name ? [withAbsent(name, 0, reader.expand(name, scope))] : []
   for (const part of suffix) {
-    if (part.type === 'Word') words.push(reader.expand(part, scope))
+    if (part.type === 'Word') words.push(withAbsent(part, words.length, reader.expand(part, scope)))
     else if (part.type === 'Assignment') {
       // `export a=1`: the builtin assigns, from its word; only an array cannot be written as one.
       const trial = scope.clone()
@@ -47,6 +48,17 @@ function readArguments({ name, suffix }: Command, scope: Scope, reader: Reader):
     }
   }
   return combine(words)
+}
+
+/**
+ * An unknown value without quotes may be no word at all: `$SUDO rm`, `git $OPTIONS push`. That
+ * matters where the next word would then be the command, or the subcommand.
+ */
+function withAbsent(word: Word, position: number, readings: string[][]): string[][] {
+  const isQuoted = word.parts?.[0]?.type === 'DoubleQuoted'
+  const [fields, ...others] = readings
+  const mayBeAbsent = others.length === 0 && fields?.length === 1 && fields[0] === unknown
+  return mayBeAbsent && !isQuoted && position <= 3 ? [[unknown], []] : readings
 }
 
 /** Every argv that the words may turn out to be; above a limit all readings of a word in one. */

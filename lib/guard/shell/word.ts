@@ -47,7 +47,11 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): string[][]
   if (word.text.includes('{') && word.text.includes('}')) {
     const texts = expandBraces(word.text)
     if (!texts) return [[unknown]]
-    if (texts.length > 1) return expandEach(texts, scope, host)
+    if (texts.length > 1) {
+      // Also what a reading of the parts one by one would not come upon.
+      for (const part of word.parts ?? []) host.visit(part, scope)
+      return expandEach(texts, scope, host)
+    }
   }
   let readings: Reading[] = [{ fields: [], current: null }]
   for (const piece of pieces(word, scope, host)) {
@@ -72,7 +76,13 @@ export function expandText(word: Word, scope: Scope, host: WordHost): string[] {
 /** The body of a here-document. */
 export function expandParts(parts: readonly WordPart[], scope: Scope, host: WordHost): string {
   let text = ''
-  for (const part of parts) text += readPart(part, scope, host, true).values.join('\n')
+  for (const part of parts) {
+    const quoted =
+      part.type === 'DoubleQuoted' || part.type === 'LocaleString'
+        ? [...quotedPieces(part.parts, scope, host)]
+        : [readPart(part, scope, host, true)]
+    for (const { values } of quoted) text += values.join('\n')
+  }
   return text
 }
 
@@ -99,14 +109,30 @@ interface Piece extends Expanded {
 function* pieces(word: Word, scope: Scope, host: WordHost): Generator<Piece> {
   const { parts } = word
   if (!parts) {
-    const { text, value } = word
-    yield { values: expandTilde(text, value, scope), quoted: true }
+    yield { values: expandTilde(word.text, word.value, scope), quoted: true }
     return
   }
   for (const [index, part] of parts.entries()) {
-    if (index === 0 && part.type === 'Literal') {
+    // Up to the first slash the prefix must be plain text: `~"x"` and `~$X` stay as they are.
+    const mayBeHome = part.type === 'Literal' && (parts.length === 1 || part.text.includes('/'))
+    if (index === 0 && mayBeHome) {
       yield { values: expandTilde(part.text, part.value, scope), quoted: true }
+    } else if (part.type === 'DoubleQuoted' || part.type === 'LocaleString') {
+      yield* quotedPieces(part.parts, scope, host)
     } else yield readPart(part, scope, host, false)
+  }
+}
+
+function* quotedPieces(
+  parts: readonly DoubleQuotedChild[],
+  scope: Scope,
+  host: WordHost,
+): Generator<Piece> {
+  if (parts.length === 0) yield { values: [''], quoted: true }
+  for (const part of parts) {
+    const { values, list } = readPart(part, scope, host, true)
+    const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(part.text)
+    yield staysList ? { values, list, quoted: true } : { values, quoted: true }
   }
 }
 
@@ -125,7 +151,7 @@ function homeOf(user: string, scope: Scope): readonly string[] {
 }
 
 function readPart(
-  part: WordPart | DoubleQuotedChild,
+  part: Exclude<WordPart | DoubleQuotedChild, { type: 'DoubleQuoted' | 'LocaleString' }>,
   scope: Scope,
   host: WordHost,
   quoted: boolean,
@@ -135,14 +161,14 @@ function readPart(
     case 'SingleQuoted':
     case 'AnsiCQuoted':
       return { values: [part.value], quoted: true }
-    case 'DoubleQuoted':
-    case 'LocaleString':
-      return readQuoted(part.parts, scope, host)
     case 'Glob':
       if (part.kind === 'star') return { values: [anyText], quoted: true }
       if (part.kind === 'question') return { values: [anyCharacter], quoted: true }
+      if (part.parts.every(({ type }) => type === 'Literal')) {
+        return { values: [markSet(part.value.slice(1, -1))], quoted: true }
+      }
       for (const child of part.parts) host.visit(child, scope)
-      return { values: [markSet(part.value.slice(1, -1))], quoted: true }
+      return { values: [unknown], quoted: true }
     case 'ExtendedGlob':
       for (const child of part.parts ?? []) host.visit(child, scope)
       if (part.operator === '!') return { values: [anyText], quoted: true }
@@ -169,25 +195,6 @@ function readPart(
 
 const numberOf = (expression: ArithmeticExpression): string =>
   expression.type === 'ArithmeticWord' && /^\d+$/.test(expression.value) ? expression.value : given
-
-function readQuoted(parts: readonly DoubleQuotedChild[], scope: Scope, host: WordHost): Piece {
-  const [only] = parts
-  if (parts.length === 1 && only && only.type !== 'Literal') {
-    const piece = readPart(only, scope, host, true)
-    const isWholeList = /^\$(?:@|\{@|\{!?\w+\[@\])/.test(only.text)
-    return isWholeList ? piece : { values: piece.values, quoted: true }
-  }
-  let texts = ['']
-  for (const part of parts) {
-    const { values } = readPart(part, scope, host, true)
-    texts = texts.flatMap((text) =>
-      texts.length * values.length > maxReadings
-        ? [text + unknown]
-        : values.map((value) => text + value),
-    )
-  }
-  return { values: texts, quoted: true }
-}
 
 function extend({ fields, current }: Reading, piece: Piece, value: string, scope: Scope): Reading {
   if (piece.list && value !== unknown) {
@@ -224,16 +231,22 @@ function separatorsOf(scope: Scope): string {
   return scope.variables.get('IFS')?.values[0] ?? ' \t\n'
 }
 
+/** Word splitting: white space among the separators runs together, others part empty fields too. */
 function split(text: string, scope: Scope): string[] {
   const separators = separatorsOf(scope)
   const fields: string[] = []
   let field = ''
+  let afterField = false
   for (const character of text) {
-    if (!separators.includes(character)) field += character
-    else if (field !== '') {
-      fields.push(field)
-      field = ''
+    if (!separators.includes(character)) {
+      field += character
+      continue
     }
+    const isSpace = /\s/.test(character)
+    if (field !== '') fields.push(field)
+    else if (!isSpace && !afterField) fields.push('')
+    afterField = isSpace && (field !== '' || afterField)
+    field = ''
   }
   if (field !== '') fields.push(field)
   return fields
