@@ -76,7 +76,9 @@ export class Filter {
   /** Nothing more comes: emits what is pending. */
   end(): void {
     if (this.#screen !== null) {
-      this.#options.emit(this.#screen.text)
+      // Rows that are blank down to the cursor are no text.
+      const text = this.#screen.text.toString().replace(/\n+$/, '\n')
+      if (text !== '') this.#options.emit(Buffer.from(text))
       this.#screen.close()
       this.#screen = null
       return
