@@ -6,7 +6,7 @@ import { Page } from './page.ts'
 import { createScanner, type Scanner } from './scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
-import { incompleteTail } from './utf8.ts'
+import { incompleteTail, replacement } from './utf8.ts'
 
 export interface FilterOptions {
   /** Takes the finished clean text, in order. */
@@ -19,6 +19,8 @@ export interface FilterOptions {
 
 const largestBlock = 64 * 1024
 const smallestBlock = 4 * 1024
+/** After so many invalid sequences a stream is the contents of a file: no screen is drawn for it. */
+const binaryInvalid = 100
 const newlineByte = Uint8Array.of(0x0a)
 /** Pages that take the place of the text for a while: vim, less, htop. */
 const alternateScreens = new Set([47, 1047, 1049])
@@ -39,6 +41,7 @@ export class Filter {
   #unfinished = new Uint8Array(0)
   #blockBytes = largestBlock
   #screen: Screen | null = null
+  #invalid = 0
   /** The last read ended before a sequence that only a whole screen can carry out. */
   #needsScreen = false
 
@@ -76,7 +79,9 @@ export class Filter {
   /** Nothing more comes: emits what is pending. */
   end(): void {
     if (this.#screen !== null) {
-      this.#options.emit(this.#screen.text)
+      // Rows that are blank down to the cursor are no text.
+      const text = this.#screen.text.toString().replace(/\n+$/, '\n')
+      if (text !== '') this.#options.emit(Buffer.from(text))
       this.#screen.close()
       this.#screen = null
       return
@@ -119,7 +124,8 @@ export class Filter {
       this.#screen ??= await this.#openScreen()
       at = await this.#screen.write(bytes, at)
       if (!this.#screen.isDone) return
-      const { text } = this.#screen
+      const { text, isBinary } = this.#screen
+      if (isBinary) this.#invalid = binaryInvalid
       this.#screen.close()
       this.#screen = null
       this.#held.append(text, 0, text.length)
@@ -154,6 +160,7 @@ export class Filter {
   }
 
   #text(bytes: Uint8Array, from: number, to: number): void {
+    if (bytes === replacement) this.#invalid++
     if (this.#alternate) return
     const at = this.#page.isOpen ? this.#page.write(bytes, from, to) : from
     if (at >= to) return
@@ -177,14 +184,14 @@ export class Filter {
       return true
     }
     if (this.#alternate) return true
-    this.#needsScreen = !runSequence(sequence, this.#page)
+    this.#needsScreen = !runSequence(sequence, this.#page) && this.#invalid < binaryInvalid
     return !this.#needsScreen
   }
 
   #escape(final: string): boolean {
     if (final === 'c') this.#alternate = false
     if (this.#alternate) return true
-    this.#needsScreen = !runEscape(final, this.#page)
+    this.#needsScreen = !runEscape(final, this.#page) && this.#invalid < binaryInvalid
     return !this.#needsScreen
   }
 }

@@ -9,6 +9,8 @@ const CR = 0x0d
 const pieceChars = 2048
 /** After so many lines of plain text the whole screen is not needed any more. */
 const calmLines = 64
+/** So many NUL bytes are the contents of a file, nothing that was meant for a terminal. */
+const binaryNuls = 100
 
 export interface ScreenOptions {
   rows: number
@@ -31,6 +33,7 @@ export class Screen {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #hasMargins = false
   #isDone = false
+  #nuls = 0
   #previous = 0
   #isPlainLine = true
   #plainLines = 0
@@ -74,6 +77,11 @@ export class Screen {
     return new Screen(terminal, emit)
   }
 
+  /** Whether the last write ended because this is no output for a terminal. */
+  get isBinary(): boolean {
+    return this.#nuls >= binaryNuls
+  }
+
   /** Whether the last write ended because only plain text came: the screen is not needed any more. */
   get isDone(): boolean {
     return this.#isDone
@@ -92,6 +100,11 @@ export class Screen {
       const isC1 = previous === 0xc2 && byte < 0xa0
       if (byte === ESC || byte === BS || isC1) this.#isPlainLine = false
       else if (previous === CR && byte !== newline) this.#isPlainLine = false
+      if (byte === 0 && ++this.#nuls === binaryNuls) {
+        await this.#draw(bytes, drawn, at + 1)
+        this.#isDone = true
+        return at + 1
+      }
       if (byte !== newline) continue
       this.#plainLines = this.#isPlainLine ? this.#plainLines + 1 : 0
       this.#isPlainLine = true
