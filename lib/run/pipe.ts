@@ -8,6 +8,7 @@ import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
+import type { Prestarted } from './prestarted.ts'
 import { openStandardInput } from './standard-input.ts'
 import { describeStartFailure } from './start-failure.ts'
 import { stopTree, type TreeRoot } from './stop.ts'
@@ -23,6 +24,8 @@ export interface PipeRunnerParts {
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
+  /** Null: every run is the start of a process. */
+  prestarted?: Prestarted | null
 }
 
 /** Runs each request in a fresh shell over real pipes, in a process session of its own. */
@@ -32,13 +35,27 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
     const fifos: Fifo[] = []
     for (const _ of names) fifos.push(await deps.pipes.open())
-    const child = await start(launch, request, fifos, deps.uninherited)
+    const child =
+      takePrestarted(deps.prestarted, launch, request, fifos) ??
+      (await start(launch, request, fifos, deps.uninherited))
+    child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
     })
     return follow(child, launch, outputs)
   }
+}
+
+function takePrestarted(
+  prestarted: Prestarted | null | undefined,
+  launch: Launch,
+  request: Request,
+  fifos: Fifo[],
+): ChildProcess | null {
+  const [first, second = first] = fifos
+  if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
+  return prestarted.take(launch, { stdout: first.path, stderr: second.path })
 }
 
 async function start(

@@ -71,6 +71,12 @@ export function hasEnvironment(pid: number, assignment: string): boolean {
   return environment !== null && `\0${environment}`.includes(`\0${assignment}\0`)
 }
 
+/** The value of a variable of a process's environment as it was started; null: none, or unreadable. */
+export function readVariable(pid: number, name: string): string | null {
+  const assignments = readProc(pid, 'environ')?.split('\0')
+  return assignments?.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1) ?? null
+}
+
 /** Whether one of the process's first three descriptors is the given file. */
 export function holdsFile(pid: number, file: { dev: number; ino: number }): boolean {
   for (const fd of [0, 1, 2]) {

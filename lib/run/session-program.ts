@@ -72,6 +72,8 @@ export function createShellProgram(options: {
     oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
     '\\builtin shopt -s expand_aliases; ',
     setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null; `,
+    // Set, since the user's set-up may have said `set -u`.
+    '__nacre_s=() __nacre_g=(); ',
     '__nacre_status() { \\builtin return "$1"; }; ',
     '__nacre_end() { __nacre_s=("$@"); }; ',
     '\\builtin readonly -f __nacre_status __nacre_end; ',

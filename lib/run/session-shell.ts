@@ -49,7 +49,7 @@ export async function startSessionShell(
     oldCwd: launch.env['OLDPWD'],
     setUp: options.setUp,
   })
-  let programBytes = writeSync(programFd, program)
+  let programBytes = writeAt(programFd, program, 0)
   let lines = 2
   let turnBytes = 0
 
@@ -96,7 +96,7 @@ export async function startSessionShell(
     if (record.line >= lines) {
       // It has left a loop and stands in the last that it knows.
       lines++
-      programBytes += writeSync(programFd, createLoop(lines, turnPath), programBytes)
+      programBytes += writeAt(programFd, createLoop(lines, turnPath), programBytes)
     }
     end({ kind: 'record', record })
   })
@@ -126,7 +126,7 @@ export async function startSessionShell(
       if (!alive) return Promise.resolve({ kind: 'gone', code: null, signal: null })
       token = turn.mark
       const text = encodeTurn(turn)
-      const bytes = writeSync(turnFd, text, 0)
+      const bytes = writeAt(turnFd, text, 0)
       if (bytes < turnBytes) ftruncateSync(turnFd, bytes)
       turnBytes = bytes
       const ended = awaitTurn()
@@ -142,6 +142,12 @@ export async function startSessionShell(
   if (ready.kind === 'gone') throw describeFailure(ready.code, launch)
   if (anonymous) removeFiles()
   return shell
+}
+
+/** As bytes, since Deno passes by the position of a text. */
+function writeAt(fd: number, text: string, position: number): number {
+  const bytes = Buffer.from(text)
+  return writeSync(fd, bytes, 0, bytes.length, position)
 }
 
 async function spawnShell(

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StopReport } from '../protocol/ports.ts'
-import { listProcesses, type ProcessEntry } from './process-table.ts'
+import { listProcesses, type ProcessEntry, readVariable } from './process-table.ts'
 import type { SessionShell } from './session-shell.ts'
-import { stopTree } from './stop.ts'
+import { markVariable, stopTree } from './stop.ts'
 
 /** The variable by which whatever a session ever started is found again. */
 export const sessionVariable = 'NACRE_SESSION'
@@ -24,7 +24,7 @@ export async function stopTurn(options: {
   ended: Promise<unknown>
 }): Promise<StopReport> {
   const { shell, mark, startedMs, pipes, ended } = options
-  const spare = findElders(shell.pid, performance.now() - startedMs)
+  const spare = findElders(shell.pid, mark, performance.now() - startedMs)
   spare.add(shell.pid)
   // First, so that the shell does not go on with the rest of the command once the present part ends.
   signal(shell, 'SIGURG')
@@ -62,13 +62,22 @@ export async function stopSession(
   return report
 }
 
+/** How the marks of runs begin (`Request.id`). */
+const runPrefix = 'run_'
+
 /** Processes of the session that were there before the run began. */
-function findElders(shellPid: number, runMs: number): Set<number> {
+function findElders(shellPid: number, mark: string, runMs: number): Set<number> {
   const all = listProcesses()
   const elders = new Set<number>()
   for (const entry of all) {
     if (entry.session !== shellPid && entry.parent !== shellPid) continue
-    if (ageMs(entry) > runMs + clockToleranceMs) elders.add(entry.pid)
+    const known = readVariable(entry.pid, markVariable)
+    // A subshell, which was never started anew, has the mark of the session: only its age tells.
+    const older =
+      known?.startsWith(runPrefix) === true
+        ? known !== mark
+        : ageMs(entry) > runMs + clockToleranceMs
+    if (older) elders.add(entry.pid)
   }
   let grew = true
   while (grew) {
