@@ -46,6 +46,14 @@ export interface CommandConfiguration {
   model: string | null
 }
 
+/** With which executor a subcommand works. */
+export interface UseOptions {
+  /** Tools that the caller has beside the shell; for the guard's suggestions. */
+  toolNames?: readonly string[]
+  /** False: as if nothing were configured. */
+  configured?: boolean
+}
+
 /** What a subcommand gets. */
 export interface CommandContext {
   /** The words after the command's name that are no options. */
@@ -59,12 +67,19 @@ export interface CommandContext {
   stateDir: string
   version: string
   /** What is configured here. Throws `MisuseError` where that is wrong. */
-  configuration(): Promise<CommandConfiguration>
+  configuration: () => Promise<CommandConfiguration>
   /**
    * Runs with an executor that is closed afterwards. `signal` aborts when a signal ends nacre; the
    * exit status is then that of the signal.
    */
-  useExecutor(use: (executor: Executor, signal: AbortSignal) => Promise<number>): Promise<number>
+  useExecutor: (
+    use: (executor: Executor, signal: AbortSignal) => Promise<number>,
+    how?: UseOptions,
+  ) => Promise<number>
+  /** The options of nacre itself. */
+  flags: readonly CommandFlag[]
+  /** Every subcommand that people use. */
+  commands: () => Promise<readonly Command[]>
   /** The exit status of a program that ran one command. */
   exitStatusOf(result: Result): number
 }
