@@ -4,9 +4,9 @@ import { flags, helpFlag, runFlags } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
 import { chooseMode, readInvocation } from './cli/invocation.ts'
-import { readRunOptions } from './cli/run-options.ts'
+import { readRunOptions, type RunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
-import type { Configuration } from './config/configuration.ts'
+import { assemble, type Configuration } from './config/configuration.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
 import { readConfiguration } from './config/read-configuration.ts'
 import type { Executor, ExecutorOptions } from './executor/executor.ts'
@@ -52,11 +52,19 @@ async function runCommand(
     stateDir: stateDirectory(process.env),
     version,
     configuration: () => configure({}),
-    async useExecutor(use) {
-      const executor = executorOptions(await configure({ ...run }), { toTerminal: false })
-      const defaults = { ...executor.defaults, ...run }
-      return withExecutor({ ...executor, cwd, defaults }, streams, use)
+    async useExecutor(use, { toolNames = [], configured = true } = {}) {
+      const configuration = configured ? await configure({ ...run }) : assemble([], noFiles)
+      const artifactDir = options['artifact-dir'] as string | undefined
+      const door = {
+        artifactDir: artifactDir === undefined ? null : resolve(artifactDir),
+        toolNames,
+        toTerminal: false,
+        run,
+      }
+      return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
+    flags,
+    commands: listCommands,
     exitStatusOf,
   })
 }
@@ -76,7 +84,7 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
       if (!invocation.print.quiet) await tell(configuration.notices, streams)
       const options = executorOptions(configuration, {
         artifactDir: invocation.artifactDir,
-        pty: invocation.print.run.pty,
+        run: invocation.print.run,
         toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
       })
       const { print } = await import('./modes/print/print.ts')
@@ -96,9 +104,10 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
 
 async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const configuration = await configure(parsed.options)
-  const { artifactDir } = readInvocation(parsed, configuration)
+  const { artifactDir, print } = readInvocation(parsed, configuration)
   await tell(configuration.notices, streams)
-  const options = executorOptions(configuration, { artifactDir, toTerminal: false })
+  const door = { artifactDir, toTerminal: false, run: print.run }
+  const options = executorOptions(configuration, door)
   const { serveRpc } = await import('./modes/rpc/rpc.ts')
   const cwd = logicalDirectory(process.env)
   const status = await withExecutor(options, streams, (executor, signal) =>
@@ -122,27 +131,42 @@ async function tell(notices: readonly string[], { stderr }: Streams): Promise<vo
   for (const notice of notices) await stderr.write(`nacre: ${notice}\n`)
 }
 
+const noFiles = { files: [], notices: [], neverTerminals: false } as const
+
 interface DoorOptions {
   toTerminal: boolean
   artifactDir?: string | null
-  /** Whether a flag asks for a terminal. */
-  pty?: boolean | undefined
+  /** What flags say of every run; it wins over what is configured. */
+  run?: RunOptions
+  toolNames?: readonly string[]
 }
 
 /** What is configured, as the executor takes it. */
 function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
   const artifactDir = door.artifactDir ?? configuration.artifactDir
+  const cwd = logicalDirectory(process.env)
+  const { run = {} } = door
+  const { defaults } = configuration
   return {
-    cwd: logicalDirectory(process.env),
+    cwd,
     environment: process.env,
     stateDir: stateDirectory(process.env),
     ...(artifactDir === null ? {} : { artifactDir }),
     artifactLimits: configuration.artifactLimits,
-    defaults: configuration.defaults,
+    defaults: {
+      ...defaults,
+      ...run,
+      ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
+      env: { ...defaults.env, ...run.env },
+    },
     timeoutSeconds: configuration.timeoutSeconds,
-    terminals: configuration.neverTerminals ? 'off' : door.pty ? 'auto' : configuration.terminals,
+    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
     prefix: configuration.prefix,
-    guardOptions: { rules: configuration.guardRules, suggestTool: configuration.suggestTool },
+    guardOptions: {
+      rules: configuration.guardRules,
+      suggestTool: configuration.suggestTool,
+      toolNames: door.toolNames ?? [],
+    },
     toTerminal: door.toTerminal,
   }
 }

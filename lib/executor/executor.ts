@@ -64,6 +64,8 @@ export interface RunOptions {
 export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
   run(input: RequestInput, options?: RunOptions): Promise<Result>
+  /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
+  judge(input: RequestInput): Promise<Verdict>
   readonly jobs: Jobs
   readonly sessions: Sessions
   /** Null where nothing is kept. */
@@ -160,6 +162,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   return {
     run,
+    judge: async (input) => guard(parseRequest(input, context)),
     jobs,
     sessions: runners.sessions,
     artifacts,

@@ -46,6 +46,14 @@ export interface CommandConfiguration {
   model: string | null
 }
 
+/** With which executor a subcommand works. */
+export interface UseOptions {
+  /** Tools that the caller has beside the shell; for the guard's suggestions. */
+  toolNames?: readonly string[]
+  /** False: as if nothing were configured. */
+  configured?: boolean
+}
+
 /** What a subcommand gets. */
 export interface CommandContext {
   /** The words after the command's name that are no options. */
@@ -66,7 +74,12 @@ export interface CommandContext {
    */
   useExecutor: (
     use: (executor: Executor, signal: AbortSignal) => Promise<number>,
+    how?: UseOptions,
   ) => Promise<number>
+  /** The options of nacre itself. */
+  flags: readonly CommandFlag[]
+  /** Every subcommand that people use. */
+  commands: () => Promise<readonly Command[]>
   /** The exit status of a program that ran one command. */
   exitStatusOf: (result: Result) => number
 }
