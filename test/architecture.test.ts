@@ -9,6 +9,7 @@ const lib = join(import.meta.dirname, '../lib')
 const layers: Record<string, string[]> = {
   main: ['cli', 'config', 'modes', 'executor', 'protocol'],
   index: ['executor', 'protocol'],
+  client: ['protocol'],
   modes: ['agent', 'executor', 'render', 'protocol'],
   agent: ['executor', 'render', 'protocol'],
   executor: ['guard', 'run', 'output', 'protocol'],

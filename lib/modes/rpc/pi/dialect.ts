@@ -36,7 +36,10 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
     const head = { id, type: 'response', command: type }
     try {
       const known = piCommands.get(type)
-      if (!known) throw new Error(`Unknown command: ${JSON.stringify(type)?.slice(0, 100)}`)
+      if (!known) {
+        const name = typeof type === 'string' ? type : JSON.stringify(type)
+        throw new Error(`Unknown command: ${name.slice(0, 100)}`)
+      }
       const data = await known(command, state)
       respond({ ...head, success: true, ...(data === undefined ? {} : { data }) })
     } catch (error) {
