@@ -1,10 +1,11 @@
+import { dirname } from 'node:path'
 import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
 import { flags } from './cli/flags.ts'
 import { describeUsage } from './cli/help.ts'
 import { parseArgv } from './cli/parse-argv.ts'
 import { chooseMode, type Invocation } from './cli/invocation.ts'
 import { version } from './cli/version.ts'
-import { logicalDirectory, stateDirectory } from './config/paths.ts'
+import { logicalDirectory, stateDirectory, userConfigFile } from './config/paths.ts'
 import type { Executor } from './executor/executor.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
 import { messageOf, MisuseError } from './protocol/errors.ts'
@@ -58,6 +59,7 @@ async function withExecutor(
     cwd: logicalDirectory(process.env),
     environment: process.env,
     stateDir: stateDirectory(process.env),
+    sandbox: { hidden: [dirname(userConfigFile(process.env))] },
     ...(invocation.artifactDir === null ? {} : { artifactDir: invocation.artifactDir }),
     toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
   })

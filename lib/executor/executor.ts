@@ -28,6 +28,15 @@ export interface ExecutorOptions {
   artifactDir?: string
   /** Decides before the start. Default: nacre's own rules. */
   guard?: Guard
+  /** What the sandbox leaves open and hides beside its own rules. */
+  sandbox?: {
+    /** Folders that a run in mode `workspace` may write beside its workspace. */
+    writable?: readonly string[]
+    /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
+    hidden?: readonly string[]
+    /** Where the sandbox does not work, run without one and say so. Default: do not start. */
+    fallback?: boolean
+  }
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }
@@ -61,7 +70,19 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const artifacts = openArtifacts(options)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
-  const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false, stateDir })
+  const runners = createRunners({
+    environment,
+    toTerminal: options.toTerminal ?? false,
+    stateDir,
+    sandbox: {
+      home: environment['HOME'] ?? null,
+      base: cwd,
+      stateDir,
+      writable: options.sandbox?.writable ?? [],
+      hidden: options.sandbox?.hidden ?? [],
+      fallback: options.sandbox?.fallback ?? false,
+    },
+  })
   const jobs = createJobs()
   let closing: Promise<void> | null = null
 
