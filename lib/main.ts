@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
 import { flags, helpFlag, runFlags } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
@@ -7,7 +7,7 @@ import { chooseMode, readInvocation } from './cli/invocation.ts'
 import { readRunOptions, type RunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
 import { assemble, type Configuration } from './config/configuration.ts'
-import { logicalDirectory, stateDirectory } from './config/paths.ts'
+import { logicalDirectory, stateDirectory, userConfigFile } from './config/paths.ts'
 import { readConfiguration } from './config/read-configuration.ts'
 import type { Executor, ExecutorOptions } from './executor/executor.ts'
 import type { Command } from './modes/command.ts'
@@ -166,6 +166,10 @@ function executorOptions(configuration: Configuration, door: DoorOptions): Execu
       rules: configuration.guardRules,
       suggestTool: configuration.suggestTool,
       toolNames: door.toolNames ?? [],
+    },
+    sandbox: {
+      hidden: [dirname(userConfigFile(process.env))],
+      fallback: configuration.sandboxMayFallBack,
     },
     toTerminal: door.toTerminal,
   }

@@ -46,6 +46,15 @@ export interface ExecutorOptions {
   prefix?: readonly string[]
   /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
   artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
+  /** What the sandbox leaves open and hides beside its own rules. */
+  sandbox?: {
+    /** Folders that a run in mode `workspace` may write beside its workspace. */
+    writable?: readonly string[]
+    /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
+    hidden?: readonly string[]
+    /** Where the sandbox does not work, run without one and say so. Default: do not start. */
+    fallback?: boolean
+  }
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }
@@ -89,6 +98,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
     stateDir,
+    sandbox: {
+      home: environment['HOME'] ?? null,
+      base: cwd,
+      stateDir,
+      writable: options.sandbox?.writable ?? [],
+      hidden: options.sandbox?.hidden ?? [],
+      fallback: options.sandbox?.fallback ?? false,
+    },
   })
   const jobs = createJobs()
   const { defaults, timeoutSeconds, terminals } = options

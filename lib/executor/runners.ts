@@ -3,6 +3,8 @@ import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool } from '../run/fifo.ts'
 import { createPipeRunner } from '../run/pipe.ts'
+import type { Confine } from '../run/launch.ts'
+import type { Sandbox, SandboxOptions } from '../run/sandbox.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
@@ -20,6 +22,7 @@ export interface Sessions {
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
   stateDir: string | null
+  sandbox: SandboxOptions
 }
 
 export interface Runners {
@@ -30,9 +33,19 @@ export interface Runners {
 }
 
 export function createRunners(options: RunnersOptions): Runners {
-  const { stateDir } = options
+  const { stateDir, sandbox } = options
   const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
-  const prepare = createPrepareLaunch(options)
+  let opened: Promise<Sandbox> | null = null
+
+  /** Loaded and made with the first run that asks for it. */
+  function openSandbox(): Promise<Sandbox> {
+    opened ??= import('../run/sandbox.ts').then(({ createSandbox }) => createSandbox(sandbox))
+    return opened
+  }
+
+  const confine: Confine = async (launch, request, use) =>
+    request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
+  const prepare = createPrepareLaunch({ ...options, confine })
   const uninherited = createUninherited()
   const pipe = createPipeRunner({ prepare, pipes, uninherited })
   let pty: Runner | null = null
@@ -54,11 +67,18 @@ export function createRunners(options: RunnersOptions): Runners {
     return sessions.runner(request, sink)
   }
 
+  const choose = (request: Request) => {
+    if (request.pty) return onTerminal
+    return request.session === null ? pipe : inSession
+  }
+
+  const inSandbox: Runner = async (request, sink) => {
+    const { runInSandbox } = await import('../run/sandboxed-runner.ts')
+    return runInSandbox(await openSandbox(), choose(request), request, sink)
+  }
+
   return {
-    choose(request) {
-      if (request.pty) return onTerminal
-      return request.session === null ? pipe : inSession
-    },
+    choose: (request) => (request.sandbox === 'off' ? choose(request) : inSandbox),
     sessions: {
       list: () => sessions?.list() ?? [],
       close: async (name) => (await sessions?.close(name)) ?? false,
@@ -66,6 +86,7 @@ export function createRunners(options: RunnersOptions): Runners {
     async close() {
       await sessions?.closeAll()
       await pipes.close()
+      await opened?.then((made) => made.close())
     },
   }
 }

@@ -64,7 +64,8 @@ export function createTask(parts: TaskParts): Task {
   }
 
   function progress(captured: Captured) {
-    return { captured, durationMs: performance.now() - parts.startedAtMs, notices }
+    const durationMs = performance.now() - parts.startedAtMs
+    return { captured, durationMs, notices, sandbox: running.sandbox }
   }
 
   async function end(): Promise<Result> {

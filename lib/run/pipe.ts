@@ -7,6 +7,7 @@ import type { Request } from '../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
+import { openDescriptors } from './launch-descriptors.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
 import { openStandardInput } from './standard-input.ts'
@@ -66,9 +67,9 @@ async function start(
 ): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   const input = openStandardInput(request.stdin)
-  const stdio: StdioOptions = uninherited.cover([input.stdin, first, second])
-  const { file, args, argv0 } = input.closed ? closeInput(launch) : launch
-  const { cwd, env } = launch
+  const given = openDescriptors(launch)
+  const stdio: StdioOptions = uninherited.cover([input.stdin, first, second, ...given.fds])
+  const { file, args, argv0, cwd, env } = launch
   try {
     const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })
     if (child.pid === undefined) {
@@ -83,6 +84,7 @@ async function start(
     throw describeStartFailure(error, launch)
   } finally {
     input.release()
+    given.release()
   }
 }
 
@@ -100,6 +102,7 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
   })
 
   async function finish(code: number | null, signal: string | null): Promise<Exit> {
+    await launch.settle?.()
     let leftBehind = false
     for (const { fifo } of outputs) fifo.closeWrite()
     for (const { fifo, reader } of outputs) {
@@ -131,9 +134,4 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
       return stopTree(root)
     },
   }
-}
-
-/** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */
-function closeInput({ file, args }: Launch): Pick<Launch, 'file' | 'argv0' | 'args'> {
-  return { file: '/bin/sh', argv0: 'sh', args: ['-c', 'exec "$0" "$@" <&-', file, ...args] }
 }

@@ -1,7 +1,8 @@
 import { constants, openSync } from 'node:fs'
 import { constants as systemConstants } from 'node:os'
 import type { Exit } from '../protocol/ports.ts'
-import { chooseFirstWord, type PtyParts, type PtyProcess, type PtyStart } from './pty-process.ts'
+import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
+import { chooseFirstWord } from './shell.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 

@@ -3,7 +3,6 @@ import type { TerminalSize } from '../protocol/request.ts'
 import type { DescriptorCalls } from './descriptor-calls.ts'
 import type { Launch } from './launch.ts'
 import type { LoadedAddon } from './pty-addon.ts'
-import { findProgram } from './shell.ts'
 import type { Uninherited } from './uninherited.ts'
 
 /** A program on a terminal of its own, which is the controlling one of its session. */
@@ -29,12 +28,4 @@ export interface PtyParts {
 export interface PtyStart {
   launch: Launch
   size: TerminalSize
-}
-
-/**
- * The first word of a program that is started by a search along its PATH, as setsid and forkpty do:
- * what it is to be called where that finds the program, else its path.
- */
-export function chooseFirstWord({ file, argv0, env }: Launch): string {
-  return findProgram(argv0, env['PATH'] ?? '') === file ? argv0 : file
 }

@@ -3,8 +3,10 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { messageOf } from '../protocol/errors.ts'
 import { type Exit, StartError } from '../protocol/ports.ts'
 import type { TerminalSize } from '../protocol/request.ts'
+import { openDescriptors } from './launch-descriptors.ts'
 import type { PtyAddon } from './pty-addon.ts'
-import { chooseFirstWord, type PtyParts, type PtyProcess, type PtyStart } from './pty-process.ts'
+import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
+import { chooseFirstWord } from './shell.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 
@@ -29,11 +31,13 @@ export async function startWithSetsid(
     const slave = open(O_NONBLOCK)
     const childFd = open(0)
     calls.close(inheritable)
+    const given = openDescriptors(launch)
     const child = spawn(setsid, ['-c', chooseFirstWord(launch), ...launch.args], {
       cwd: launch.cwd,
       env: launch.env,
-      stdio: uninherited.cover([childFd, childFd, childFd]),
+      stdio: uninherited.cover([childFd, childFd, childFd, ...given.fds]),
     })
+    given.release()
     const { pid } = child
     if (pid === undefined) return await new Promise((_, reject) => child.once('error', reject))
     const ended = new Promise<Exit>((settle) => {

@@ -8,6 +8,7 @@ import {
   type StopReport,
 } from '../protocol/ports.ts'
 import type { Request, TerminalSize } from '../protocol/request.ts'
+import { redirectDescriptors } from './launch-descriptors.ts'
 import type { Launch } from './launch.ts'
 import { findProgram } from './shell.ts'
 import { describeStartFailure } from './start-failure.ts'
@@ -85,7 +86,8 @@ function composeCommand({ launch, size }: ScriptRun): string {
   const shell = launch.env['SHELL']
   const restore = shell === undefined ? 'unset SHELL' : `SHELL=${quote(shell)}`
   const words = [launch.file, ...launch.args].map(quote).join(' ')
-  return `stty rows ${size.rows} columns ${size.columns}; ${restore}; exec ${words}`
+  const open = redirectDescriptors(launch, quote)
+  return `stty rows ${size.rows} columns ${size.columns}; ${restore}; exec ${words} ${open}`
 }
 
 function quote(word: string): string {
