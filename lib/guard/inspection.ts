@@ -36,7 +36,7 @@ const maxSubstitutions = 32
 const maxNesting = 60
 /** So many commands are read, and no more: the verdict is `ask`. */
 const maxCommands = 5000
-const maxOutputLength = 16_384
+const maxOutputLength = 65_536
 
 /** What an unknown command name is tried as. */
 const likelyNames = ['rm', 'git', 'dd', 'bash', 'sudo']
@@ -114,9 +114,6 @@ export class Inspection implements Reader {
 
   runScript(source: string, scope: Scope, stdin: string | null): string {
     if (source === unknown || source.trim() === '') return unknown
-    if (source.trim() === obscured) {
-      this.doubt('A shell is fed a constant that went through a program which is not followed.')
-    }
     if (this.depth > maxDepth) {
       this.doubt(`Scripts are nested more than ${maxDepth} deep.`)
       return unknown
@@ -139,7 +136,7 @@ export class Inspection implements Reader {
       this.doubt(`The command cannot be parsed (${error.message}).`)
     const source = script.source ?? this.frame.source
     const output = this.within({ source }, () => walkAll(script.commands, scope, stdin, this))
-    return output.length > maxOutputLength ? unknown : output
+    return output.length > maxOutputLength ? obscured : output
   }
 
   runCommand(node: Command, scope: Scope, stdin: string | null): string {
@@ -158,13 +155,18 @@ export class Inspection implements Reader {
       return channels.stdin ?? ''
     }
     if (++this.commands > maxCommands) {
-      if (this.commands === maxCommands + 1) this.doubt('It starts too many commands to read them.')
+      // Also where a guess has used them up: what follows is not read.
+      this.options.doubted('It starts too many commands to read them.', this.frame.text)
       return unknown
     }
     const name = baseName(path)
     if (isGlob(name)) {
       const fitting = this.options.table.names.filter((known) => matchesGlob(name, known))
       return this.startAs(fitting, words, scope, channels)
+    }
+    if (path === obscured && words.length === 1) {
+      this.doubt('A command comes out of a constant in a way that is not followed.')
+      return unknown
     }
     if (!isKnown(name)) {
       const rest = withUnknownEmpty(name)

@@ -21,7 +21,7 @@ import { seenCommands } from './helpers.ts'
  * a stub that notes its arguments: `bash -r` starts nothing by path, writes no file by redirection
  * and keeps its PATH. What ran must be among what the guard saw, or the guard must doubt the script.
  */
-const runs = Number(process.env['NACRE_FUZZ_RUNS'] ?? 300)
+const runs = Number(process.env['NACRE_FUZZ_RUNS'] ?? 200)
 const seed = Number(process.env['NACRE_FUZZ_SEED'] ?? 20_261)
 
 const root = mkdtempSync(join(tmpdir(), 'nacre-fuzz-'))

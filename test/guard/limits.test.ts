@@ -31,6 +31,25 @@ test('the hundredth subcommand is read like the first', async () => {
   assert.is((await ask(`${'ls; '.repeat(9000)} rm -rf /`)).decision, 'ask')
 })
 
+test('no limit lets a command through unread', async () => {
+  const words = Array.from({ length: 400 }, (_, index) => `w${index}`).join(' ')
+  const blanks = ' '.repeat(9000)
+  for (const command of [
+    `for c in ${words} 'rm -rf /'; do $c; done`,
+    `for c in ${words} 'rm -rf /'; do eval "$c"; done`,
+    `for d in ${words} /; do rm -rf "$d"; done`,
+    `x='${blanks}rm -rf /'; eval "$x"`,
+    `echo '${blanks}${blanks}rm -rf /' | sh`,
+    `printf '%s\n' ${words} 'rm -rf /' | sh`,
+    `a=(${words} ${words} ${words} 'rm -rf /'); for c in "\${a[@]}"; do $c; done`,
+    `printf '%s\n' ${words} ${words} / | xargs rm -rf`,
+    `f() { :; }; ${'f; '.repeat(3000)} f; ${'$X -a; '.repeat(1500)} rm -rf /`,
+    `{rm,-rf,${'/,'.repeat(300)}/}`,
+  ]) {
+    assert.is.not((await ask(command)).decision, 'allow', command.slice(0, 60))
+  }
+})
+
 test('a parse error is never allowed, and hides no denial', async () => {
   for (const command of [
     'echo "',
@@ -96,7 +115,7 @@ const repeated = [
 
 for (const part of repeated) {
   test(`comes to an end on many of ${JSON.stringify(part)}`, async () => {
-    const verdict = await ask(part.repeat(Math.floor(12_000 / part.length)))
+    const verdict = await ask(part.repeat(Math.floor(6000 / part.length)))
     assert.ok(['allow', 'ask'].includes(verdict.decision))
   })
 }

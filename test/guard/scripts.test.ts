@@ -8,7 +8,7 @@ import { loadGrammar } from '../../lib/guard/shell/grammar.ts'
 import { guardFor } from './helpers.ts'
 
 /** `NACRE_ALL_SCRIPTS=1` reads every script of the machine in place of a sample. */
-const most = process.env['NACRE_ALL_SCRIPTS'] === '1' ? Infinity : 150
+const most = process.env['NACRE_ALL_SCRIPTS'] === '1' ? Infinity : 100
 const roots = most === Infinity ? ['/usr', '/etc', '/opt'] : ['/usr/bin', '/usr/sbin', '/etc']
 
 function findScripts(): string[] {

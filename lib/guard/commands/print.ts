@@ -14,6 +14,9 @@ function echo({ words }: Call): string {
   return (escapes ? unescape(text) : text) + newline
 }
 
+/** A longer text is not put together. */
+const maxLength = 65_536
+
 function printf({ words, scope }: Call): string {
   const args = words.slice(1)
   let variable: string | undefined
@@ -22,7 +25,8 @@ function printf({ words, scope }: Call): string {
   const [format = '', ...values] = args
   let text = ''
   do text += formatOnce(format, values)
-  while (values.length > 0 && /%[^%]/.test(format) && text.length < 10_000)
+  while (values.length > 0 && /%[^%]/.test(format) && text.length < maxLength)
+  if (text.length >= maxLength) text = obscured
   if (variable === undefined) return text
   scope.assign(variable, [text])
   return ''

@@ -17,6 +17,7 @@ import {
   markSet,
   spelled,
   unknown,
+  obscured,
 } from './marked-text.ts'
 import type { Scope } from './scope.ts'
 
@@ -35,7 +36,7 @@ export interface WordHost {
 }
 
 /** Above so many readings of one word the rest of it counts as unknown. */
-const maxReadings = 24
+const maxReadings = 256
 
 interface Reading {
   readonly fields: readonly string[]
@@ -46,7 +47,7 @@ interface Reading {
 export function expandWord(word: Word, scope: Scope, host: WordHost): string[][] {
   if (word.text.includes('{') && word.text.includes('}')) {
     const texts = expandBraces(word.text)
-    if (!texts) return [[unknown]]
+    if (!texts) return [[obscured]]
     if (texts.length > 1) {
       // Also what a reading of the parts one by one would not come upon.
       for (const part of word.parts ?? []) host.visit(part, scope)
@@ -55,7 +56,7 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): string[][]
   }
   let readings: Reading[] = [{ fields: [], current: null }]
   for (const piece of pieces(word, scope, host)) {
-    const values = readings.length * piece.values.length > maxReadings ? [unknown] : piece.values
+    const values = readings.length * piece.values.length > maxReadings ? [obscured] : piece.values
     readings = readings.flatMap((reading) =>
       values.map((value) => extend(reading, piece, value, scope)),
     )
@@ -67,7 +68,7 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): string[][]
 export function expandText(word: Word, scope: Scope, host: WordHost): string[] {
   let texts = ['']
   for (const piece of pieces(word, scope, host)) {
-    const values = texts.length * piece.values.length > maxReadings ? [unknown] : piece.values
+    const values = texts.length * piece.values.length > maxReadings ? [obscured] : piece.values
     texts = texts.flatMap((text) => values.map((value) => text + value))
   }
   return texts.map(spelled)
