@@ -42,7 +42,7 @@ export const runInlineCode: Follow = (call) => {
 }
 
 function programs({ name, words }: Call): string[] {
-  if (/awk$/.test(name)) return words.slice(1).filter((word) => /[{(]/.test(word))
+  if (name.endsWith('awk')) return words.slice(1).filter((word) => /[{(]/.test(word))
   const option = programOptions[name.replace(/^(python3|ruby|php|perl|lua)[\d.]+$/, '$1')]
   if (!option) return []
   return words.filter((_, index) => option.test(words[index - 1] ?? ''))
