@@ -63,16 +63,16 @@ async function bashAccepts(path: string): Promise<boolean> {
 const scripts = findScripts()
 
 test('scripts of this machine parse exactly when bash accepts them', async () => {
-  const { parse, forEachChild } = await loadGrammar()
+  const grammar = await loadGrammar()
   const disagreements: string[] = []
   for (const path of scripts) {
     const errors: string[] = []
     const collect = (node: SyntaxNode): void => {
-      const nested = node as unknown as { errors?: ParsedScript['errors'] }
-      for (const { message } of nested.errors ?? []) errors.push(message)
-      forEachChild(node, collect)
+      const faults: ParsedScript['errors'] = 'errors' in node ? node.errors : undefined
+      for (const { message } of faults ?? []) errors.push(message)
+      grammar.forEachChild(node, collect)
     }
-    const script = parse(readFileSync(path, 'utf8'))
+    const script = grammar.parse(readFileSync(path, 'utf8'))
     assert.ok(script)
     collect(script)
     if ((await bashAccepts(path)) === (errors.length === 0)) continue

@@ -42,7 +42,11 @@ function startInner(call: Call, wrapper: Wrapper): string {
       )
     )
   }
-  if (inner.words.length === 0) return output
+  if (inner.words.length === 0) {
+    // `ssh host <<E`: the other side's shell reads it.
+    if (wrapper.joins && stdin !== null) interpreter.runScript(spelled(stdin), scope, null)
+    return output
+  }
   if (wrapper.joins)
     return output + interpreter.runScript(inner.words.map(spelled).join(' '), scope, stdin)
   return output + interpreter.runWords(inner.words, scope, stdin)

@@ -96,7 +96,8 @@ function isEverything(pathspec: string, places: Places): boolean {
   return places.directories.some((directory) => {
     const parts = absoluteNames(pathspec, directory)
     const here = pathNames(directory)
-    const folder = parts.length > 0 && isWide(parts.at(-1) ?? '') ? parts.slice(0, -1) : parts
+    let folder = parts
+    while (folder.length > 0 && isWide(folder.at(-1) ?? '')) folder = folder.slice(0, -1)
     return folder.length <= here.length && folder.every((part, index) => part === here[index])
   })
 }

@@ -43,7 +43,10 @@ function readArguments({ name, suffix }: Command, scope: Scope, reader: Reader):
       const trial = scope.clone()
       assign(part, trial, reader)
       const variable = trial.variables.get(part.name)
-      if (variable?.elements) scope.variables.set(part.name, variable)
+      if (variable?.elements) {
+        scope.variables.set(part.name, variable)
+        continue
+      }
       words.push((variable?.values ?? []).map((value) => [`${part.name}=${value}`]))
     }
   }
