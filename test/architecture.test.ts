@@ -10,7 +10,6 @@ const layers: Record<string, string[]> = {
   main: ['cli', 'config', 'modes', 'executor', 'protocol'],
   index: ['executor', 'protocol'],
   client: ['protocol'],
-  client: ['protocol'],
   modes: ['agent', 'executor', 'render', 'protocol'],
   agent: ['executor', 'render', 'protocol'],
   executor: ['guard', 'run', 'output', 'protocol'],
