@@ -80,6 +80,11 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     async runner(request, sink) {
       const name = request.session
       if (name === null) return options.fresh(request, sink)
+      // The shell of a session is outside of every sandbox.
+      if (request.sandbox !== 'off') {
+        const notice = 'A run in a sandbox keeps no session: this ran in a fresh shell'
+        return addNotice(await options.fresh(request, sink), notice)
+      }
       let session = sessions.get(name)
       if (session === undefined) {
         const { file } = await options.prepare(request)
