@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
 import {
   type Exit,
   type OutputSink,
@@ -43,7 +44,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     env: { ...launch.env, SHELL: '/bin/sh' },
     detached: true,
     stdio: given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore']),
-  })
+  }) as ChildProcessByStdio<Writable, Readable, null>
   given.release()
   if (child.pid === undefined) {
     const [error] = (await once(child, 'error')) as [unknown]

@@ -11,7 +11,9 @@ const user = 65_534
 async function findUserObstacle(): Promise<string | null> {
   if (process.getuid?.() !== 0) return 'only root can become another user'
   const probe = ['--reuid', String(user), '--regid', String(user), '--clear-groups']
-  const tried = await runProgram('setpriv', [...probe, process.execPath, '-e', '0']).catch(() => null)
+  const tried = await runProgram('setpriv', [...probe, process.execPath, '-e', '0']).catch(
+    () => null,
+  )
   if (tried?.status !== 0) return 'setpriv cannot start Node as another user'
   return findObstacle()
 }
@@ -29,7 +31,12 @@ if (obstacle === null) {
         const program = [process.execPath, '--import', 'tsx', join(import.meta.dirname, file)]
         const { status, stdout } = await runProgram('setpriv', [...become, ...program], {
           cwd: join(import.meta.dirname, '../..'),
-          env: { HOME: home, TMPDIR: home, XDG_STATE_HOME: home, PATH: '/usr/local/bin:/usr/bin:/bin' },
+          env: {
+            HOME: home,
+            TMPDIR: home,
+            XDG_STATE_HOME: home,
+            PATH: '/usr/local/bin:/usr/bin:/bin',
+          },
         })
         const text = stdout.toString()
         assert.is(status, 0, text)
