@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool } from '../run/fifo.ts'
+import type { Launch } from '../run/launch.ts'
 import { createPipeRunner } from '../run/pipe.ts'
+import { createPrestarted } from '../run/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
 import type { Sandbox, SandboxOptions } from '../run/sandbox.ts'
 import { stopTree } from '../run/stop.ts'
@@ -47,7 +49,8 @@ export function createRunners(options: RunnersOptions): Runners {
     request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
   const prepare = createPrepareLaunch({ ...options, confine })
   const uninherited = createUninherited()
-  const pipe = createPipeRunner({ prepare, pipes, uninherited })
+  const prestarted = createPrestarted(uninherited)
+  const pipe = createPipeRunner({ prepare, pipes, uninherited, prestarted })
   let pty: Runner | null = null
 
   /** The terminal's parts are loaded with the first run that wants one. */
@@ -57,14 +60,21 @@ export function createRunners(options: RunnersOptions): Runners {
   }
 
   let sessions: SessionRunner | null = null
+  let openingSessions: Promise<SessionRunner> | null = null
 
   const openSessions = async (): Promise<SessionRunner> => {
-    const { createSessionRunner } = await import('../run/sessions.ts')
-    return createSessionRunner({ prepare, pipes, fresh: pipe, uninherited })
+    const [{ createSessionRunner }, { createSnapshots }] = await Promise.all([
+      import('../run/sessions.ts'),
+      import('../run/snapshot.ts'),
+    ])
+    const snapshots = stateDir && createSnapshots({ directory: join(stateDir, 'snapshots') })
+    const readSetUp = snapshots ? { readSetUp: (launch: Launch) => snapshots.read(launch) } : {}
+    sessions = createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, ...readSetUp })
+    return sessions
   }
   const inSession: Runner = async (request, sink) => {
-    sessions ??= await openSessions()
-    return sessions.runner(request, sink)
+    openingSessions ??= openSessions()
+    return (await openingSessions).runner(request, sink)
   }
 
   const choose = (request: Request) => {
@@ -85,6 +95,7 @@ export function createRunners(options: RunnersOptions): Runners {
     },
     async close() {
       await sessions?.closeAll()
+      await prestarted.close()
       await pipes.close()
       await opened?.then((made) => made.close())
     },

@@ -3,6 +3,7 @@ import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
 import { Inspection } from './inspection.ts'
+import { mentionsDanger } from './plain-danger.ts'
 import { builtInRules } from './rules/built-in.ts'
 import type { Rule } from './rules/rule.ts'
 import { createSuggestTool, type SuggestTool } from './rules/suggest-tool.ts'
@@ -63,7 +64,9 @@ export function createGuard(
         }
         for (const rule of userRules) if (rule.matches(command)) findings.addUserRule(rule, text)
       },
-      doubted: (reason, text) => findings.doubt(reason, text),
+      doubted(reason, text, kind) {
+        if (kind === 'unknown' || matters(question)) findings.doubt(reason, text)
+      },
     })
     for (const rule of userRules) {
       if (rule.matchesText(question.command)) findings.addUserRule(rule, question.command)
@@ -81,6 +84,7 @@ export function createGuard(
   return (question) => {
     if (!question.guard && userRules.length === 0) return allowed
     if (question.command.length > maxCommandLength) {
+      if (!matters(question)) return allowed
       const findings = new Findings(isAgent(question))
       findings.doubt(`It is longer than ${maxCommandLength} characters.`, question.command)
       return findings.verdict
@@ -95,6 +99,10 @@ export function createGuard(
 }
 
 const isAgent = ({ origin }: Question): boolean => origin === 'agent' || origin === 'mcp'
+
+/** What a person or a script got wrong is for the shell to tell, unless it may do harm. */
+const matters = (question: Question): boolean =>
+  isAgent(question) || mentionsDanger(question.command)
 
 const holds = (rule: Rule, question: Question): boolean =>
   rule.holdsFor === 'everyone' || isAgent(question)

@@ -49,6 +49,9 @@ const noChannels: Channels = { stdin: null, writes: [], redirected: false }
 /** Whether a command runs, is a guess at an unknown name, or stands in a function nobody calls. */
 export type Likelihood = 'runs' | 'supposed' | 'defined'
 
+/** Whether the text is none that the grammar reads, or what it does is not to be known. */
+export type Doubt = 'unparsed' | 'unknown'
+
 export interface InspectionOptions {
   readonly grammar: Grammar
   readonly table: CommandTable
@@ -58,7 +61,7 @@ export interface InspectionOptions {
   /** Hears of every command, with the part of the text that it stands in. */
   readonly saw: (command: SeenCommand, text: string, likelihood: Likelihood) => void
   /** Hears of what cannot be known and matters. */
-  readonly doubted: (reason: string, text: string) => void
+  readonly doubted: (reason: string, text: string, kind: Doubt) => void
 }
 
 /** What surrounds the node that is being read. */
@@ -133,7 +136,7 @@ export class Inspection implements Reader {
     const [error] = script.errors ?? []
     // With an unknown part in it, a script that is nested here is another one when it runs.
     if (error && isKnown(this.frame.source))
-      this.doubt(`The command cannot be parsed (${error.message}).`)
+      this.doubt(`The command cannot be parsed (${error.message}).`, 'unparsed')
     const source = script.source ?? this.frame.source
     const output = this.within({ source }, () => walkAll(script.commands, scope, stdin, this))
     return output.length > maxOutputLength ? obscured : output
@@ -273,9 +276,9 @@ export class Inspection implements Reader {
     return output
   }
 
-  doubt(reason: string): void {
+  doubt(reason: string, kind: Doubt = 'unknown'): void {
     const { text, likelihood } = this.frame
-    if (likelihood === 'runs') this.options.doubted(reason, text)
+    if (likelihood === 'runs') this.options.doubted(reason, text, kind)
   }
 
   private tell(command: Omit<SeenCommand, 'standsAlone' | 'places'>, scope: Scope): void {

@@ -23,6 +23,13 @@ export class Cells {
     return this.#length
   }
 
+  /** Makes it an empty line again. */
+  reset(): void {
+    this.#length = 0
+    this.#marks = null
+    this.next = 0
+  }
+
   /** Writes a printable character or a tab at `column`; answers the column after it. */
   put(column: number, code: number): number {
     if (code === tab) return this.#putTab(column)

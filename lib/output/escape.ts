@@ -28,12 +28,17 @@ const newline = 0x0a
 const ESC = 0x1b
 const DEL = 0x7f
 const CSI = 0x9b
+/** The final byte of `ESC [ … m`. */
+const SGR = 0x6d
+/** Longer ones take the common way. */
+const maxColourBytes = 64
 /** DCS, SOS, OSC, PM and APC in 8 bits; in 7 bits each is ESC and the byte 0x40 below. */
 const stringIntroducers = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f])
 
 /** Takes a stream apart into what is shown and what commands a terminal (ECMA-48, and xterm's strings). */
 export class EscapeParser {
   readonly #handler: EscapeHandler
+  #plain = new Uint8Array(0)
   /** Within OSC, DCS, APC, PM or SOS. */
   #inString = false
   #isRefused = false
@@ -79,23 +84,31 @@ export class EscapeParser {
     return at
   }
 
-  /** The hot loop of coloured output. 0: no text here. */
+  /** Text with its colours taken out, in one piece: the hot loop of coloured output. 0: no text here. */
   #readText(bytes: Uint8Array, from: number, to: number): number {
+    if (this.#plain.length < to - from) this.#plain = new Uint8Array(to - from)
+    const plain = this.#plain
     let at = from
+    let length = 0
     while (at < to) {
       const byte = bytes[at]!
-      if (byte < 0x80) {
-        if (byte >= 0x20 ? byte === DEL : byte !== newline && byte !== tab) break
+      if (byte >= 0x20 ? byte < DEL : byte === newline || byte === tab) {
+        plain[length++] = byte
         at++
+      } else if (byte >= 0x80) {
+        const width = sequenceAt(bytes, at, to)
+        if (width <= 0 || (byte === 0xc2 && bytes[at + 1]! < 0xa0)) break
+        for (const end = at + width; at < end; at++) plain[length++] = bytes[at]!
       } else {
-        const length = sequenceAt(bytes, at, to)
-        if (length <= 0 || (byte === 0xc2 && bytes[at + 1]! < 0xa0)) break
-        at += length
+        if (byte !== ESC || bytes[at + 1] !== CSI - 0x40) break
+        let end = at + 2
+        while (end < to && bytes[end]! >= 0x30 && bytes[end]! <= 0x3b) end++
+        if (end >= to || bytes[end] !== SGR || end - at > maxColourBytes) break
+        at = end + 1
       }
     }
-    if (at === from) return 0
-    this.#handler.text(bytes, from, at)
-    return at
+    if (length > 0) this.#handler.text(plain, 0, length)
+    return at === from ? 0 : at
   }
 
   /** Reads one piece that is not text; answers `at` where it must wait or was refused. */
@@ -143,7 +156,7 @@ export class EscapeParser {
     const end = endOfSequence(bytes, from, to)
     if (end === notYet) return at
     if (end === none) return from
-    if (bytes[end - 1] === 0x6d) return end
+    if (bytes[end - 1] === SGR) return end
     if (this.#handler.sequence(decodeSequence(bytes, from, end))) return end
     this.#isRefused = true
     return at

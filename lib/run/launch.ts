@@ -12,7 +12,7 @@ export interface Launch {
   cwd: string
   /** Value of `NACRE_RUN` in `env`, by which every descendant is found again. */
   mark: string
-  /** Files that the program finds open as its descriptors 3, 4, … */
+  /** Files that the program finds open beside its standard ones. */
   descriptors?: readonly LaunchDescriptor[]
   /**
    * Settles when the system has taken away what the program left to it by exiting (the processes of
@@ -24,6 +24,8 @@ export interface Launch {
 }
 
 export interface LaunchDescriptor {
+  /** From 3 on. */
+  fd: number
   path: string
   access: 'read' | 'write'
 }

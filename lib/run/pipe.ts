@@ -68,7 +68,7 @@ async function start(
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   const input = openStandardInput(request.stdin)
   const given = openDescriptors(launch)
-  const stdio: StdioOptions = uninherited.cover([input.stdin, first, second, ...given.fds])
+  const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
   const { file, args, argv0, cwd, env } = launch
   try {
     const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })

@@ -90,6 +90,12 @@ export function holdsFile(pid: number, file: { dev: number; ino: number }): bool
   return false
 }
 
+/** Whether it is the first process of a pid namespace inside of ours (pid_namespaces(7)). */
+export function isNamespaceInit(pid: number): boolean {
+  const numbers = /^NSpid:\t(.+)$/m.exec(readProc(pid, 'status') ?? '')?.[1]?.split('\t') ?? []
+  return numbers.length > 1 && numbers.at(-1) === '1'
+}
+
 /** What a person would call the process: its words, or its name. */
 export function describeProcess(pid: number): string {
   if (process.platform !== 'linux') {

@@ -35,7 +35,7 @@ export async function startWithSetsid(
     const child = spawn(setsid, ['-c', chooseFirstWord(launch), ...launch.args], {
       cwd: launch.cwd,
       env: launch.env,
-      stdio: uninherited.cover([childFd, childFd, childFd, ...given.fds]),
+      stdio: uninherited.cover(given.stdio([childFd, childFd, childFd])),
     })
     given.release()
     const { pid } = child

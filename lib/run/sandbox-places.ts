@@ -3,6 +3,7 @@ import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
+import { listNamedSockets } from './named-sockets.ts'
 
 /** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
 export const secretPaths: readonly string[] = [
@@ -82,10 +83,11 @@ export function findPlaces(request: Request, options: PlacesOptions): SandboxPla
     const message = `The sandbox hides ${around.path}, so nothing can run there`
     throw new StartError({ code: 'cwd_hidden', message, exitCode: 125 })
   }
+  const writable = request.sandbox === 'workspace' ? findWritable(workspace, options.writable) : []
   return {
     workspace,
-    writable: request.sandbox === 'workspace' ? findWritable(workspace, options.writable) : [],
-    hidden,
+    writable,
+    hidden: [...hidden, ...findSockets([...writable, ...hidden.map(({ path }) => path)])],
     tmp: findFolder('/tmp'),
     cwd: request.cwd,
   }
@@ -128,6 +130,14 @@ function findExisting(path: string): string[] {
 function findWritable(workspace: string, declared: readonly string[]): string[] {
   const all = [workspace, ...findWorktreeStore(workspace), ...declared.map(findFolder)]
   return outermost(all)
+}
+
+/** Sockets of programs outside, where they are neither the run's own to use nor hidden already. */
+function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
+  return listNamedSockets()
+    .flatMap(findExisting)
+    .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)))
+    .map((path) => ({ path, folder: false }))
 }
 
 /** Without those that lie inside another. */

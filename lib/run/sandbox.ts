@@ -2,7 +2,8 @@ import { existsSync, realpathSync } from 'node:fs'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import type { SandboxUse } from '../protocol/result.ts'
-import type { Launch, ShellUse } from './launch.ts'
+import type { Launch, LaunchDescriptor, ShellUse } from './launch.ts'
+import { coverInherited } from './launch-descriptors.ts'
 import { composeMounts, sharedFolder } from './sandbox-arguments.ts'
 import { chooseDirectory, separateLoaderVariables } from './sandbox-environment.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
@@ -51,6 +52,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let probed: Promise<SandboxProbe> | null = null
   let opened: SandboxFolder | null = null
   let canRestore: boolean | null = null
+  let inherited: LaunchDescriptor[] | null = null
 
   function openFolder(): SandboxFolder {
     opened ??= openSandboxFolder(options.stateDir, createSandboxFilter(process.arch) ?? noFilter)
@@ -111,8 +113,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       args: [...words, ...command],
       env,
       descriptors: [
-        { path: folder.filter, access: 'read' },
-        { path: status, access: 'write' },
+        ...(inherited ??= coverInherited()),
+        { fd: 3, path: folder.filter, access: 'read' },
+        { fd: 4, path: status, access: 'write' },
       ],
       settle: () => awaitEmptyNamespace(status),
       shared: sharedFolder,

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
 import {
   type Exit,
   type OutputSink,
@@ -8,7 +9,7 @@ import {
   type StopReport,
 } from '../protocol/ports.ts'
 import type { Request, TerminalSize } from '../protocol/request.ts'
-import { redirectDescriptors } from './launch-descriptors.ts'
+import { openDescriptors } from './launch-descriptors.ts'
 import type { Launch } from './launch.ts'
 import { findProgram } from './shell.ts'
 import { describeStartFailure } from './start-failure.ts'
@@ -36,13 +37,15 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
   }
   const { launch, sink } = run
+  const given = openDescriptors(launch)
   const child = spawn(script, ['-qec', composeCommand(run), '/dev/null'], {
     cwd: launch.cwd,
     // script starts $SHELL; the command puts the run's own value back.
     env: { ...launch.env, SHELL: '/bin/sh' },
     detached: true,
-    stdio: ['pipe', 'pipe', 'ignore'],
-  })
+    stdio: given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore']),
+  }) as ChildProcessByStdio<Writable, Readable, null>
+  given.release()
   if (child.pid === undefined) {
     const [error] = (await once(child, 'error')) as [unknown]
     throw describeStartFailure(error, launch)
@@ -86,8 +89,7 @@ function composeCommand({ launch, size }: ScriptRun): string {
   const shell = launch.env['SHELL']
   const restore = shell === undefined ? 'unset SHELL' : `SHELL=${quote(shell)}`
   const words = [launch.file, ...launch.args].map(quote).join(' ')
-  const open = redirectDescriptors(launch, quote)
-  return `stty rows ${size.rows} columns ${size.columns}; ${restore}; exec ${words} ${open}`
+  return `stty rows ${size.rows} columns ${size.columns}; ${restore}; exec ${words}`
 }
 
 function quote(word: string): string {

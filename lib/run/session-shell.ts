@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StartError } from '../protocol/ports.ts'
 import type { Launch } from './launch.ts'
-import { createLoop, createShellProgram, encodeTurn } from './session-program.ts'
+import type { SessionDialect } from './session-dialect.ts'
+import { encodeTurn } from './session-turn.ts'
 import { createRecordReader, type SessionRecord } from './session-record.ts'
 import { describeStartFailure } from './start-failure.ts'
 import type { Uninherited } from './uninherited.ts'
@@ -15,7 +16,7 @@ export type TurnEnd =
   | { kind: 'record'; record: SessionRecord }
   | { kind: 'gone'; code: number | null; signal: string | null }
 
-/** A real bash that waits for commands. */
+/** A real shell that waits for commands. */
 export interface SessionShell {
   readonly pid: number
   readonly alive: boolean
@@ -29,39 +30,40 @@ export interface SessionShell {
 const readyToken = ''
 
 /**
- * Starts a bash with the session's program. Its files are opened and their names gone before the
+ * Starts a shell with the session's program. Its files are opened and their names gone before the
  * first command, where the system has `/proc`. Rejects with `StartError`.
  */
 export async function startSessionShell(
   launch: Launch,
-  options: { login: boolean; setUp: string; uninherited: Uninherited },
+  options: { dialect: SessionDialect; login: boolean; setUp: string; uninherited: Uninherited },
 ): Promise<SessionShell> {
   const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
   const removeFiles = () => rmSync(directory, { recursive: true, force: true })
   const turnFd = openSync(join(directory, 'turn'), 'wx+', 0o600)
   const anonymous = process.platform === 'linux'
   const turnPath = anonymous ? `/proc/${process.pid}/fd/${turnFd}` : join(directory, 'turn')
-  // Named so, since bash puts the name of its script before its messages.
-  const programFd = openSync(join(directory, 'bash'), 'wx', 0o600)
-  const program = createShellProgram({
+  const { args, script } = options.dialect.compose({
     turnPath,
     cwd: launch.cwd,
     oldCwd: launch.env['OLDPWD'],
     setUp: options.setUp,
+    login: options.login,
   })
-  let programBytes = writeAt(programFd, program, 0)
-  let lines = 2
+  // Named so, since bash puts the name of its script before its messages.
+  const scriptFd = openSync(join(directory, launch.argv0), 'wx', 0o600)
+  let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
+  let lines = script?.lines ?? 0
   let turnBytes = 0
 
   function release(): void {
     closeSync(turnFd)
-    closeSync(programFd)
+    closeSync(scriptFd)
     removeFiles()
   }
 
   let child: ChildProcess
   try {
-    child = await spawnShell(launch, options, directory)
+    child = await spawnShell(launch, args, directory, options.uninherited)
   } catch (error) {
     release()
     throw describeStartFailure(error, launch)
@@ -93,10 +95,10 @@ export async function startSessionShell(
   child.stdout?.on('data', (chunk: Uint8Array) => {
     const record = records.read(chunk, token)
     if (record === null) return
-    if (record.line >= lines) {
+    if (script && record.line >= lines) {
       // It has left a loop and stands in the last that it knows.
       lines++
-      programBytes += writeAt(programFd, createLoop(lines, turnPath), programBytes)
+      scriptBytes += writeAt(scriptFd, script.line(lines), scriptBytes)
     }
     end({ kind: 'record', record })
   })
@@ -152,11 +154,12 @@ function writeAt(fd: number, text: string, position: number): number {
 
 async function spawnShell(
   launch: Launch,
-  { login, uninherited }: { login: boolean; uninherited: Uninherited },
+  args: string[],
   directory: string,
+  uninherited: Uninherited,
 ): Promise<ChildProcess> {
-  const child = spawn(launch.file, login ? ['-l', 'bash'] : ['bash'], {
-    argv0: 'bash',
+  const child = spawn(launch.file, args, {
+    argv0: launch.argv0,
     cwd: directory,
     env: launch.env,
     stdio: uninherited.cover(['pipe', 'pipe', 'ignore'] as const),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StopReport } from '../protocol/ports.ts'
 import { listProcesses, type ProcessEntry, readVariable } from './process-table.ts'
+import type { SessionDialect } from './session-dialect.ts'
 import type { SessionShell } from './session-shell.ts'
 import { markVariable, stopTree } from './stop.ts'
 
@@ -17,15 +18,16 @@ const shellGraceMs = 1000
  */
 export async function stopTurn(options: {
   shell: SessionShell
+  dialect: SessionDialect
   mark: string
   /** performance.now() at the start of the run. */
   startedMs: number
   pipes: readonly { dev: number; ino: number }[]
   ended: Promise<unknown>
 }): Promise<StopReport> {
-  const { shell, mark, startedMs, pipes, ended } = options
+  const { shell, dialect, mark, startedMs, pipes, ended } = options
   const spare = findElders(shell.pid, mark, performance.now() - startedMs)
-  spare.add(shell.pid)
+  if (dialect.survivesStop) spare.add(shell.pid)
   // First, so that the shell does not go on with the rest of the command once the present part ends.
   signal(shell, 'SIGURG')
   signal(shell, 'SIGCONT')

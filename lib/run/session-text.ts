@@ -1,5 +1,6 @@
 import { quoteWord } from './quote.ts'
-import { suspendedOptions } from './session-program.ts'
+import type { SessionDialect } from './session-dialect.ts'
+import { suspendedOptions } from './session-turn.ts'
 
 /** What is off between runs and has to be set again before the next command. */
 export interface Suspended {
@@ -21,62 +22,41 @@ export function suspendedFlags(flags: string): string {
  * The text that a session evaluates for a command. All of ours stands on the command's own first
  * line and after its last, so that its lines count from 1.
  */
-export function composeText(options: {
-  command: string
-  /** For this command only. */
-  env: Readonly<Record<string, string>>
-  /** Names of what the run before was given and this one is not to see. */
-  formerEnv: readonly string[]
-  closeStdin: boolean
-  suspended: Suspended
-  /** `$?` of the run before. */
-  status: number
-}): string {
+export function composeText(
+  dialect: SessionDialect,
+  options: {
+    command: string
+    /** For this command only. */
+    env: Readonly<Record<string, string>>
+    /** Names of what the run before was given and this one is not to see. */
+    formerEnv: readonly string[]
+    closeStdin: boolean
+    suspended: Suspended
+    /** `$?` of the run before. */
+    status: number
+  },
+): string {
   const { command, env, formerEnv, closeStdin, suspended, status } = options
-  const steps = [...formerEnv.map(restoreVariable), ...lendVariables(env)]
+  const steps = formerEnv.map((name) => dialect.restoreVariable(name))
+  for (const name of lentNames(env))
+    steps.push(dialect.lendVariable(name, quoteWord(env[name] ?? '')))
   // Not `builtin exec`: its redirections end with it.
   if (closeStdin) steps.push('\\exec <&-')
   // `$_` and, in a place where `set -e` does not mind it, `$?` again.
-  if (steps.length > 0) steps.push('\\builtin : "${__nacre_c[4]}"')
+  if (steps.length > 0) steps.push(`\\builtin : ${dialect.lastArgument}`)
   const restored = restoreSuspended(suspended)
   if (restored !== '') steps.push(restored)
   if (steps.length > 0 && status !== 0) steps.push(`(\\builtin exit ${status}) && \\builtin :`)
-  const after = canAskAfter(command, suspended) ? `\n${ask}` : ''
+  const after = canAskAfter(command, suspended) ? `\n${dialect.ask}` : ''
   // What `set -x` has to say of ours is not for the reader.
   const before = steps.length === 0 ? '' : `{ __nacre_p=1; ${steps.join('; ')}; } 2>/dev/null; `
   return before + command + after
-}
-
-/*
- * `NAME=value eval …` would be the shell's own word for a variable of one command, but bash 5.2
- * forgets it after the first command in the text.
- */
-
-/** Sets and exports, and keeps what was there. */
-function lendVariables(env: Readonly<Record<string, string>>): string[] {
-  return lentNames(env).map(
-    (name) =>
-      `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${${name}@a}"); ` +
-      `\\builtin export ${name}=${quoteWord(env[name] ?? '')}`,
-  )
-}
-
-function restoreVariable(name: string): string {
-  const kept = `__nacre_k_${name}`
-  return (
-    `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ \${${kept}[0]} ]]; then ${name}=\${${kept}[1]}; ` +
-    `[[ \${${kept}[2]} = *x* ]] || \\builtin export -n ${name}; ` +
-    `else \\builtin unset -v ${name}; fi; \\builtin unset -v ${kept}`
-  )
 }
 
 /** The names that `composeText` lends, to be given back with the next command. */
 export function lentNames(env: Readonly<Record<string, string>>): string[] {
   return Object.keys(env).filter((name) => !fixedVariables.has(name))
 }
-
-/** Asks for `$?` and `PIPESTATUS` while they are still the command's own: `eval` overwrites them. */
-const ask = '\\__nacre_end "$_" "$?" "${PIPESTATUS[@]}"'
 
 /** Read-only in every bash, which passes them by in its environment too. */
 const fixedVariables = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])

@@ -10,6 +10,7 @@ import type { Request } from '../protocol/request.ts'
 import type { FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { quoteWord } from './quote.ts'
+import type { SessionDialect } from './session-dialect.ts'
 import { createSessionOutput } from './session-output.ts'
 import { type ActiveTurn, createSessionQueue } from './session-queue.ts'
 import type { SessionRecord } from './session-record.ts'
@@ -49,6 +50,7 @@ export interface Session {
 }
 
 export interface SessionOptions {
+  dialect: SessionDialect
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
@@ -107,6 +109,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     const { text, notices: found } = (await options.readSetUp?.(launch)) ?? noSetUp
     notices.push(...found)
     shell = await startSessionShell(launch, {
+      dialect: options.dialect,
       login: request.login,
       setUp: text,
       uninherited: options.uninherited,
@@ -165,7 +168,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     const stderr = merged ? stdout : await outputs[1].open('stderr', sink)
     const startedMs = performance.now()
     const sent = { suspended, lent }
-    const text = composeText({
+    const text = composeText(options.dialect, {
       command: request.command,
       env: request.env,
       formerEnv: lent,
@@ -195,7 +198,14 @@ export function createSession(name: string, options: SessionOptions): Session {
       exited: finish(),
       stop() {
         const pipes = used.flatMap((output) => output.identify() ?? [])
-        stopping ??= stopTurn({ shell: current, mark: request.id, startedMs, pipes, ended })
+        stopping ??= stopTurn({
+          shell: current,
+          dialect: options.dialect,
+          mark: request.id,
+          startedMs,
+          pipes,
+          ended,
+        })
         return stopping
       },
     }

@@ -4,6 +4,9 @@ import { type Runner, type Running, StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import type { FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
+import { bashDialect } from './session-bash.ts'
+import type { SessionDialect } from './session-dialect.ts'
+import { zshDialect } from './session-zsh.ts'
 import { createSession, type Session, type SessionInfo } from './session.ts'
 import type { Uninherited } from './uninherited.ts'
 
@@ -40,9 +43,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
   /** Where sessions stood that ended because nobody used them. */
   const expired = new Map<string, string>()
 
-  function open(name: string, request: Request): Session {
-    const known = sessions.get(name)
-    if (known) return known
+  function open(name: string, request: Request, dialect: SessionDialect): Session {
     if (sessions.size >= maxSessions) {
       throw new StartError({
         code: 'too_many_sessions',
@@ -53,6 +54,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     const lastCwd = expired.get(name)
     const session = createSession(name, {
       ...options,
+      dialect,
       idleMs,
       cwd: lastCwd ?? request.cwd,
       notices: lastCwd === undefined ? [] : [describeExpiry(idleMs, lastCwd)],
@@ -78,14 +80,21 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     async runner(request, sink) {
       const name = request.session
       if (name === null) return options.fresh(request, sink)
-      if (!sessions.has(name)) {
+      // The shell of a session is outside of every sandbox.
+      if (request.sandbox !== 'off') {
+        const notice = 'A run in a sandbox keeps no session: this ran in a fresh shell'
+        return addNotice(await options.fresh(request, sink), notice)
+      }
+      let session = sessions.get(name)
+      if (session === undefined) {
         const { file } = await options.prepare(request)
-        if (!keepsState(file)) {
+        const dialect = dialects.get(basename(file))
+        if (dialect === undefined) {
           const notice = `${basename(file)} cannot keep a session here: this ran in a fresh shell`
           return addNotice(await options.fresh(request, sink), notice)
         }
+        session = sessions.get(name) ?? open(name, request, dialect)
       }
-      const session = open(name, request)
       try {
         return await session.run(request, sink)
       } catch (error) {
@@ -102,9 +111,11 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
   }
 }
 
-function keepsState(shell: string): boolean {
-  return basename(shell) === 'bash'
-}
+/** The shells that can keep a session. */
+const dialects: ReadonlyMap<string, SessionDialect> = new Map([
+  ['bash', bashDialect],
+  ['zsh', zshDialect],
+])
 
 function describeExpiry(idleMs: number, cwd: string): string {
   const minutes = Math.round(idleMs / 60_000)

@@ -6,6 +6,7 @@ import {
   describeProcess,
   hasEnvironment,
   holdsFile,
+  isNamespaceInit,
   listProcesses,
   readProcess,
   type ProcessEntry,
@@ -81,8 +82,9 @@ export async function stopTree(
 ): Promise<StopReport> {
   const search = createTreeSearch(root)
   let alive = search()
+  const keeper = findNamespaceKeeper(alive, root.pid)
   for (const entry of alive) {
-    send(entry.pid, 'SIGTERM')
+    if (entry.pid !== keeper) send(entry.pid, 'SIGTERM')
     // A stopped process takes TERM only when it goes on.
     send(entry.pid, 'SIGCONT')
   }
@@ -98,6 +100,15 @@ export async function stopTree(
   return {
     survivors: alive.map((entry) => ({ pid: entry.pid, command: describeProcess(entry.pid) })),
   }
+}
+
+/**
+ * The root, where it waits for the first process of a pid namespace (a sandbox): its end would be
+ * the sudden end of all in there, so it gets no TERM and ends after them.
+ */
+function findNamespaceKeeper(entries: readonly ProcessEntry[], root: number): number | null {
+  const keeps = entries.some(({ pid, parent }) => parent === root && isNamespaceInit(pid))
+  return keeps ? root : null
 }
 
 /** Waits until none is left. A whole search is dear, so it is made only when those known are gone. */

@@ -184,8 +184,9 @@ test('a quota keeps both ends with one line between, and the run goes on', () =>
     const capture = open({}, dir, quota)
     for (let at = 0; at < text.length; at += 7777)
       await capture.write('output', Buffer.from(text.slice(at, at + 7777)))
-    const { artifact, truncation } = await capture.finish()
+    const { artifact, truncation, notices } = await capture.finish()
     assert.is(truncation?.totalLines, 100_000)
+    assert.is(notices.length, 1)
     assert.is(artifact?.complete, false)
     assert.is(artifact?.bytes, text.length)
     const kept = readFileSync(artifact!.path, 'utf8')
@@ -237,5 +238,30 @@ test('a store that is removed while the run goes on is told once', () =>
     assert.is(notices.length, 1)
     assert.match(notices[0]!, /not kept/)
   }))
+
+test('memory is bounded whatever comes', async () => {
+  const streams: Record<string, string> = {
+    lines: numbered(5000),
+    'one line without an end': 'x'.repeat(60_000),
+    'wide characters without an end': '漢'.repeat(20_000),
+    'controls only': '\0'.repeat(60_000),
+    frames: '\rframe of a progress display'.repeat(2000),
+    'a string without an end': `\u001b]0;${'x'.repeat(60_000)}`,
+    'tall redraws': `${'\u001b[A'.repeat(50)}${`${'y'.repeat(900)}\n`.repeat(50)}`,
+    'combining characters without an end': `\re${'\u0301'.repeat(30_000)}`,
+  }
+  for (const [name, text] of Object.entries(streams)) {
+    const capture = open({}, null)
+    const chunk = Buffer.from(text)
+    const before = process.memoryUsage().arrayBuffers
+    let most = 0
+    for (let written = 0; written < 3e7; written += chunk.length) {
+      await capture.write('output', chunk)
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+    }
+    assert.ok(most < 10e6, `${name}: ${most} bytes`)
+    await capture.finish()
+  }
+})
 
 test.run()

@@ -319,6 +319,15 @@ test('another shell runs fresh, with a notice', async () => {
   })
 })
 
+test('a run in a sandbox never runs in the shell of a session', async () => {
+  await withSessions(async ({ run }) => {
+    await run('kept=1')
+    const { stdout, notices } = await run('echo "[$kept]"', { sandbox: 'workspace' })
+    assert.is(stdout, '[]\n')
+    assert.match(notices?.join() ?? '', /keeps no session/)
+  })
+})
+
 test('closing ends the shell and all that it started', async () => {
   await withSessions(async ({ run, sessions, directory }) => {
     await run(`trap 'echo bye >${directory}/trap' EXIT; setsid sleep 100 & sleep 100 & disown -a`)

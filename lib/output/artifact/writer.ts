@@ -81,7 +81,12 @@ export class ArtifactWriter {
     await this.#settle()
     if (this.#failure === null) await this.#attempt(() => this.#complete())
     await this.#close()
-    if (this.#failure === null) return { artifact: this.artifact, notice: null }
+    if (this.#failure === null) {
+      const { artifact } = this
+      const notice =
+        'The artifact is over its quota: it holds both ends of the output, not the middle.'
+      return { artifact, notice: artifact?.complete === false ? notice : null }
+    }
     await this.#closeAndRemove()
     return { artifact: null, notice: `The complete output was not kept: ${this.#failure}` }
   }

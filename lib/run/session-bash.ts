@@ -1,4 +1,6 @@
 import { quoteWord } from './quote.ts'
+import type { SessionDialect } from './session-dialect.ts'
+import { suspendedOptions } from './session-turn.ts'
 
 /*
  * The program of a session's bash.
@@ -19,26 +21,6 @@ import { quoteWord } from './quote.ts'
  * status of 1, a DEBUG trap that prints.
  */
 
-/** Options that are off between runs. */
-export const suspendedOptions = 'aekvx'
-
-/**
- * The fields of a command as the loop reads them, each ended by NUL: paths of stdin, stdout and
- * stderr, `$?` and `$_` of the run before, the mark of the run (and token of its record), the text.
- */
-export function encodeTurn(fields: {
-  stdin: string
-  stdout: string
-  stderr: string
-  status: number
-  lastArgument: string
-  mark: string
-  text: string
-}): string {
-  const { stdin, stdout, stderr, status, lastArgument, mark, text } = fields
-  return [stdin, stdout, stderr, status, lastArgument, mark, text, ''].join('\0')
-}
-
 /**
  * How a stop takes the shell out of the rest of a command, which bash has no word for: with
  * `extdebug`, a DEBUG trap that fails makes bash skip the next command, and one that ends with 2 makes
@@ -54,37 +36,47 @@ const skipRest =
   ) +
   ' DEBUG; }'
 
-/**
- * What the shell reads first. `turnPath`: the file that holds the command of a turn. `setUp`: the
- * user's snapshot, or nothing.
- */
-export function createShellProgram(options: {
-  turnPath: string
-  cwd: string
-  oldCwd: string | undefined
-  setUp: string
-}): string {
-  const { turnPath, cwd, oldCwd, setUp } = options
-  return [
-    // `\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
-    'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
-    `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
-    oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
-    '\\builtin shopt -s expand_aliases; ',
-    setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null; `,
-    // Set, since the user's set-up may have said `set -u`.
-    '__nacre_s=() __nacre_g=(); ',
-    '__nacre_status() { \\builtin return "$1"; }; ',
-    '__nacre_end() { __nacre_s=("$@"); }; ',
-    '\\builtin readonly -f __nacre_status __nacre_end; ',
-    `\\builtin trap ${quoteWord(skipRest)} URG; `,
-    createLoop(1, turnPath),
-    createLoop(2, turnPath),
-  ].join('')
+/** bash as the shell of a session. */
+export const bashDialect: SessionDialect = {
+  compose({ turnPath, cwd, oldCwd, setUp, login }) {
+    const line = (number: number) => createLoop(number, turnPath)
+    const text = [
+      // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
+      'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
+      `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
+      oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
+      '\\builtin shopt -s expand_aliases; ',
+      setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null; `,
+      // Set, since the user's set-up may have said `set -u`.
+      '__nacre_s=() __nacre_g=(); ',
+      '__nacre_status() { \\builtin return "$1"; }; ',
+      '__nacre_end() { __nacre_s=("$@"); }; ',
+      '\\builtin readonly -f __nacre_status __nacre_end; ',
+      `\\builtin trap ${quoteWord(skipRest)} URG; `,
+      line(1),
+      line(2),
+    ].join('')
+    return { args: login ? ['-l', 'bash'] : ['bash'], script: { text, lines: 2, line } }
+  },
+  ask: '\\__nacre_end "$_" "$?" "${PIPESTATUS[@]}"',
+  lastArgument: '"${__nacre_c[4]}"',
+  survivesStop: true,
+  lendVariable: (name, quotedValue) =>
+    `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${${name}@a}"); ` +
+    `\\builtin export ${name}=${quotedValue}`,
+  restoreVariable(name) {
+    const kept = `__nacre_k_${name}`
+    return (
+      `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ \${${kept}[0]} ]]; ` +
+      `then ${name}=\${${kept}[1]}; ` +
+      `[[ \${${kept}[2]} = *x* ]] || \\builtin export -n ${name}; ` +
+      `else \\builtin unset -v ${name}; fi; \\builtin unset -v ${kept}`
+    )
+  },
 }
 
 /** The loop as line `number` of the program. */
-export function createLoop(number: number, turnPath: string): string {
+function createLoop(number: number, turnPath: string): string {
   const token = '"${__nacre_c[5]-}"'
   const print = `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`
   // Soon, since a DEBUG trap acts on every command here too.
