@@ -5,6 +5,7 @@ import { commandParam, createParamCheck, fieldParams, type Params } from '../../
 import type { RequestInput } from '../../protocol/request.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { isFailure, renderForModel, renderRunning } from '../../render/model.ts'
+import { extractLimits } from '../extract-limits.ts'
 import { textResult, type Tool, type ToolContext } from './tool.ts'
 
 const { min, max } = limits.agentTimeoutSeconds
@@ -50,13 +51,15 @@ export const bashTool: Tool = {
     ].join('\n')
   },
   async call(given, context) {
-    const { timeout, ...fields } = checkParams(given) as unknown as BashArguments
+    const { timeout, command, ...fields } = checkParams(given) as unknown as BashArguments
     let pid: number | null = null
     const onEvent: RunListener = (event) => {
       if (event.type === 'started') ({ pid } = event)
       return context.onEvent?.(event)
     }
     const input: RequestInput = {
+      // A trailing `| head` becomes a limit, so that the artifact keeps everything.
+      ...extractLimits(command),
       ...fields,
       ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
       ...waitAtMost(fields, context),
@@ -75,7 +78,7 @@ export const bashTool: Tool = {
 }
 
 function waitAtMost(
-  fields: Omit<BashArguments, 'timeout'>,
+  fields: Pick<BashArguments, 'mode' | 'waitSeconds'>,
   { maxWaitSeconds }: ToolContext,
 ): Pick<RequestInput, 'waitSeconds'> {
   if (maxWaitSeconds === undefined || fields.mode === 'background') return {}
