@@ -159,7 +159,7 @@ export class Inspection implements Reader {
     }
     if (++this.commands > maxCommands) {
       // Also where a guess has used them up: what follows is not read.
-      this.options.doubted('It starts too many commands to read them.', this.frame.text)
+      this.options.doubted('It starts too many commands to read.', this.frame.text, 'unknown')
       return unknown
     }
     const name = baseName(path)
