@@ -3,6 +3,7 @@ import { flags, helpFlag } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
 import { parseArgv } from './cli/parse-argv.ts'
 import { chooseMode, type Invocation } from './cli/invocation.ts'
+import { programWords } from './cli/program.ts'
 import { version } from './cli/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
 import { createExecutor, type Executor } from './executor/executor.ts'
@@ -10,6 +11,10 @@ import type { Command } from './modes/command.ts'
 import { commands, listCommands } from './modes/commands.ts'
 import { print } from './modes/print/print.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
+import type {
+  runSupervised as RunSupervised,
+  Supervision,
+} from './modes/supervise/run-supervised.ts'
 import { messageOf, MisuseError } from './protocol/errors.ts'
 
 /** Takes the words after the program's name; gives the exit status. */
@@ -37,6 +42,7 @@ async function runCommand(
     await streams.stdout.write(describeCommand(command))
     return 0
   }
+  const artifactDir = (options['artifact-dir'] as string | undefined) ?? null
   return command.run({
     options,
     positionals,
@@ -44,7 +50,7 @@ async function runCommand(
     environment: process.env,
     cwd: logicalDirectory(process.env),
     stateDir: stateDirectory(process.env),
-    useExecutor: (use) => withExecutor({ artifactDir: null, passesThrough: false }, streams, use),
+    useExecutor: (use) => withExecutor({ artifactDir, passesThrough: false }, streams, use),
     exitStatusOf,
   })
 }
@@ -59,7 +65,13 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
       return 0
     case 'print':
       return withExecutor(invocation, streams, (executor, signal) =>
-        print(invocation.print, { executor, streams, signal, exitStatusOf }),
+        print(invocation.print, {
+          executor,
+          runSupervised: (input, options) => runSupervised(supervision(invocation), input, options),
+          streams,
+          signal,
+          exitStatusOf,
+        }),
       )
     case 'rpc':
       throw new MisuseError('not_available', 'RPC is not part of this version yet; use --print')
@@ -70,6 +82,19 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
       )
   }
 }
+
+function supervision({ artifactDir }: Invocation): Supervision {
+  return {
+    program: programWords(process),
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    artifactDir,
+  }
+}
+
+/** Loaded with the first run that may outlive this process. */
+const runSupervised: typeof RunSupervised = async (...args) =>
+  (await import('./modes/supervise/run-supervised.ts')).runSupervised(...args)
 
 /** Whatever ends nacre ends its runs; only KILL cannot be heard. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const

@@ -13,9 +13,10 @@ import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
+import { createRegistry, refuseJob } from './registry/registry.ts'
 import { createRunners } from './runners.ts'
 import { createTask, type Task } from './task.ts'
-import { waitAsAsked } from './wait.ts'
+import { mayReturnEarly, waitAsAsked } from './wait.ts'
 
 export interface ExecutorOptions {
   /** Where relative directories begin. Default: the current directory. */
@@ -47,6 +48,8 @@ export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
   run(input: RequestInput, options?: RunOptions): Promise<Result>
   readonly jobs: Jobs
+  /** Leaves the result of an ended run where other nacres find it, as that of a job. */
+  keep(id: string): Promise<void>
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
   /** Stops every run and frees everything. */
@@ -63,6 +66,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
   const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false })
   const jobs = createJobs()
+  const registry = stateDir === null ? null : createRegistry(join(stateDir, 'jobs'), jobs)
   let closing: Promise<void> | null = null
 
   async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
@@ -70,11 +74,18 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const request = parseRequest(input, { cwd })
     const verdict = await decide(request, guard, runOptions.approve)
     if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict), verdict)
+    const mayBecomeJob = mayReturnEarly(request)
+    const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
+    if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }), verdict)
     const task = await start(request, runOptions)
     if ('status' in task) return settle(task, verdict)
     jobs.add(task)
     void task.ended.then((result) => settle(result, verdict))
-    return waitAsAsked(task, request)
+    if (mayBecomeJob) await registry?.declare(task)
+    const result = await waitAsAsked(task, request)
+    if (result.status === 'running') void registry?.keep(task)
+    else registry?.withdraw(task)
+    return result
   }
 
   /** Starts the process with its output on the way to the capture and to whoever listens. */
@@ -118,12 +129,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   async function close(): Promise<void> {
     await jobs.stopAll('shutdown')
+    await registry?.close()
     await runners.close()
   }
 
   return {
     run,
     jobs,
+    keep: async (id) => registry?.keep(jobs.find(id)),
     artifacts,
     close: () => (closing ??= close()),
   }

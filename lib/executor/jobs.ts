@@ -1,18 +1,11 @@
 import { MisuseError } from '../protocol/errors.ts'
+import type { JobOutput } from '../protocol/job.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReason, Result } from '../protocol/result.ts'
 import type { Task } from './task.ts'
 import { waitAtMost } from './wait.ts'
 
-/** What a job wrote since a cursor that the caller holds. */
-export interface JobOutput {
-  text: string
-  /** For the next read. */
-  cursor: number
-  /** Bytes of text before `text` that are no longer kept here; 0 when nothing is missing. */
-  truncatedBefore: number
-  status: Result['status']
-}
+export type { JobOutput } from '../protocol/job.ts'
 
 /** The runs of one executor that are under way or have ended lately. Unknown ids are misuse. */
 export interface Jobs {
@@ -21,13 +14,17 @@ export interface Jobs {
   read(id: string, cursor?: number): JobOutput
   /** Waits for the end, at most 300 s. */
   wait(id: string, timeoutSeconds: number): Promise<Result>
-  write(id: string, text: string): void
+  /** To its terminal, or to its open standard input; settles when that has taken the text. */
+  write(id: string, text: string): void | Promise<void>
+  /** The end of its input, after what was written. */
+  endInput(id: string): void | Promise<void>
   resize(id: string, columns: number, rows: number): void
   /** Settles when nothing of it is alive any more. */
   kill(id: string, reason?: StopReason): Promise<Result>
 }
 
 export interface JobTable extends Jobs {
+  find(id: string): Task
   add(task: Task): void
   readonly aliveCount: number
   stopAll(reason: StopReason): Promise<void>
@@ -50,6 +47,12 @@ export function createJobs(): JobTable {
     )
   }
 
+  function findReader(id: string): Task['running'] {
+    const task = find(id)
+    if (alive.has(task.request.id)) return task.running
+    throw new MisuseError('ended', `Job \`${id}\` has ended and reads no input any more`, 'job_id')
+  }
+
   function retire(task: Task): void {
     alive.delete(task.request.id)
     ended.set(task.request.id, task)
@@ -58,6 +61,7 @@ export function createJobs(): JobTable {
   }
 
   return {
+    find,
     get aliveCount() {
       return alive.size
     },
@@ -73,7 +77,12 @@ export function createJobs(): JobTable {
     },
     wait: (id, timeoutSeconds) =>
       waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),
-    write: (id, text) => find(id).running.write(text),
+    write: (id, text) => findReader(id).write(text),
+    endInput(id) {
+      const running = findReader(id)
+      if (running.endInput) return running.endInput()
+      throw new MisuseError('no_input', `The input of job \`${id}\` cannot be ended`, 'job_id')
+    },
     resize: (id, columns, rows) => find(id).running.resize(columns, rows),
     async kill(id, reason = 'kill') {
       const task = find(id)

@@ -1,7 +1,10 @@
 import type { Command } from './command.ts'
 
 /** Every subcommand by its name, loaded when it is called for. */
-export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {}
+export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
+  job: () => import('./job/command.ts'),
+  supervise: () => import('./supervise/command.ts'),
+}
 
 /** What stands in the help, in the order of the table. */
 export async function listCommands(): Promise<Command[]> {

@@ -73,6 +73,7 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
   const defaults = originDefaults[input.origin]
   const notices: string[] = []
   const shell = input.shell ?? null
+  const waitMs = chooseWaitMs(input)
   return {
     id: createId('run'),
     origin: input.origin,
@@ -83,7 +84,7 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     timeoutMs: chooseTimeoutMs(input, defaults, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds),
-    waitMs: chooseWaitMs(input),
+    waitMs,
     ready: input.ready === undefined ? null : parseReady(input.ready),
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
     session: input.session ?? null,
@@ -100,8 +101,9 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     login: input.login ?? (shell === null && defaults.login),
     guard: input.guard ?? true,
     hardening: input.hardening ?? defaults.hardening,
-    artifact: input.artifact ?? 'auto',
-    stdin: input.stdin ?? { kind: 'none' },
+    // A job that nobody waits for is read later.
+    artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
+    stdin: input.stdin === 'open' ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
     notices,
   }
 }
@@ -117,7 +119,7 @@ function checkCommand(command: unknown): string {
   return command
 }
 
-const otherNames = ['command', 'origin', 'stdin']
+const otherNames = ['command', 'origin']
 
 function checkFields(input: RequestInput): void {
   for (const [name, value] of Object.entries(input)) {
@@ -126,6 +128,8 @@ function checkFields(input: RequestInput): void {
     if (!field) {
       throw unknownName('field', toSnakeCase(name), [...otherNames, ...fieldNames].map(toSnakeCase))
     }
+    // A front door of ours may hand on what it has itself.
+    if (name === 'stdin' && typeof value === 'object') continue
     checkValue(toSnakeCase(name), value, field.type)
   }
 }

@@ -21,8 +21,17 @@ export interface Fifo {
   release(reusable: boolean): void
 }
 
+/** A pipe for the standard input of a process that is written to while it runs. */
+export interface InputFifo {
+  /** Blocking; close it once the process has it. */
+  readonly readFd: number
+  /** Non-blocking; whoever writes closes it. */
+  readonly writeFd: number
+}
+
 export interface FifoPool {
   open(): Promise<Fifo>
+  openInput(): Promise<InputFifo>
   /** Makes pipes ahead of need, without waiting. */
   warm(): void
   close(): Promise<void>
@@ -73,12 +82,17 @@ export function createFifoPool(): FifoPool {
     return batch
   }
 
+  async function take() {
+    while (free.length === 0) await refill()
+    const idle = free.pop() as Idle
+    const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
+    const path = 'fd' in idle ? `/proc/self/fd/${readFd}` : idle.path
+    return { idle, readFd, path }
+  }
+
   return {
     async open() {
-      while (free.length === 0) await refill()
-      const idle = free.pop() as Idle
-      const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
-      const path = 'fd' in idle ? `/proc/self/fd/${readFd}` : idle.path
+      const { idle, readFd, path } = await take()
       const writeFd = openSync(path, constants.O_WRONLY)
       let writeOpen = true
       const closeWrite = () => {
@@ -95,6 +109,14 @@ export function createFifoPool(): FifoPool {
           free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
         },
       }
+    },
+    async openInput() {
+      const { readFd: firstFd, path } = await take()
+      // A blocking read end waits for nobody here: the write end is open already.
+      const writeFd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+      const readFd = openSync(path, constants.O_RDONLY)
+      closeSync(firstFd)
+      return { readFd, writeFd }
     },
     warm() {
       // A failure here is met again, and told, by `open`.

@@ -3,14 +3,15 @@ import { closeSync, fstatSync } from 'node:fs'
 import { MisuseError } from '../protocol/errors.ts'
 import type { StreamName } from '../protocol/event.ts'
 import type { Exit, Runner, Running } from '../protocol/ports.ts'
-import type { Request } from '../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import { describeProcess } from './process-table.ts'
-import { openStandardInput } from './standard-input.ts'
+import { createPipeInput, type PipeInput } from './pipe-input.ts'
+import { openStandardInput, openWritableInput, type StandardInput } from './standard-input.ts'
 import { describeStartFailure } from './start-failure.ts'
 import { createTreeSearch, stopTree, type TreeRoot } from './stop.ts'
+import { waitsForPipeInput } from './waiting-for-input.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
 interface Output {
@@ -25,18 +26,21 @@ export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
     const fifos: Fifo[] = []
     for (const _ of names) fifos.push(await deps.pipes.open())
-    const child = await start(launch, request, fifos)
+    const { stdin } = request
+    const input =
+      stdin.kind === 'open' ? await openWritableInput(deps.pipes) : openStandardInput(stdin)
+    const child = await start(launch, input, fifos)
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
     })
-    return follow(child, launch, outputs)
+    const written = input.writeFd === null ? null : createPipeInput(input.writeFd)
+    return follow(child, launch, outputs, written)
   }
 }
 
-async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<ChildProcess> {
+async function start(launch: Launch, input: StandardInput, fifos: Fifo[]): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const input = openStandardInput(request.stdin)
   const stdio: StdioOptions = [input.stdin, first, second]
   const { file, args, argv0 } = input.closed ? closeInput(launch) : launch
   const { cwd, env } = launch
@@ -51,6 +55,7 @@ async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<C
       fifo.release(true)
       closeSync(fifo.readFd)
     }
+    if (input.writeFd !== null) closeSync(input.writeFd)
     throw describeStartFailure(error, launch)
   } finally {
     input.release()
@@ -58,7 +63,12 @@ async function start(launch: Launch, request: Request, fifos: Fifo[]): Promise<C
 }
 
 /** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
-function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running {
+function follow(
+  child: ChildProcess,
+  launch: Launch,
+  outputs: Output[],
+  input: PipeInput | null,
+): Running {
   const pid = child.pid as number
   const root: TreeRoot = {
     pid,
@@ -72,6 +82,7 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
 
   async function finish(code: number | null, signal: string | null): Promise<Exit> {
     let leftBehind = false
+    input?.close()
     for (const { fifo } of outputs) fifo.closeWrite()
     for (const { fifo, reader } of outputs) {
       const atEnd = await reader.drain()
@@ -88,15 +99,18 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
   return {
     pid,
     exited,
-    write() {
+    write(text) {
+      if (input) return input.write(text)
       throw new MisuseError(
         'no_input',
-        'This run reads no input; start it with a pty to write to it',
+        'This run reads no input; start it with `stdin: open` or a pty to write to it',
       )
     },
+    ...(input && { endInput: () => input.end() }),
     resize() {
       // Only a terminal has a size.
     },
+    waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
     stop() {
       stopping = true
       return stopTree(root)

@@ -65,6 +65,22 @@ function listFromPs(): ProcessEntry[] {
     }))
 }
 
+/**
+ * A name that no two processes of one start of the machine share: `<pid>:<start time>`. Empty for a
+ * process that is gone.
+ */
+export function nameProcess(pid: number): string {
+  const entry = readProcess(pid)
+  return entry ? `${pid}:${entry.startTime}` : ''
+}
+
+/** The value of a variable in a process's environment, as it was started with; else null. */
+export function readVariable(pid: number, name: string): string | null {
+  const environment = readProc(pid, 'environ')
+  const entry = environment?.split('\0').find((line) => line.startsWith(`${name}=`))
+  return entry?.slice(name.length + 1) ?? null
+}
+
 /** A variable of a process's environment as it was started, or null where it may not be read. */
 export function hasEnvironment(pid: number, assignment: string): boolean {
   const environment = readProc(pid, 'environ')

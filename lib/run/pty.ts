@@ -102,6 +102,8 @@ function follow(program: PtyProcess, { parts, sink, mark, stopTree }: Context): 
     pid,
     exited,
     write: (text) => input.type(text),
+    // Ctrl-D, which a terminal reads as the end at the start of a line.
+    endInput: () => input.type('\u0004'),
     resize(columns, rows) {
       if (!output.isOpen()) return
       const size = clampSize({ columns, rows })

@@ -66,6 +66,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     pid: child.pid,
     exited: copyOutput(),
     write: (text) => void child.stdin.write(text),
+    endInput: () => void child.stdin.write('\u0004'),
     resize() {
       // script follows the size of its own terminal, which it has not.
     },

@@ -5,6 +5,7 @@ import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
+import { nameProcess } from './process-table.ts'
 
 export interface LaunchOptions {
   /** The environment of nacre. */
@@ -17,6 +18,7 @@ export interface LaunchOptions {
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
   const falsePath = findProgram('false', PATH) ?? '/bin/false'
+  const owner = nameProcess(process.pid)
 
   return async (request) => {
     checkDirectory(request.cwd)
@@ -25,6 +27,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       base: options.environment,
       falsePath,
       toTerminal: options.toTerminal,
+      owner,
     })
     const args = [request.login ? '-lc' : '-c', request.command]
     return { ...shell, args, env, cwd: request.cwd, mark: request.id } satisfies Launch

@@ -2,7 +2,9 @@ import { noModelMessage } from '../../agent/no-model.ts'
 import type { Executor } from '../../executor/executor.ts'
 import type { Stdin } from '../../protocol/request.ts'
 import { MisuseError } from '../../protocol/errors.ts'
+import { mayReturnEarly } from '../../executor/wait.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
+import { parseRequest } from '../../protocol/parse-request.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
@@ -10,7 +12,9 @@ import type { PrintOptions } from './options.ts'
 import { readLines, readText } from './stdin.ts'
 
 export interface PrintContext {
-  executor: Executor
+  executor: Pick<Executor, 'run'>
+  /** Takes a run that may outlive this process; the same as `executor.run`. */
+  runSupervised: Executor['run']
   streams: Streams
   signal: AbortSignal
   exitStatusOf: (result: Result) => number
@@ -67,9 +71,14 @@ async function answerPrompt(
     if (!options.quiet) await context.streams.stderr.write(`nacre: ${noModelMessage}\n`)
     return 1
   }
-  const answer = createAnswer(options, context.streams)
-  const result = await context.executor.run(
-    { ...options.run, ...answer.fields, command: prompt.command, origin: 'print', stdin },
+  const input = { stdin, ...options.run, command: prompt.command, origin: 'print' as const }
+  const request = parseRequest(input, { cwd: '/' })
+  const isSupervised = mayReturnEarly(request)
+  const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
+  const answer = createAnswer(options, wait, context.streams)
+  const run = isSupervised ? context.runSupervised : context.executor.run
+  const result = await run(
+    { ...input, ...answer.fields },
     { signal: context.signal, onEvent: answer.onEvent, text: answer.text },
   )
   await answer.finish(result)
