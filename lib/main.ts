@@ -67,7 +67,8 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
       return withExecutor(invocation, streams, (executor, signal) =>
         print(invocation.print, {
           executor,
-          runSupervised: (input, options) => runSupervised(supervision(invocation), input, options),
+          runSupervised: (input, options = {}) =>
+            runSupervised(supervision(invocation), input, options),
           streams,
           signal,
           exitStatusOf,

@@ -15,9 +15,9 @@ export interface Jobs {
   /** Waits for the end, at most 300 s. */
   wait(id: string, timeoutSeconds: number): Promise<Result>
   /** To its terminal, or to its open standard input; settles when that has taken the text. */
-  write(id: string, text: string): void | Promise<void>
+  write(id: string, text: string): Promise<void>
   /** The end of its input, after what was written. */
-  endInput(id: string): void | Promise<void>
+  endInput(id: string): Promise<void>
   resize(id: string, columns: number, rows: number): void
   /** Settles when nothing of it is alive any more. */
   kill(id: string, reason?: StopReason): Promise<Result>
@@ -77,11 +77,18 @@ export function createJobs(): JobTable {
     },
     wait: (id, timeoutSeconds) =>
       waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),
-    write: (id, text) => findReader(id).write(text),
-    endInput(id) {
+    async write(id, text) {
       const running = findReader(id)
-      if (running.endInput) return running.endInput()
-      throw new MisuseError('no_input', `The input of job \`${id}\` cannot be ended`, 'job_id')
+      running.write(text)
+      await running.drain?.()
+    },
+    async endInput(id) {
+      const running = findReader(id)
+      if (!running.endInput) {
+        throw new MisuseError('no_input', `The input of job \`${id}\` cannot be ended`, 'job_id')
+      }
+      running.endInput()
+      await running.drain?.()
     },
     resize: (id, columns, rows) => find(id).running.resize(columns, rows),
     async kill(id, reason = 'kill') {

@@ -34,12 +34,14 @@ export interface Running {
   /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */
   readonly exited: Promise<Exit>
   /**
-   * To the terminal, or to a standard input that was given as `open`; settles when that has taken it.
-   * Throws or rejects with `MisuseError` where nothing is read.
+   * To the terminal, or to a standard input that was given as `open`, in order. Throws `MisuseError`
+   * where nothing is read.
    */
-  write(data: string): void | Promise<void>
+  write(data: string): void
+  /** Settles when all that was written has been taken; rejects with `MisuseError` where it was not. */
+  drain?(): Promise<void>
   /** The end of the input, after what was written: end of file, or Ctrl-D on a terminal. */
-  endInput?(): void | Promise<void>
+  endInput?(): void
   resize(columns: number, rows: number): void
   /** TERM to everything that the run started, KILL after the grace. Settles when that is done. */
   stop(reason: StopReason): Promise<StopReport>

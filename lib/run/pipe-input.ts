@@ -4,10 +4,12 @@ import { codeOf, MisuseError } from '../protocol/errors.ts'
 
 /** What is written to the standard input of a run while it goes on. */
 export interface PipeInput {
+  /** Queues a text. Throws `MisuseError` where nobody reads any more. */
+  write(text: string): void
   /** Settles when the pipe has taken all of it. Rejects with `MisuseError` where nobody reads. */
-  write(text: string): Promise<void>
+  drain(): Promise<void>
   /** End of file, after what was written. */
-  end(): Promise<void>
+  end(): void
   /** Gives up what is still to be written. */
   close(): void
 }
@@ -18,6 +20,7 @@ const retryMs = { first: 1, longest: 16 }
 /** Writes to the non-blocking write end of a pipe, in order, and takes ownership of `fd`. */
 export function createPipeInput(fd: number): PipeInput {
   let last: Promise<void> = Promise.resolve()
+  let lost: MisuseError | null = null
   let ended = false
   let closed = false
 
@@ -47,11 +50,11 @@ export function createPipeInput(fd: number): PipeInput {
     }
   }
 
-  function enqueue(step: () => void | Promise<void>): Promise<void> {
-    const done = last.then(step)
-    // Told to whoever wrote; the next one finds out for itself.
-    last = done.catch(() => undefined)
-    return done
+  function enqueue(step: () => void | Promise<void>): void {
+    last = last.then(step).catch((error: unknown) => {
+      lost ??= error instanceof MisuseError ? error : unread()
+      close()
+    })
   }
 
   function close(): void {
@@ -61,13 +64,17 @@ export function createPipeInput(fd: number): PipeInput {
   }
 
   return {
-    async write(text) {
+    write(text) {
       if (ended || closed) throw unread()
-      await enqueue(() => writeAll(Buffer.from(text)))
+      enqueue(() => writeAll(Buffer.from(text)))
     },
-    async end() {
+    async drain() {
+      await last
+      if (lost) throw lost
+    },
+    end() {
       ended = true
-      await enqueue(close)
+      enqueue(close)
     },
     close,
   }

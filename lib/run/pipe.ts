@@ -106,7 +106,7 @@ function follow(
         'This run reads no input; start it with `stdin: open` or a pty to write to it',
       )
     },
-    ...(input && { endInput: () => input.end() }),
+    ...(input && { drain: () => input.drain(), endInput: () => input.end() }),
     resize() {
       // Only a terminal has a size.
     },

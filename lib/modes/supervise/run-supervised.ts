@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunOptions } from '../../executor/executor.ts'
@@ -75,7 +76,7 @@ function start(
     })
     // Told by the end of its stdout.
     supervisor.on('error', () => undefined)
-    return supervisor
+    return Object.assign(supervisor, { stdout: supervisor.stdout as Readable })
   } finally {
     closeSync(log)
   }
