@@ -50,7 +50,12 @@ async function runCommand(
     environment: process.env,
     cwd: logicalDirectory(process.env),
     stateDir: stateDirectory(process.env),
-    useExecutor: (use) => withExecutor({ artifactDir, passesThrough: false }, streams, use),
+    useExecutor: (use) =>
+      withExecutor(
+        { artifactDir, passesThrough: false, leavesRuns: command.leavesRuns ?? false },
+        streams,
+        use,
+      ),
     exitStatusOf,
   })
 }
@@ -101,7 +106,7 @@ const runSupervised: typeof RunSupervised = async (...args) =>
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
 async function withExecutor(
-  invocation: Pick<Invocation, 'artifactDir' | 'passesThrough'>,
+  invocation: Pick<Invocation, 'artifactDir' | 'passesThrough'> & { leavesRuns?: boolean },
   streams: Streams,
   use: (executor: Executor, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
@@ -110,6 +115,7 @@ async function withExecutor(
     environment: process.env,
     stateDir: stateDirectory(process.env),
     ...(invocation.artifactDir === null ? {} : { artifactDir: invocation.artifactDir }),
+    ...(invocation.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
     toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
   })
   const ending = new AbortController()

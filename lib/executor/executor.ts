@@ -10,6 +10,7 @@ import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
+import { createWatchdog } from '../run/watchdog.ts'
 import { createAudit } from './audit.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
@@ -29,6 +30,11 @@ export interface ExecutorOptions {
   artifactDir?: string
   /** Decides before the start. Default: nacre's own rules. */
   guard?: Guard
+  /**
+   * The words that start a program which ends the runs of a killed process; the name of that process
+   * (`<pid>:<start time>`) is added. Default: none, its runs stay.
+   */
+  reaper?: readonly string[]
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }
@@ -67,6 +73,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false })
   const jobs = createJobs()
   const registry = stateDir === null ? null : createRegistry(join(stateDir, 'jobs'), jobs)
+  const watchdog = options.reaper ? createWatchdog(options.reaper) : null
   let closing: Promise<void> | null = null
 
   async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
@@ -106,6 +113,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       const running = await runners.choose(request)(request, sink)
       const task = createTask({ request, running, capture, startedAtMs, signal })
       touch = task.touch
+      watchdog?.watch()
       await onEvent?.({
         type: 'started',
         id: request.id,
@@ -131,6 +139,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     await jobs.stopAll('shutdown')
     await registry?.close()
     await runners.close()
+    watchdog?.close()
   }
 
   return {

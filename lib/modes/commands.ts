@@ -3,6 +3,7 @@ import type { Command } from './command.ts'
 /** Every subcommand by its name, loaded when it is called for. */
 export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   job: () => import('./job/command.ts'),
+  reap: () => import('./reap/command.ts'),
   supervise: () => import('./supervise/command.ts'),
 }
 

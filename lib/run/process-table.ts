@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 
 /** One line of the system's process table. */
 export interface ProcessEntry {
@@ -98,6 +98,24 @@ export function holdsFile(pid: number, file: { dev: number; ino: number }): bool
     }
   }
   return false
+}
+
+/**
+ * The pipes of nacre to which a process writes: named in a folder of nacre's, and that name is gone.
+ * Empty where `/proc` does not tell.
+ */
+export function listRunPipes(pid: number): { dev: number; ino: number }[] {
+  return [1, 2].flatMap((fd) => {
+    const path = `/proc/${pid}/fd/${fd}`
+    try {
+      return /\/nacre-pipes-[^/]*\/\d+ \(deleted\)$/.test(readlinkSync(path))
+        ? [statSync(path)]
+        : []
+    } catch {
+      // Closed, gone, or another user's.
+      return []
+    }
+  })
 }
 
 /** What a person would call the process: its words, or its name. */

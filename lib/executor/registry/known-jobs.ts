@@ -34,11 +34,9 @@ const lookEveryMs = 200
 
 /** `dir` is the folder of the jobs. */
 export function openKnownJobs(dir: string): KnownJobs {
-  const hasRecord = (id: string) => readRecord(dir, id) !== null
-
   function find(given: string): JobRecord | { orphan: string } {
     const begin = given.startsWith('run_') ? given : `run_${given}`
-    const orphans = findOrphans(hasRecord).map(({ id }) => id)
+    const orphans = findOrphans(dir).map(({ id }) => id)
     const ids = [...listRecordIds(dir), ...orphans].filter((id) => id.startsWith(begin))
     const [id] = ids.includes(begin) ? [begin] : ids
     if (id === undefined || given === '') {
@@ -128,7 +126,7 @@ export function openKnownJobs(dir: string): KnownJobs {
         const record = readRecord(dir, id)
         if (record) entries.push(describeRecord(await settleLost(record)))
       }
-      entries.push(...findOrphans(hasRecord).map(describeOrphan))
+      entries.push(...findOrphans(dir).map(describeOrphan))
       return entries.sort((a, b) => a.startedAt.localeCompare(b.startedAt))
     },
 
@@ -166,9 +164,9 @@ export function openKnownJobs(dir: string): KnownJobs {
   }
 
   async function killOrphan(id: string): Promise<Result> {
-    const orphan = findOrphans(hasRecord).find((it) => it.id === id) ?? { id, processes: [] }
+    const orphan = findOrphans(dir).find((it) => it.id === id) ?? { id, processes: [] }
     const run = { ...describeOrphan(orphan), id, origin: 'print' as const }
-    const stopped = { survivors: await endOrphan(id) }
+    const stopped = { survivors: await endOrphan(orphan) }
     return lostResult(run, { captured: nothing, running: false, stopped })
   }
 }

@@ -6,12 +6,13 @@ import type { Result, Survivor } from '../../protocol/result.ts'
 import type { ProcessEntry } from '../../run/process-table.ts'
 import { createTreeSearch, type TreeRoot } from '../../run/stop.ts'
 import { isAlive } from './identity.ts'
+import { rootFrom } from './orphans.ts'
 import type { JobRecord } from './record.ts'
 
 /** How the processes of a job are found without its owner. */
 export function rootOf(record: JobRecord): TreeRoot {
   const first = record.process
-  return { pid: first && isAlive(first) ? first.pid : null, mark: record.id }
+  return first && isAlive(first) ? rootFrom(first.pid, record.id) : { pid: null, mark: record.id }
 }
 
 /** What is still alive of a job whose owner is gone. */

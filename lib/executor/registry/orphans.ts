@@ -1,15 +1,17 @@
 import { uptime } from 'node:os'
-import { type JobEntry } from '../../protocol/job.ts'
 import { idPattern } from '../../protocol/ids.ts'
+import type { JobEntry } from '../../protocol/job.ts'
+import type { Survivor } from '../../protocol/result.ts'
 import {
   describeProcess,
   listProcesses,
+  listRunPipes,
   nameProcess,
   type ProcessEntry,
   readVariable,
 } from '../../run/process-table.ts'
-import { markVariable, ownerVariable, stopTree } from '../../run/stop.ts'
-import type { Survivor } from '../../protocol/result.ts'
+import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
+import { readRecord } from './record.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */
 export interface Orphan {
@@ -19,39 +21,44 @@ export interface Orphan {
   processes: ProcessEntry[]
 }
 
-/** Runs that nobody holds and that have no record. Linux only; elsewhere there are none to be seen. */
-export function findOrphans(hasRecord: (id: string) => boolean): Orphan[] {
-  return groupByRun((owner) => nameProcess(Number.parseInt(owner, 10)) !== owner, hasRecord)
+/** Runs whose nacre is gone and that have no record. On Linux; elsewhere none can be seen. */
+export function findOrphans(dir: string): Orphan[] {
+  return groupByRun(dir, (owner) => nameProcess(Number.parseInt(owner, 10)) !== owner)
 }
 
-/** What the nacre of this name has started and not declared. */
-export function findRunsOf(owner: string, hasRecord: (id: string) => boolean): Orphan[] {
-  return groupByRun((name) => name === owner, hasRecord)
+/** Ends what the nacre of this name has started and not declared. Gives what could not be ended. */
+export async function endRunsOf(owner: string, dir: string): Promise<Survivor[]> {
+  const ends = groupByRun(dir, (name) => name === owner).map(endOrphan)
+  return (await Promise.all(ends)).flat()
 }
 
-function groupByRun(
-  isWanted: (owner: string) => boolean,
-  hasRecord: (id: string) => boolean,
-): Orphan[] {
+/** Gives what could not be ended. */
+export async function endOrphan({ id, processes }: Orphan): Promise<Survivor[]> {
+  // One that leads a session and carries the mark is the run's first process.
+  const leader = processes.find((entry) => entry.pid === entry.session)
+  const { survivors } = await stopTree(leader ? rootFrom(leader.pid, id) : { pid: null, mark: id })
+  return survivors
+}
+
+/** How the processes of a run are found by its first one, which is alive. */
+export function rootFrom(pid: number, mark: string): TreeRoot {
+  return { pid, mark, pipes: listRunPipes(pid) }
+}
+
+function groupByRun(dir: string, isWanted: (owner: string) => boolean): Orphan[] {
   const found = new Map<string, ProcessEntry[]>()
   for (const entry of listProcesses()) {
     if (entry.zombie) continue
     const id = readVariable(entry.pid, markVariable)
     if (id === null || !idPattern.test(id)) continue
     const owner = readVariable(entry.pid, ownerVariable)
-    if (!owner || !isWanted(owner) || hasRecord(id)) continue
+    if (!owner || !isWanted(owner) || readRecord(dir, id)) continue
     found.set(id, [...(found.get(id) ?? []), entry])
   }
   return [...found].map(([id, processes]) => ({
     id,
     processes: processes.sort((a, b) => Number(a.startTime) - Number(b.startTime)),
   }))
-}
-
-/** Ends a run of which only the mark is known. Gives what could not be ended. */
-export async function endOrphan(id: string): Promise<Survivor[]> {
-  const { survivors } = await stopTree({ pid: null, mark: id })
-  return survivors
 }
 
 export function describeOrphan({ id, processes }: Orphan): JobEntry {
