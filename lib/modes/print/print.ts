@@ -1,6 +1,6 @@
 import { noModelMessage } from '../../agent/no-model.ts'
 import type { Executor } from '../../executor/executor.ts'
-import type { Stdin } from '../../protocol/request.ts'
+import type { RequestInput, Stdin } from '../../protocol/request.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
@@ -71,11 +71,13 @@ async function answerPrompt(
     if (!options.quiet) await context.streams.stderr.write(`nacre: ${noModelMessage}\n`)
     return 1
   }
-  const input = { stdin, ...options.run, command: prompt.command, origin: 'print' as const }
+  const input: RequestInput = { stdin, ...options.run, command: prompt.command, origin: 'print' }
   const request = parseRequest(input, { cwd: '/' })
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
   const answer = createAnswer(options, wait, context.streams)
+  // A job on a terminal is typed into from elsewhere.
+  if (isSupervised && request.pty) input.stdin = 'open'
   const run = isSupervised ? context.runSupervised : context.executor.run
   const result = await run(
     { ...input, ...answer.fields },
