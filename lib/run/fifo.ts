@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
@@ -57,7 +57,7 @@ export function createFifoPool(): FifoPool {
   let closed = false
 
   async function make(): Promise<void> {
-    const directory = mkdtempSync(join(tmpdir(), 'nacre-pipes-'))
+    const directory = makeTemporaryFolder('pipes')
     const paths = Array.from({ length: perBatch }, (_, index) => join(directory, String(index)))
     try {
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths])

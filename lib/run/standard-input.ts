@@ -1,8 +1,8 @@
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stdin } from '../protocol/request.ts'
 import type { FifoPool } from './fifo.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
 
 /** A standard input that is about to be given to a process. */
 export interface StandardInput {
@@ -20,7 +20,7 @@ export function openStandardInput(stdin: Stdin): StandardInput {
   if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
   if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore', closed: stdin.kind === 'closed' }
   // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
-  const directory = mkdtempSync(join(tmpdir(), 'nacre-stdin-'))
+  const directory = makeTemporaryFolder('stdin')
   const path = join(directory, 'text')
   writeFileSync(path, stdin.text, { mode: 0o600 })
   const fd = openSync(path, 'r')

@@ -4,6 +4,7 @@ import type { JobEntry, JobOutput } from '../../protocol/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Result } from '../../protocol/result.ts'
 import { stopTree } from '../../run/stop.ts'
+import { removeLeftFolders } from '../../run/temporary-folder.ts'
 import { isAlive } from './identity.ts'
 import { callOwner, type JobCall, OwnerGone } from './job-call.ts'
 import { findProcesses, lostResult, recapture, rootOf } from './lost.ts'
@@ -121,6 +122,7 @@ export function openKnownJobs(dir: string): KnownJobs {
   return {
     async list() {
       pruneJobs(dir)
+      removeLeftFolders()
       const entries: JobEntry[] = []
       for (const id of listRecordIds(dir)) {
         const record = readRecord(dir, id)
