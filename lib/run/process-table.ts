@@ -45,6 +45,12 @@ export function readProcess(pid: number): ProcessEntry | null {
   }
 }
 
+/** Whether a process of this number runs; one that has ended and was not waited for does not. */
+export function isRunning(pid: number): boolean {
+  const entry = readProcess(pid)
+  return entry !== null && !entry.zombie
+}
+
 function listFromPs(): ProcessEntry[] {
   const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], {
     encoding: 'utf8',

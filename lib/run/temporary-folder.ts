@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readProcess } from './process-table.ts'
+import { isRunning } from './process-table.ts'
 
 /** A folder of this process alone (mode 0700), for as long as it takes to open what is in it. */
 export function makeTemporaryFolder(purpose: 'pipes' | 'stdin'): string {
@@ -12,7 +12,7 @@ export function makeTemporaryFolder(purpose: 'pipes' | 'stdin'): string {
 export function removeLeftFolders(): void {
   for (const name of readdirSync(tmpdir())) {
     const pid = /^nacre-(?:pipes|stdin)-(\d+)-/.exec(name)?.[1]
-    if (pid === undefined || readProcess(Number(pid))) continue
+    if (pid === undefined || isRunning(Number(pid))) continue
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true })
     } catch {

@@ -38,7 +38,7 @@ test('the exit status of a job is exact, and that of `wait`', async ({ home }) =
     ['no-such-program-here', 127, { status: 'exited', exit_code: 127, signal: null }],
   ]
   for (const [command, wanted, fields] of cases) {
-    const { job_id: id } = await home.json(['-c', `${command}`, '--wait', '0'])
+    const { job_id: id } = await home.json(['-c', command, '--wait', '0'])
     const waited = await home.run(['job', 'wait', String(id), '--output-format', 'json'])
     assert.is(waited.status, wanted, command)
     const result = JSON.parse(waited.stdout.toString()) as Record<string, unknown>

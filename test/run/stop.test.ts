@@ -14,7 +14,7 @@ interface Context {
   folder: string
   /** A program that writes down its process id and stays. */
   keep: string
-  pids(): number[]
+  pids: () => number[]
 }
 
 const test = suite<Context>('stop')

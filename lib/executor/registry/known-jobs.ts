@@ -37,8 +37,10 @@ const lookEveryMs = 200
 export function openKnownJobs(dir: string): KnownJobs {
   function find(given: string): JobRecord | { orphan: string } {
     const begin = given.startsWith('run_') ? given : `run_${given}`
-    const orphans = findOrphans(dir).map(({ id }) => id)
-    const ids = [...listRecordIds(dir), ...orphans].filter((id) => id.startsWith(begin))
+    const matching = (ids: string[]) => ids.filter((id) => id.startsWith(begin))
+    const recorded = matching(listRecordIds(dir))
+    // The whole process table is looked through only for what has no record.
+    const ids = recorded.length > 0 ? recorded : matching(findOrphans(dir).map(({ id }) => id))
     const [id] = ids.includes(begin) ? [begin] : ids
     if (id === undefined || given === '') {
       const hint = 'nacre job list shows those there are'

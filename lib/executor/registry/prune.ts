@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
-import { readProcess } from '../../run/process-table.ts'
+import { isRunning } from '../../run/process-table.ts'
 import { listFiles, readRecord, readRecords, removeRecord } from './record.ts'
 import { ownerOfSocket } from './socket-path.ts'
 
@@ -25,7 +25,7 @@ export function pruneJobs(dir: string): void {
 
 function isLeft(dir: string, name: string): boolean {
   const owner = ownerOfSocket(name)
-  if (owner !== null) return readProcess(owner) === null
+  if (owner !== null) return !isRunning(owner)
   if (name.endsWith('.log')) return isOlder(join(dir, name), limits.jobAgeDays * dayMs)
   const isPart =
     name.endsWith('.request') ||

@@ -53,8 +53,14 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
   }
 
   return {
-    countAlive: () =>
-      readRecords(dir).filter(({ endedAt, owner }) => endedAt === null && isAlive(owner)).length,
+    countAlive() {
+      try {
+        return readRecords(dir).filter(({ endedAt, owner }) => !endedAt && isAlive(owner)).length
+      } catch {
+        // A folder that cannot be read: `declare` tells of it.
+        return 0
+      }
+    },
 
     async declare(task) {
       // Read first: a process that has ended meanwhile is gone from the table.
