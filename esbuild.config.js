@@ -3,6 +3,7 @@
  *
  *     dist/main.js      the CLI, required by bin/nacre.js
  *     dist/index.js     the library, `import { createExecutor } from 'nacre'`
+ *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
  *     dist/*.js         what both share, and one file for each `import()` of the source
  *     dist/types/       the declarations of the library
  *
@@ -42,7 +43,7 @@ const common = {
  * @param {string[]} entries source files, relative to the project
  * @returns {Promise<Map<string, string>>} file name in dist → text
  */
-export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts']) {
+export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'lib/client.ts']) {
   const { outputFiles } = await build({
     ...common,
     entryPoints: entries,
@@ -92,7 +93,7 @@ export async function bundleProgram() {
 }
 
 /**
- * Writes `dist/types`, the declarations that lib/index.ts reaches.
+ * Writes `dist/types`, the declarations that lib/index.ts and lib/client.ts reach.
  *
  * @returns {Promise<boolean>} false when the compiler found errors, which it has printed
  */
@@ -109,7 +110,7 @@ async function writeTypes() {
         outDir: 'types',
       },
       include: [],
-      files: ['../lib/index.ts'],
+      files: ['../lib/index.ts', '../lib/client.ts'],
     }),
   )
   await rm(join(dist, 'types'), { recursive: true, force: true })

@@ -1,15 +1,18 @@
+import { dirname, resolve } from 'node:path'
 import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
-import { flags, helpFlag } from './cli/flags.ts'
+import { flags, helpFlag, runFlags } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
-import { parseArgv } from './cli/parse-argv.ts'
-import { chooseMode, type Invocation } from './cli/invocation.ts'
+import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
+import { chooseMode, type Invocation, readInvocation } from './cli/invocation.ts'
 import { programWords } from './cli/program.ts'
+import { readRunOptions, type RunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
-import { logicalDirectory, stateDirectory } from './config/paths.ts'
-import { createExecutor, type Executor } from './executor/executor.ts'
+import { assemble, type Configuration } from './config/configuration.ts'
+import { logicalDirectory, stateDirectory, userConfigFile } from './config/paths.ts'
+import { readConfiguration } from './config/read-configuration.ts'
+import type { Executor, ExecutorOptions } from './executor/executor.ts'
 import type { Command } from './modes/command.ts'
 import { commands, listCommands } from './modes/commands.ts'
-import { print } from './modes/print/print.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
 import type {
   runSupervised as RunSupervised,
@@ -24,7 +27,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     const [name = ''] = argv
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
     if (load) return await runCommand((await load()).command, argv.slice(1), streams)
-    return await dispatch(chooseMode(parseArgv(argv, flags)), streams)
+    return await dispatch(parseArgv(argv, flags), streams)
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
     await streams.stderr.write(`nacre: ${error.message}\n`)
@@ -37,39 +40,61 @@ async function runCommand(
   argv: readonly string[],
   streams: Streams,
 ): Promise<number> {
-  const { options, positionals } = parseArgv(argv, [...command.flags, helpFlag])
+  const own = command.takesRunOptions ? [...command.flags, ...runFlags] : command.flags
+  const { options, positionals } = parseArgv(argv, [...own, helpFlag])
   if (options['help']) {
     await streams.stdout.write(describeCommand(command))
     return 0
   }
-  const artifactDir = (options['artifact-dir'] as string | undefined) ?? null
+  const run = command.takesRunOptions ? readRunOptions(options) : {}
+  const cwd = resolve(logicalDirectory(process.env), run.cwd ?? '.')
   return command.run({
     options,
     positionals,
     streams,
     environment: process.env,
-    cwd: logicalDirectory(process.env),
+    cwd,
     stateDir: stateDirectory(process.env),
-    useExecutor: (use) =>
-      withExecutor(
-        { artifactDir, passesThrough: false, leavesRuns: command.leavesRuns ?? false },
-        streams,
-        use,
-      ),
+    version,
+    configuration: () => configure({}),
+    async useExecutor(use, { toolNames = [], configured = true } = {}) {
+      const configuration = configured ? await configure({ ...run }) : assemble([], noFiles)
+      const artifactDir = options['artifact-dir'] as string | undefined
+      const door = {
+        artifactDir: artifactDir === undefined ? null : resolve(artifactDir),
+        toolNames,
+        toTerminal: false,
+        run,
+        leavesRuns: command.leavesRuns ?? false,
+      }
+      return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
+    },
+    flags,
+    commands: listCommands,
     exitStatusOf,
   })
 }
 
-async function dispatch(invocation: Invocation, streams: Streams): Promise<number> {
-  switch (invocation.mode) {
+async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
+  const mode = chooseMode(parsed)
+  switch (mode) {
     case 'help':
       await streams.stdout.write(describeUsage(version, await listCommands()))
       return 0
     case 'version':
       await streams.stdout.write(`${version}\n`)
       return 0
-    case 'print':
-      return withExecutor(invocation, streams, (executor, signal) =>
+    case 'print': {
+      const configuration = await configure(parsed.options)
+      const invocation = readInvocation(parsed, configuration)
+      if (!invocation.print.quiet) await tell(configuration.notices, streams)
+      const options = executorOptions(configuration, {
+        artifactDir: invocation.artifactDir,
+        run: invocation.print.run,
+        toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
+      })
+      const { print } = await import('./modes/print/print.ts')
+      return withExecutor(options, streams, (executor, signal) =>
         print(invocation.print, {
           executor,
           runSupervised: (input, options = {}) =>
@@ -79,13 +104,90 @@ async function dispatch(invocation: Invocation, streams: Streams): Promise<numbe
           exitStatusOf,
         }),
       )
+    }
     case 'rpc':
-      throw new MisuseError('not_available', 'RPC is not part of this version yet; use --print')
+      return serve(parsed, streams)
     case 'repl':
       throw new MisuseError(
         'no_terminal',
         "The REPL needs a terminal; use --print: nacre -p '!<command>'",
       )
+  }
+}
+
+async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
+  const configuration = await configure(parsed.options)
+  const { artifactDir, print } = readInvocation(parsed, configuration)
+  await tell(configuration.notices, streams)
+  const door = { artifactDir, toTerminal: false, run: print.run }
+  const options = executorOptions(configuration, door)
+  const { serveRpc } = await import('./modes/rpc/rpc.ts')
+  const cwd = logicalDirectory(process.env)
+  const status = await withExecutor(options, streams, (executor, signal) =>
+    serveRpc({ executor, streams, signal, version, cwd }),
+  )
+  // What a client that has stopped reading leaves in the pipe would keep the process.
+  process.exit(status)
+}
+
+/** Reads the configuration once; of the flags, those that say where it lies. */
+function configure({ cwd, workspace }: Readonly<Record<string, unknown>>): Promise<Configuration> {
+  return readConfiguration({
+    environment: process.env,
+    cwd: logicalDirectory(process.env),
+    runCwd: cwd as string | undefined,
+    workspace: workspace as string | undefined,
+  })
+}
+
+async function tell(notices: readonly string[], { stderr }: Streams): Promise<void> {
+  for (const notice of notices) await stderr.write(`nacre: ${notice}\n`)
+}
+
+const noFiles = { files: [], notices: [], neverTerminals: false } as const
+
+interface DoorOptions {
+  toTerminal: boolean
+  artifactDir?: string | null
+  /** What flags say of every run; it wins over what is configured. */
+  run?: RunOptions
+  toolNames?: readonly string[]
+  /** Its runs outlive it even where it is killed. */
+  leavesRuns?: boolean
+}
+
+/** What is configured, as the executor takes it. */
+function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
+  const artifactDir = door.artifactDir ?? configuration.artifactDir
+  const cwd = logicalDirectory(process.env)
+  const { run = {} } = door
+  const { defaults } = configuration
+  return {
+    cwd,
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    ...(artifactDir === null ? {} : { artifactDir }),
+    artifactLimits: configuration.artifactLimits,
+    defaults: {
+      ...defaults,
+      ...run,
+      ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
+      env: { ...defaults.env, ...run.env },
+    },
+    timeoutSeconds: configuration.timeoutSeconds,
+    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
+    prefix: configuration.prefix,
+    guardOptions: {
+      rules: configuration.guardRules,
+      suggestTool: configuration.suggestTool,
+      toolNames: door.toolNames ?? [],
+    },
+    sandbox: {
+      hidden: [dirname(userConfigFile(process.env))],
+      fallback: configuration.sandboxMayFallBack,
+    },
+    ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
+    toTerminal: door.toTerminal,
   }
 }
 
@@ -106,18 +208,12 @@ const runSupervised: typeof RunSupervised = async (...args) =>
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
 async function withExecutor(
-  invocation: Pick<Invocation, 'artifactDir' | 'passesThrough'> & { leavesRuns?: boolean },
+  options: ExecutorOptions,
   streams: Streams,
   use: (executor: Executor, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
-  const executor = createExecutor({
-    cwd: logicalDirectory(process.env),
-    environment: process.env,
-    stateDir: stateDirectory(process.env),
-    ...(invocation.artifactDir === null ? {} : { artifactDir: invocation.artifactDir }),
-    ...(invocation.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
-    toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
-  })
+  const { createExecutor } = await import('./executor/executor.ts')
+  const executor = createExecutor(options)
   const ending = new AbortController()
   let endedBy: NodeJS.Signals | null = null
   const end = (signal: NodeJS.Signals) => {

@@ -106,9 +106,9 @@ export const doorFlags: readonly Flag[] = [
   },
   {
     name: 'input-format',
-    hint: 'text|lines|jsonl',
+    hint: 'text|lines',
     description: 'Standard input is one prompt, or one a line (default text)',
-    type: { kind: 'choice', values: ['text', 'lines', 'jsonl'] },
+    type: { kind: 'choice', values: ['text', 'lines'] },
   },
   { name: 'quiet', short: 'q', hint: null, description: 'No messages of nacre on stderr' },
   { name: 'artifact-dir', hint: 'dir', description: 'Keep artifacts in this folder' },

@@ -4,14 +4,23 @@ import { unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
 import { readRunOptions, type RunOptions } from './run-options.ts'
 
-/** What a command line asks for, front door and all. */
+/** Which front door a command line asks for, or what it only asks to see. */
+export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
+
+/** What a command line asks for, with what is configured where it does not say. */
 export interface Invocation {
-  mode: 'help' | 'version' | 'print' | 'rpc' | 'repl'
   /** Null: the folder of the state. */
   artifactDir: string | null
   /** Whether output goes to the streams as the command writes it. */
   passesThrough: boolean
   print: PrintInvocation
+}
+
+/** What holds where the command line does not say. */
+export interface InvocationDefaults {
+  outputFormat: PrintInvocation['outputFormat']
+  artifactDir: string | null
+  defaults: Pick<RunOptions, 'streams' | 'artifact'>
 }
 
 export interface PrintInvocation {
@@ -23,18 +32,20 @@ export interface PrintInvocation {
   run: RunOptions
 }
 
-/** Chooses the front door, once. Throws `MisuseError` where the words contradict each other. */
-export function chooseMode({ options, positionals }: ParsedArgv): Invocation {
+/** Throws `MisuseError` where the words contradict each other. */
+export function readInvocation(
+  { options, positionals }: ParsedArgv,
+  { outputFormat: usualFormat, artifactDir: usualDir, defaults }: InvocationDefaults,
+): Invocation {
   const command = options['command'] as string | undefined
-  const outputFormat = (options['output-format'] ?? 'text') as PrintInvocation['outputFormat']
+  const outputFormat = (options['output-format'] ?? usualFormat) as PrintInvocation['outputFormat']
   const artifactDir = options['artifact-dir'] as string | undefined
   if (command !== undefined && positionals.length > 0) {
     const words = positionals.join(' ')
     throw new MisuseError('wrong_usage', `Unexpected words after the command: ${words}; quote it`)
   }
   return {
-    mode: modeOf(options, positionals),
-    artifactDir: artifactDir === undefined ? null : resolve(artifactDir),
+    artifactDir: artifactDir === undefined ? usualDir : resolve(artifactDir),
     passesThrough: outputFormat === 'text',
     print: {
       prompt: command ?? (positionals.length > 0 ? positionals.join(' ') : null),
@@ -42,17 +53,23 @@ export function chooseMode({ options, positionals }: ParsedArgv): Invocation {
       outputFormat,
       inputFormat: (options['input-format'] ?? 'text') as PrintInvocation['inputFormat'],
       quiet: options['quiet'] === true,
-      run: readRunOptions(options),
+      run: { ...passedThrough(defaults), ...readRunOptions(options) },
     },
   }
 }
 
+/**
+ * Of what is configured, only this concerns output that passes through; limits of lines and bytes
+ * are for what is read as a result, unless the command line itself asks for them.
+ */
+function passedThrough({ streams, artifact }: InvocationDefaults['defaults']): RunOptions {
+  return { ...(streams && { streams }), ...(artifact && { artifact }) }
+}
+
 const modes = ['rpc', 'print', 'repl'] as const
 
-function modeOf(
-  options: Readonly<Record<string, unknown>>,
-  positionals: readonly string[],
-): Invocation['mode'] {
+/** Chooses the front door, once. Throws `MisuseError` where there is none of that name. */
+export function chooseMode({ options, positionals }: ParsedArgv): InvocationMode {
   if (options['help']) return 'help'
   if (options['version']) return 'version'
   if (options['rpc']) return 'rpc'

@@ -16,7 +16,7 @@ export function createDeadlines(
   const { timeoutMs, inactivityMs } = request
   let lastOutputAtMs = performance.now()
   let silence: NodeJS.Timeout | undefined
-  const deadline = timeoutMs === null ? undefined : setTimeout(on.onTimeout, timeoutMs)
+  const deadline = timeoutMs === null ? undefined : setTimeout(() => on.onTimeout(), timeoutMs)
 
   /** One timer for all output: when it rings it looks how long the silence has been. */
   function watchSilence(afterMs: number, limitMs: number): void {

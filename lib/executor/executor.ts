@@ -1,13 +1,17 @@
 import { join } from 'node:path'
-import { createGuard } from '../guard/guard.ts'
-import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
-import { type Capture, createCapture } from '../output/capture.ts'
+import { createGuard, type GuardOptions } from '../guard/guard.ts'
+import {
+  createArtifactStore,
+  type ArtifactStore,
+  type StoreOptions,
+} from '../output/artifact/store.ts'
+import type { Capture, createCapture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import type { RunListener } from '../protocol/event.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { parseRequest } from '../protocol/parse-request.ts'
+import { type ParseContext, parseRequest } from '../protocol/parse-request.ts'
 import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
-import type { Request, RequestInput } from '../protocol/request.ts'
+import type { Request, RequestDefaults, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createWatchdog } from '../run/watchdog.ts'
@@ -15,9 +19,11 @@ import { createAudit } from './audit.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
 import { createRegistry, refuseJob } from './registry/registry.ts'
-import { createRunners } from './runners.ts'
+import { createRunners, type Sessions } from './runners.ts'
 import { createTask, type Task } from './task.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
+
+export type { ArtifactStore } from '../output/artifact/store.ts'
 
 export interface ExecutorOptions {
   /** Where relative directories begin. Default: the current directory. */
@@ -28,8 +34,29 @@ export interface ExecutorOptions {
   stateDir: string | null
   /** Folder for artifacts, where it is not that of the state. */
   artifactDir?: string
-  /** Decides before the start. Default: nacre's own rules. */
+  /** Decides before the start. Default: nacre's own rules, with those of `guardOptions`. */
   guard?: Guard
+  /** For nacre's own guard: rules of the user, the tools that the caller has. */
+  guardOptions?: Omit<GuardOptions, 'home'>
+  /** Laid under the input of every run. Default: nothing. */
+  defaults?: RequestDefaults
+  /** Deadlines by mode, in seconds. Default: 30, 900, 86,400. */
+  timeoutSeconds?: ParseContext['timeoutSeconds']
+  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default: `auto`. */
+  terminals?: ParseContext['terminals']
+  /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
+  prefix?: readonly string[]
+  /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
+  artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
+  /** What the sandbox leaves open and hides beside its own rules. */
+  sandbox?: {
+    /** Folders that a run in mode `workspace` may write beside its workspace. */
+    writable?: readonly string[]
+    /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
+    hidden?: readonly string[]
+    /** Where the sandbox does not work, run without one and say so. Default: do not start. */
+    fallback?: boolean
+  }
   /**
    * The words that start a program which ends the runs of a killed process; the name of that process
    * (`<pid>:<start time>`) is added. Default: none, its runs stay.
@@ -53,9 +80,14 @@ export interface RunOptions {
 export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
   run(input: RequestInput, options?: RunOptions): Promise<Result>
+  /** The request that `run` would make of it. Throws `MisuseError`. */
+  parse: (input: RequestInput) => Request
+  /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
+  judge(input: RequestInput): Promise<Verdict>
   readonly jobs: Jobs
   /** Leaves the result of an ended run where other nacres find it, as that of a job. */
   keep(id: string): Promise<void>
+  readonly sessions: Sessions
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
   /** Stops every run and frees everything. */
@@ -68,26 +100,43 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
   const artifacts = openArtifacts(options)
+  const openCapture = createCaptureOpener(artifacts)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
-  const guard = options.guard ?? createGuard({ home: environment['HOME'] ?? '/' })
-  const runners = createRunners({ environment, toTerminal: options.toTerminal ?? false })
+  const guard =
+    options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
+  const runners = createRunners({
+    environment,
+    toTerminal: options.toTerminal ?? false,
+    prefix: options.prefix ?? [],
+    stateDir,
+    sandbox: {
+      home: environment['HOME'] ?? null,
+      base: cwd,
+      stateDir,
+      writable: options.sandbox?.writable ?? [],
+      hidden: options.sandbox?.hidden ?? [],
+      fallback: options.sandbox?.fallback ?? false,
+    },
+  })
   const jobs = createJobs()
   const registry = stateDir === null ? null : createRegistry(join(stateDir, 'jobs'), jobs)
   const watchdog = options.reaper ? createWatchdog(options.reaper) : null
+  const { defaults, timeoutSeconds, terminals } = options
+  const context = { cwd, defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
 
   async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
-    const request = parseRequest(input, { cwd })
+    const request = parseRequest(input, context)
     const verdict = await decide(request, guard, runOptions.approve)
-    if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict), verdict)
+    const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
+    if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict))
     const mayBecomeJob = mayReturnEarly(request)
     const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
-    if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }), verdict)
-    const task = await start(request, runOptions)
-    if ('status' in task) return settle(task, verdict)
+    if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
+    const task = await start(request, runOptions, settle)
+    if ('status' in task) return settle(task)
     jobs.add(task)
-    void task.ended.then((result) => settle(result, verdict))
     if (mayBecomeJob) await registry?.declare(task)
     const result = await waitAsAsked(task, request)
     if (result.status === 'running') void registry?.keep(task)
@@ -96,10 +145,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Starts the process with its output on the way to the capture and to whoever listens. */
-  async function start(request: Request, runOptions: RunOptions): Promise<Task | Result> {
+  async function start(
+    request: Request,
+    runOptions: RunOptions,
+    settle: (result: Result) => Promise<Result>,
+  ): Promise<Task | Result> {
     const { signal, onEvent } = runOptions
     const startedAtMs = performance.now()
-    const capture = openCapture(request, artifacts, runOptions.text ?? true)
+    const capture = await openCapture(request, runOptions.text ?? true)
     let touch = () => {}
     const sink: OutputSink = {
       write(stream, bytes) {
@@ -111,8 +164,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     }
     try {
       const running = await runners.choose(request)(request, sink)
-      const task = createTask({ request, running, capture, startedAtMs, signal })
-      touch = task.touch
+      const task = createTask({ request, running, capture, startedAtMs, signal, settle })
+      touch = () => task.touch()
       watchdog?.watch()
       await onEvent?.({
         type: 'started',
@@ -129,9 +182,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Every run ends here, however it ended. */
-  function settle(result: Result, verdict: Verdict): Result {
+  async function conclude(
+    result: Result,
+    verdict: Verdict,
+    onEvent: RunListener | undefined,
+  ): Promise<Result> {
     const lost = audit?.record(result, verdict.decision)
     if (lost) result.notices.push(lost)
+    await onEvent?.({ type: 'exited', id: result.id, result })
     return result
   }
 
@@ -144,21 +202,33 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   return {
     run,
+    parse: (input) => parseRequest(input, context),
+    judge: async (input) => guard(parseRequest(input, context)),
     jobs,
     keep: async (id) => registry?.keep(jobs.find(id)),
+    sessions: runners.sessions,
     artifacts,
     close: () => (closing ??= close()),
   }
 }
 
-function openArtifacts({ stateDir, artifactDir }: ExecutorOptions): ArtifactStore | null {
+function openArtifacts({
+  stateDir,
+  artifactDir,
+  artifactLimits,
+}: ExecutorOptions): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
-  return dir === null ? null : createArtifactStore({ dir })
+  return dir === null ? null : createArtifactStore({ ...artifactLimits, dir })
 }
 
-function openCapture(request: Request, store: ArtifactStore | null, text: boolean): Capture {
-  if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-  return createCapture({ runId: request.id, command: request.command, request, store })
+/** What reads output is loaded with the first run whose text is wanted. */
+function createCaptureOpener(store: ArtifactStore | null) {
+  let create: typeof createCapture | null = null
+  return async (request: Request, text: boolean): Promise<Capture> => {
+    if (!text && request.artifact === 'never') return createNoCapture(request.streams)
+    create ??= (await import('../output/capture.ts')).createCapture
+    return create({ runId: request.id, command: request.command, request, store })
+  }
 }
 
 /** The guard's verdict, where it asks with the answer of whoever can be asked. */

@@ -1,11 +1,11 @@
 import { MisuseError } from '../protocol/errors.ts'
-import type { JobOutput } from '../protocol/job.ts'
+import type { JobOutput } from '../protocol/job-output.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReason, Result } from '../protocol/result.ts'
 import type { Task } from './task.ts'
 import { waitAtMost } from './wait.ts'
 
-export type { JobOutput } from '../protocol/job.ts'
+export type { JobOutput } from '../protocol/job-output.ts'
 
 /** The runs of one executor that are under way or have ended lately. Unknown ids are misuse. */
 export interface Jobs {
@@ -14,10 +14,12 @@ export interface Jobs {
   read(id: string, cursor?: number): JobOutput
   /** Waits for the end, at most 300 s. */
   wait(id: string, timeoutSeconds: number): Promise<Result>
-  /** To its terminal, or to its open standard input; settles when that has taken the text. */
-  write(id: string, text: string): Promise<void>
+  /** To its terminal, or to its open standard input, in order. Misuse where it reads nothing. */
+  write(id: string, text: string): void
   /** The end of its input, after what was written. */
-  endInput(id: string): Promise<void>
+  endInput(id: string): void
+  /** Settles when all that was written has been taken; rejects with misuse where it was not. */
+  drainInput(id: string): Promise<void>
   resize(id: string, columns: number, rows: number): void
   /** Settles when nothing of it is alive any more. */
   kill(id: string, reason?: StopReason): Promise<Result>
@@ -47,12 +49,6 @@ export function createJobs(): JobTable {
     )
   }
 
-  function findReader(id: string): Task['running'] {
-    const task = find(id)
-    if (alive.has(task.request.id)) return task.running
-    throw new MisuseError('ended', `Job \`${id}\` has ended and reads no input any more`, 'job_id')
-  }
-
   function retire(task: Task): void {
     alive.delete(task.request.id)
     ended.set(task.request.id, task)
@@ -77,19 +73,13 @@ export function createJobs(): JobTable {
     },
     wait: (id, timeoutSeconds) =>
       waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),
-    async write(id, text) {
-      const running = findReader(id)
-      running.write(text)
-      await running.drain?.()
+    write: (id, text) => find(id).running.write(text),
+    endInput(id) {
+      const { running } = find(id)
+      if (running.endInput) return running.endInput()
+      throw new MisuseError('no_input', `The input of job \`${id}\` cannot be ended`, 'job_id')
     },
-    async endInput(id) {
-      const running = findReader(id)
-      if (!running.endInput) {
-        throw new MisuseError('no_input', `The input of job \`${id}\` cannot be ended`, 'job_id')
-      }
-      running.endInput()
-      await running.drain?.()
-    },
+    drainInput: async (id) => find(id).running.drain?.(),
     resize: (id, columns, rows) => find(id).running.resize(columns, rows),
     async kill(id, reason = 'kill') {
       const task = find(id)

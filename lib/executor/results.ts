@@ -2,7 +2,7 @@ import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
 import type { Exit, StartFailure } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
-import type { Result, StopReason, Survivor } from '../protocol/result.ts'
+import type { Result, SandboxUse, StopReason, Survivor } from '../protocol/result.ts'
 import type { Verdict } from '../protocol/verdict.ts'
 
 /** What every result begins as; the ways to end are laid over it. */
@@ -46,6 +46,7 @@ export function notStartedResult(request: Request, failure: StartFailure): Resul
 }
 
 export interface Progress {
+  sandbox: SandboxUse | undefined
   captured: Captured
   durationMs: number
   notices: readonly string[]
@@ -74,6 +75,10 @@ export function endedResult(request: Request, ending: Ending): Result {
   const { exit, stopped } = ending
   const result = withProgress(request, ending)
   result.pipeStatus = exit.pipeStatus ?? null
+  if (exit.notStarted) {
+    const { code, message } = exit.notStarted
+    return { ...result, status: 'not_started', error: { code, message } }
+  }
   if (stopped) {
     const survivors = stopped.survivors.map(
       ({ pid, command }) => `Could not be stopped and is still alive: ${pid} ${command}`,
@@ -87,12 +92,14 @@ export function endedResult(request: Request, ending: Ending): Result {
   return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
 }
 
-function withProgress(request: Request, { captured, durationMs, notices }: Progress): Result {
+function withProgress(request: Request, progress: Progress): Result {
+  const { captured, durationMs, notices, sandbox } = progress
   const result = begin(request)
   const { notices: captureNotices, ...text } = captured
   return {
     ...result,
     ...text,
+    ...(sandbox ? { sandbox } : {}),
     durationMs: Math.round(durationMs * 1000) / 1000,
     notices: [...result.notices, ...notices, ...captureNotices],
   }

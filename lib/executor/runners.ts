@@ -1,32 +1,103 @@
+import { join } from 'node:path'
 import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool } from '../run/fifo.ts'
+import type { Launch } from '../run/launch.ts'
 import { createPipeRunner } from '../run/pipe.ts'
+import { createPrestarted } from '../run/prestarted.ts'
+import type { Confine } from '../run/launch.ts'
+import type { Sandbox, SandboxOptions } from '../run/sandbox.ts'
 import { stopTree } from '../run/stop.ts'
+import { createSpareFifos } from '../run/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
+import type { SessionInfo } from '../run/session.ts'
+import type { SessionRunner } from '../run/sessions.ts'
+import { createUninherited } from '../run/uninherited.ts'
+
+/** Shells that keep their state between runs. One opens with the first run that names it. */
+export interface Sessions {
+  list(): SessionInfo[]
+  /** Ends the session with all that it started. False: there is none of that name. */
+  close(name: string): Promise<boolean>
+}
+
+export interface RunnersOptions extends LaunchOptions {
+  /** Null: nothing is kept on disk. */
+  stateDir: string | null
+  sandbox: SandboxOptions
+}
 
 export interface Runners {
   /** How this request's process is attached. */
   choose(request: Request): Runner
+  readonly sessions: Sessions
   close(): Promise<void>
 }
 
-export function createRunners(options: LaunchOptions): Runners {
-  const pipes = createFifoPool()
-  pipes.warm()
-  const prepare = createPrepareLaunch(options)
-  const pipe = createPipeRunner({ prepare, pipes })
+export function createRunners(options: RunnersOptions): Runners {
+  const { stateDir, sandbox } = options
+  const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
+  let opened: Promise<Sandbox> | null = null
+
+  /** Loaded and made with the first run that asks for it. */
+  function openSandbox(): Promise<Sandbox> {
+    opened ??= import('../run/sandbox.ts').then(({ createSandbox }) => createSandbox(sandbox))
+    return opened
+  }
+
+  const confine: Confine = async (launch, request, use) =>
+    request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
+  const prepare = createPrepareLaunch({ ...options, confine })
+  const uninherited = createUninherited()
+  const prestarted = createPrestarted(uninherited)
+  const pipe = createPipeRunner({ prepare, pipes, uninherited, prestarted })
   let pty: Runner | null = null
 
   /** The terminal's parts are loaded with the first run that wants one. */
   const onTerminal: Runner = async (request, sink) => {
-    const { createPtyRunner } = await import('../run/pty.ts')
-    pty ??= createPtyRunner({ prepare, stopTree })
+    pty ??= (await import('../run/pty.ts')).createPtyRunner({ prepare, stopTree, uninherited })
     return pty(request, sink)
   }
 
+  let sessions: SessionRunner | null = null
+  let openingSessions: Promise<SessionRunner> | null = null
+
+  const openSessions = async (): Promise<SessionRunner> => {
+    const [{ createSessionRunner }, { createSnapshots }] = await Promise.all([
+      import('../run/sessions.ts'),
+      import('../run/snapshot.ts'),
+    ])
+    const snapshots = stateDir && createSnapshots({ directory: join(stateDir, 'snapshots') })
+    const readSetUp = snapshots ? { readSetUp: (launch: Launch) => snapshots.read(launch) } : {}
+    sessions = createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, ...readSetUp })
+    return sessions
+  }
+  const inSession: Runner = async (request, sink) => {
+    openingSessions ??= openSessions()
+    return (await openingSessions).runner(request, sink)
+  }
+
+  const choose = (request: Request) => {
+    if (request.pty) return onTerminal
+    return request.session === null ? pipe : inSession
+  }
+
+  const inSandbox: Runner = async (request, sink) => {
+    const { runInSandbox } = await import('../run/sandboxed-runner.ts')
+    return runInSandbox(await openSandbox(), choose(request), request, sink)
+  }
+
   return {
-    choose: (request) => (request.pty ? onTerminal : pipe),
-    close: () => pipes.close(),
+    choose: (request) => (request.sandbox === 'off' ? choose(request) : inSandbox),
+    sessions: {
+      list: () => sessions?.list() ?? [],
+      close: async (name) => (await sessions?.close(name)) ?? false,
+    },
+    async close() {
+      await sessions?.closeAll()
+      await prestarted.close()
+      await pipes.close()
+      await opened?.then((made) => made.close())
+    },
   }
 }

@@ -33,6 +33,8 @@ export interface TaskParts {
   startedAtMs: number
   /** Aborting it stops the run. */
   signal: AbortSignal | undefined
+  /** Takes the final result before anybody else sees it. */
+  settle(result: Result): Promise<Result>
 }
 
 /** Follows a started run to its end. Every cause of a stop comes together in `stop`. */
@@ -64,7 +66,8 @@ export function createTask(parts: TaskParts): Task {
   }
 
   function progress(captured: Captured) {
-    return { captured, durationMs: performance.now() - parts.startedAtMs, notices }
+    const durationMs = performance.now() - parts.startedAtMs
+    return { captured, durationMs, notices, sandbox: running.sandbox }
   }
 
   async function end(): Promise<Result> {
@@ -75,7 +78,8 @@ export function createTask(parts: TaskParts): Task {
     deadlines.clear()
     signal?.removeEventListener('abort', onAbort)
     const measured = progress(await capture.finish())
-    final = endedResult(request, { ...measured, exit, stopped })
+    const result = endedResult(request, { ...measured, exit, stopped })
+    final = await parts.settle(result)
     return final
   }
 

@@ -11,6 +11,7 @@ import type { Task } from './task.ts'
 export async function waitAsAsked(task: Task, request: Request): Promise<Result> {
   const { waitMs, ready } = request
   if (waitMs === 0) return task.look()
+  if (waitMs === null && !ready && request.onTimeout === 'kill') return task.ended
   const over = new AbortController()
   const waits: Promise<unknown>[] = [task.ended, task.leftAtDeadline]
   if (waitMs !== null) waits.push(waitMsOrAbort(waitMs, over.signal))

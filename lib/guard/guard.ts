@@ -1,9 +1,13 @@
 import type { Request } from '../protocol/request.ts'
-import { allowed, type Decision, type Verdict } from '../protocol/verdict.ts'
+import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createCommandTable } from './commands/commands.ts'
+import { Findings } from './findings.ts'
 import { Inspection } from './inspection.ts'
+import { mentionsDanger } from './plain-danger.ts'
 import { builtInRules } from './rules/built-in.ts'
-import type { Caught, Rule } from './rules/rule.ts'
+import type { Rule } from './rules/rule.ts'
+import { createSuggestTool, type SuggestTool } from './rules/suggest-tool.ts'
+import { requireUserRules, type UserRule } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 import { withoutMarks } from './shell/marked-text.ts'
 
@@ -13,21 +17,35 @@ export const maxCommandLength = 65_536
 export interface GuardOptions {
   /** The home folder of the user whose commands run. Absolute. */
   readonly home: string
+  /** Rules of the user; they hold for everyone, whatever `guard` of the request says. */
+  readonly rules?: readonly UserRule[]
+  /** Off by default. `true` takes the usual names of such tools. */
+  readonly suggestTool?: SuggestTool | boolean
+  /** The tools that the caller has beside the shell. */
+  readonly toolNames?: readonly string[]
 }
 
 /** What the guard needs to know of a request. */
 export type Question = Pick<Request, 'command' | 'origin' | 'cwd' | 'env' | 'guard'>
 
-/** Makes the guard. The parser is loaded with the first command that needs it. */
+/**
+ * Makes the guard. The parser is loaded with the first command that needs it; until then, and for
+ * every plain command, the answer comes at once.
+ *
+ * @throws MisuseError `invalid_guard_rule`, with a sentence for each rule that is wrong.
+ */
 export function createGuard(
   options: GuardOptions,
 ): (question: Question) => Verdict | Promise<Verdict> {
   const table = createCommandTable()
+  const userRules = requireUserRules(options.rules ?? [])
+  const suggestTool = createSuggestTool(options.suggestTool, options.toolNames ?? [])
+  const ownRules = suggestTool ? [...builtInRules, suggestTool] : builtInRules
   let grammar: Grammar | null = null
 
   function judge(question: Question, using: Grammar): Verdict | null {
-    const watched = new Findings(question)
-    const rules = builtInRules.filter((rule) => question.guard && holds(rule, question))
+    const findings = new Findings(isAgent(question))
+    const rules = question.guard ? ownRules.filter((rule) => holds(rule, question)) : []
     const inspection = new Inspection({
       grammar: using,
       table,
@@ -38,31 +56,38 @@ export function createGuard(
         for (const rule of rules) {
           const caught = rule.check(command)
           if (!caught || (likelihood === 'defined' && !caught.certain)) continue
-          watched.add(
+          findings.add(
             rule,
             { ...caught, certain: caught.certain && likelihood !== 'supposed' },
             text,
           )
         }
+        for (const rule of userRules) if (rule.matches(command)) findings.addUserRule(rule, text)
       },
-      doubted: (reason, text) => watched.doubt(reason, text),
+      doubted(reason, text, kind) {
+        if (kind === 'unknown' || matters(question)) findings.doubt(reason, text)
+      },
     })
+    for (const rule of userRules) {
+      if (rule.matchesText(question.command)) findings.addUserRule(rule, question.command)
+    }
     try {
       inspection.inspect(withoutMarks(question.command))
     } catch (error) {
+      // The stack, used up by nesting: nothing was started, and nothing else throws one.
       if (!(error instanceof RangeError)) throw error
-      watched.doubt('The command is nested too deeply to be read.', question.command)
+      findings.doubt('It is nested too deeply.', question.command)
     }
-    return inspection.needsGrammar ? null : watched.verdict
+    return inspection.needsGrammar ? null : findings.verdict
   }
 
   return (question) => {
-    if (!question.guard) return allowed
+    if (!question.guard && userRules.length === 0) return allowed
     if (question.command.length > maxCommandLength) {
-      return unreadable(
-        `The command is longer than ${maxCommandLength} characters, too long to be read.`,
-        question.command,
-      )
+      if (!matters(question)) return allowed
+      const findings = new Findings(isAgent(question))
+      findings.doubt(`It is longer than ${maxCommandLength} characters.`, question.command)
+      return findings.verdict
     }
     const early = judge(question, grammar ?? plainGrammar)
     if (early) return early
@@ -75,50 +100,9 @@ export function createGuard(
 
 const isAgent = ({ origin }: Question): boolean => origin === 'agent' || origin === 'mcp'
 
+/** What a person or a script got wrong is for the shell to tell, unless it may do harm. */
+const matters = (question: Question): boolean =>
+  isAgent(question) || mentionsDanger(question.command)
+
 const holds = (rule: Rule, question: Question): boolean =>
   rule.holdsFor === 'everyone' || isAgent(question)
-
-const strictness: readonly Decision[] = ['allow', 'redirect', 'ask', 'deny']
-
-class Findings {
-  verdict: Verdict = allowed
-  private readonly question: Question
-
-  constructor(question: Question) {
-    this.question = question
-  }
-
-  add(rule: Rule, caught: Caught, text: string): void {
-    const isOwn = !isAgent(this.question)
-    const isDenial = rule.decision === 'deny' && caught.certain && !isOwn
-    const decision = rule.decision === 'redirect' ? 'redirect' : isDenial ? 'deny' : 'ask'
-    this.keep({
-      decision,
-      rule: rule.name,
-      reason: `${rule.name}: \`${excerpt(text)}\` ${caught.does}. ${rule.instead}`,
-      matched: excerpt(text),
-      suggestedTool: caught.suggestedTool ?? null,
-    })
-  }
-
-  doubt(reason: string, text: string): void {
-    this.keep(unreadable(reason, text))
-  }
-
-  private keep(verdict: Verdict): void {
-    if (strictness.indexOf(verdict.decision) > strictness.indexOf(this.verdict.decision))
-      this.verdict = verdict
-  }
-}
-
-function unreadable(reason: string, text: string): Verdict {
-  return {
-    decision: 'ask',
-    rule: 'unreadable',
-    reason: `unreadable: ${reason} Write it more plainly, or in several commands.`,
-    matched: excerpt(text),
-    suggestedTool: null,
-  }
-}
-
-const excerpt = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)

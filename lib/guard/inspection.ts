@@ -9,8 +9,7 @@ import type {
 } from 'unbash'
 import type { CommandTable } from './commands/commands.ts'
 import { quote } from './commands/quote.ts'
-import type { SeenCommand } from './rules/rule.ts'
-import { assign } from './shell/assign.ts'
+import { forkBomb, type SeenCommand } from './rules/rule.ts'
 import { isForkBomb } from './shell/fork-bomb.ts'
 import type { Grammar } from './shell/grammar.ts'
 import {
@@ -21,25 +20,37 @@ import {
   unknown,
   withUnknownEmpty,
 } from './shell/marked-text.ts'
-import type { Reader, Streams } from './shell/reader.ts'
+import { baseName } from './shell/path.ts'
+import type { Channels, Reader, Streams } from './shell/reader.ts'
 import { readRedirects } from './shell/redirect.ts'
 import { Scope } from './shell/scope.ts'
+import { readSimpleCommand } from './shell/simple-command.ts'
 import { walk, walkAll } from './shell/walk.ts'
+import { WrittenFiles } from './shell/written-files.ts'
 import { expandWord } from './shell/word.ts'
 
 /** Nested scripts deeper than this are not read: the verdict is `ask`. */
 const maxDepth = 8
 const maxSubstitutions = 32
+/** Compound commands in one another, and wrappers in front of one another. */
+const maxNesting = 60
 /** So many commands are read, and no more: the verdict is `ask`. */
-const maxCommands = 10_000
-const maxText = 16_384
-const maxArgv = 24
+const maxCommands = 5000
+const maxOutputLength = 65_536
 
 /** What an unknown command name is tried as. */
 const likelyNames = ['rm', 'git', 'dd', 'bash', 'sudo']
 
+/** Where bash starts counting down the descriptors of `<(…)`; here they count up. */
+const firstFd = 63
+
+const noChannels: Channels = { stdin: null, writes: [], redirected: false }
+
 /** Whether a command runs, is a guess at an unknown name, or stands in a function nobody calls. */
 export type Likelihood = 'runs' | 'supposed' | 'defined'
+
+/** Whether the text is none that the grammar reads, or what it does is not to be known. */
+export type Doubt = 'unparsed' | 'unknown'
 
 export interface InspectionOptions {
   readonly grammar: Grammar
@@ -50,30 +61,43 @@ export interface InspectionOptions {
   /** Hears of every command, with the part of the text that it stands in. */
   readonly saw: (command: SeenCommand, text: string, likelihood: Likelihood) => void
   /** Hears of what cannot be known and matters. */
-  readonly doubted: (reason: string, text: string) => void
+  readonly doubted: (reason: string, text: string, kind: Doubt) => void
+}
+
+/** What surrounds the node that is being read. */
+interface Frame {
+  /** The text that positions of nodes refer to. */
+  readonly source: string
+  /** The part of it that a verdict shows. */
+  readonly text: string
+  readonly likelihood: Likelihood
+  readonly standsAlone: boolean
 }
 
 /** One reading of one command, from its text to every command that it would start. */
 export class Inspection implements Reader {
-  source = ''
   /** Set when the grammar at hand could not read a nested script. */
   needsGrammar = false
-  readonly files = new Map<string, string>()
   private readonly options: InspectionOptions
+  private readonly files = new WrittenFiles()
   private readonly consumers = new Map<string, ParsedScript>()
   private readonly delayed: { source: string; scope: Scope }[] = []
   private readonly functions = new Map<Function, { source: string; called: boolean }>()
   private readonly callStack: string[] = []
-  private text = ''
+  private frame: Frame = { source: '', text: '', likelihood: 'runs', standsAlone: true }
   private depth = 0
+  private processFiles = 0
   private substitutions = 0
+  private nesting = 0
   private commands = 0
   private loops = 0
-  private likelihood: Likelihood = 'runs'
-  private standsAlone = true
 
   constructor(options: InspectionOptions) {
     this.options = options
+  }
+
+  get source(): string {
+    return this.frame.source
   }
 
   inspect(source: string): void {
@@ -81,23 +105,18 @@ export class Inspection implements Reader {
     const scope = new Scope([directory])
     scope.assign('HOME', [home])
     for (const [name, value] of Object.entries(variables)) scope.assign(name, [value])
-    this.text = source
+    this.frame = { ...this.frame, text: source }
     this.runScript(source, scope, null)
     for (const { source, scope: later } of this.delayed) this.runScript(source, later, null)
-    this.likelihood = 'defined'
     for (const [node, { source, called }] of this.functions) {
       if (called) continue
-      this.within(source, () => walk(node.body, scope.clone(), null, this))
+      const frame = { source, likelihood: 'defined', standsAlone: false } as const
+      this.within(frame, () => walk(node.body, scope.clone(), null, this))
     }
   }
 
   runScript(source: string, scope: Scope, stdin: string | null): string {
     if (source === unknown || source.trim() === '') return unknown
-    if (source.includes(obscured)) {
-      this.doubt(
-        'A shell is fed a constant that went through a program which the guard does not follow.',
-      )
-    }
     if (this.depth > maxDepth) {
       this.doubt(`Scripts are nested more than ${maxDepth} deep.`)
       return unknown
@@ -108,149 +127,104 @@ export class Inspection implements Reader {
       return unknown
     }
     this.depth++
-    const output = this.within(source, () => this.runParsed(script, scope, stdin))
+    const output = this.within({ source }, () => this.runParsed(script, scope, stdin))
     this.depth--
     return output
   }
 
   runParsed(script: ParsedScript, scope: Scope, stdin: string | null): string {
     const [error] = script.errors ?? []
-    if (error) this.doubt(`The command cannot be parsed (${error.message}).`)
-    const read = (): string => walkAll(script.commands, scope, stdin, this)
-    const output = script.source === undefined ? read() : this.within(script.source, read)
-    return output.length > maxText ? unknown : output
+    // With an unknown part in it, a script that is nested here is another one when it runs.
+    if (error && isKnown(this.frame.source))
+      this.doubt(`The command cannot be parsed (${error.message}).`, 'unparsed')
+    const source = script.source ?? this.frame.source
+    const output = this.within({ source }, () => walkAll(script.commands, scope, stdin, this))
+    return output.length > maxOutputLength ? obscured : output
   }
 
   runCommand(node: Command, scope: Scope, stdin: string | null): string {
-    const outer = this.text
-    this.text = this.source.slice(node.pos, node.end)
-    const output = this.runNamed(node, scope, stdin)
-    this.text = outer
-    return output
-  }
-
-  private runNamed(node: Command, scope: Scope, stdin: string | null): string {
-    const { name, prefix, suffix } = node
-    const words: string[][][] = []
-    if (name) words.push(this.expand(name, scope))
-    for (const part of suffix) {
-      if (part.type === 'Word') words.push(this.expand(part, scope))
-      else if (part.type === 'Assignment') {
-        const declared = scope.clone()
-        assign(part, declared, this)
-        const values = declared.variables.get(part.name)
-        if (values?.elements) scope.variables.set(part.name, values)
-        words.push((values?.values ?? []).map((value) => [`${part.name}=${value}`]))
-      }
-    }
-    const streams = this.redirect(node.redirects, scope, stdin)
-    const before = new Map<string, ReturnType<typeof scope.variables.get>>()
-    for (const part of prefix) {
-      if (part.type !== 'Assignment') continue
-      if (name) before.set(part.name, scope.variables.get(part.name))
-      assign(part, scope, this)
-    }
-    const argvs = combine(words)
-    const alone = this.standsAlone
-    if (node.redirects.length > 0 || stdin !== null) this.standsAlone = false
-    if (!name) this.sawWrites(streams.writes, scope)
-    let output = ''
-    if (name) output = this.runEach(argvs, scope, streams)
-    this.standsAlone = alone
-    for (const [key, value] of before) {
-      if (value) scope.variables.set(key, value)
-      else scope.variables.delete(key)
-    }
-    return streams.finish(output)
-  }
-
-  private runEach(argvs: readonly string[][], scope: Scope, { stdin, writes }: Streams): string {
-    const [first = []] = argvs
-    if (argvs.length <= 1) return this.start(first, scope, stdin, writes)
-    let output = ''
-    const ends = argvs.map((argv) => {
-      const state = scope.clone()
-      output += `${this.start(argv, state, stdin, writes)}\n`
-      return state
-    })
-    scope.become(ends[0] ?? scope)
-    for (const end of ends.slice(1)) scope.merge(end)
-    return output
+    const text = this.frame.source.slice(node.pos, node.end)
+    return this.within({ text }, () => readSimpleCommand(node, scope, stdin, this))
   }
 
   runWords(words: readonly string[], scope: Scope, stdin: string | null): string {
-    return this.start(words, scope, stdin, [])
+    return this.nested(() => this.start(words, scope, { ...noChannels, stdin }))
   }
 
-  private start(
-    words: readonly string[],
-    scope: Scope,
-    stdin: string | null,
-    writes: readonly string[],
-  ): string {
-    const [path = ''] = words
-    if (words.length === 0) {
-      this.sawWrites(writes, scope)
-      return stdin ?? ''
+  start(words: readonly string[], scope: Scope, channels: Channels): string {
+    const [path] = words
+    if (path === undefined) {
+      this.sawWrites(channels.writes, scope)
+      return channels.stdin ?? ''
     }
     if (++this.commands > maxCommands) {
-      if (this.commands === maxCommands + 1)
-        this.doubt('It starts too many commands to read them all.')
+      // Also where a guess has used them up: what follows is not read.
+      this.options.doubted('It starts too many commands to read them.', this.frame.text)
       return unknown
     }
-    const name = path.slice(path.lastIndexOf('/') + 1)
-    if (isGlob(name))
-      return this.guess(
-        words,
-        this.options.table.names.filter((known) => matchesGlob(name, known)),
-        scope,
-        stdin,
-        writes,
-      )
+    const name = baseName(path)
+    if (isGlob(name)) {
+      const fitting = this.options.table.names.filter((known) => matchesGlob(name, known))
+      return this.startAs(fitting, words, scope, channels)
+    }
+    if (path === obscured && words.length === 1) {
+      this.doubt('A command comes out of a constant in a way that is not followed.')
+      return unknown
+    }
     if (!isKnown(name)) {
       const rest = withUnknownEmpty(name)
-      this.suppose(() =>
-        this.guess(words, rest === '' ? likelyNames : [rest], scope, stdin, writes),
+      const likelihood = this.frame.likelihood === 'runs' ? 'supposed' : this.frame.likelihood
+      return this.within({ likelihood }, () =>
+        this.startAs(rest === '' ? likelyNames : [rest], words, scope, channels),
       )
-      return unknown
     }
     const alias = scope.aliases.get(path) ?? scope.aliases.get(name)
-    if (alias !== undefined && this.callStack.length < maxDepth) {
-      this.callStack.push(name)
-      const inner = scope.clone()
-      inner.aliases.delete(path)
-      inner.aliases.delete(name)
-      const output = this.runScript([alias, ...words.slice(1).map(quote)].join(' '), inner, stdin)
-      this.callStack.pop()
-      return output
-    }
+    if (alias !== undefined) return this.startAlias(alias, words, scope, channels)
     const body = scope.functions.get(path)
-    if (body) return this.call(path, body.node, body.source, words.slice(1), scope, stdin)
-    this.tell({
+    if (body)
+      return this.callFunction(path, body.node, body.source, words.slice(1), scope, channels.stdin)
+    const script = path.includes('/') ? this.files.read(path, scope) : null
+    if (script !== null) {
+      const inner = scope.clone()
+      inner.parameters = words.slice(1)
+      return this.runScript(script, inner, channels.stdin)
+    }
+    const { writes, redirected } = channels
+    this.tell({ name, words, args: words.slice(1), writes, redirected }, scope)
+    return this.options.table.follow({
       name,
       words,
-      args: words.slice(1),
-      writes,
-      standsAlone: this.standsAlone,
-      places: this.places(scope),
+      scope,
+      stdin: channels.stdin,
+      interpreter: this,
     })
-    return this.options.table.follow({ name, words, scope, stdin, interpreter: this })
   }
 
-  private guess(
-    words: readonly string[],
+  /** Under each name in turn, since it may be any of them. */
+  private startAs(
     names: readonly string[],
+    words: readonly string[],
     scope: Scope,
-    stdin: string | null,
-    writes: readonly string[],
+    channels: Channels,
   ): string {
-    let output = ''
-    for (const name of names)
-      output += this.start([name, ...words.slice(1)], scope.clone(), stdin, writes)
-    return names.length === 0 ? unknown : output
+    for (const name of names) this.start([name, ...words.slice(1)], scope.clone(), channels)
+    return unknown
   }
 
-  private call(
+  private startAlias(
+    alias: string,
+    words: readonly string[],
+    scope: Scope,
+    { stdin }: Channels,
+  ): string {
+    const inner = scope.clone()
+    const [path = '', ...args] = words
+    inner.aliases.delete(path)
+    inner.aliases.delete(baseName(path))
+    return this.runScript([alias, ...args.map(quote)].join(' '), inner, stdin)
+  }
+
+  private callFunction(
     name: string,
     node: Function,
     source: string,
@@ -264,50 +238,75 @@ export class Inspection implements Reader {
     this.callStack.push(name)
     const before = scope.parameters
     scope.parameters = args
-    const output = this.within(source, () => walk(node.body, scope, stdin, this))
+    const frame = { source, standsAlone: false }
+    const output = this.within(frame, () => walk(node.body, scope, stdin, this))
     scope.parameters = before
     this.callStack.pop()
     return output
   }
 
-  private suppose(read: () => void): void {
-    const outer = this.likelihood
-    if (outer === 'runs') this.likelihood = 'supposed'
-    read()
-    this.likelihood = outer
-  }
-
-  private within<T>(source: string, read: () => T): T {
-    const outer = this.source
-    this.source = source
+  private within<T>(changes: Partial<Frame>, read: () => T): T {
+    const outer = this.frame
+    this.frame = { ...outer, ...changes }
     const result = read()
-    this.source = outer
+    this.frame = outer
     return result
   }
 
-  private doubt(reason: string): void {
-    if (this.likelihood !== 'defined') this.options.doubted(reason, this.text)
+  nested(read: () => string): string {
+    if (this.nesting >= maxNesting) {
+      this.doubt(`Commands are nested more than ${maxNesting} deep.`)
+      return unknown
+    }
+    this.nesting++
+    const output = read()
+    this.nesting--
+    return output
   }
 
-  private tell(command: SeenCommand): void {
-    this.options.saw(command, this.text, this.likelihood)
+  aside<T>(read: () => T): T {
+    return this.within({ standsAlone: false }, read)
   }
 
-  private places(scope: Scope): SeenCommand['places'] {
+  again(read: () => string): string {
+    if (this.loops >= 2) return ''
+    this.loops++
+    const output = read()
+    this.loops--
+    return output
+  }
+
+  doubt(reason: string, kind: Doubt = 'unknown'): void {
+    const { text, likelihood } = this.frame
+    if (likelihood === 'runs') this.options.doubted(reason, text, kind)
+  }
+
+  private tell(command: Omit<SeenCommand, 'standsAlone' | 'places'>, scope: Scope): void {
     const { directory: start, home } = this.options
-    return { directories: scope.directories, start, home }
+    const { text, likelihood, standsAlone } = this.frame
+    const places = { directories: scope.directories, start, home }
+    this.options.saw({ ...command, standsAlone, places }, text, likelihood)
   }
 
   later(source: string, scope: Scope): void {
     this.delayed.push({ source, scope })
   }
 
-  feed(path: string, text: string, scope: Scope): void {
+  write(path: string, text: string, scope: Scope): void {
     const script = this.consumers.get(path)
     if (script) this.runParsed(script, scope.clone(), text)
+    else this.files.write(path, text, scope)
   }
 
-  parse(source: string): ParsedScript | null {
+  readFile(path: string, scope: Scope): string | null {
+    return this.files.read(path, scope)
+  }
+
+  onlyWhatIsCertain(read: () => void): void {
+    this.within({ likelihood: 'defined', standsAlone: false }, read)
+  }
+
+  private parse(source: string): ParsedScript | null {
     return this.options.grammar.parse(source)
   }
 
@@ -328,16 +327,19 @@ export class Inspection implements Reader {
       return unknown
     }
     this.substitutions++
-    const output = this.runParsed(script, scope.clone(), null)
+    const output = this.aside(() => this.runParsed(script, scope.clone(), null))
     this.substitutions--
     return output
   }
 
   processFile(part: ProcessSubstitutionPart, scope: Scope): string {
-    const path = `/dev/fd/${63 + this.files.size + this.consumers.size}`
+    const path = `/dev/fd/${firstFd + this.processFiles++}`
     if (!part.script) return path
-    if (part.operator === '<') this.files.set(path, this.substitute(part.script, scope))
-    else this.consumers.set(path, part.script)
+    if (part.operator === '<') this.files.write(path, this.substitute(part.script, scope), scope)
+    else {
+      this.consumers.set(path, part.script)
+      this.substitute(part.script, scope)
+    }
     return path
   }
 
@@ -352,53 +354,19 @@ export class Inspection implements Reader {
   }
 
   sawWrites(writes: readonly string[], scope: Scope): void {
-    if (writes.length === 0) return
-    this.tell({
-      name: '',
-      words: [],
-      args: [],
-      writes,
-      standsAlone: false,
-      places: this.places(scope),
-    })
+    if (writes.length > 0)
+      this.tell({ name: '', words: [], args: [], writes, redirected: true }, scope)
   }
 
   sawFunction(name: string, node: Function): void {
-    if (!this.functions.has(node)) this.functions.set(node, { source: this.source, called: false })
+    const { source } = this.frame
+    if (!this.functions.has(node)) this.functions.set(node, { source, called: false })
     if (!isForkBomb(name, node, this.options.grammar)) return
-    const outer = this.text
-    this.text = this.source.slice(node.pos, node.end)
-    const words = [forkBombName]
-    this.tell({
-      name: forkBombName,
-      words,
-      args: [],
-      writes: [],
-      standsAlone: true,
-      places: this.places(new Scope([])),
-    })
-    this.text = outer
+    this.within({ text: source.slice(node.pos, node.end) }, () => this.sawForkBomb())
   }
 
-  enterLoop(): boolean {
-    return ++this.loops <= 2
+  sawForkBomb(): void {
+    const seen = { name: forkBomb, words: [forkBomb], args: [], writes: [], redirected: false }
+    this.tell(seen, new Scope([]))
   }
-
-  leaveLoop(): void {
-    this.loops--
-  }
-}
-
-const forkBombName = ':(){ :|:& };:'
-
-/** Every argv that the words may turn out to be; above a limit all readings of a word in one. */
-function combine(words: readonly string[][][]): string[][] {
-  const total = words.reduce((product, readings) => product * readings.length, 1)
-  let argvs: string[][] = [[]]
-  for (const [index, readings] of words.entries()) {
-    const isFlat = total > maxArgv && index > 0
-    const choices = isFlat ? [readings.flat()] : readings
-    argvs = argvs.flatMap((argv) => choices.map((fields) => [...argv, ...fields]))
-  }
-  return argvs
 }

@@ -12,6 +12,8 @@ export interface Command {
   description: string
   /** Beside `--help`, which every command has. */
   flags: readonly CommandFlag[]
+  /** Whether it takes the options that shape a run, as defaults of all its runs. */
+  takesRunOptions?: boolean
   /** More of its help than usage, description and flags, line by line. */
   details?: readonly string[]
   /** Command lines that work. */
@@ -36,6 +38,24 @@ export interface CommandFlag {
   type?: FieldType
 }
 
+/** What a subcommand may know of the configuration; the executor has the rest. */
+export interface CommandConfiguration {
+  /** The files that were read. */
+  files: readonly string[]
+  /** What was ignored in them. */
+  notices: readonly string[]
+  /** `provider/name`, or null. */
+  model: string | null
+}
+
+/** With which executor a subcommand works. */
+export interface UseOptions {
+  /** Tools that the caller has beside the shell; for the guard's suggestions. */
+  toolNames?: readonly string[]
+  /** False: as if nothing were configured. */
+  configured?: boolean
+}
+
 /** What a subcommand gets. */
 export interface CommandContext {
   /** The words after the command's name that are no options. */
@@ -47,11 +67,21 @@ export interface CommandContext {
   /** The directory as its user names it. */
   cwd: string
   stateDir: string
+  version: string
+  /** What is configured here. Throws `MisuseError` where that is wrong. */
+  configuration: () => Promise<CommandConfiguration>
   /**
    * Runs with an executor that is closed afterwards. `signal` aborts when a signal ends nacre; the
    * exit status is then that of the signal.
    */
-  useExecutor(use: (executor: Executor, signal: AbortSignal) => Promise<number>): Promise<number>
+  useExecutor: (
+    use: (executor: Executor, signal: AbortSignal) => Promise<number>,
+    how?: UseOptions,
+  ) => Promise<number>
+  /** The options of nacre itself. */
+  flags: readonly CommandFlag[]
+  /** Every subcommand that people use. */
+  commands: () => Promise<readonly Command[]>
   /** The exit status of a program that ran one command. */
-  exitStatusOf(result: Result): number
+  exitStatusOf: (result: Result) => number
 }

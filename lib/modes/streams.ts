@@ -19,6 +19,10 @@ export interface Writer {
   write(data: string | Uint8Array): Promise<'closed' | void>
   readonly closed: boolean
   readonly isTerminal: boolean
+  /** Of the terminal; null where it is none. */
+  size(): { columns: number; rows: number } | null
+  /** Gives what ends the listening. */
+  onResize(listener: () => void): () => void
 }
 
 /** A writer over a stream that is opened at its first write. */
@@ -50,6 +54,15 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
     },
     get isTerminal() {
       return isatty(fd)
+    },
+    size() {
+      const { columns, rows } = (stream ??= openStream())
+      return columns > 0 && rows > 0 ? { columns, rows } : null
+    },
+    onResize(listener) {
+      const target = (stream ??= openStream())
+      target.on('resize', listener)
+      return () => target.off('resize', listener)
     },
   }
 }

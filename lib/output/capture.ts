@@ -40,22 +40,36 @@ export function createCapture(options: CaptureOptions): Capture {
   const open = (stream: StreamName) => new CapturedStream({ ...options, stream, journal })
   if (options.request.streams === 'merged') {
     const output = open('output')
-    const show = ({ text, truncation, artifact, notices }: ShownStream): Captured => {
-      return { output: text, truncation, artifact, notices }
-    }
     return {
       write: (_stream, bytes) => output.write(bytes),
-      snapshot: () => show(output.snapshot()),
+      snapshot: () => showMerged(output.snapshot()),
       read(cursor) {
         output.preview()
         return journal.read(cursor)
       },
-      finish: async () => show(await output.finish()),
+      finish: async () => showMerged(await output.finish()),
     }
   }
   const stdout = open('stdout')
   const stderr = open('stderr')
-  const show = (out: ShownStream, err: ShownStream): Captured => ({
+  return {
+    write: (stream, bytes) => (stream === 'stderr' ? stderr : stdout).write(bytes),
+    snapshot: () => showSeparate(stdout.snapshot(), stderr.snapshot()),
+    read(cursor) {
+      stdout.preview()
+      stderr.preview()
+      return journal.read(cursor)
+    },
+    finish: async () => showSeparate(await stdout.finish(), await stderr.finish()),
+  }
+}
+
+function showMerged({ text, truncation, artifact, notices }: ShownStream): Captured {
+  return { output: text, truncation, artifact, notices }
+}
+
+function showSeparate(out: ShownStream, err: ShownStream): Captured {
+  return {
     stdout: out.text,
     stderr: err.text,
     truncation: out.truncation,
@@ -63,15 +77,5 @@ export function createCapture(options: CaptureOptions): Capture {
     stderrTruncation: err.truncation,
     stderrArtifact: err.artifact,
     notices: [...new Set([...out.notices, ...err.notices])],
-  })
-  return {
-    write: (stream, bytes) => (stream === 'stderr' ? stderr : stdout).write(bytes),
-    snapshot: () => show(stdout.snapshot(), stderr.snapshot()),
-    read(cursor) {
-      stdout.preview()
-      stderr.preview()
-      return journal.read(cursor)
-    },
-    finish: async () => show(await stdout.finish(), await stderr.finish()),
   }
 }

@@ -71,18 +71,18 @@ export class CapturedStream {
 
   /** Brings what is not final yet to the readers of the journal. */
   preview(): void {
-    this.#feed.preview(asBuffer(this.#filter.pending()))
+    this.#feed.preview(this.#filter.pending())
   }
 
   snapshot(): ShownStream {
     const window = this.#window.clone()
-    window.write(asBuffer(this.#filter.pending()))
+    window.write(this.#filter.pending())
     if (window.isCut && this.#writer === null) this.#startWriter()
     return { ...window.render(), artifact: this.#writer?.artifact ?? null, notices: [] }
   }
 
   async finish(): Promise<ShownStream> {
-    await this.#filter.end()
+    this.#filter.end()
     this.#decide()
     const shown = this.#window.render()
     const isKept = shown.truncation !== null || this.#options.request.artifact === 'always'

@@ -4,6 +4,8 @@ import { columnsOf } from './width.ts'
 /** The further columns of a wide character or a tab. */
 const continuation = 0
 const space = 0x20
+/** A column that nobody wrote: a space between texts, nothing at the end of a line. */
+const blank = 0x200000
 const tab = 0x09
 const tabColumns = 8
 
@@ -19,6 +21,13 @@ export class Cells {
   /** Columns up to the last that was written. */
   get length(): number {
     return this.#length
+  }
+
+  /** Makes it an empty line again. */
+  reset(): void {
+    this.#length = 0
+    this.#marks = null
+    this.next = 0
   }
 
   /** Writes a printable character or a tab at `column`; answers the column after it. */
@@ -65,7 +74,7 @@ export class Cells {
     const stop = Math.min(to, this.#length)
     this.#open(from, stop)
     if (stop === this.#length) this.#cut(from)
-    else this.#codes.fill(space, from, stop)
+    else this.#codes.fill(blank, from, stop)
   }
 
   /** Takes `count` columns out; what stands behind moves left. */
@@ -74,19 +83,20 @@ export class Cells {
     const stop = Math.min(column + count, this.#length)
     this.#open(column, stop)
     this.#codes.copyWithin(column, stop, this.#length)
-    this.#length -= stop - column
-    this.#marks = null
+    this.#moveMarks(stop, column - stop)
+    this.#cut(this.#length - (stop - column))
   }
 
   /** Makes room for `count` blank columns; what stands behind moves right. */
   insert(column: number, count: number): void {
     if (column >= this.#length) return
     this.#open(column, column)
+    if (column >= this.#length) return
     this.#reserve(this.#length + count)
     this.#codes.copyWithin(column + count, column, this.#length)
-    this.#codes.fill(space, column, column + count)
+    this.#codes.fill(blank, column, column + count)
     this.#length += count
-    this.#marks = null
+    this.#moveMarks(column, count)
   }
 
   /** Drops the last character. */
@@ -96,7 +106,9 @@ export class Cells {
 
   /** The code point before `column`, for repeating; a space where there is none. */
   before(column: number): number {
-    return column > 0 && column <= this.#length ? this.#codes[this.#unitStart(column - 1)]! : space
+    if (column === 0 || column > this.#length) return space
+    const code = this.#codes[this.#unitStart(column - 1)]!
+    return code === blank ? space : code
   }
 
   /** At most so many bytes are written by `encode`. */
@@ -111,7 +123,7 @@ export class Cells {
     let next = at
     for (let column = 0; column < this.#length; column++) {
       const code = this.#codes[column]!
-      if (code !== continuation) next = encodeInto(target, next, code)
+      if (code !== continuation) next = encodeInto(target, next, code === blank ? space : code)
       if (this.#marks !== null && code !== continuation) {
         for (const mark of this.#marks.get(column) ?? []) next = encodeInto(target, next, mark)
       }
@@ -136,7 +148,8 @@ export class Cells {
       this.#split(from)
       if (to < this.#length) this.#split(to)
       if (this.#marks !== null) for (let at = from; at < to; at++) this.#marks.delete(at)
-    } else if (from > this.#length) this.#codes.fill(space, this.#length, from)
+    }
+    if (from > this.#length) this.#codes.fill(blank, this.#length, from)
     if (to > this.#length) this.#length = to
   }
 
@@ -147,7 +160,8 @@ export class Cells {
     this.#marks?.delete(start)
     let end = column
     while (end < this.#length && this.#codes[end] === continuation) end++
-    this.#codes.fill(space, start, end)
+    this.#codes.fill(blank, start, end)
+    if (end === this.#length) this.#cut(start)
   }
 
   #isWideAt(column: number): boolean {
@@ -163,7 +177,9 @@ export class Cells {
     return start
   }
 
-  #cut(length: number): void {
+  #cut(column: number): void {
+    let length = column
+    while (length > 0 && this.#codes[length - 1] === blank) length--
     this.#length = length
     if (this.#marks === null) return
     for (const column of this.#marks.keys()) if (column >= length) this.#marks.delete(column)
@@ -175,6 +191,14 @@ export class Cells {
     if (marks === undefined) this.#marks.set(column, [code])
     // More than that on one character is an attack on memory, not a language.
     else if (marks.length < 32) marks.push(code)
+  }
+
+  #moveMarks(from: number, distance: number): void {
+    if (this.#marks === null) return
+    const moved = [...this.#marks].map(([column, marks]): [number, number[]] => {
+      return [column < from ? column : column + distance, marks]
+    })
+    this.#marks = new Map(moved)
   }
 
   #reserve(columns: number): void {

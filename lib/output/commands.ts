@@ -1,5 +1,5 @@
-import type { ControlSequence } from './escape.ts'
 import type { Page } from './page.ts'
+import type { ControlSequence } from './sequence.ts'
 
 /**
  * Carries a control sequence out on the page, which is opened when the text must change.

@@ -61,7 +61,7 @@ export function cutEnds(
   keptLines: number,
   maxBytes: number,
 ): Cut {
-  const markBytes = Buffer.byteLength(mark(whole.totalLines, 'lines'))
+  const markBytes = Buffer.byteLength(mark(whole.totalBytes, 'bytes'))
   const budget = maxBytes - markBytes
   const bound = Math.min(maxLines - 1, keptLines)
   // Without room for a mark and something on both sides of it, the end says most.

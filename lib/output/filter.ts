@@ -1,10 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { runEscape, runSequence } from './commands.ts'
-import { type ControlSequence, createParser, type Parser } from './escape.ts'
+import { type BS, CR, EscapeParser } from './escape.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
 import { createScanner, type Scanner } from './scan.ts'
-import { incompleteTail } from './utf8.ts'
+import { Screen } from './screen.ts'
+import type { ControlSequence } from './sequence.ts'
+import { incompleteTail, replacement } from './utf8.ts'
 
 export interface FilterOptions {
   /** Takes the finished clean text, in order. */
@@ -17,6 +19,8 @@ export interface FilterOptions {
 
 const largestBlock = 64 * 1024
 const smallestBlock = 4 * 1024
+/** After so many invalid sequences a stream is the contents of a file: no screen is drawn for it. */
+const binaryInvalid = 100
 const newlineByte = Uint8Array.of(0x0a)
 /** Pages that take the place of the text for a while: vim, less, htop. */
 const alternateScreens = new Set([47, 1047, 1049])
@@ -24,24 +28,30 @@ const alternateScreens = new Set([47, 1047, 1049])
 /**
  * From what a command wrote to what a person would read at the end, as UTF-8. One instance a stream.
  * Text without controls passes in whole pieces; control sequences are taken out byte by byte; what
- * moves the cursor edits a page of the last lines.
+ * moves the cursor edits a page of the last lines; absolute movement is left to an emulator.
  */
 export class Filter {
+  readonly #options: FilterOptions
   readonly #scan: Scanner
   readonly #held: HeldText
   readonly #page: Page
-  readonly #parser: Parser
+  readonly #parser: EscapeParser
   #alternate = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished = new Uint8Array(0)
   #blockBytes = largestBlock
+  #screen: Screen | null = null
+  #invalid = 0
+  /** The last read ended before a sequence that only a whole screen can carry out. */
+  #needsScreen = false
 
   constructor(options: FilterOptions) {
+    this.#options = options
     const rows = options.rows ?? 50
     this.#scan = options.scan ?? createScanner()
     this.#held = new HeldText(options.emit, rows, this.#scan)
     this.#page = new Page(this.#held, rows)
-    this.#parser = createParser({
+    this.#parser = new EscapeParser({
       text: (bytes, from, to) => this.#text(bytes, from, to),
       control: (code) => this.#control(code),
       sequence: (sequence) => this.#sequence(sequence),
@@ -51,30 +61,41 @@ export class Filter {
 
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
   write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#screen !== null) return this.#draw(bytes, 0)
     let text = bytes
     if (this.#unfinished.length > 0) {
       text = Buffer.concat([this.#unfinished, bytes])
       this.#unfinished = new Uint8Array(0)
     }
-    const stopped = this.#read(text, false)
-    if (stopped < text.length) this.#unfinished = Uint8Array.from(text.subarray(stopped))
+    const stopped = this.#read(text, 0)
+    if (this.#needsScreen) return this.#draw(text, stopped)
   }
 
   /** Clean text that is not emitted yet, since a terminal command may still change it. A copy. */
-  pending(): Uint8Array {
-    return this.#page.snapshot()
+  pending(): Buffer {
+    return this.#screen?.text ?? this.#page.snapshot()
   }
 
   /** Nothing more comes: emits what is pending. */
-  end(): void | Promise<void> {
-    this.#read(this.#unfinished, true)
+  end(): void {
+    if (this.#screen !== null) {
+      // Rows that are blank down to the cursor are no text.
+      const text = this.#screen.text.toString().replace(/\n+$/, '\n')
+      if (text !== '') this.#options.emit(Buffer.from(text))
+      this.#screen.close()
+      this.#screen = null
+      return
+    }
+    this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
     this.#unfinished = new Uint8Array(0)
     this.#page.close()
     this.#held.flush()
   }
 
-  #read(bytes: Uint8Array, last: boolean): number {
-    let at = 0
+  /** Reads up to the end, or to a sequence that needs a whole screen; an unfinished one is kept. */
+  #read(bytes: Uint8Array, from: number): number {
+    this.#needsScreen = false
+    let at = from
     while (at < bytes.length) {
       const blockEnd = Math.min(at + this.#blockBytes, bytes.length)
       const plainEnd = this.#plainEnd(bytes, at, blockEnd)
@@ -84,17 +105,53 @@ export class Filter {
         this.#blockBytes = Math.min(this.#blockBytes * 2, largestBlock)
         continue
       }
-      const stopped = this.#parser.parse(bytes, at, blockEnd, last && blockEnd === bytes.length)
-      this.#blockBytes = smallestBlock * 2
-      if (stopped === at && blockEnd === bytes.length) return at
+      const stopped = this.#parser.parse(bytes, at, blockEnd, false)
+      this.#blockBytes = smallestBlock
+      if (this.#needsScreen) return stopped
+      if (stopped === at && blockEnd === bytes.length) {
+        this.#unfinished = Uint8Array.from(bytes.subarray(at))
+        return bytes.length
+      }
       at = stopped
     }
     return at
   }
 
+  /** Draws on the screen, and reads on without it where it is not needed any more. */
+  async #draw(bytes: Uint8Array, from: number): Promise<void> {
+    let at = from
+    while (at < bytes.length) {
+      this.#screen ??= await this.#openScreen()
+      at = await this.#screen.write(bytes, at)
+      if (!this.#screen.isDone) return
+      const { text, isBinary } = this.#screen
+      if (isBinary) this.#invalid = binaryInvalid
+      this.#screen.close()
+      this.#screen = null
+      this.#held.append(text, 0, text.length)
+      at = this.#read(bytes, at)
+      if (!this.#needsScreen) return
+    }
+  }
+
+  /** A screen as the terminal would show it now. */
+  async #openScreen(): Promise<Screen> {
+    const rows = this.#options.rows ?? 24
+    const columns = this.#options.columns ?? 80
+    const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
+    const shown = this.#page.takeScreen()
+    this.#held.flush()
+    if (shown !== null) {
+      await screen.write(shown.text, 0)
+      const up = shown.rowsUp > 0 ? `\x1b[${shown.rowsUp}A` : ''
+      await screen.write(Buffer.from(`${up}\x1b[${shown.column + 1}G`), 0)
+    }
+    return screen
+  }
+
   /** How far text reaches that needs no more than to be passed on; `from` where it does. */
   #plainEnd(bytes: Uint8Array, from: number, to: number): number {
-    if (!this.#parser.atText || this.#page.isOpen) return from
+    if (!this.#parser.isAtText || this.#page.isOpen) return from
     const { control, high } = this.#scan(bytes, from, to)
     if (control) return from
     if (!high) return to
@@ -103,6 +160,7 @@ export class Filter {
   }
 
   #text(bytes: Uint8Array, from: number, to: number): void {
+    if (bytes === replacement) this.#invalid++
     if (this.#alternate) return
     const at = this.#page.isOpen ? this.#page.write(bytes, from, to) : from
     if (at >= to) return
@@ -110,12 +168,12 @@ export class Filter {
     this.#held.append(bytes, at, to)
   }
 
-  #control(code: 0x0d | 0x08): void {
+  #control(code: typeof CR | typeof BS): void {
     if (this.#alternate) return
     if (!this.#page.open()) {
       // Too long a line to go back in: the next state of it gets a line of its own.
-      if (code === 0x0d) this.#held.append(newlineByte, 0, 1)
-    } else if (code === 0x0d) this.#page.carriageReturn()
+      if (code === CR) this.#held.append(newlineByte, 0, 1)
+    } else if (code === CR) this.#page.carriageReturn()
     else this.#page.backspace()
   }
 
@@ -123,19 +181,17 @@ export class Filter {
     if (sequence.prefix === '?' && (sequence.final === 'h' || sequence.final === 'l')) {
       const isAlternate = sequence.parameters.some((mode) => alternateScreens.has(mode))
       if (isAlternate) this.#alternate = sequence.final === 'h'
-      return false
+      return true
     }
-    if (this.#alternate) return false
-    return !runSequence(sequence, this.#page) && this.#needScreen()
+    if (this.#alternate) return true
+    this.#needsScreen = !runSequence(sequence, this.#page) && this.#invalid < binaryInvalid
+    return !this.#needsScreen
   }
 
   #escape(final: string): boolean {
     if (final === 'c') this.#alternate = false
-    if (this.#alternate) return false
-    return !runEscape(final, this.#page) && this.#needScreen()
-  }
-
-  #needScreen(): boolean {
-    return false
+    if (this.#alternate) return true
+    this.#needsScreen = !runEscape(final, this.#page) && this.#invalid < binaryInvalid
+    return !this.#needsScreen
   }
 }

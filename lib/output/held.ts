@@ -6,7 +6,9 @@ export const maxEditableBytes = 8192
 const newline = 0x0a
 const firstCapacity = 8 * 1024
 /** Text in longer pieces is passed on without a copy but for its last lines. */
-const directBytes = 4096
+const directBytes = 16 * 1024
+/** Shorter pieces are gathered up to so much before the finished part is passed on. */
+const gatheredBytes = 128 * 1024
 
 /** Takes finished text, in order. The memory is used again after the call. */
 export type Emit = (bytes: Uint8Array) => void
@@ -87,7 +89,9 @@ export class HeldText {
   }
 
   #takeFrom(stop: number): Uint8Array | null {
-    const start = stop === 0 ? 0 : this.#buffer.lastIndexOf(newline, stop - 1) + 1
+    // No further back than a line may be long.
+    const from = Math.max(stop - maxEditableBytes - 1, 0)
+    const start = from + this.#buffer.subarray(from, stop).lastIndexOf(newline) + 1
     if ((start === 0 && this.#cut) || stop - start > maxEditableBytes) return null
     this.#end = start
     return this.#buffer.subarray(start, stop)
@@ -115,6 +119,10 @@ export class HeldText {
   }
 
   #makeRoom(length: number): void {
+    if (this.#buffer.length < gatheredBytes) {
+      this.#grow(Math.max(gatheredBytes, this.#end + length))
+      return
+    }
     let keep = this.#reachableStart(this.#buffer, 0, this.#end)
     if (keep < 0 && this.#cut) {
       const firstNewline = this.#buffer.subarray(0, this.#end).indexOf(newline)
@@ -132,7 +140,11 @@ export class HeldText {
   /** Room for so many bytes, and as much again, so that moving them stays cheap. */
   #reserve(bytes: number): void {
     if (bytes * 2 <= this.#buffer.length) return
-    const grown = Buffer.allocUnsafeSlow(bytes * 4)
+    this.#grow(bytes * 4)
+  }
+
+  #grow(capacity: number): void {
+    const grown = Buffer.allocUnsafeSlow(capacity)
     this.#buffer.copy(grown, 0, 0, this.#end)
     this.#buffer = grown
   }

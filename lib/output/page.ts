@@ -2,6 +2,7 @@ import { Cells } from './cells.ts'
 import { type HeldText, maxEditableBytes } from './held.ts'
 
 const newline = 0x0a
+const newlineByte = Uint8Array.of(newline)
 
 /**
  * The last lines of the text while something edits them: a carriage return, a backspace, a cursor
@@ -13,6 +14,8 @@ export class Page {
   readonly #held: HeldText
   readonly #rows: number
   #lines: Cells[] = []
+  /** Lines to be used again: redraws would fill the memory with them faster than it is collected. */
+  readonly #spare: Cells[] = []
   #row = 0
   #column = 0
   /** Bytes read since lines were last taken out of the held text. */
@@ -36,7 +39,7 @@ export class Page {
     if (this.isOpen) return true
     const bytes = this.#held.takeUnfinished()
     if (bytes === null) return false
-    const line = cellsOf(bytes)
+    const line = this.#lineOf(bytes)
     this.#lines.push(line)
     this.#row = 0
     this.#column = line.next
@@ -48,23 +51,29 @@ export class Page {
 
   /** Puts everything back into the held text. */
   close(): void {
-    this.#encode(this.#held, this.#lines)
+    this.#encode(this.#lines)
+    this.#drop(this.#lines)
     this.#lines = []
   }
 
+  /**
+   * Takes the last lines of the text out, as many as the screen has: what a terminal would show, and
+   * where on it the cursor stands. Null where the unfinished line is past editing.
+   */
+  takeScreen(): { text: Buffer; rowsUp: number; column: number } | null {
+    if (!this.open()) return null
+    const rowsUp = this.#lines.length - 1 - this.#row
+    this.up(this.#rows)
+    const column = this.#column
+    const text = this.#textOf(this.#lines, Buffer.alloc(0))
+    this.#drop(this.#lines)
+    this.#lines = []
+    return { text, rowsUp, column }
+  }
+
   /** The page and what is held above it, as text. */
-  snapshot(): Uint8Array {
-    const above = this.#held.bytes
-    let bytes = above.length
-    for (const line of this.#lines) bytes += line.maxEncodedBytes + 1
-    const target = Buffer.allocUnsafe(bytes)
-    target.set(above)
-    let at = above.length
-    for (const [index, line] of this.#lines.entries()) {
-      if (index > 0) target[at++] = newline
-      at = line.encode(target, at)
-    }
-    return target.subarray(0, at)
+  snapshot(): Buffer {
+    return this.#textOf(this.#lines, this.#held.bytes)
   }
 
   /** Shown text, newlines included. Answers how far it was read: less than `to` once the page has closed. */
@@ -97,13 +106,15 @@ export class Page {
     this.#row++
     this.#credit++
     if (this.#row < this.#lines.length) return
-    this.#lines.push(new Cells())
+    this.#lines.push(this.#newLine())
     let cost = 0
     for (const line of this.#lines) cost += line.length
     if (this.#credit >= cost) this.close()
     else if (this.#lines.length > this.#rows) {
       const first = this.#lines.shift()!
-      this.#encode(this.#held, [first, new Cells()])
+      this.#encode([first])
+      this.#drop([first])
+      this.#held.append(newlineByte, 0, 1)
       this.#row--
       this.#top++
     }
@@ -131,7 +142,7 @@ export class Page {
     ) {
       const bytes = this.#held.takeAbove()
       if (bytes === null) break
-      this.#lines.unshift(cellsOf(bytes))
+      this.#lines.unshift(this.#lineOf(bytes))
       this.#row++
       this.#top--
       this.#credit = 0
@@ -160,7 +171,7 @@ export class Page {
   /** Everything from the cursor on. */
   eraseBelow(): void {
     this.eraseLine('right')
-    this.#lines.length = this.#row + 1
+    this.#drop(this.#lines.splice(this.#row + 1))
   }
 
   eraseColumns(count: number): void {
@@ -199,20 +210,44 @@ export class Page {
     return this.#lines[this.#row]!
   }
 
-  /** Lines into the text, a newline between them. */
-  #encode(held: HeldText, lines: Cells[]): void {
+  #newLine(): Cells {
+    return this.#spare.pop() ?? new Cells()
+  }
+
+  #lineOf(bytes: Uint8Array): Cells {
+    const line = this.#newLine()
+    line.write(0, bytes, 0, bytes.length, Infinity)
+    return line
+  }
+
+  #drop(lines: Cells[]): void {
+    for (const line of lines) {
+      line.reset()
+      if (this.#spare.length <= this.#rows) this.#spare.push(line)
+    }
+  }
+
+  #textOf(lines: Cells[], above: Uint8Array): Buffer {
+    let bytes = above.length
+    for (const line of lines) bytes += line.maxEncodedBytes + 1
+    const target = Buffer.allocUnsafe(bytes)
+    target.set(above)
+    let at = above.length
     for (const [index, line] of lines.entries()) {
-      held.appendBy(line.maxEncodedBytes + 1, (target, at) => {
+      if (index > 0) target[at++] = newline
+      at = line.encode(target, at)
+    }
+    return target.subarray(0, at)
+  }
+
+  /** Lines into the text, a newline between them. */
+  #encode(lines: Cells[]): void {
+    for (const [index, line] of lines.entries()) {
+      this.#held.appendBy(line.maxEncodedBytes + 1, (target, at) => {
         let next = at
         if (index > 0) target[next++] = newline
         return line.encode(target, next)
       })
     }
   }
-}
-
-function cellsOf(bytes: Uint8Array): Cells {
-  const line = new Cells()
-  line.write(0, bytes, 0, bytes.length, Infinity)
-  return line
 }

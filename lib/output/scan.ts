@@ -24,14 +24,23 @@ declare const WebAssembly:
     }
 
 const blockBytes = 64 * 1024
+/** A module costs about a quarter of a millisecond and address space: short output does without. */
+const worthwhileBytes = 256 * 1024
 
 /**
- * A scanner of its own. By SIMD about 20 GB/s; where WebAssembly is not to be had (`--jitless`, an
- * address space limit) four bytes a step in JavaScript, about 2 GB/s.
+ * A scanner of its own: by SIMD about 10 GB/s once there is much to read; before that, and where
+ * WebAssembly is not to be had (`--jitless`, an address space limit), byte by byte about 1 GB/s.
  */
 export function createScanner(): Scanner {
-  const instance = instantiate()
-  return instance ? createSimdScanner(instance) : createWordScanner()
+  let scanned = 0
+  let scanner = createByteScanner()
+  return (bytes, from, to) => {
+    if (scanned < worthwhileBytes) {
+      scanned += to - from
+      if (scanned >= worthwhileBytes) scanner = createSimdScanner() ?? scanner
+    }
+    return scanner(bytes, from, to)
+  }
 }
 
 function instantiate(): ScanExports | null {
@@ -45,7 +54,10 @@ function instantiate(): ScanExports | null {
   }
 }
 
-function createSimdScanner(instance: ScanExports): Scanner {
+/** Null where WebAssembly does not work. */
+export function createSimdScanner(): Scanner | null {
+  const instance = instantiate()
+  if (instance === null) return null
   const memory = new Uint8Array(instance.memory.buffer)
   const result: Scan = { newlines: 0, high: false, control: false }
   return (bytes, from, to) => {
@@ -69,49 +81,25 @@ function createSimdScanner(instance: ScanExports): Scanner {
   }
 }
 
-/** The same in plain JavaScript: four bytes a step by arithmetic within a word. */
-export function createWordScanner(): Scanner {
+/** The same, byte by byte. */
+export function createByteScanner(): Scanner {
   const result: Scan = { newlines: 0, high: false, control: false }
-  const block = new Int32Array(blockBytes / 4)
-  const memory = new Uint8Array(block.buffer)
   return (bytes, from, to) => {
     let newlines = 0
-    let controls = 0
-    let high = 0
-    for (let start = from; start < to; start += blockBytes) {
-      const stop = Math.min(start + blockBytes, to)
-      const words = (stop - start + 3) >> 2
-      memory.set(bytes.subarray(start, stop))
-      memory.fill(0x20, stop - start, words * 4)
-      for (let at = 0; at < words; at++) {
-        const word = block[at]!
-        const newlineMarks = zeroBytes(word ^ 0x0a0a0a0a)
-        const low = ~((word & 0x7f7f7f7f) + 0x60606060) & ~word & 0x80808080
-        controls |=
-          (low & ~newlineMarks & ~zeroBytes(word ^ 0x09090909)) | zeroBytes(word ^ 0x7f7f7f7f)
-        high |= word & 0x80808080
-        if (newlineMarks !== 0) newlines += Math.imul(newlineMarks >>> 7, 0x01010101) >>> 24
+    let high = false
+    let control = false
+    for (let at = from; at < to; at++) {
+      const byte = bytes[at]!
+      if (byte === 0x0a) newlines++
+      else if (byte < 0x20 ? byte !== 0x09 : byte === 0x7f) control = true
+      else if (byte >= 0x80) {
+        high = true
+        if (byte === 0xc2 && at + 1 < to && (bytes[at + 1]! & 0xe0) === 0x80) control = true
       }
     }
     result.newlines = newlines
-    result.high = high !== 0
-    result.control = controls !== 0 || (high !== 0 && hasC1(bytes, from, to))
+    result.high = high
+    result.control = control
     return result
   }
-}
-
-/** 0x80 in every byte of the word that is zero. */
-function zeroBytes(word: number): number {
-  return ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f)
-}
-
-function hasC1(bytes: Uint8Array, from: number, to: number): boolean {
-  for (
-    let at = bytes.indexOf(0xc2, from);
-    at >= 0 && at + 1 < to;
-    at = bytes.indexOf(0xc2, at + 1)
-  ) {
-    if ((bytes[at + 1]! & 0xe0) === 0x80) return true
-  }
-  return false
 }

@@ -46,7 +46,7 @@ export class Window {
     this.#cutter = cutsLines ? new LineCutter(limits.maxLineChars) : null
   }
 
-  /** Takes clean text in order. The memory is free again afterwards. */
+  /** Takes clean text in order, whole characters. The memory is free again afterwards. */
   write(bytes: Buffer): void {
     if (bytes.length === 0) return
     const before = this.#all.lines
@@ -62,12 +62,20 @@ export class Window {
     else this.#cutter.write(selected, keep)
   }
 
-  /** Whether something is left out of what `render` would show now. */
-  get isCut(): boolean {
+  /** Whether whole lines, or a part of the only one, are left out of what `render` would show now. */
+  get isOver(): boolean {
     const { head } = this.#options
-    return (
-      (head !== null && this.#all.total > head) || this.#cutter?.hasCut === true || !this.#isWhole()
-    )
+    return (head !== null && this.#all.total > head) || !this.#isWhole()
+  }
+
+  /** Whether anything is left out. */
+  get isCut(): boolean {
+    return this.isOver || this.#cutter?.hasCut === true
+  }
+
+  /** Of everything that was written; an unfinished line counts. */
+  get totalLines(): number {
+    return this.#all.total
   }
 
   /** The text as it is shown, and what is missing from it. */

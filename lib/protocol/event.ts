@@ -14,6 +14,7 @@ export type RunEvent =
       bytes: Uint8Array
     }
   | { type: 'notice'; id: string; message: string }
+  /** The last one, of every run, also of one that was denied or did not start. */
   | { type: 'exited'; id: string; result: Result }
 
 /**

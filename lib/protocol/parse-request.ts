@@ -1,9 +1,18 @@
 import { resolve } from 'node:path'
+import { checkValue, invalid, isObject } from './check-value.ts'
 import { MisuseError } from './errors.ts'
-import { type FieldName, fieldNames, fields, type FieldType } from './fields.ts'
+import { type FieldName, fieldNames, fields } from './fields.ts'
 import { createId } from './ids.ts'
 import { limits } from './limits.ts'
-import type { Origin, Ready, Request, RequestInput, Truncate } from './request.ts'
+import type {
+  Origin,
+  Ready,
+  Request,
+  RequestDefaults,
+  RequestInput,
+  TimeMode,
+  Truncate,
+} from './request.ts'
 import { toSnakeCase, unknownName } from './wire.ts'
 
 /** What is meant where a request does not say, by who asked. */
@@ -64,14 +73,26 @@ const originDefaults: Readonly<Record<Origin, OriginDefaults>> = {
 /** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
 const maxTimerMs = 2 ** 31 - 1
 
+export interface ParseContext {
+  /** Where relative directories begin. */
+  cwd: string
+  /** Laid under every input, as the configuration has them. */
+  defaults?: RequestDefaults | undefined
+  /** Deadlines by mode, in seconds, in place of the usual ones. */
+  timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>> | undefined
+  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
+  terminals?: 'auto' | 'on' | 'off' | undefined
+}
+
 /**
  * Makes what a front door read into a request: checked, complete, with an id of its own.
  * Throws `MisuseError`, which names the field as it is written on the wire.
  */
-export function parseRequest(input: RequestInput, context: { cwd: string }): Request {
+export function parseRequest(given: RequestInput, context: ParseContext): Request {
+  const notices: string[] = []
+  const input = layOver(given, context, notices)
   checkFields(input)
   const defaults = originDefaults[input.origin]
-  const notices: string[] = []
   const shell = input.shell ?? null
   const waitMs = chooseWaitMs(input)
   return {
@@ -79,9 +100,10 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     origin: input.origin,
     command: checkCommand(input.command),
     cwd: resolve(context.cwd, input.cwd ?? '.'),
+    cwdGiven: given.cwd !== undefined,
     env: checkEnvironment(input.env ?? {}),
     mode: input.mode ?? 'default',
-    timeoutMs: chooseTimeoutMs(input, defaults, notices),
+    timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds),
     waitMs,
@@ -106,6 +128,27 @@ export function parseRequest(input: RequestInput, context: { cwd: string }): Req
     stdin: input.stdin === 'open' ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
     notices,
   }
+}
+
+/** What the caller says over what is configured. */
+function layOver(
+  given: RequestInput,
+  { defaults = {}, terminals = 'auto' }: ParseContext,
+  notices: string[],
+): RequestInput {
+  const input: RequestInput = { ...defaults, ...withoutUndefined(given) }
+  if (isObject(given.env)) input.env = { ...defaults.env, ...given.env }
+  if (terminals === 'on') input.pty ??= true
+  if (terminals === 'off' && input.pty === true) {
+    input.pty = false
+    notices.push('pty_off: terminals are switched off; the command runs without one')
+  }
+  return input
+}
+
+function withoutUndefined(input: RequestInput): RequestInput {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given) as unknown as RequestInput
 }
 
 function checkCommand(command: unknown): string {
@@ -134,54 +177,6 @@ function checkFields(input: RequestInput): void {
   }
 }
 
-function checkValue(name: string, value: unknown, type: FieldType): void {
-  switch (type.kind) {
-    case 'string':
-      if (typeof value !== 'string' || value === '' || value.includes('\0')) {
-        throw invalid(name, 'a text that is not empty', value)
-      }
-      return
-    case 'boolean':
-      if (typeof value !== 'boolean') throw invalid(name, 'true or false', value)
-      return
-    case 'integer':
-      if (!Number.isSafeInteger(value) || Number(value) < type.min || Number(value) > type.max) {
-        const range =
-          type.max === Number.MAX_SAFE_INTEGER ? `from ${type.min}` : `${type.min} to ${type.max}`
-        throw invalid(name, `a whole number, ${range}`, value)
-      }
-      return
-    case 'number':
-      if (!isFinite(value) || value <= type.above) {
-        throw invalid(name, `a number above ${type.above}`, value)
-      }
-      return
-    case 'atLeast':
-      if (!isFinite(value) || value < type.min) {
-        throw invalid(name, `a number, ${type.min} or more`, value)
-      }
-      return
-    case 'choice':
-      if (typeof value !== 'string' || !type.values.includes(value)) {
-        throw invalid(name, `one of ${type.values.join(', ')}`, value)
-      }
-      return
-    case 'strings':
-      if (value === null || typeof value !== 'object' || Array.isArray(value)) {
-        throw invalid(name, 'an object of texts', value)
-      }
-  }
-}
-
-function isFinite(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
-}
-
-function invalid(name: string, wanted: string, value: unknown): MisuseError {
-  const shown = JSON.stringify(value)?.slice(0, 80) ?? String(value)
-  return new MisuseError('invalid_field', `\`${name}\` must be ${wanted}, not ${shown}`, name)
-}
-
 function checkEnvironment(env: Record<string, unknown>): Record<string, string> {
   for (const [name, value] of Object.entries(env)) {
     if (name === '' || name.includes('=') || name.includes('\0')) {
@@ -196,7 +191,7 @@ function checkEnvironment(env: Record<string, unknown>): Record<string, string> 
 
 function chooseTimeoutMs(
   input: RequestInput,
-  defaults: OriginDefaults,
+  defaults: OriginDefaults & Pick<ParseContext, 'timeoutSeconds'>,
   notices: string[],
 ): number | null {
   const mode = input.mode ?? 'default'
@@ -204,7 +199,7 @@ function chooseTimeoutMs(
   const asked = input.timeoutSeconds
   if (asked === undefined) {
     const limited = defaults.deadline || mode !== 'default'
-    return limited ? limits.timeoutSeconds[mode] * 1000 : null
+    return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
   }
   const seconds = defaults.clamped ? Math.min(max, Math.max(min, asked)) : asked
   if (seconds !== asked)

@@ -1,6 +1,6 @@
 import type { ListenerAnswer, StreamName } from './event.ts'
 import type { Request } from './request.ts'
-import type { StopReason, Survivor } from './result.ts'
+import type { SandboxUse, StopReason, Survivor } from './result.ts'
 import type { Verdict } from './verdict.ts'
 
 /** How a process ended, as the system tells it: exactly one of the first two is set. */
@@ -12,6 +12,8 @@ export interface Exit {
   pipeStatus?: number[] | null
   /** Where a session stands afterwards. */
   cwd?: string
+  /** The process ran, but came to an end before the command: what prepares it has failed. */
+  notStarted?: StartFailure
   /** Short sentences for the reader: a lost session shell, processes left behind. */
   notices?: string[]
 }
@@ -31,6 +33,8 @@ export interface StartFailure {
 /** One process (tree) under way. */
 export interface Running {
   readonly pid: number | null
+  /** Where the request asked for a sandbox. */
+  readonly sandbox?: SandboxUse
   /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */
   readonly exited: Promise<Exit>
   /**

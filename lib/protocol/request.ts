@@ -77,6 +77,9 @@ export interface RequestInput {
   stdin?: Stdin | 'open'
 }
 
+/** What may be laid under the input of every request. */
+export type RequestDefaults = Readonly<Partial<Omit<RequestInput, 'command' | 'origin' | 'stdin'>>>
+
 /** Everything a run needs, checked and complete. */
 export interface Request {
   readonly id: string
@@ -84,6 +87,8 @@ export interface Request {
   readonly command: string
   /** Absolute. Whether it exists is checked when the run starts. */
   readonly cwd: string
+  /** Whether the caller named it. A session moves there only then. */
+  readonly cwdGiven: boolean
   /** What the caller adds over the environment of the run. */
   readonly env: Readonly<Record<string, string>>
   readonly mode: TimeMode

@@ -34,6 +34,15 @@ export interface Survivor {
   command: string
 }
 
+/** What confined a run. */
+export interface SandboxUse {
+  /** `bubblewrap`; `none` where the configuration lets runs go without. */
+  mechanism: 'bubblewrap' | 'none'
+  network: 'on' | 'off'
+  /** It was less than what was asked for; a notice says what. */
+  degraded: boolean
+}
+
 /** How a run ended, as data; one shape for success and failure. */
 export interface Result {
   id: string
@@ -70,6 +79,7 @@ export interface Result {
   jobId: string | null
   error: { code: string; message: string } | null
   verdict: Verdict | null
-  sandbox?: { mechanism: string; network: 'on' | 'off'; degraded: boolean }
+  /** Where one was asked for. */
+  sandbox?: SandboxUse
   notices: string[]
 }

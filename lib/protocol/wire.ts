@@ -34,10 +34,16 @@ function convertNames(value: unknown, convert: (name: string) => string): unknow
   )
 }
 
-/** Misuse where a name is not one of those known, with the nearest one where there is a near one. */
-export function unknownName(what: string, name: string, known: readonly string[]): MisuseError {
+/** The known name that was probably meant; null where none is near. */
+export function nearestName(name: string, known: readonly string[]): string | null {
   const nearest = known.length > 0 ? closest(name, known) : ''
   const near = nearest !== '' && distance(name, nearest) <= Math.max(2, name.length / 3)
-  const hint = near ? `; did you mean \`${nearest}\`?` : ''
+  return near ? nearest : null
+}
+
+/** Misuse where a name is not one of those known, with the nearest one where there is a near one. */
+export function unknownName(what: string, name: string, known: readonly string[]): MisuseError {
+  const nearest = nearestName(name, known)
+  const hint = nearest === null ? '' : `; did you mean \`${nearest}\`?`
   return new MisuseError(`unknown_${what}`, `Unknown ${what} \`${name}\`${hint}`, name)
 }

@@ -8,6 +8,11 @@ export function renderJson(result: Result): string {
   return `${JSON.stringify(toWire(result))}\n`
 }
 
+/** The last line of a stream of events. */
+export function renderResultLine(result: Result): string {
+  return `${JSON.stringify({ type: 'result', ...(toWire(result) as object) })}\n`
+}
+
 /**
  * Events as lines of JSON, one object each. Output is the text as the command wrote it, whole
  * characters only; the last line of a run is its result with `type: "result"`.
@@ -17,7 +22,7 @@ export function createEventRenderer(): (event: RunEvent) => string {
   return (event) => {
     switch (event.type) {
       case 'exited':
-        return `${JSON.stringify({ type: 'result', ...(toWire(event.result) as object) })}\n`
+        return renderResultLine(event.result)
       case 'output': {
         const decoder = decoders.get(event.stream) ?? new StringDecoder('utf8')
         decoders.set(event.stream, decoder)

@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
+import type { SpareFifos } from './spare-fifos.ts'
 import { makeTemporaryFolder } from './temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
+  /** Under which another process of this user can open it, as long as `readFd` is open. */
+  readonly path: string
   /** Non-blocking. Whoever reads it closes it. */
   readonly readFd: number
   /** Blocking; for the standard output of a process. */
@@ -32,8 +35,6 @@ export interface InputFifo {
 export interface FifoPool {
   open(): Promise<Fifo>
   openInput(): Promise<InputFifo>
-  /** Makes pipes ahead of need, without waiting. */
-  warm(): void
   close(): Promise<void>
 }
 
@@ -45,16 +46,19 @@ type Idle = { fd: number } | { path: string }
 
 const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
 const perBatch = 4
+const maxIdle = 16
 
 /**
  * Makes FIFOs several at once, since `mkfifo` is a process. On Linux their names are gone as soon as
- * they are open, so that nothing is left behind however nacre ends.
+ * they are open, so that nothing is left behind however nacre ends. The first ones come from
+ * `spares`, where there are any.
  */
-export function createFifoPool(): FifoPool {
+export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
   const free: Idle[] = []
   const directories: string[] = []
   let batch: Promise<void> | null = null
   let closed = false
+  let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
     const directory = makeTemporaryFolder('pipes')
@@ -75,7 +79,16 @@ export function createFifoPool(): FifoPool {
     }
   }
 
-  function refill(): Promise<void> {
+  /** One made earlier, without waiting. False: there is none. */
+  function takeSpare(): boolean {
+    const path = process.platform === 'linux' ? (spares?.take() ?? null) : null
+    if (path === null) return false
+    free.push({ fd: openSync(path, readFlags) })
+    rmSync(path)
+    return true
+  }
+
+  function makeMore(): Promise<void> {
     batch ??= make().finally(() => {
       batch = null
     })
@@ -83,10 +96,12 @@ export function createFifoPool(): FifoPool {
   }
 
   async function take() {
-    while (free.length === 0) await refill()
+    while (free.length === 0 && !takeSpare()) await makeMore()
+    // While the command runs, so that nobody waits for it.
+    refilling ??= spares?.refill() ?? null
     const idle = free.pop() as Idle
     const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
-    const path = 'fd' in idle ? `/proc/self/fd/${readFd}` : idle.path
+    const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
     return { idle, readFd, path }
   }
 
@@ -100,12 +115,13 @@ export function createFifoPool(): FifoPool {
         writeOpen = false
       }
       return {
+        path,
         readFd,
         writeFd,
         closeWrite,
         release(reusable) {
           closeWrite()
-          if (!reusable || closed) return
+          if (!reusable || closed || free.length >= maxIdle) return
           free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
         },
       }
@@ -118,13 +134,10 @@ export function createFifoPool(): FifoPool {
       closeSync(firstFd)
       return { readFd, writeFd }
     },
-    warm() {
-      // A failure here is met again, and told, by `open`.
-      if (free.length === 0) refill().catch(() => undefined)
-    },
     async close() {
       closed = true
       await batch?.catch(() => undefined)
+      await refilling
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) rmSync(directory, { recursive: true, force: true })
     },

@@ -12,7 +12,36 @@ export interface Launch {
   cwd: string
   /** Value of `NACRE_RUN` in `env`, by which every descendant is found again. */
   mark: string
+  /** Files that the program finds open beside its standard ones. */
+  descriptors?: readonly LaunchDescriptor[]
+  /**
+   * Settles when the system has taken away what the program left to it by exiting (the processes of
+   * a sandbox). To be awaited between the program's exit and the last look at its output.
+   */
+  settle?: () => Promise<void>
+  /** Under which path the program sees `ShellUse.share`. */
+  shared?: string
 }
 
-/** Makes a request into a launch. Rejects with `StartError` where the run cannot start. */
-export type PrepareLaunch = (request: Request) => Promise<Launch>
+export interface LaunchDescriptor {
+  /** From 3 on. */
+  fd: number
+  path: string
+  access: 'read' | 'write'
+}
+
+/** How a runner uses the shell, where it is not `-c <command>`. */
+export interface ShellUse {
+  args: string[]
+  /** A folder that the shell must see, whatever it is confined to. Read-only: its pipes can be written. */
+  share: string
+}
+
+/**
+ * Makes a request into a launch. Rejects with `StartError` where the run cannot start.
+ * `use`: for a shell that is kept open; without it the launch runs the request's command.
+ */
+export type PrepareLaunch = (request: Request, use?: ShellUse) => Promise<Launch>
+
+/** Makes a launch that does the same in the sandbox that a request asks for. Rejects with `StartError`. */
+export type Confine = (launch: Launch, request: Request, use?: ShellUse) => Promise<Launch>

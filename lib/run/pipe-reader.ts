@@ -130,11 +130,24 @@ const pollPipe: Watch = (fd, buffer, give) => {
   let paused = false
   let delayMs = 0
   let unreferenced = false
+  let closed = false
+
+  function close(): void {
+    if (closed) return
+    closed = true
+    paused = true
+    clearTimeout(timer)
+    closeSync(fd)
+  }
 
   function look(): void {
     for (let turn = 0; turn < 16 && !paused; turn++) {
       const count = readNow(fd, buffer)
-      if (count === 0) return
+      if (count === 0) {
+        // Left alone: nobody will close it later.
+        if (unreferenced) close()
+        return
+      }
       if (count === 'empty') {
         delayMs = Math.min(8, delayMs + 1)
         break
@@ -164,10 +177,6 @@ const pollPipe: Watch = (fd, buffer, give) => {
       unreferenced = true
       timer?.unref()
     },
-    close() {
-      paused = true
-      clearTimeout(timer)
-      closeSync(fd)
-    },
+    close,
   }
 }

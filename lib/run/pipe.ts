@@ -3,14 +3,18 @@ import { closeSync, fstatSync } from 'node:fs'
 import { MisuseError } from '../protocol/errors.ts'
 import type { StreamName } from '../protocol/event.ts'
 import type { Exit, Runner, Running } from '../protocol/ports.ts'
+import type { Request } from '../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
-import { type PipeReader, readPipe } from './pipe-reader.ts'
-import { describeProcess } from './process-table.ts'
+import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
+import { openDescriptors } from './launch-descriptors.ts'
 import { createPipeInput, type PipeInput } from './pipe-input.ts'
+import { type PipeReader, readPipe } from './pipe-reader.ts'
+import type { Prestarted } from './prestarted.ts'
 import { openStandardInput, openWritableInput, type StandardInput } from './standard-input.ts'
 import { describeStartFailure } from './start-failure.ts'
-import { createTreeSearch, stopTree, type TreeRoot } from './stop.ts'
+import { stopTree, type TreeRoot } from './stop.ts'
+import type { Uninherited } from './uninherited.ts'
 import { waitsForPipeInput } from './waiting-for-input.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
@@ -19,8 +23,16 @@ interface Output {
   reader: PipeReader
 }
 
+export interface PipeRunnerParts {
+  prepare: PrepareLaunch
+  pipes: FifoPool
+  uninherited: Uninherited
+  /** Null: every run is the start of a process. */
+  prestarted?: Prestarted | null
+}
+
 /** Runs each request in a fresh shell over real pipes, in a process session of its own. */
-export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool }): Runner {
+export function createPipeRunner(deps: PipeRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
@@ -29,7 +41,10 @@ export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool
     const { stdin } = request
     const input =
       stdin.kind === 'open' ? await openWritableInput(deps.pipes) : openStandardInput(stdin)
-    const child = await start(launch, input, fifos)
+    const child =
+      takePrestarted(deps.prestarted, launch, request, fifos) ??
+      (await start(launch, input, fifos, deps.uninherited))
+    child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
@@ -39,11 +54,27 @@ export function createPipeRunner(deps: { prepare: PrepareLaunch; pipes: FifoPool
   }
 }
 
-async function start(launch: Launch, input: StandardInput, fifos: Fifo[]): Promise<ChildProcess> {
+function takePrestarted(
+  prestarted: Prestarted | null | undefined,
+  launch: Launch,
+  request: Request,
+  fifos: Fifo[],
+): ChildProcess | null {
+  const [first, second = first] = fifos
+  if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
+  return prestarted.take(launch, { stdout: first.path, stderr: second.path })
+}
+
+async function start(
+  launch: Launch,
+  input: StandardInput,
+  fifos: Fifo[],
+  uninherited: Uninherited,
+): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const stdio: StdioOptions = [input.stdin, first, second]
-  const { file, args, argv0 } = input.closed ? closeInput(launch) : launch
-  const { cwd, env } = launch
+  const given = openDescriptors(launch)
+  const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
+  const { file, args, argv0, cwd, env } = launch
   try {
     const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })
     if (child.pid === undefined) {
@@ -59,6 +90,7 @@ async function start(launch: Launch, input: StandardInput, fifos: Fifo[]): Promi
     throw describeStartFailure(error, launch)
   } finally {
     input.release()
+    given.release()
   }
 }
 
@@ -81,6 +113,7 @@ function follow(
   })
 
   async function finish(code: number | null, signal: string | null): Promise<Exit> {
+    await launch.settle?.()
     let leftBehind = false
     input?.close()
     for (const { fifo } of outputs) fifo.closeWrite()
@@ -116,24 +149,4 @@ function follow(
       return stopTree(root)
     },
   }
-}
-
-function isGroupAlive(pid: number): boolean {
-  try {
-    process.kill(-pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function describeLeftBehind(root: TreeRoot): string[] {
-  return createTreeSearch(root)().map(
-    ({ pid }) => `Still running in the background: ${pid} ${describeProcess(pid).slice(0, 200)}`,
-  )
-}
-
-/** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */
-function closeInput({ file, args }: Launch): Pick<Launch, 'file' | 'argv0' | 'args'> {
-  return { file: '/bin/sh', argv0: 'sh', args: ['-c', 'exec "$0" "$@" <&-', file, ...args] }
 }

@@ -93,6 +93,12 @@ export function hasEnvironment(pid: number, assignment: string): boolean {
   return environment !== null && `\0${environment}`.includes(`\0${assignment}\0`)
 }
 
+/** The value of a variable of a process's environment as it was started; null: none, or unreadable. */
+export function readVariable(pid: number, name: string): string | null {
+  const assignments = readProc(pid, 'environ')?.split('\0')
+  return assignments?.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1) ?? null
+}
+
 /** Whether one of the process's first three descriptors is the given file. */
 export function holdsFile(pid: number, file: { dev: number; ino: number }): boolean {
   for (const fd of [0, 1, 2]) {
@@ -114,7 +120,7 @@ export function listRunPipes(pid: number): { dev: number; ino: number }[] {
   return [1, 2].flatMap((fd) => {
     const path = `/proc/${pid}/fd/${fd}`
     try {
-      return /\/nacre-pipes-[^/]*\/\d+ \(deleted\)$/.test(readlinkSync(path))
+      return /\/(nacre-pipes-[^/]*\/\d+|pipes\/taken_[a-z2-7]+) \(deleted\)$/.test(readlinkSync(path))
         ? [statSync(path)]
         : []
     } catch {
@@ -122,6 +128,12 @@ export function listRunPipes(pid: number): { dev: number; ino: number }[] {
       return []
     }
   })
+}
+
+/** Whether it is the first process of a pid namespace inside of ours (pid_namespaces(7)). */
+export function isNamespaceInit(pid: number): boolean {
+  const numbers = /^NSpid:\t(.+)$/m.exec(readProc(pid, 'status') ?? '')?.[1]?.split('\t') ?? []
+  return numbers.length > 1 && numbers.at(-1) === '1'
 }
 
 /** What a person would call the process: its words, or its name. */

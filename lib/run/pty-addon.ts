@@ -4,7 +4,6 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -54,7 +53,8 @@ export function loadPtyAddon(options: { cacheFolder?: string } = {}): LoadedAddo
     return { addon: loadNative(extractAddon(asset, options.cacheFolder)), helperPath: '' }
   }
   try {
-    const start = typeof __filename === 'string' ? __filename : realpathSync(process.argv[1] ?? '.')
+    // Bundled, this is CommonJS; run from its source as a module, the project is where nacre was started.
+    const start = typeof __filename === 'string' ? __filename : join(process.cwd(), 'package.json')
     // The platform's package belongs to node-pty and need not be visible from here.
     const requireBeside = createRequire(createRequire(start).resolve('node-pty'))
     const addon = requireBeside(`${platformPackage}/pty.node`) as PtyAddon

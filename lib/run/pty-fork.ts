@@ -2,6 +2,7 @@ import { constants, openSync } from 'node:fs'
 import { constants as systemConstants } from 'node:os'
 import type { Exit } from '../protocol/ports.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
+import { chooseFirstWord } from './shell.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 
@@ -13,7 +14,8 @@ export function startWithFork(
   { launch, size }: PtyStart,
   { addon: { addon, helperPath }, calls, uninherited }: PtyParts,
 ): PtyProcess {
-  const { file, args, cwd } = launch
+  const { args, cwd } = launch
+  const file = chooseFirstWord(launch)
   const { columns, rows } = size
   const env = Object.entries(launch.env).map(([name, value]) => `${name}=${value}`)
   let settle: (exit: Exit) => void

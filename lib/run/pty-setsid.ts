@@ -3,25 +3,24 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { messageOf } from '../protocol/errors.ts'
 import { type Exit, StartError } from '../protocol/ports.ts'
 import type { TerminalSize } from '../protocol/request.ts'
+import { openDescriptors } from './launch-descriptors.ts'
 import type { PtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
-import type { StandardInput } from './standard-input.ts'
+import { chooseFirstWord } from './shell.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 
 /**
  * Starts a program through `setsid --ctty` (util-linux or busybox), so that the start fails as any
- * spawn does and no other terminal is inherited. A standard input that is given takes the place of
- * the terminal. Rejects with the system's error or with `StartError`.
+ * spawn does and no other terminal is inherited. Rejects with the system's error or `StartError`.
  */
 export async function startWithSetsid(
   setsid: string,
   { launch, size }: PtyStart,
-  input: StandardInput,
   { addon, calls, uninherited }: PtyParts,
 ): Promise<PtyProcess> {
   const { master, slave: inheritable, pty: path } = openTerminal(addon.addon, size)
-  uninherited.add(master)
+  if (!calls.setCloseOnExec(master)) uninherited.add(master)
   const opened: number[] = []
   const open = (flags: number) => {
     const fd = openSync(path, O_RDWR | O_NOCTTY | flags)
@@ -32,18 +31,13 @@ export async function startWithSetsid(
     const slave = open(O_NONBLOCK)
     const childFd = open(0)
     calls.close(inheritable)
-    const stdio = [childFd, childFd, childFd]
-    const words = ['-c']
-    if (typeof input.stdin === 'number') {
-      // `--ctty` takes the terminal from descriptor 0; only then is it replaced.
-      stdio.push(input.stdin)
-      words.push('/bin/sh', '-c', 'exec "$0" "$@" <&3 3<&-')
-    }
-    const child = spawn(setsid, [...words, launch.file, ...launch.args], {
+    const given = openDescriptors(launch)
+    const child = spawn(setsid, ['-c', chooseFirstWord(launch), ...launch.args], {
       cwd: launch.cwd,
       env: launch.env,
-      stdio: uninherited.cover(stdio),
+      stdio: uninherited.cover(given.stdio([childFd, childFd, childFd])),
     })
+    given.release()
     const { pid } = child
     if (pid === undefined) return await new Promise((_, reject) => child.once('error', reject))
     const ended = new Promise<Exit>((settle) => {

@@ -1,4 +1,5 @@
-import { fstatSync, closeSync } from 'node:fs'
+import { closeSync, fstatSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf } from '../protocol/errors.ts'
 import {
   type Exit,
@@ -7,9 +8,10 @@ import {
   type Running,
   type StopReport,
 } from '../protocol/ports.ts'
-import type { TerminalSize } from '../protocol/request.ts'
+import type { Stdin, TerminalSize } from '../protocol/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { PrepareLaunch } from './launch.ts'
+import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess } from './pty-process.ts'
 import { runInScript } from './script-terminal.ts'
@@ -17,6 +19,7 @@ import { startPty } from './start-pty.ts'
 import type { stopTree, TreeRoot } from './stop.ts'
 import { createTerminalInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
+import { typeStandardInput } from './typed-input.ts'
 import { createUninherited, type Uninherited } from './uninherited.ts'
 import { createTerminalWatch } from './waiting-for-input.ts'
 
@@ -37,7 +40,7 @@ export const terminalLimits = {
 
 /**
  * Runs each request on a terminal of its own, in a process session of its own. All output is the
- * stream `output`. Without the addon, script(1) does it, with a notice of what it cannot do; without
+ * stream `output`; a standard input that is given is typed, and then its end (Ctrl-D). Without the addon, script(1) does it, with a notice of what it cannot do; without
  * that too the run does not start (`pty_unavailable`).
  */
 export function createPtyRunner(deps: PtyRunnerParts): Runner {
@@ -60,19 +63,27 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
     if ('missing' in parts) {
       return runInScript({ launch, size, request, sink, stop: deps.stopTree }, parts.missing)
     }
-    const program = await startPty({ launch, size }, request.stdin, parts)
-    return follow(program, { parts, sink, mark: launch.mark, stopTree: deps.stopTree })
+    const program = await startPty({ launch, size }, parts)
+    return follow(program, {
+      parts,
+      sink,
+      stopTree: deps.stopTree,
+      mark: launch.mark,
+      stdin: request.stdin,
+    })
   }
 }
 
 interface Context {
   parts: PtyParts
   sink: OutputSink
-  mark: string
   stopTree: typeof stopTree
+  mark: string
+  stdin: Stdin
 }
 
-function follow(program: PtyProcess, { parts, sink, mark, stopTree }: Context): Running {
+function follow(program: PtyProcess, context: Context): Running {
+  const { parts, sink, mark } = context
   const { pid, master, slave } = program
   const root: TreeRoot = { pid, mark, pipes: [fstatSync(slave)] }
   const input = createTerminalInput(master, parts.calls)
@@ -85,36 +96,45 @@ function follow(program: PtyProcess, { parts, sink, mark, stopTree }: Context): 
       parts.uninherited.delete(master)
     },
   })
+  const stopTyping = typeStandardInput(context.stdin, (bytes) => input.type(bytes))
   const look = createTerminalWatch(pid, program.path)
   let stopped: Promise<StopReport> | null = null
   let ended = false
 
   const exited = program.ended.then(async (exit): Promise<Exit> => {
     ended = true
+    stopTyping()
     input.close()
     await output.drain()
     await output.close()
     closeSync(slave)
-    return exit
+    const notices = stopped ? [] : await listLeftBehind(root)
+    return notices.length > 0 ? { ...exit, notices } : exit
   })
 
   return {
     pid,
     exited,
-    write: (text) => input.type(text),
+    write: (text) => void input.type(text),
     // Ctrl-D, which a terminal reads as the end at the start of a line.
-    endInput: () => input.type('\u0004'),
+    endInput: () => void input.type('\u0004'),
     resize(columns, rows) {
       if (!output.isOpen()) return
       const size = clampSize({ columns, rows })
       parts.addon.addon.resize(master, size.columns, size.rows)
     },
     stop() {
-      stopped ??= stopTree(root)
+      stopped ??= context.stopTree(root)
       return stopped
     },
     waitingForInput: () => (ended ? null : look()),
   }
+}
+
+/** What the hang-up at the end did not end. It takes effect a moment later. */
+async function listLeftBehind(root: TreeRoot): Promise<string[]> {
+  for (let look = 0; look < 10 && isGroupAlive(root.pid); look++) await delay(5)
+  return isGroupAlive(root.pid) ? describeLeftBehind(root) : []
 }
 
 function clampSize(size?: TerminalSize): TerminalSize {

@@ -4,7 +4,8 @@ import { codeOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
-import type { Launch, PrepareLaunch } from './launch.ts'
+import type { Confine, Launch, PrepareLaunch } from './launch.ts'
+import { addPrefix } from './prefix.ts'
 import { nameProcess } from './process-table.ts'
 
 export interface LaunchOptions {
@@ -12,15 +13,21 @@ export interface LaunchOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** Output goes straight to a terminal. */
   toTerminal: boolean
+  /** Before the shell of an agent's command: a program and its arguments. Default: none. */
+  prefix?: readonly string[]
+  /** Puts a launch into the sandbox that its request asks for. Without it there is none to be had. */
+  confine?: Confine
 }
 
-/** Checks a request's directory, finds its shell, builds its environment. */
+/** Checks a request's directory, finds its shell, builds its environment, confines it. */
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
   const falsePath = findProgram('false', PATH) ?? '/bin/false'
   const owner = nameProcess(process.pid)
+  const { prefix = [] } = options
+  const confine = options.confine ?? refuseSandbox
 
-  return async (request) => {
+  return async (request, use) => {
     checkDirectory(request.cwd)
     const shell = findShell(request, PATH, SHELL)
     const env = buildEnvironment(request, {
@@ -29,9 +36,33 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       toTerminal: options.toTerminal,
       owner,
     })
-    const args = [request.login ? '-lc' : '-c', request.command]
-    return { ...shell, args, env, cwd: request.cwd, mark: request.id } satisfies Launch
+    const args = use?.args ?? [request.login ? '-lc' : '-c', request.command]
+    const bare: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
+    const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
+    const launch = closesInput ? closeInput(bare) : bare
+    const prefixed = takesPrefix(request, prefix)
+      ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
+      : launch
+    return confine(prefixed, request, use)
   }
+}
+
+/** A session's shell is started once, for whoever comes; what runs in it has no start of its own. */
+function takesPrefix({ origin, session }: Request, prefix: readonly string[]): boolean {
+  const isAgents = origin === 'agent' || origin === 'mcp'
+  return prefix.length > 0 && isAgents && session === null
+}
+
+const refuseSandbox: Confine = async (launch, request) => {
+  if (request.sandbox === 'off') return launch
+  const message = 'This executor has no sandbox'
+  throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
+}
+
+/** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */
+function closeInput(launch: Launch): Launch {
+  const args = ['-c', 'exec "$0" "$@" <&-', chooseFirstWord(launch), ...launch.args]
+  return { ...launch, file: '/bin/sh', argv0: 'sh', args }
 }
 
 function checkDirectory(cwd: string): void {
@@ -97,4 +128,12 @@ export function findProgram(name: string, path: string): string | null {
     }
   }
   return null
+}
+
+/**
+ * The first word of a program that is started by a search along its PATH, as setsid and forkpty do:
+ * what it is to be called where that finds the program, else its path.
+ */
+export function chooseFirstWord({ file, argv0, env }: Launch): string {
+  return findProgram(argv0, env['PATH'] ?? '') === file ? argv0 : file
 }

@@ -7,7 +7,6 @@ import { makeTemporaryFolder } from './temporary-folder.ts'
 /** A standard input that is about to be given to a process. */
 export interface StandardInput {
   stdin: number | 'ignore'
-  closed: boolean
   /** The write end of an input that stays open; else null. Whoever takes it closes it. */
   writeFd: number | null
   /** Once the process has it. */
@@ -16,9 +15,9 @@ export interface StandardInput {
 
 /** Opens what a request gives its process to read, other than an input that stays open. */
 export function openStandardInput(stdin: Stdin): StandardInput {
-  const plain = { closed: false, writeFd: null, release: () => undefined }
+  const plain = { writeFd: null, release: () => undefined }
   if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
-  if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore', closed: stdin.kind === 'closed' }
+  if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
   // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
   const directory = makeTemporaryFolder('stdin')
   const path = join(directory, 'text')
@@ -31,5 +30,5 @@ export function openStandardInput(stdin: Stdin): StandardInput {
 /** Opens an input that is written to while the process runs (`stdin: open`). */
 export async function openWritableInput(pipes: FifoPool): Promise<StandardInput> {
   const { readFd, writeFd } = await pipes.openInput()
-  return { stdin: readFd, closed: false, writeFd, release: () => closeSync(readFd) }
+  return { stdin: readFd, writeFd, release: () => closeSync(readFd) }
 }

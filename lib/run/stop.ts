@@ -6,6 +6,7 @@ import {
   describeProcess,
   hasEnvironment,
   holdsFile,
+  isNamespaceInit,
   listProcesses,
   readProcess,
   type ProcessEntry,
@@ -22,6 +23,8 @@ export interface TreeRoot {
   pid: number | null
   /** The value of `NACRE_RUN` in its environment. */
   mark: string
+  /** More assignments (`NAME=value`) of which one in the environment marks a process of the run. */
+  marks?: readonly string[]
   /** The pipes it writes to: whoever holds one belongs to the run, even with another environment. */
   pipes?: readonly { dev: number; ino: number }[]
   /** Processes to leave alone (the shell of a session whose command is stopped). */
@@ -39,6 +42,7 @@ export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
   function isMarked(entry: ProcessEntry): boolean {
     return (
       hasEnvironment(entry.pid, `${markVariable}=${root.mark}`) ||
+      (root.marks?.some((mark) => hasEnvironment(entry.pid, mark)) ?? false) ||
       (root.pipes?.some((pipe) => holdsFile(entry.pid, pipe)) ?? false)
     )
   }
@@ -80,8 +84,9 @@ export async function stopTree(
 ): Promise<StopReport> {
   const search = createTreeSearch(root)
   let alive = search()
+  const keeper = findNamespaceKeeper(alive, root.pid)
   for (const entry of alive) {
-    send(entry.pid, 'SIGTERM')
+    if (entry.pid !== keeper) send(entry.pid, 'SIGTERM')
     // A stopped process takes TERM only when it goes on.
     send(entry.pid, 'SIGCONT')
   }
@@ -97,6 +102,15 @@ export async function stopTree(
   return {
     survivors: alive.map((entry) => ({ pid: entry.pid, command: describeProcess(entry.pid) })),
   }
+}
+
+/**
+ * The root, where it waits for the first process of a pid namespace (a sandbox): its end would be
+ * the sudden end of all in there, so it gets no TERM and ends after them.
+ */
+function findNamespaceKeeper(entries: readonly ProcessEntry[], root: number): number | null {
+  const keeps = entries.some(({ pid, parent }) => parent === root && isNamespaceInit(pid))
+  return keeps ? root : null
 }
 
 /** Waits until none is left. A whole search is dear, so it is made only when those known are gone. */

@@ -2,11 +2,16 @@ import type { DescriptorCalls } from './descriptor-calls.ts'
 
 /** What is typed into a terminal. */
 export interface TerminalInput {
-  /** Queues a text and writes as much of it as the terminal takes. */
-  type(text: string): void
+  /** Queues what is typed. Settles when the terminal has taken all of it, or is closed. */
+  type(input: string | Uint8Array): Promise<void>
   /** The terminal may have room again. */
   flush(): void
   close(): void
+}
+
+interface Typed {
+  bytes: Uint8Array
+  settle: () => void
 }
 
 /** Nothing tells when a full terminal has room again, so that it is tried after so long, and longer. */
@@ -18,20 +23,18 @@ const sliceBytes = 64 * 1024
  * kilobytes, the rest waits here until the program reads.
  */
 export function createTerminalInput(master: number, calls: DescriptorCalls): TerminalInput {
-  const queue: Uint8Array[] = []
+  const queue: Typed[] = []
   let timer: NodeJS.Timeout | undefined
   let delayMs: number = retryMs.first
   let closed = false
 
   function flush(): void {
-    while (!closed) {
-      const next = queue[0]
-      if (!next) return
-      const written = calls.write(master, next.subarray(0, sliceBytes))
+    for (let next = queue[0]; next && !closed; next = queue[0]) {
+      const written = calls.write(master, next.bytes.subarray(0, sliceBytes))
       if (written === 0) return retryLater()
       delayMs = retryMs.first
-      if (written === next.length) queue.shift()
-      else queue[0] = next.subarray(written)
+      next.bytes = next.bytes.subarray(written)
+      if (next.bytes.length === 0) queue.shift()?.settle()
     }
   }
 
@@ -45,15 +48,18 @@ export function createTerminalInput(master: number, calls: DescriptorCalls): Ter
   }
 
   return {
-    type(text) {
-      if (closed || text === '') return
-      queue.push(Buffer.from(text))
-      if (queue.length === 1) flush()
+    type(input) {
+      const bytes = typeof input === 'string' ? Buffer.from(input) : input
+      if (closed || bytes.length === 0) return Promise.resolve()
+      return new Promise((settle) => {
+        queue.push({ bytes, settle })
+        if (queue.length === 1) flush()
+      })
     },
     flush,
     close() {
       closed = true
-      queue.length = 0
+      for (const { settle } of queue.splice(0)) settle()
       clearTimeout(timer)
     },
   }

@@ -81,12 +81,13 @@ export function readTerminal(
     return closedStream
   }
 
-  /** Writes all of the sentinel or nothing: a part of it would be left in the output. */
+  /** False where it was not taken whole: the terminal is full, stopped, or hung up for good (EIO). */
   function writeSentinel(bytes: Uint8Array): boolean {
     try {
       return writeSync(slave, bytes) === bytes.length
     } catch (error) {
-      if (codeOf(error) === 'EAGAIN') return false
+      const code = codeOf(error)
+      if (code === 'EAGAIN' || code === 'EIO') return false
       throw error
     }
   }

@@ -14,6 +14,7 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
     origin: 'print',
     command,
     cwd: process.cwd(),
+    cwdGiven: false,
     env: { TERM: 'xterm' },
     mode: 'default',
     timeoutMs: null,

@@ -35,6 +35,12 @@ test('exit codes and signals are exact', async () => {
   }
 })
 
+test('a shell names itself as it does anywhere', async () => {
+  const run = await startTerminal('echo $0; nothing-of-this-name')
+  await run.exited
+  assert.match(run.text(), /^bash\r\nbash: line 1: nothing-of-this-name/)
+})
+
 test('keys of the terminal make signals', async () => {
   const run = await startTerminal('echo ready; exec sleep 1000')
   await run.shown('ready')
@@ -44,7 +50,9 @@ test('keys of the terminal make signals', async () => {
 
 test('a new size reaches the program, clamped to what a terminal may measure', async () => {
   const run = await startTerminal(
-    'trap "stty size" WINCH; trap "exit 0" INT; echo ready; while :; do sleep 1000 & wait; done',
+    // bash may drop a signal that comes while it runs the trap of the same signal.
+    `trap changed=1 WINCH; trap "exit 0" INT; echo ready
+     while sleep 0.02; do [ "$changed" ] && changed= && stty size; :; done`,
   )
   await run.shown('ready')
   run.running.resize(100, 30)
@@ -56,13 +64,6 @@ test('a new size reaches the program, clamped to what a terminal may measure', a
   // After the end there is nothing to resize or to write to.
   run.running.resize(80, 24)
   run.running.write('late')
-})
-
-test('a given standard input takes the place of the terminal on descriptor 0 only', async () => {
-  const stdin = { kind: 'text', text: 'given\n' } as const
-  const run = await startTerminal('cat; [ ! -t 0 ] && [ -t 1 ] || exit 9; tty </dev/tty', { stdin })
-  assert.is((await run.exited).code, 0)
-  assert.match(run.text(), /^given\r\n\/dev\/tty\r\n$/)
 })
 
 test('a command that is too long for the system is an error, not output', async () => {

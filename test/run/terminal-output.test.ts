@@ -35,10 +35,12 @@ test('200 runs of a program that writes 1 MB and exits at once lose no byte', as
 })
 
 test('the end does not wait for a background child that keeps the terminal', async () => {
-  const run = await startTerminal('(trap "" HUP; exec sleep 1000) & echo $!; exit 3')
-  assert.is((await run.exited).code, 3)
+  const run = await startTerminal('trap "" HUP; sleep 1000 & echo $!; exit 3')
+  const exit = await run.exited
+  assert.is(exit.code, 3)
   const pid = Number(run.text())
   assert.ok(isAlive(pid))
+  assert.equal(exit.notices, [`Still running in the background: ${pid} sleep 1000`])
   process.kill(pid, 'SIGKILL')
   await until(() => !isAlive(pid))
 })

@@ -1,8 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { closeSync, fstatSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createFifoPool } from '../../lib/run/fifo.ts'
+import { createPipeRunner } from '../../lib/run/pipe.ts'
+import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { createUninherited } from '../../lib/run/uninherited.ts'
 import { createTestRunner, isAlive, startTerminal, until } from '../helpers/terminal-run.ts'
 
@@ -28,11 +31,16 @@ test('no program has the master of a terminal', async () => {
   const first = await startTerminal(`read x; ${list}`, { runner })
   const second = await startTerminal(list, { runner })
   await second.exited
-  const stdio = uninherited.cover(['ignore', 'pipe', 'inherit'] as const)
-  const { stdout } = spawnSync('sh', ['-c', list], { stdio, encoding: 'utf8' })
+  const pipes = createFifoPool()
+  const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
+  const throughPipes = await startTerminal(list, {
+    runner: createPipeRunner({ prepare, pipes, uninherited }),
+  })
+  await throughPipes.exited
+  await pipes.close()
   first.running.write('\n')
   await first.exited
-  for (const text of [first.text(), second.text(), stdout]) {
+  for (const text of [first, second, throughPipes].map((run) => run.text())) {
     assert.match(text, '/dev/')
     assert.not.match(text, 'ptmx')
   }

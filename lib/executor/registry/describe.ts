@@ -1,4 +1,5 @@
-import type { JobEntry, JobOutput } from '../../protocol/job.ts'
+import type { JobEntry } from '../../protocol/job-entry.ts'
+import type { JobOutput } from '../../protocol/job-output.ts'
 import { isAlive } from './identity.ts'
 import type { JobRecord } from './record.ts'
 

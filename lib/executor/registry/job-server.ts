@@ -93,7 +93,8 @@ async function writeInput(
   jobs: Jobs,
   { jobId, text, end }: Extract<JobCall, { method: 'write' }>,
 ): Promise<null> {
-  if (text !== '') await jobs.write(jobId, text)
-  if (end) await jobs.endInput(jobId)
+  if (text !== '') jobs.write(jobId, text)
+  if (end) jobs.endInput(jobId)
+  await jobs.drainInput(jobId)
   return null
 }

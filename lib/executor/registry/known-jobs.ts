@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { JobEntry, JobOutput } from '../../protocol/job.ts'
+import type { JobEntry } from '../../protocol/job-entry.ts'
+import type { JobOutput } from '../../protocol/job-output.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Result } from '../../protocol/result.ts'
 import { stopTree } from '../../run/stop.ts'

@@ -1,6 +1,6 @@
 import { uptime } from 'node:os'
 import { idPattern } from '../../protocol/ids.ts'
-import type { JobEntry } from '../../protocol/job.ts'
+import type { JobEntry } from '../../protocol/job-entry.ts'
 import type { Survivor } from '../../protocol/result.ts'
 import {
   describeProcess,

@@ -2,7 +2,9 @@ import type { Call, Follow } from '../shell/interpreter.ts'
 import { unknown } from '../shell/marked-text.ts'
 import { find } from './find.ts'
 import { readGitScripts } from './git-scripts.ts'
+import { inlineCodeCommands } from './inline-code.ts'
 import { printingCommands, unfollowedOutput } from './print.ts'
+import { scheduledCommands } from './scheduled.ts'
 import { scriptCommands } from './shells.ts'
 import { startOther } from './start.ts'
 import { stateCommands } from './state.ts'
@@ -25,6 +27,8 @@ export function createCommandTable(): CommandTable {
       name,
       startOther(wrapper),
     ]),
+    ...Object.entries(inlineCodeCommands),
+    ...Object.entries(scheduledCommands),
     ['find', find],
     ['xargs', xargs],
     ['parallel', parallel],

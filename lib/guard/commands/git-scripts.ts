@@ -11,10 +11,16 @@ export function readGitScripts({ name, words, scope, interpreter }: Call): void 
   const run = (script: string): void => {
     interpreter.runScript(spelled(script), scope.clone(), null)
   }
-  const alias = inlineAlias(call)
+  const alias = inlineAlias(call) ?? scope.aliases.get(`git ${subcommand}`) ?? null
   if (alias !== null) {
     const rest = args.map(quote).join(' ')
     run(alias.startsWith('!') ? `${alias.slice(1)} ${rest}` : `git ${alias} ${rest}`)
+    return
+  }
+  if (subcommand === 'config') {
+    const [key = '', value] = args.filter((word) => !word.startsWith('-') && word !== 'set')
+    if (key.startsWith('alias.') && value !== undefined)
+      scope.aliases.set(`git ${key.slice('alias.'.length)}`, value)
     return
   }
   if (subcommand === 'submodule') {

@@ -14,6 +14,9 @@ function echo({ words }: Call): string {
   return (escapes ? unescape(text) : text) + newline
 }
 
+/** A longer text is not put together. */
+const maxLength = 65_536
+
 function printf({ words, scope }: Call): string {
   const args = words.slice(1)
   let variable: string | undefined
@@ -22,7 +25,8 @@ function printf({ words, scope }: Call): string {
   const [format = '', ...values] = args
   let text = ''
   do text += formatOnce(format, values)
-  while (values.length > 0 && /%[^%]/.test(format) && text.length < 10_000)
+  while (values.length > 0 && /%[^%]/.test(format) && text.length < maxLength)
+  if (text.length >= maxLength) text = obscured
   if (variable === undefined) return text
   scope.assign(variable, [text])
   return ''
@@ -93,22 +97,57 @@ function reverse({ stdin, words }: Call): string {
   if (stdin === null || words.length > 1) return unknown
   return stdin
     .split('\n')
-    .map((line) => [...line].toReversed().join(''))
+    .map((line) => Array.from(line).toReversed().join(''))
     .join('\n')
 }
 
-function pass({ words, stdin, interpreter }: Call): string {
+function pass({ words, stdin, scope, interpreter }: Call): string {
   const operands = words.slice(1).filter((word) => !/^-./.test(word))
   if (operands.length === 0) return stdin ?? unknown
   return operands
-    .map((path) => (path === '-' ? (stdin ?? unknown) : (interpreter.files.get(path) ?? unknown)))
+    .map((path) =>
+      path === '-' ? (stdin ?? unknown) : (interpreter.readFile(path, scope) ?? unknown),
+    )
     .join('')
 }
 
 const tee: Follow = ({ words, stdin, interpreter, scope }) => {
-  for (const word of words.slice(1)) interpreter.feed(word, stdin ?? unknown, scope)
+  for (const word of words.slice(1)) interpreter.write(word, stdin ?? unknown, scope)
   return stdin ?? unknown
 }
+
+/** The lines that a pattern lets through; what a name stands for is then no longer everything. */
+function grep({ words, stdin }: Call): string {
+  const operands = words.slice(1).filter((word) => !word.startsWith('-'))
+  if (stdin === null || operands.length > 1) return unknown
+  if (words.some((word) => /^-[a-zA-Z]*v|^--invert/.test(word))) return stdin
+  const [pattern = ''] = operands
+  const kept = stdin.split('\n').flatMap((line) => {
+    if (line.includes(anyText)) return [`${line}named`]
+    return line.length > 8 || mayMatch(pattern, line) ? [line] : []
+  })
+  return kept.join('\n')
+}
+
+/** On short lines only: a pattern may be slow. */
+function mayMatch(pattern: string, line: string): boolean {
+  try {
+    return new RegExp(pattern).test(line)
+  } catch (error) {
+    // Not the regular expressions of this language.
+    if (error instanceof SyntaxError) return true
+    throw error
+  }
+}
+
+/** `tr '\\n' '\\0'`: the same words; any other `tr` is not followed. */
+const separators: Follow = (call) =>
+  call.words.slice(1).every((word) => /^(?:-[ds]|\\n|\\0| |\n)$/.test(word))
+    ? (call.stdin ?? unknown)
+    : unfollowedOutput(call)
+
+const sameLines: Follow = ({ words, stdin }) =>
+  words.slice(1).some((word) => /^[^-\d]/.test(word)) ? unknown : (stdin ?? unknown)
 
 function list({ words, scope }: Call): string {
   const folders = words.slice(1).filter((word) => !word.startsWith('-'))
@@ -160,6 +199,14 @@ export const printingCommands: Readonly<Record<string, Follow>> = {
   base64: decode,
   xxd: fromHex,
   rev: reverse,
+  grep,
+  egrep: grep,
+  fgrep: grep,
+  sort: sameLines,
+  uniq: sameLines,
+  head: sameLines,
+  tail: sameLines,
+  tr: separators,
   ls: list,
   dir: list,
   which,

@@ -17,10 +17,8 @@ const shell: Follow = ({ words, scope, stdin, interpreter }) => {
   const isFile =
     first !== undefined && !stdinPaths.has(first) && !words.some((word) => /^-\w*s/.test(word))
   inner.parameters = isFile ? rest : operands
-  const source = isFile ? interpreter.files.get(first) : stdin
-  return source === undefined || source === null
-    ? unknown
-    : interpreter.runScript(spelled(source), inner, null)
+  const source = isFile ? interpreter.readFile(first, scope) : stdin
+  return source === null ? unknown : interpreter.runScript(spelled(source), inner, null)
 }
 
 function readShellOptions(args: readonly string[]): {
@@ -53,11 +51,9 @@ const evaluate: Follow = ({ words, scope, stdin, interpreter }) => {
 const source: Follow = ({ words, scope, stdin, interpreter }) => {
   const [, file, ...args] = words
   const text =
-    file !== undefined && stdinPaths.has(file) ? stdin : interpreter.files.get(file ?? '')
+    file !== undefined && stdinPaths.has(file) ? stdin : interpreter.readFile(file ?? '', scope)
   if (args.length > 0) scope.parameters = args
-  return text === undefined || text === null
-    ? unknown
-    : interpreter.runScript(spelled(text), scope, null)
+  return text === null ? unknown : interpreter.runScript(spelled(text), scope, null)
 }
 
 /** A trap runs when all that follows it has been assigned. */

@@ -42,7 +42,11 @@ function startInner(call: Call, wrapper: Wrapper): string {
       )
     )
   }
-  if (inner.words.length === 0) return output
+  if (inner.words.length === 0) {
+    // `ssh host <<E`: the other side's shell reads it.
+    if (wrapper.joins && stdin !== null) interpreter.runScript(spelled(stdin), scope, null)
+    return output
+  }
   if (wrapper.joins)
     return output + interpreter.runScript(inner.words.map(spelled).join(' '), scope, stdin)
   return output + interpreter.runWords(inner.words, scope, stdin)
@@ -66,12 +70,13 @@ function startAnywhere({ name, words, scope, stdin, interpreter }: Call): string
     const word = words[index] ?? ''
     const base = word.slice(word.lastIndexOf('/') + 1)
     const before = words[index - 1] ?? ''
-    if (index > 1 && /^(?:-c|--run|--command|--exec|--shell-command|-e)$/.test(before)) {
-      interpreter.runScript(spelled(word), scope.clone(), stdin)
-    } else if (dangerous.has(base) || base in wrappers) {
+    if (dangerous.has(base) || base in wrappers) {
       if (name === base || isOwnSubcommand(name, base)) continue
       interpreter.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
+    }
+    if (runsScript(before, name)) {
+      interpreter.runScript(spelled(word), scope.clone(), stdin)
     } else if (/\s/.test(word)) {
       const runsStrings = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon)$/.test(name)
       if (runsStrings) interpreter.runScript(spelled(word), scope.clone(), stdin)
@@ -83,3 +88,8 @@ function startAnywhere({ name, words, scope, stdin, interpreter }: Call): string
 /** `npm run env`, `yarn time`: scripts of the project. */
 const isOwnSubcommand = (name: string, base: string): boolean =>
   /^(?:npm|pnpm|yarn|bun)$/.test(name) && !dangerous.has(base)
+
+/** `nix develop -c`, `nix-shell --run`: what follows is a command. */
+const runsScript = (option: string, program: string): boolean =>
+  /^(?:-c|--run|--command|--exec|--shell-command)$/.test(option) &&
+  !/^(?:perf|gdb|valgrind)$/.test(program)

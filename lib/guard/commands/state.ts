@@ -49,6 +49,8 @@ function unset({ words, scope }: Call): string {
 
 function setParameters({ words, scope }: Call): string {
   const args = words.slice(1)
+  // With an option that it does not know, it sets nothing.
+  if (/^-[^-]*[^abefhkmnoptuvxBCEHPT]/.test(args[0] ?? '') && args[0] !== '--') return ''
   const at = args.findIndex(
     (word, index) =>
       word === '--' || (!/^[-+]/.test(word) && !/^[-+]\w*o$/.test(args[index - 1] ?? '')),
@@ -72,6 +74,7 @@ function read({ words, scope, stdin }: Call): string {
     } else if (!word.startsWith('-')) names.push(word)
   }
   const lines = stdin === null ? [unknown] : stdin.split('\n').filter((line) => line !== '')
+  if (names.some((name) => !/^[A-Za-z_]\w*(?:\[.*\])?$/.test(name))) return ''
   if (names.length === 0) names.push('REPLY')
   for (const [index, name] of names.entries()) {
     const isLast = index === names.length - 1

@@ -1,4 +1,4 @@
-import { anyText, spelled, unknown } from '../shell/marked-text.ts'
+import { anyText, obscured, spelled, unknown } from '../shell/marked-text.ts'
 import type { Call, Follow } from '../shell/interpreter.ts'
 import { readOptions } from '../shell/options.ts'
 import { quote } from './quote.ts'
@@ -49,7 +49,7 @@ function whole(command: readonly string[], items: readonly string[]): readonly s
 function readItems(stdin: string | null, byLine: boolean): string[] {
   if (stdin === null) return [unknown]
   const items = stdin.split(byLine ? /[\n\0]/ : /\s+/).filter((item) => item !== '')
-  return items.length > 500 ? [...items.slice(0, 500), unknown] : items
+  return items.length > 500 ? [...items.slice(0, 500), obscured] : items
 }
 
 /** GNU parallel: the command is text for a shell, the words come after `:::` or by a pipe. */

@@ -1,7 +1,7 @@
 import { isGlob, isKnown, matchesGlob, shown } from '../shell/marked-text.ts'
 import { readOptions } from '../shell/options.ts'
-import { normalise } from './places.ts'
-import type { Caught, Places, Rule, SeenCommand } from './rule.ts'
+import { absoluteNames } from '../shell/path.ts'
+import { type Caught, forkBomb, type Places, type Rule, type SeenCommand } from './rule.ts'
 
 /** Devices under /dev that hold no file system. */
 const harmless =
@@ -52,9 +52,6 @@ export const diskDestroy: Rule = {
     return destroyed(command)
   },
 }
-
-/** The name under which the reading reports a function that multiplies itself. */
-export const forkBomb = ':(){ :|:& };:'
 
 function destroyed({ name, args, places }: SeenCommand): Caught | null {
   const anyOf = (words: readonly string[], does: string): Caught | null => {
@@ -157,7 +154,7 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
 
 function onDisk(path: string, places: Places, does: string, anyDevice = false): Caught | null {
   for (const directory of places.directories) {
-    const [root, ...rest] = normalise(path.startsWith('/') ? path : `${directory}/${path}`)
+    const [root, ...rest] = absoluteNames(path, directory)
     if (root !== 'dev' || rest.length === 0) continue
     const device = rest.join('/')
     const certain = isKnown(path)

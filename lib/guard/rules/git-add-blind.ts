@@ -1,7 +1,7 @@
 import { readOptions } from '../shell/options.ts'
 import { activateGlobs, isKnown, matchesGlob } from '../shell/marked-text.ts'
 import { readGit } from './git.ts'
-import { normalise } from './places.ts'
+import { absoluteNames, pathNames } from '../shell/path.ts'
 import type { Places, Rule } from './rule.ts'
 
 const style = {
@@ -64,8 +64,12 @@ export const gitAddBlind: Rule = {
     const { flags, operands } = readOptions(call.args, style)
     if (flags.some((flag) => addsNothingBlindly.has(flag))) return null
     const flag = flags.find((name) => addsAll.has(name))
-    if (flag)
-      return { does: `stages everything (${flag.length > 1 ? '--' : '-'}${flag})`, certain: true }
+    if (flag !== undefined && operands.every((word) => !isKnown(word))) {
+      const does = `stages everything (${flag.length > 1 ? '--' : '-'}${flag})`
+      return { does, certain: operands.length === 0 }
+    }
+    // Only what is tracked already.
+    if (flags.includes('u') || flags.includes('update')) return null
     const within = call.folders.reduce(
       (directories, folder) =>
         directories.map((d) => (folder.startsWith('/') ? folder : `${d}/${folder}`)),
@@ -90,9 +94,10 @@ function isEverything(pathspec: string, places: Places): boolean {
   }
   if (!isKnown(pathspec)) return false
   return places.directories.some((directory) => {
-    const parts = normalise(pathspec.startsWith('/') ? pathspec : `${directory}/${pathspec}`)
-    const here = normalise(directory)
-    const folder = parts.length > 0 && isWide(parts.at(-1) ?? '') ? parts.slice(0, -1) : parts
+    const parts = absoluteNames(pathspec, directory)
+    const here = pathNames(directory)
+    let folder = parts
+    while (folder.length > 0 && isWide(folder.at(-1) ?? '')) folder = folder.slice(0, -1)
     return folder.length <= here.length && folder.every((part, index) => part === here[index])
   })
 }

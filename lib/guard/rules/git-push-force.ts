@@ -1,4 +1,5 @@
 import { readOptions } from '../shell/options.ts'
+import { isKnown, withUnknownEmpty } from '../shell/marked-text.ts'
 import { readGit } from './git.ts'
 import type { Rule } from './rule.ts'
 
@@ -61,6 +62,9 @@ export const gitPushForce: Rule = {
     const forced = flags.findLast((flag) => flag === 'f' || flag === 'force' || flag === 'no-force')
     if (forced && forced !== 'no-force')
       return { does: 'overwrites the remote history by force', certain: true }
+    if (flags.some((flag) => !isKnown(flag) && withUnknownEmpty(flag) === 'force')) {
+      return { does: 'may overwrite the remote history by force', certain: false }
+    }
     if (flags.includes('mirror') && flags.lastIndexOf('mirror') > flags.lastIndexOf('no-mirror')) {
       return { does: 'makes the remote a mirror, deleting what is not here', certain: true }
     }

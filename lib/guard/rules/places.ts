@@ -7,6 +7,7 @@ import {
   shown,
   withUnknownEmpty,
 } from '../shell/marked-text.ts'
+import { absoluteNames, pathNames } from '../shell/path.ts'
 import type { Caught, Places } from './rule.ts'
 
 /** Folders of a system whose loss breaks it. Sources: hier(7), and macOS's file-system overview. */
@@ -26,7 +27,7 @@ const systemFolders = `
 const scratchFolders = new Set(['/tmp', '/var/tmp', '/var/cache', '/run', '/media', '/mnt'])
 
 /** Below these nothing is a project's. */
-const systemTrees = ['bin', 'sbin', 'boot', 'lib', 'lib32', 'lib64', 'proc', 'sys', 'System']
+const systemTrees = new Set('bin sbin boot lib lib32 lib64 proc sys System'.split(' '))
 
 /** What a home cannot get back from a package manager. */
 const homeFolders =
@@ -44,6 +45,7 @@ const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
  * the directory of the request or one above it, `.git`, a system folder, or everything in one of them.
  */
 export function criticalTarget(path: string, places: Places): Caught | null {
+  if (path === '') return null
   for (const directory of places.directories) {
     const certain = isKnown(path) && (path.startsWith('/') || isKnown(directory))
     if (isOnlyUnknown(path)) {
@@ -51,10 +53,12 @@ export function criticalTarget(path: string, places: Places): Caught | null {
     }
     // An unknown value may be empty: `$X/*` is then `/*`.
     const reason = criticalParts(
-      absolute(withUnknownEmpty(path), withUnknownEmpty(directory)),
+      absoluteNames(withUnknownEmpty(path), withUnknownEmpty(directory)),
       places,
     )
-    if (!reason) continue
+    if (reason === null) continue
+    // What lies in a scratch folder may be removed, and an unknown name is likely to be there.
+    if (!certain && scratchFolders.has(path.replace(/\/+[^/]*$/, ''))) continue
     const does = certain
       ? `removes ${reason} recursively`
       : `may remove ${reason} recursively, since "${shown(path)}" is not known before the run`
@@ -63,21 +67,8 @@ export function criticalTarget(path: string, places: Places): Caught | null {
   return null
 }
 
-const absolute = (path: string, directory: string): string[] =>
-  normalise(path.startsWith('/') ? path : `${directory}/${path}`)
-
 const isOnlyUnknown = (path: string): boolean =>
   !/[^\uF8E2\uF8E3\uF8E6/.]/.test(path) && !isKnown(path)
-
-/** The names of an absolute path, without `.`, `..` and empty ones. */
-export function normalise(path: string): string[] {
-  const parts: string[] = []
-  for (const part of path.split('/')) {
-    if (part === '..') parts.pop()
-    else if (part !== '' && part !== '.') parts.push(part)
-  }
-  return parts
-}
 
 const isEverything = (part: string): boolean =>
   isGlob(part) && ordinaryNames.every((name) => matchesGlob(part, name))
@@ -87,7 +78,7 @@ const isEveryHidden = (part: string): boolean =>
   part.startsWith('.') && isGlob(part) && /^\.+[\uF8E0-\uF8E5!.^]*$/.test(part)
 
 function criticalParts(parts: readonly string[], places: Places): string | null {
-  const start = normalise(places.start)
+  const start = pathNames(places.start)
   const last = parts.at(-1)
   if (last === undefined) return '/ (the root folder)'
   if (last === '.git') return 'a .git folder'
@@ -113,7 +104,7 @@ function criticalFolder(
   if (parts.length === 0) return '/ (the root folder)'
   const path = join(parts)
   const [first = '', second] = parts
-  const homes = normalise(places.home)
+  const homes = pathNames(places.home)
   if (fits(parts, homes) || fits(parts, ['root'])) return `${shown(path)} (a home folder)`
   if (parts.length === 2 && (first === 'home' || first === 'Users'))
     return `${shown(path)} (a home folder)`
@@ -128,12 +119,12 @@ function criticalFolder(
     const found = homeFolders.find((folder) => fits(below, folder.split('/')))
     if (found) return `~/${found}`
   }
-  if (systemTrees.includes(first) || (first === 'dev' && second !== 'shm'))
+  if (systemTrees.has(first) || (first === 'dev' && second !== 'shm'))
     return `${shown(path)} (a system folder)`
   if (first === 'mnt' && parts.length === 2 && /^[a-z]$/.test(second ?? ''))
     return `${shown(path)} (a mounted drive)`
   if (!isGlob(path)) return system.has(path) ? `${path} (a system folder)` : null
-  const hit = [...system].find((folder) => fits(parts, normalise(folder)))
+  const hit = [...system].find((folder) => fits(parts, pathNames(folder)))
   return hit ? `${hit} (a system folder)` : null
 }
 

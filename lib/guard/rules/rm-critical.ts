@@ -54,6 +54,8 @@ function removed({
       'verbose',
     ],
   })
+  // With an option that it does not know, rm does nothing.
+  if (flags.some((flag) => flag.length === 1 && !'rRfiIdvxPW'.includes(flag))) return null
   if (flags.some((flag) => flag === 'r' || flag === 'R' || flag === 'recursive')) {
     return { paths: operands, certain: true }
   }

@@ -9,8 +9,10 @@ export interface SeenCommand {
   readonly args: readonly string[]
   /** The files that its redirections write. */
   readonly writes: readonly string[]
-  /** Whether its output or input is a pipe or file. */
+  /** Not in a pipeline, substitution, loop or function. */
   readonly standsAlone: boolean
+  /** Whether it has redirections or reads a pipe. */
+  readonly redirected: boolean
   readonly places: Places
 }
 
@@ -22,6 +24,9 @@ export interface Places {
   readonly start: string
   readonly home: string
 }
+
+/** The name under which a function that multiplies itself is seen. */
+export const forkBomb = ':(){ :|:& };:'
 
 export interface Caught {
   /** Completes "this command …": `removes / recursively`. */

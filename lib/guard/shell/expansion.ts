@@ -13,7 +13,7 @@ export interface Expanded {
 export type ReadText = (word: Word) => readonly string[]
 
 const numbers = new Set(
-  '# ? $ ! RANDOM SRANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS SHLVL'.split(' '),
+  '? $ ! RANDOM SRANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS SHLVL'.split(' '),
 )
 const wellKnown: Readonly<Record<string, string>> = {
   '-': 'hB',
@@ -29,7 +29,8 @@ function lookUp(name: string, scope: Scope): Expanded | null {
     const list = scope.parameters ?? [unknown]
     return { values: [list.join(' ')], list }
   }
-  if (numbers.has(name)) return { values: ['1'] }
+  if (name === '#' && scope.parameters) return { values: [String(scope.parameters.length)] }
+  if (name === '#' || numbers.has(name)) return { values: [given] }
   if (/^[1-9]\d*$/.test(name)) {
     if (!scope.parameters) return null
     return { values: [scope.parameters[Number(name) - 1] ?? ''] }
@@ -55,7 +56,7 @@ export function expandParameter(
   let base = index
     ? element(scope.variables.get(part.parameter), part.index?.text ?? '', index)
     : lookUp(part.parameter, scope)
-  if (part.prefix === '#') return { values: ['1'] }
+  if (part.prefix === '#') return { values: [given] }
   if (part.prefix === '!') {
     if (index) return { values: [unknown] }
     base = base && indirect(base, scope)
@@ -118,10 +119,7 @@ function withDefault(
     case '?':
     case ':?':
       return { values: set.length > 0 ? set.map((v) => (v === unknown ? given : v)) : [given] }
-    case '=':
-    case ':=':
-    case '-':
-    case ':-': {
+    default: {
       const values = mayBeMissing ? [...set, ...operand] : set
       if (operation.operator.endsWith('=')) scope.assign(name, values)
       return !mayBeMissing && base?.list ? base : { values }

@@ -8,10 +8,13 @@ export interface Interpreter {
   runWords(words: readonly string[], scope: Scope, stdin: string | null): string
   /** Reads a script at the end, in the scope as it is then. */
   later(source: string, scope: Scope): void
-  /** Hands text to the `>(…)` that the path stands for; nothing for any other path. */
-  feed(path: string, text: string, scope: Scope): void
-  /** What `<(…)` prints, by the path that stands for it. */
-  readonly files: ReadonlyMap<string, string>
+  /** Notes what is written into a file, or hands it to the `>(…)` that the path stands for. */
+  write(path: string, text: string, scope: Scope): void
+  /** The text of a file that the command itself wrote, or what a `<(…)` prints; null: not known. */
+  readFile(path: string, scope: Scope): string | null
+  /** Reads what is a command only perhaps: findings that depend on something unknown are dropped. */
+  onlyWhatIsCertain(read: () => void): void
+  sawForkBomb(): void
 }
 
 /** One command as it would be started. */

@@ -9,7 +9,7 @@ export const anyText = '\uF8E0'
 export const anyCharacter = '\uF8E1'
 /** The value of something nobody assigned in the command. */
 export const unknown = '\uF8E2'
-/** A constant that went through a program that is not followed, such as `openssl enc -d`. */
+/** What a constant has become where it is not followed: through `openssl enc -d`, over a limit. */
 export const obscured = '\uF8E3'
 /** An unknown value that is not empty: `${X:?}`. */
 export const given = '\uF8E6'

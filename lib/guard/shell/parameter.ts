@@ -2,7 +2,7 @@ import type { ParameterOperation, Word } from 'unbash'
 import { activateGlobs, isKnown, matchesGlob, unknown } from './marked-text.ts'
 
 /** A longer value is not cut or matched: it counts as unknown. */
-const maxLength = 512
+const maxLength = 200
 
 /** What `${name<operation>}` makes of one value. `operand` reads a word as quoted text. */
 export function applyOperation(
@@ -28,8 +28,7 @@ export function applyOperation(
         operand(operation.pattern),
         operand(operation.replacement),
       )
-    case 'Names':
-    case 'Unknown':
+    default:
       return unknown
   }
 }

@@ -33,7 +33,7 @@ export function readRedirects(
     }
     const targets = reader.expand(target, scope).map((fields) => fields.join(' '))
     if (redirect.operator.startsWith('<') && redirect.operator !== '<>') {
-      if (redirect.operator === '<') input = reader.files.get(targets[0] ?? '') ?? null
+      if (redirect.operator === '<') input = reader.readFile(targets[0] ?? '', scope)
       continue
     }
     const isDuplicate = redirect.operator === '>&' && /^[\d-]+$/.test(targets[0] ?? '')
@@ -45,10 +45,12 @@ export function readRedirects(
   return {
     stdin: input,
     writes,
+    redirected: redirects.length > 0 || stdin !== null,
     finish(output) {
       for (const { script } of consumers) {
         if (script) reader.runParsed(script, scope.clone(), output)
       }
+      if (stdoutGoesAway) for (const path of writes) reader.write(path, output, scope)
       if (consumers.length > 0) return ''
       return stdoutGoesAway && !writes.includes('/dev/stdout') ? '' : output
     },

@@ -1,8 +1,12 @@
 import type { Function } from 'unbash'
-import { unknown } from './marked-text.ts'
+import { obscured, unknown } from './marked-text.ts'
 
 /** Above so many possible values a variable counts as unknown. */
-const maxValues = 32
+const maxValues = 256
+
+const maxElements = 1000
+/** A longer value counts as unknown. */
+const maxLength = 8192
 
 export interface Variable {
   /** Every value that it may have here. */
@@ -50,7 +54,8 @@ export class Scope {
   }
 
   assignElements(name: string, elements: readonly string[]): void {
-    const kept = elements.slice(0, 1000)
+    const kept =
+      elements.length > maxElements ? [...elements.slice(0, maxElements), obscured] : elements
     this.variables.set(name, { values: [kept[0] ?? ''], elements: kept })
   }
 
@@ -112,6 +117,11 @@ function union(a: Variable, b: Variable): Variable {
 }
 
 function bounded(values: readonly string[]): readonly string[] {
-  const distinct = [...new Set(values)]
-  return distinct.length > maxValues ? [...distinct.slice(0, maxValues), unknown] : distinct
+  const [only] = values
+  if (values.length === 1 && only !== undefined)
+    return only.length > maxLength ? [obscured] : values
+  const distinct = [
+    ...new Set(values.map((value) => (value.length > maxLength ? obscured : value))),
+  ]
+  return distinct.length > maxValues ? [...distinct.slice(0, maxValues), obscured] : distinct
 }

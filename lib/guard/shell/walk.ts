@@ -31,20 +31,20 @@ export function walk(node: Node, scope: Scope, stdin: string | null, reader: Rea
       return streams.finish(walk(node.command, scope, streams.stdin, reader))
     }
     default:
-      return walkCommand(node, scope, stdin, reader)
+      return node.type === 'Command'
+        ? reader.runCommand(node, scope, stdin)
+        : reader.nested(() => walkCompound(node, scope, stdin, reader))
   }
 }
 
-function walkCommand(
-  node: Exclude<CommandNode, { type: 'Redirected' }>,
+function walkCompound(
+  node: Exclude<CommandNode, { type: 'Redirected' | 'Command' }>,
   scope: Scope,
   stdin: string | null,
   reader: Reader,
 ): string {
   const inner = (list: Node, within: Scope): string => walk(list, within, stdin, reader)
   switch (node.type) {
-    case 'Command':
-      return reader.runCommand(node, scope, stdin)
     case 'Subshell':
       return inner(node.body, scope.clone())
     case 'BraceGroup':
@@ -82,8 +82,7 @@ function walkCommand(
       for (const part of [node.initialize, node.test, node.update])
         if (part) reader.visit(part, scope)
       return repeat(scope, reader, (s) => inner(node.body, s))
-    case 'For':
-    case 'Select': {
+    default: {
       const words = node.wordlist
         ? node.wordlist.flatMap((word) => reader.expand(word, scope).flat())
         : (scope.parameters ?? [unknown])
@@ -128,8 +127,10 @@ function walkPipeline(node: Pipeline, scope: Scope, stdin: string | null, reader
   const [only] = node.commands
   if (node.commands.length === 1 && only) return walk(only, scope, stdin, reader)
   let flow = stdin
-  for (const command of node.commands) flow = walk(command, scope.clone(), flow, reader)
-  return flow ?? ''
+  return reader.aside(() => {
+    for (const command of node.commands) flow = walk(command, scope.clone(), flow, reader)
+    return flow ?? ''
+  })
 }
 
 function branch(scope: Scope, branches: readonly ((scope: Scope) => string)[]): string {
@@ -148,14 +149,13 @@ function branch(scope: Scope, branches: readonly ((scope: Scope) => string)[]): 
 /** Twice: what one round assigns, the next one uses. */
 function repeat(scope: Scope, reader: Reader, body: (scope: Scope) => string): string {
   const before = scope.clone()
-  let output = body(scope)
-  const rounds = reader.enterLoop()
-  if (rounds) {
+  let output = reader.aside(() => body(scope))
+  output += reader.again(() => {
     const state = scope.clone()
-    output += body(state)
+    const more = reader.aside(() => body(state))
     scope.merge(state)
-  }
-  reader.leaveLoop()
+    return more
+  })
   scope.merge(before)
   return output
 }

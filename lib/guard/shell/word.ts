@@ -17,6 +17,7 @@ import {
   markSet,
   spelled,
   unknown,
+  obscured,
 } from './marked-text.ts'
 import type { Scope } from './scope.ts'
 
@@ -28,12 +29,14 @@ export interface WordHost {
   processFile(part: ProcessSubstitutionPart, scope: Scope): string
   /** Walks what has no value here, such as arithmetic, for the scripts in it. */
   visit(node: SyntaxNode, scope: Scope): void
+  /** Something cannot be read, and matters. */
+  doubt(reason: string): void
   /** Reads the text of one word again, after brace expansion. */
   readWord(text: string): Word | null
 }
 
 /** Above so many readings of one word the rest of it counts as unknown. */
-const maxReadings = 24
+const maxReadings = 256
 
 interface Reading {
   readonly fields: readonly string[]
@@ -44,26 +47,28 @@ interface Reading {
 export function expandWord(word: Word, scope: Scope, host: WordHost): string[][] {
   if (word.text.includes('{') && word.text.includes('}')) {
     const texts = expandBraces(word.text)
-    if (!texts) return [[unknown]]
-    if (texts.length > 1) return expandEach(texts, scope, host)
+    if (!texts) return [[obscured]]
+    if (texts.length > 1) {
+      // Also what a reading of the parts one by one would not come upon.
+      for (const part of word.parts ?? []) host.visit(part, scope)
+      return expandEach(texts, scope, host)
+    }
   }
   let readings: Reading[] = [{ fields: [], current: null }]
   for (const piece of pieces(word, scope, host)) {
-    const values = readings.length * piece.values.length > maxReadings ? [unknown] : piece.values
+    const values = readings.length * piece.values.length > maxReadings ? [obscured] : piece.values
     readings = readings.flatMap((reading) =>
       values.map((value) => extend(reading, piece, value, scope)),
     )
   }
-  return readings.map(({ fields, current }) =>
-    current === null ? [...fields] : [...fields, current],
-  )
+  return readings.map(({ fields, current }) => fields.concat(current ?? []))
 }
 
 /** A word where bash neither splits nor globs: an assignment, a here-string, `[[ … ]]`. */
 export function expandText(word: Word, scope: Scope, host: WordHost): string[] {
   let texts = ['']
   for (const piece of pieces(word, scope, host)) {
-    const values = texts.length * piece.values.length > maxReadings ? [unknown] : piece.values
+    const values = texts.length * piece.values.length > maxReadings ? [obscured] : piece.values
     texts = texts.flatMap((text) => values.map((value) => text + value))
   }
   return texts.map(spelled)
@@ -72,7 +77,13 @@ export function expandText(word: Word, scope: Scope, host: WordHost): string[] {
 /** The body of a here-document. */
 export function expandParts(parts: readonly WordPart[], scope: Scope, host: WordHost): string {
   let text = ''
-  for (const part of parts) text += readPart(part, scope, host, true).values.join('\n')
+  for (const part of parts) {
+    const quoted =
+      part.type === 'DoubleQuoted' || part.type === 'LocaleString'
+        ? [...quotedPieces(part.parts, scope, host)]
+        : [readPart(part, scope, host, true)]
+    for (const { values } of quoted) text += values.join('\n')
+  }
   return text
 }
 
@@ -87,7 +98,7 @@ function expandEach(texts: readonly string[], scope: Scope, host: WordHost): str
     readings =
       choices.length === 1
         ? readings.map((fields) => [...fields, ...(choices[0] ?? first)])
-        : readings.flatMap((fields) => choices.map((choice) => [...fields, ...choice]))
+        : readings.flatMap((fields) => choices.map((choice) => fields.concat(choice)))
   }
   return readings
 }
@@ -99,14 +110,30 @@ interface Piece extends Expanded {
 function* pieces(word: Word, scope: Scope, host: WordHost): Generator<Piece> {
   const { parts } = word
   if (!parts) {
-    const { text, value } = word
-    yield { values: expandTilde(text, value, scope), quoted: true }
+    yield { values: expandTilde(word.text, word.value, scope), quoted: true }
     return
   }
   for (const [index, part] of parts.entries()) {
-    if (index === 0 && part.type === 'Literal') {
+    // Up to the first slash the prefix must be plain text: `~"x"` and `~$X` stay as they are.
+    const mayBeHome = part.type === 'Literal' && (parts.length === 1 || part.text.includes('/'))
+    if (index === 0 && mayBeHome) {
       yield { values: expandTilde(part.text, part.value, scope), quoted: true }
+    } else if (part.type === 'DoubleQuoted' || part.type === 'LocaleString') {
+      yield* quotedPieces(part.parts, scope, host)
     } else yield readPart(part, scope, host, false)
+  }
+}
+
+function* quotedPieces(
+  parts: readonly DoubleQuotedChild[],
+  scope: Scope,
+  host: WordHost,
+): Generator<Piece> {
+  if (parts.length === 0) yield { values: [''], quoted: true }
+  for (const part of parts) {
+    const { values, list } = readPart(part, scope, host, true)
+    const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(part.text)
+    yield staysList ? { values, list, quoted: true } : { values, quoted: true }
   }
 }
 
@@ -125,7 +152,7 @@ function homeOf(user: string, scope: Scope): readonly string[] {
 }
 
 function readPart(
-  part: WordPart | DoubleQuotedChild,
+  part: Exclude<WordPart | DoubleQuotedChild, { type: 'DoubleQuoted' | 'LocaleString' }>,
   scope: Scope,
   host: WordHost,
   quoted: boolean,
@@ -135,14 +162,14 @@ function readPart(
     case 'SingleQuoted':
     case 'AnsiCQuoted':
       return { values: [part.value], quoted: true }
-    case 'DoubleQuoted':
-    case 'LocaleString':
-      return readQuoted(part.parts, scope, host)
     case 'Glob':
       if (part.kind === 'star') return { values: [anyText], quoted: true }
       if (part.kind === 'question') return { values: [anyCharacter], quoted: true }
+      if (part.parts.every(({ type }) => type === 'Literal')) {
+        return { values: [markSet(part.value.slice(1, -1))], quoted: true }
+      }
       for (const child of part.parts) host.visit(child, scope)
-      return { values: [markSet(part.value.slice(1, -1))], quoted: true }
+      return { values: [unknown], quoted: true }
     case 'ExtendedGlob':
       for (const child of part.parts ?? []) host.visit(child, scope)
       if (part.operator === '!') return { values: [anyText], quoted: true }
@@ -154,38 +181,21 @@ function readPart(
       return { ...expandParameter(part, scope, readText), quoted }
     }
     case 'CommandExpansion':
+      // The parser ends the pattern of `${x/$(a/b)/c}` at the first slash, inside the substitution.
+      if (!/[)`}]$/.test(part.text)) host.doubt('A substitution in it does not end.')
       return { values: [host.substitute(part.script, scope).replace(/\n+$/, '')], quoted }
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
       return { values: [part.expression ? numberOf(part.expression) : given], quoted: true }
     case 'ProcessSubstitution':
       return { values: [host.processFile(part, scope)], quoted: true }
-    case 'BraceExpansion':
+    default:
       return { values: [part.text], quoted: true }
   }
 }
 
 const numberOf = (expression: ArithmeticExpression): string =>
   expression.type === 'ArithmeticWord' && /^\d+$/.test(expression.value) ? expression.value : given
-
-function readQuoted(parts: readonly DoubleQuotedChild[], scope: Scope, host: WordHost): Piece {
-  const [only] = parts
-  if (parts.length === 1 && only && only.type !== 'Literal') {
-    const piece = readPart(only, scope, host, true)
-    const isWholeList = /^\$(?:@|\{@|\{!?\w+\[@\])/.test(only.text)
-    return isWholeList ? piece : { values: piece.values, quoted: true }
-  }
-  let texts = ['']
-  for (const part of parts) {
-    const { values } = readPart(part, scope, host, true)
-    texts = texts.flatMap((text) =>
-      texts.length * values.length > maxReadings
-        ? [text + unknown]
-        : values.map((value) => text + value),
-    )
-  }
-  return { values: texts, quoted: true }
-}
 
 function extend({ fields, current }: Reading, piece: Piece, value: string, scope: Scope): Reading {
   if (piece.list && value !== unknown) {
@@ -222,16 +232,22 @@ function separatorsOf(scope: Scope): string {
   return scope.variables.get('IFS')?.values[0] ?? ' \t\n'
 }
 
+/** Word splitting: white space among the separators runs together, others part empty fields too. */
 function split(text: string, scope: Scope): string[] {
   const separators = separatorsOf(scope)
   const fields: string[] = []
   let field = ''
+  let afterField = false
   for (const character of text) {
-    if (!separators.includes(character)) field += character
-    else if (field !== '') {
-      fields.push(field)
-      field = ''
+    if (!separators.includes(character)) {
+      field += character
+      continue
     }
+    const isSpace = /\s/.test(character)
+    if (field !== '') fields.push(field)
+    else if (!isSpace && !afterField) fields.push('')
+    afterField = isSpace && (field !== '' || afterField)
+    field = ''
   }
   if (field !== '') fields.push(field)
   return fields

@@ -1,7 +1,7 @@
 import type { RunEvent, RunListener } from '../../protocol/event.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
-import { createEventRenderer, renderJson } from '../../render/json.ts'
+import { createEventRenderer, renderJson, renderResultLine } from '../../render/json.ts'
 import { describeJob, describeTrouble } from '../../render/messages.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from './options.ts'
@@ -51,8 +51,10 @@ function answerWithEvents({ stdout }: Streams): Omit<Answer, 'fields'> {
       const line = render(event)
       return line === '' ? undefined : stdout.write(line)
     },
-    finish: async (result) =>
-      void (await stdout.write(render({ type: 'exited', id: result.id, result }))),
+    async finish(result) {
+      // A run that goes on has no last event; its result says how it stands.
+      if (result.status === 'running') await stdout.write(renderResultLine(result))
+    },
   }
 }
 

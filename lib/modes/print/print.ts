@@ -1,18 +1,18 @@
 import { noModelMessage } from '../../agent/no-model.ts'
 import type { Executor } from '../../executor/executor.ts'
-import type { RequestInput, Stdin } from '../../protocol/request.ts'
-import { MisuseError } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
+import type { Stdin } from '../../protocol/request.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
-import { parseRequest } from '../../protocol/parse-request.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
 import type { PrintOptions } from './options.ts'
 import { readLines, readText } from './stdin.ts'
+import { typeIntoRun } from './terminal.ts'
 
 export interface PrintContext {
-  executor: Pick<Executor, 'run'>
+  executor: Executor
   /** Takes a run that may outlive this process; the same as `executor.run`. */
   runSupervised: Executor['run']
   streams: Streams
@@ -71,18 +71,46 @@ async function answerPrompt(
     if (!options.quiet) await context.streams.stderr.write(`nacre: ${noModelMessage}\n`)
     return 1
   }
-  const input: RequestInput = { stdin, ...options.run, command: prompt.command, origin: 'print' }
-  const request = parseRequest(input, { cwd: '/' })
+  const { executor, streams, signal } = context
+  const input = { stdin, ...options.run, command: prompt.command, origin: 'print' } as const
+  const request = executor.parse(input)
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
-  const answer = createAnswer(options, wait, context.streams)
+  const answer = createAnswer(options, wait, streams)
   // A job on a terminal is typed into from elsewhere.
-  if (isSupervised && request.pty) input.stdin = 'open'
-  const run = isSupervised ? context.runSupervised : context.executor.run
+  const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
+  const run = isSupervised ? context.runSupervised : executor.run
   const result = await run(
-    { ...input, ...answer.fields },
-    { signal: context.signal, onEvent: answer.onEvent, text: answer.text },
+    {
+      ...input,
+      ...answer.fields,
+      ...terminal?.fields,
+      cwd: request.cwd,
+      ...(request.pty && { stdin: { kind: 'none' } }),
+    },
+    {
+      signal,
+      text: answer.text,
+      onEvent(event) {
+        if (event.type === 'started') terminal?.connect(event.id)
+        return answer.onEvent(event)
+      },
+    },
   )
+  terminal?.disconnect()
   await answer.finish(result)
   return context.exitStatusOf(result)
+}
+
+/** A run on a terminal reads what is typed: standard input goes there, and the size comes along. */
+function connectTerminal(stdin: Stdin, { executor, streams }: PrintContext) {
+  const typed = stdin.kind === 'descriptor' || streams.input === 'terminal'
+  let disconnect = () => {}
+  return {
+    fields: streams.stdout.isTerminal ? (streams.stdout.size() ?? {}) : {},
+    connect(id: string) {
+      if (typed) disconnect = typeIntoRun(id, executor.jobs, streams)
+    },
+    disconnect: () => disconnect(),
+  }
 }

@@ -20,6 +20,7 @@ export const command: Command = {
   flags: [{ name: 'artifact-dir', hint: 'dir', description: 'Keep artifacts in this folder' }],
   examples: ["nacre -c 'npm run dev' --background"],
   hidden: true,
+  takesRunOptions: true,
   leavesRuns: true,
   run: (context) => context.useExecutor((executor, signal) => supervise(executor, signal, context)),
 }

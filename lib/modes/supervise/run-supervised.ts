@@ -61,8 +61,11 @@ function start(
   input: RequestInput,
 ) {
   const [file = '', ...words] = program
-  const options = artifactDir === null ? [] : ['--artifact-dir', artifactDir]
-  const { stdin } = input
+  const { stdin, cwd, workspace } = input
+  // By them the supervisor finds the same configuration.
+  const options = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace }).flatMap(
+    ([name, value]) => (value ? [`--${name}`, value] : []),
+  )
   const given = typeof stdin === 'object' && stdin.kind === 'descriptor'
   const env = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !marks.includes(name)),

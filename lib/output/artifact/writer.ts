@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import type { ArtifactRef } from '../../protocol/result.ts'
-import { messageOf } from '../../protocol/errors.ts'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from './process.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
 
@@ -81,7 +81,12 @@ export class ArtifactWriter {
     await this.#settle()
     if (this.#failure === null) await this.#attempt(() => this.#complete())
     await this.#close()
-    if (this.#failure === null) return { artifact: this.artifact, notice: null }
+    if (this.#failure === null) {
+      const { artifact } = this
+      const notice =
+        'The artifact is over its quota: it holds both ends of the output, not the middle.'
+      return { artifact, notice: artifact?.complete === false ? notice : null }
+    }
     await this.#closeAndRemove()
     return { artifact: null, notice: `The complete output was not kept: ${this.#failure}` }
   }
@@ -125,12 +130,15 @@ export class ArtifactWriter {
     this.#filling = this.#spare ?? Buffer.allocUnsafeSlow(bufferBytes)
     this.#spare = null
     this.#used = 0
-    this.#underWay = this.#attempt(() => this.#store(full)).then(async () => {
-      // A full disk gets its space back at once.
-      if (this.#failure !== null) await this.#closeAndRemove()
-      this.#spare = sent
-      this.#underWay = null
-    })
+    this.#underWay = this.#sendBuffer(sent, full)
+  }
+
+  async #sendBuffer(buffer: Buffer, full: Buffer): Promise<void> {
+    await this.#attempt(() => this.#store(full))
+    // A full disk gets its space back at once.
+    if (this.#failure !== null) await this.#closeAndRemove()
+    this.#spare = buffer
+    this.#underWay = null
   }
 
   async #settle(): Promise<void> {
@@ -152,7 +160,7 @@ export class ArtifactWriter {
 
   async #create(): Promise<FileHandle> {
     const { dir, record } = this.#options
-    await mkdir(dir, { recursive: true, mode: 0o700 })
+    await makeFolder(dir)
     const data = await open(this.path, createFlags, 0o600)
     this.#data = data
     this.#record = { ...record, writer: await identifySelf() }
@@ -212,8 +220,12 @@ export class ArtifactWriter {
     this.#data = null
     this.#ring = null
     for (const file of files) {
-      // A close can report a late write error (quota, network file system).
-      if (file !== null) await this.#attempt(() => file.close())
+      try {
+        await file?.close()
+      } catch (error) {
+        // A close can report a late write error (quota, network file system).
+        this.#failure ??= messageOf(error)
+      }
     }
   }
 
@@ -224,6 +236,16 @@ export class ArtifactWriter {
         // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
       })
     }
+  }
+}
+
+async function makeFolder(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    // Node tells ENOENT for a file system that cannot be written; a plain mkdir tells the cause.
+    await mkdir(dir, { mode: 0o700 })
   }
 }
 

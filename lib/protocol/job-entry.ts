@@ -1,15 +1,5 @@
 import type { ArtifactRef, Result } from './result.ts'
 
-/** What a job wrote since a cursor that the caller holds. */
-export interface JobOutput {
-  text: string
-  /** For the next read. */
-  cursor: number
-  /** Bytes of text before `text` that are no longer kept; 0 when nothing is missing. */
-  truncatedBefore: number
-  status: Result['status']
-}
-
 /** One line of the list of jobs: of any nacre of this user. */
 export interface JobEntry extends Pick<
   Result,

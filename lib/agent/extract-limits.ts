@@ -1,0 +1,102 @@
+/** A command and the limits that stood at its end. */
+export interface ExtractedLimits {
+  command: string
+  /** First lines of the output that are wanted. */
+  head?: number
+  /** Last lines of these. */
+  tail?: number
+}
+
+/**
+ * Takes a trailing `| head -n N` or `| tail -n N` (or both, in this order) off an agent's command, so that
+ * the output is limited by nacre and the artifact keeps all of it. Only where the text stays the same: the
+ * whole command is one pipeline, after at most one `cd … &&`, and would also end by itself. Anything else
+ * is answered as it came.
+ */
+export function extractLimits(command: string): ExtractedLimits {
+  const stages = splitPipeline(command)
+  if (stages === null || /pipefail|PIPESTATUS/.test(command)) return { command }
+  const limits: { head?: number; tail?: number } = {}
+  let end = stages.length
+  for (const program of ['tail', 'head'] as const) {
+    const count = end > 1 ? countOf(program, stages[end - 1]!.text) : null
+    if (count === null) continue
+    limits[program] = count
+    end--
+  }
+  const rest = stages.slice(0, end)
+  // Not ended by a closed pipe, an endless writer would go on to its deadline.
+  if (end === stages.length || rest.some(({ text }) => isEndless(text))) return { command }
+  return { command: command.slice(0, rest.at(-1)!.end).trimEnd(), ...limits }
+}
+
+/** N of `head -n N`, `-nN`, `-N`, `--lines N` or `--lines=N`; null for any other use. */
+function countOf(program: string, stage: string): number | null {
+  const match = /^\s*(head|tail)\s+(?:-n\s*|--lines[= ]\s*|-)([0-9]{1,7})\s*$/.exec(stage)
+  const count = Number(match?.[2])
+  return match?.[1] === program && count > 0 ? count : null
+}
+
+const endless =
+  /^\s*(?:\S+=\S*\s+)*(?:sudo\s+)?(?:yes|ping6?|watch|top|htop|vmstat|iostat|tcpdump|strace|inotifywait)(?:\s|$)/
+const following = /\s(?:-[a-zA-Z]*[fF]|--follow(?:=\S*)?|--retry|--watch)(?:\s|$)/
+const endlessFile = /\/dev\/(?:zero|full|u?random|stdin|tty)/
+
+function isEndless(stage: string): boolean {
+  return (
+    endless.test(stage) || following.test(stage) || endlessFile.test(stage) || /\binf\b/.test(stage)
+  )
+}
+
+interface Stage {
+  text: string
+  /** Where it ends in the command. */
+  end: number
+}
+
+/** A directory in plain letters or in one pair of quotes; `cd -` and names found by CDPATH may print. */
+const leadingCd = /^\s*cd\s+(?:'[./~][^']*'|"[./~][^"$`\\]*"|[./~][\w./~@%+,:-]*)\s*&&/
+
+/** The stages of a command that is one pipeline; null where it is anything else, or where that is in doubt. */
+function splitPipeline(command: string): Stage[] | null {
+  const first = leadingCd.exec(command)?.[0].length ?? 0
+  const stages: Stage[] = []
+  let start = first
+  let at = first
+  while (at < command.length) {
+    const character = command[at]!
+    const next = command[at + 1]
+    if (character === "'") at = command.indexOf("'", at + 1)
+    else if (character === '"') at = endOfDoubleQuotes(command, at)
+    else if (character === '\\') at = next === '\n' ? -1 : at + 1
+    else if (character === '|') {
+      if (next === '|' || next === '&' || command[at - 1] === '>') return null
+      stages.push({ text: command.slice(start, at), end: at })
+      start = at + 1
+    } else if (character === '&') {
+      // `2>&1` and `&>file` are no list.
+      if (command[at - 1] !== '>' && command[at - 1] !== '<' && next !== '>') return null
+    } else if (character === '#' && /[\s|]/.test(command[at - 1] ?? ' ')) return null
+    else if (character === '\n' ? command.slice(at).trim() !== '' : /[;()`]/.test(character))
+      return null
+    else if (character === '$' && /['"]/.test(next ?? '')) return null
+    else if (character === '<' && next === '<') return null
+    // An open quote, a substitution in quotes, a line that goes on.
+    if (at < 0) return null
+    at++
+  }
+  stages.push({ text: command.slice(start), end: command.length })
+  const isPlain = !/^\s*(?:!|time|coproc|exec|eval)\s/.test(stages[0]!.text)
+  return isPlain && stages.every(({ text }) => text.trim() !== '') ? stages : null
+}
+
+/** The place of the closing quote; -1 where there is none, or where commands are substituted within. */
+function endOfDoubleQuotes(command: string, from: number): number {
+  for (let at = from + 1; at < command.length; at++) {
+    const character = command[at]
+    if (character === '"') return at
+    if (character === '`' || (character === '$' && command[at + 1] === '(')) return -1
+    if (character === '\\') at++
+  }
+  return -1
+}

@@ -1,0 +1,86 @@
+import type { RunListener } from '../../protocol/event.ts'
+import { schemaOfParams } from '../../protocol/json-schema.ts'
+import { limits } from '../../protocol/limits.ts'
+import { commandParam, createParamCheck, fieldParams, type Params } from '../../protocol/params.ts'
+import type { RequestInput } from '../../protocol/request.ts'
+import { toWire } from '../../protocol/wire.ts'
+import { isFailure, renderForModel, renderRunning } from '../../render/model.ts'
+import { extractLimits } from '../extract-limits.ts'
+import { textResult, type Tool, type ToolContext } from './tool.ts'
+
+const { min, max } = limits.agentTimeoutSeconds
+
+const params: Params = {
+  command: commandParam,
+  timeout: {
+    type: { kind: 'number', above: 0 },
+    description: `Seconds after which it is stopped, ${min} to ${max} (default by mode)`,
+  },
+  ...fieldParams([
+    'mode',
+    'cwd',
+    'env',
+    'head',
+    'tail',
+    'pty',
+    'session',
+    'waitSeconds',
+    'onTimeout',
+  ]),
+}
+
+const checkParams = createParamCheck(params)
+
+/** What a checked call holds. */
+interface BashArguments extends Omit<RequestInput, 'origin' | 'timeoutSeconds'> {
+  timeout?: number
+}
+
+export const bashTool: Tool = {
+  name: 'bash',
+  title: 'Run a command',
+  readOnly: false,
+  inputSchema: schemaOfParams(params),
+  description: (cwd) => {
+    const { default: seconds, slow, background } = limits.timeoutSeconds
+    return [
+      `Runs a command line in bash. The working directory is ${cwd}; each call starts there in a fresh shell, unless \`session\` names a shell that keeps its state.`,
+      `Output is stdout and stderr in the order of writing, at most ${limits.maxLines} lines or ${limits.maxBytes} bytes: the end of it. What does not fit is kept whole in a file and read with the tool artifact; \`head\` and \`tail\` ask for fewer lines.`,
+      `It is stopped after ${seconds} s; \`mode: "slow"\` allows ${slow} s, \`mode: "background"\` starts it as a job (at most ${background} s) and returns at once. Jobs are read, waited for and stopped with the tool bash_job. \`wait_seconds\` returns after so long while it goes on as a job.`,
+      'Nobody can type into it: standard input is closed, pagers and editors are off. A program that needs a terminal gets one with `pty`.',
+    ].join('\n')
+  },
+  async call(given, context) {
+    const { timeout, command, ...fields } = checkParams(given) as unknown as BashArguments
+    let pid: number | null = null
+    const onEvent: RunListener = (event) => {
+      if (event.type === 'started') ({ pid } = event)
+      return context.onEvent?.(event)
+    }
+    const input: RequestInput = {
+      // A trailing `| head` becomes a limit, so that the artifact keeps everything.
+      ...extractLimits(command),
+      ...fields,
+      ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
+      ...waitAtMost(fields, context),
+      origin: context.origin,
+      artifact: fields.mode === 'background' ? 'always' : 'auto',
+    }
+    const { signal, approve } = context
+    const result = await context.executor.run(input, {
+      onEvent,
+      ...(signal && { signal }),
+      ...(approve && { approve }),
+    })
+    const text = result.status === 'running' ? renderRunning(result, pid) : renderForModel(result)
+    return textResult(text, isFailure(result), toWire(result))
+  },
+}
+
+function waitAtMost(
+  fields: Pick<BashArguments, 'mode' | 'waitSeconds'>,
+  { maxWaitSeconds }: ToolContext,
+): Pick<RequestInput, 'waitSeconds'> {
+  if (maxWaitSeconds === undefined || fields.mode === 'background') return {}
+  return { waitSeconds: Math.min(fields.waitSeconds ?? Infinity, maxWaitSeconds) }
+}

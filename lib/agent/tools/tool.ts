@@ -1,0 +1,46 @@
+import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { RunListener } from '../../protocol/event.ts'
+import type { ObjectSchema } from '../../protocol/json-schema.ts'
+import type { Origin } from '../../protocol/request.ts'
+
+/** What a model is told about a tool, and what the tool does. The same for agent, RPC and MCP. */
+export interface Tool {
+  readonly name: string
+  /** For people. */
+  readonly title: string
+  /** For the model; names the directory in which commands run. */
+  description(cwd: string): string
+  readonly inputSchema: ObjectSchema
+  /** True: it changes nothing. */
+  readonly readOnly: boolean
+  /** Arguments in the names of the wire. Rejects with `MisuseError` where they are wrong. */
+  call(given: unknown, context: ToolContext): Promise<ToolResult>
+}
+
+export interface ToolContext {
+  executor: Executor
+  /** Who asks: chooses defaults and the rules of the guard. */
+  origin: Origin
+  /** Aborting it stops what the call has started. */
+  signal?: AbortSignal
+  onEvent?: RunListener
+  approve?: RunOptions['approve']
+  /** Callers of this door give up after a while: a run that takes longer goes on as a job. */
+  maxWaitSeconds?: number
+}
+
+export interface ToolResult {
+  content: ToolText[]
+  isError: boolean
+  /** The same as data, in the names of the wire: of a run its result. */
+  details: unknown
+}
+
+export interface ToolText {
+  type: 'text'
+  text: string
+}
+
+export function textResult(text: string, isError: boolean, details: unknown): ToolResult {
+  return { content: [{ type: 'text', text }], isError, details }
+}

@@ -1,0 +1,93 @@
+import { fields } from '../protocol/fields.ts'
+import type { RequestDefaults, TimeMode } from '../protocol/request.ts'
+import { fromWire, toCamelCase } from '../protocol/wire.ts'
+import type { Entry } from './entry.ts'
+import type { GuardRule } from './guard-rules.ts'
+
+/** What holds for a start of nacre before its flags: plain values, nothing left to read. */
+export interface Configuration {
+  /** Laid under the input of every request. */
+  defaults: RequestDefaults
+  /** `sandbox: auto`: a run may go on without protection where there is none to be had. */
+  sandboxMayFallBack: boolean
+  /** Deadlines by mode, in seconds, where they are not the usual ones. */
+  timeoutSeconds: Partial<Record<TimeMode, number>>
+  terminals: 'auto' | 'on' | 'off'
+  /** `NACRE_NO_PTY=1`: no flag gets a terminal either. */
+  neverTerminals: boolean
+  /** Before the shell of an agent's command: a program and its arguments. */
+  prefix: readonly string[]
+  guardRules: readonly GuardRule[]
+  /** Whether to send agents to their own tools, or to which. */
+  suggestTool: boolean | Readonly<Record<string, string>>
+  artifactLimits: { artifactBytes?: number; storeBytes?: number; ageDays?: number }
+  /** Null: in the folder of the state. */
+  artifactDir: string | null
+  /** How print answers. */
+  outputFormat: 'text' | 'json' | 'stream-json'
+  /** `provider/name`, or null. */
+  model: string | null
+  /** The files that were read. */
+  files: readonly string[]
+  /** What was ignored, and why: short sentences for the reader. */
+  notices: readonly string[]
+}
+
+type Values = ReadonlyMap<string, unknown>
+
+/** Makes one configuration of entries in the order in which they win, the last one most. */
+export function assemble(
+  entries: readonly Entry[],
+  rest: Pick<Configuration, 'files' | 'notices' | 'neverTerminals'>,
+): Configuration {
+  const values = mergeEntries(entries)
+  const get = <T>(name: string, fallback: T): T => (values.get(name) ?? fallback) as T
+  const sandbox = values.get('sandbox')
+  return {
+    defaults: readDefaults(values),
+    sandboxMayFallBack: sandbox === 'auto',
+    timeoutSeconds: readGroup(values, 'timeouts'),
+    terminals: get('pty', 'auto'),
+    prefix: get('prefix', []),
+    guardRules: fromWire(get('guard.rules', [])) as GuardRule[],
+    suggestTool: get('guard.suggest_tool', false),
+    artifactLimits: readGroup(values, 'artifacts'),
+    artifactDir: get('artifact_dir', null),
+    outputFormat: get('output_format', 'text'),
+    model: get('model', null),
+    ...rest,
+  }
+}
+
+/** The last one wins; variables are added to each other, and so are rules. */
+function mergeEntries(entries: readonly Entry[]): Values {
+  const values = new Map<string, unknown>()
+  for (const { name, value } of entries) {
+    const former = values.get(name)
+    if (name === 'env') values.set(name, { ...(former as object), ...(value as object) })
+    else if (name === 'guard.rules') {
+      values.set(name, [...((former ?? []) as unknown[]), ...(value as unknown[])])
+    } else values.set(name, value)
+  }
+  return values
+}
+
+function readDefaults(values: Values): RequestDefaults {
+  const defaults: Record<string, unknown> = {}
+  for (const [name, value] of values) {
+    const field = toCamelCase(name)
+    // `pty` is a choice of its own here.
+    if (field in fields && field !== 'pty') defaults[field] = value
+  }
+  if (defaults['sandbox'] === 'auto') defaults['sandbox'] = 'workspace'
+  if (values.has('guard.enabled')) defaults['guard'] = values.get('guard.enabled')
+  return defaults
+}
+
+function readGroup(values: Values, group: string): Record<string, number> {
+  const prefix = `${group}.`
+  const found = [...values].filter(([name]) => name.startsWith(prefix))
+  return Object.fromEntries(
+    found.map(([name, value]) => [toCamelCase(name.slice(prefix.length)), Number(value)]),
+  )
+}

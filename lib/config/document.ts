@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import type { ValueNode } from '@humanwhocodes/momoa'
+import { isObject } from '../protocol/check-value.ts'
+import { codeOf, messageOf } from '../protocol/errors.ts'
+import { wrongConfiguration } from './entry.ts'
+
+/** A JSON file that knows where each of its values stands. */
+export interface Document {
+  file: string
+  value: Record<string, unknown>
+  /** `file:line` of the value at a path such as `guard.rules[0].decision`, or of what holds it. */
+  placeOf(path: string): string
+}
+
+/**
+ * Reads a file of JSON; comments and trailing commas are fine. Null where there is none. Throws
+ * `MisuseError` where it cannot be read or is no object.
+ */
+export async function readDocument(file: string): Promise<Document | null> {
+  const text = readText(file)
+  if (text === null) return null
+  const { evaluate, parse } = await import('@humanwhocodes/momoa')
+  let body: ValueNode
+  try {
+    ;({ body } = parse(text, { mode: 'jsonc', allowTrailingCommas: true }))
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+  const value: unknown = evaluate(body)
+  if (!isObject(value)) throw wrongConfiguration(`${file}:1`, 'The configuration must be an object')
+  return {
+    file,
+    value,
+    placeOf: (path) => `${file}:${find(body, path.split(/[.[\]]+/).filter(Boolean))}`,
+  }
+}
+
+function readText(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null
+    throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
+  }
+}
+
+function unreadable(file: string, error: unknown) {
+  const [, sentence = '', line = '1'] =
+    /^(.*?)\.? ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
+  return wrongConfiguration(`${file}:${line}`, `This is no JSON: ${sentence}`)
+}
+
+/** The line of a member's name or of an element, as far as the path leads. */
+function find(node: ValueNode, [name, ...rest]: readonly string[]): number {
+  if (name !== undefined && node.type === 'Object') {
+    const member = node.members.findLast(
+      ({ name: key }) => (key.type === 'String' ? key.value : key.name) === name,
+    )
+    if (member) return rest.length === 0 ? member.loc.start.line : find(member.value, rest)
+  }
+  if (name !== undefined && node.type === 'Array') {
+    const element = node.elements[Number(name)]
+    if (element) return find(element.value, rest)
+  }
+  return node.loc.start.line
+}

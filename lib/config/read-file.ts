@@ -1,0 +1,64 @@
+import { isObject } from '../protocol/check-value.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import { checkKey, type Folders } from './check-key.ts'
+import { type Document, readDocument } from './document.ts'
+import { type Entry, wrongConfiguration } from './entry.ts'
+import { groups, keys } from './keys.ts'
+import { unknownKey } from './known.ts'
+
+/**
+ * The entries of a configuration file; null where there is none. Throws `MisuseError`, which names
+ * the file and the line.
+ */
+export async function readConfigFile(file: string, folders: Folders): Promise<Entry[] | null> {
+  const document = await readDocument(file)
+  if (document === null) return null
+  try {
+    return flatten(document.value).map(([name, value]) => readEntry(name, value, document, folders))
+  } catch (error) {
+    if (!(error instanceof MisuseError)) throw error
+    throw wrongConfiguration(document.placeOf(error.field ?? ''), error.message)
+  }
+}
+
+/** Each key with its value, `group.key` for those within a group. */
+function flatten(value: Record<string, unknown>): [string, unknown][] {
+  return Object.entries(value).flatMap(([name, held]): [string, unknown][] => {
+    if (!groups.has(name)) return [[name, held]]
+    // `"guard": false` says it as the option does.
+    if (typeof held === 'boolean' && keys.has(`${name}.enabled`)) return [[`${name}.enabled`, held]]
+    if (isObject(held)) return Object.entries(held).map(([key, item]) => [`${name}.${key}`, item])
+    throw new MisuseError('invalid_field', `\`${name}\` must be an object`, name)
+  })
+}
+
+function readEntry(name: string, value: unknown, document: Document, folders: Folders): Entry {
+  const key = keys.get(name)
+  if (key === undefined) throw unknownIn(name)
+  const checked = checkKey(name, value, key.type, folders)
+  const place = document.placeOf(name)
+  return {
+    name,
+    value: key.type.kind === 'rules' ? nameRules(name, checked, document) : checked,
+    place,
+  }
+}
+
+/** A rule without a name is known by its place. */
+function nameRules(path: string, rules: unknown, document: Document): unknown {
+  return (rules as Record<string, unknown>[]).map((rule, index) => ({
+    name: document.placeOf(`${path}[${index}]`),
+    ...rule,
+  }))
+}
+
+function unknownIn(name: string): MisuseError {
+  const [group = '', key] = name.split('.')
+  if (key === undefined || !groups.has(group)) {
+    const top = [...keys.keys()].map((known) => known.split('.')[0] ?? '')
+    return unknownKey(name, name, [...new Set(top)])
+  }
+  const within = [...keys.keys()].filter((known) => known.startsWith(`${group}.`))
+  const names = within.map((known) => known.slice(group.length + 1))
+  return unknownKey(name, key, names)
+}

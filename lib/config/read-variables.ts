@@ -1,0 +1,82 @@
+import { delimiter } from 'node:path'
+import { messageOf, MisuseError } from '../protocol/errors.ts'
+import { nearestName } from '../protocol/wire.ts'
+import { checkKey, type Folders } from './check-key.ts'
+import { type Entry, wrongConfiguration } from './entry.ts'
+import { keys, type KeyType } from './keys.ts'
+
+/** The entries of the variables `NACRE_*`. Throws `MisuseError`, which names the variable. */
+export function readVariables(
+  environment: Readonly<Record<string, string | undefined>>,
+  folders: Folders,
+): Entry[] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('NACRE_'))
+    .flatMap((variable) => {
+      const text = environment[variable] ?? ''
+      // Set to nothing is not set.
+      return text === '' ? [] : readVariable(variable, text, folders)
+    })
+}
+
+/** Not keys, and near to none by chance. */
+const otherVariables = ['NACRE_RUN', 'NACRE_SESSION', 'NACRE_NO_PTY', 'NACRE_API_KEY']
+
+function readVariable(variable: string, text: string, folders: Folders): Entry[] {
+  if (otherVariables.includes(variable)) return []
+  const found = [...keys].find(([, key]) => key.variable === variable)
+  if (found === undefined) {
+    refuseMisspelt(variable)
+    return []
+  }
+  const [name, key] = found
+  try {
+    const value = checkKey(name, parseText(text, key.type), key.type, folders)
+    return [{ name, value, place: variable }]
+  } catch (error) {
+    throw wrongConfiguration(variable, messageOf(error))
+  }
+}
+
+/** A variable that is not ours may be anybody's; one that is nearly ours was meant to be it. */
+function refuseMisspelt(variable: string): void {
+  const known = [...keys.values()].flatMap(({ variable: name }) => name ?? [])
+  const short = (name: string) => name.slice('NACRE_'.length)
+  const nearest = nearestName(short(variable), known.map(short))
+  if (nearest === null) return
+  throw wrongConfiguration(variable, `Unknown variable; did you mean \`NACRE_${nearest}\`?`)
+}
+
+const switches = new Map([
+  ...['1', 'true', 'on', 'yes'].map((word): [string, boolean] => [word, true]),
+  ...['0', 'false', 'off', 'no'].map((word): [string, boolean] => [word, false]),
+])
+
+/** A text as the value that it stands for; where it stands for none, the check says so. */
+function parseText(text: string, type: KeyType): unknown {
+  switch (type.kind) {
+    case 'boolean':
+      return switches.get(text.toLowerCase()) ?? text
+    case 'integer':
+    case 'number':
+    case 'atLeast':
+      return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
+    case 'paths':
+      return text.split(delimiter).filter((path) => path !== '')
+    case 'strings':
+    case 'rules':
+      return parseJson(text)
+    case 'tools':
+      return switches.get(text.toLowerCase()) ?? parseJson(text)
+    default:
+      return text
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    throw new MisuseError('invalid_configuration', `This is no JSON: ${messageOf(error)}`)
+  }
+}

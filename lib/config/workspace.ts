@@ -1,0 +1,57 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import type { Entry } from './entry.ts'
+import { keys } from './keys.ts'
+
+/** The git root above a directory, else the directory itself. */
+export function findWorkspace(cwd: string): string {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, '.git'))) return folder
+    if (dirname(folder) === folder) return cwd
+  }
+}
+
+/** Whether a folder is one of those trusted, or below one. Links lead to what they name. */
+export function isTrusted(folder: string, trusted: readonly string[]): boolean {
+  const real = realPath(folder)
+  return trusted.some((path) => {
+    const way = relative(realPath(path), real)
+    return way !== '..' && !way.startsWith('../')
+  })
+}
+
+/** A folder that is not there is nobody's: it stays as it is written. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** What a workspace's file may say, and a notice for each thing that it may not. */
+export function restrict(
+  own: readonly Entry[],
+  user: readonly Entry[],
+  { trusted, userFile }: { trusted: boolean; userFile: string },
+): { entries: Entry[]; notices: string[] } {
+  const notices: string[] = []
+  const entries = own.flatMap((entry): Entry[] => {
+    const right = keys.get(entry.name)?.workspace ?? 'user'
+    if (right === 'free' || (trusted && right !== 'user')) return [entry]
+    if (typeof right === 'function') {
+      const current = user.findLast(({ name }) => name === entry.name)?.value
+      if (right(entry.value, current) !== undefined) return [entry]
+    }
+    notices.push(`${entry.place}: \`${entry.name}\` is ignored: ${reasonOf(right, userFile)}`)
+    return []
+  })
+  return { entries, notices }
+}
+
+function reasonOf(right: unknown, userFile: string): string {
+  if (right === 'user') return `it is read from ${userFile} only`
+  const what =
+    right === 'trusted' ? 'a workspace may not set it' : 'a workspace may only tighten it'
+  return `${what}, unless its folder is in \`trusted_folders\` of ${userFile}`
+}

@@ -1,0 +1,83 @@
+import type { Call, Follow } from '../shell/interpreter.ts'
+import { unknown } from '../shell/marked-text.ts'
+import { quote } from './quote.ts'
+
+/** The options by which an interpreter takes its program as an argument. */
+const programOptions: Readonly<Record<string, RegExp>> = {
+  python: /^-[a-zA-Z]*c$/,
+  python2: /^-[a-zA-Z]*c$/,
+  python3: /^-[a-zA-Z]*c$/,
+  pypy3: /^-[a-zA-Z]*c$/,
+  perl: /^-[a-zA-Z]*[eE]$/,
+  ruby: /^-[a-zA-Z]*e$/,
+  node: /^(?:-[a-z]*[ep]|--eval|--print)$/,
+  nodejs: /^(?:-[a-z]*[ep]|--eval|--print)$/,
+  bun: /^(?:-e|--eval|-p|--print)$/,
+  deno: /^eval$/,
+  php: /^(?:-r|--run)$/,
+  lua: /^-e$/,
+  osascript: /^-e$/,
+}
+
+const starts =
+  /\b(?:system|exec\w*|p?open\w*|spawn\w*|call|run|check_\w+|getoutput|passthru|shell_exec|execute|sh|qx|\$)\b|`/
+const removes =
+  /\b(?:rmtree|remove_tree|rmSync|rmdirSync|removeSync|emptyDirSync|rm_rf|rm_r|remove_entry\w*|rimraf(?:Sync)?|rm|delTree)\b/g
+const home =
+  /^[^;\n]{0,40}?(?:\bhomedir\(\)|\bPath\.home\(\)|\bDir\.home\b|env(?:iron)?\W{1,3}HOME\b|\bENV\W{1,3}HOME\b)/i
+const literal = /'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g
+const forkLoop =
+  /\bfork\s*(?:\(\s*\))?\s*while\s+\W*fork|\b(?:while|loop|for)\b[^;{]{0,20}(?:1|true|\{|;;)[^]{0,30}\bfork\b|\bfork\(\)\s+for\b/i
+
+/**
+ * A program in another language. Only what is plain in it is seen: texts that it hands to a shell,
+ * and folders that it removes by name.
+ */
+export const runInlineCode: Follow = (call) => {
+  for (const code of programs(call)) {
+    if (forkLoop.test(code)) call.interpreter.sawForkBomb()
+    call.interpreter.onlyWhatIsCertain(() => readCode(code, call))
+  }
+  return unknown
+}
+
+function programs({ name, words }: Call): string[] {
+  if (name.endsWith('awk')) return words.slice(1).filter((word) => /[{(]/.test(word))
+  const option = programOptions[name.replace(/^(python3|ruby|php|perl|lua)[\d.]+$/, '$1')]
+  if (!option) return []
+  return words.filter((_, index) => option.test(words[index - 1] ?? ''))
+}
+
+function readCode(code: string, { scope, interpreter }: Call): void {
+  if (starts.test(code)) {
+    let list: string[] = []
+    let end = -1
+    for (const match of code.matchAll(literal)) {
+      const text = unescape(match[1] ?? match[2] ?? match[3] ?? '')
+      const between = end < 0 ? '' : code.slice(end, match.index)
+      if (end < 0 || !/^[\s,[\]]*$/.test(between)) {
+        if (list.length > 1) interpreter.runWords(list, scope.clone(), null)
+        list = []
+      }
+      list.push(text)
+      interpreter.runScript(text, scope.clone(), null)
+      end = match.index + match[0].length
+    }
+    if (list.length > 1) interpreter.runWords(list, scope.clone(), null)
+  }
+  for (const { index, 0: name } of code.matchAll(removes)) {
+    const rest = code.slice(index + name.length, index + name.length + 100)
+    if (home.test(rest)) interpreter.runScript('rm -rf ~', scope.clone(), null)
+    const [first] = rest.matchAll(literal)
+    if (!first || !/^\W*(?:\w+[.(]+){0,3}$/.test(rest.slice(0, first.index))) continue
+    const path = unescape(first[1] ?? first[2] ?? first[3] ?? '')
+    const word = path.startsWith('~') ? path : quote(path)
+    interpreter.runScript(`rm -rf ${word}`, scope.clone(), null)
+  }
+}
+
+const unescape = (text: string): string => text.replace(/\\(["'`\\])/g, '$1')
+
+export const inlineCodeCommands: Readonly<Record<string, Follow>> = Object.fromEntries(
+  [...Object.keys(programOptions), 'awk', 'gawk', 'mawk'].map((name) => [name, runInlineCode]),
+)

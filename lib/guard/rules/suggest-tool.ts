@@ -1,0 +1,97 @@
+import type { Caught, Rule, SeenCommand } from './rule.ts'
+
+/** What a tool of the caller may do better than a command. */
+export type ToolKind = 'read' | 'search' | 'find' | 'edit' | 'write'
+
+/** Which tool to suggest for which kind of command. */
+export type SuggestTool = Partial<Record<ToolKind, string>>
+
+/** Names that agents give to such tools; the first that the caller has is suggested. */
+const usualNames: Readonly<Record<ToolKind, readonly string[]>> = {
+  read: ['read', 'read_file', 'view', 'view_file'],
+  search: ['grep', 'search', 'search_files', 'ripgrep'],
+  find: ['glob', 'find', 'find_files', 'list_files'],
+  edit: ['edit', 'edit_file', 'str_replace', 'apply_patch'],
+  write: ['write', 'write_file', 'create_file'],
+}
+
+const does: Readonly<Record<ToolKind, string>> = {
+  read: 'only reads a file',
+  search: 'only searches in files',
+  find: 'only looks for files',
+  edit: 'edits a file in place',
+  write: 'only writes a text into a file',
+}
+
+/**
+ * The rule that sends an agent from a command to a tool of its own; null where none of the tools is
+ * among `toolNames`. `true` takes the usual names of such tools.
+ */
+export function createSuggestTool(
+  config: SuggestTool | boolean | undefined,
+  toolNames: readonly string[],
+): Rule | null {
+  if (config === undefined || config === false) return null
+  const tools = new Map<ToolKind, string>()
+  for (const kind of Object.keys(usualNames) as ToolKind[]) {
+    const wanted = config === true ? usualNames[kind] : [config[kind] ?? []].flat()
+    const tool = wanted
+      .map((name) => toolNames.find((own) => own.toLowerCase() === name.toLowerCase()))
+      .find((own) => own !== undefined)
+    if (tool !== undefined) tools.set(kind, tool)
+  }
+  if (tools.size === 0) return null
+  return {
+    name: 'suggest-tool',
+    decision: 'redirect',
+    instead: 'Use the suggested tool.',
+    holdsFor: 'agents',
+    examples: {
+      match: [
+        'cat a.txt',
+        'grep -rn x src',
+        'find . -name "*.ts"',
+        'sed -i s/a/b/ f',
+        'echo x > f',
+      ],
+      pass: ['cat a | wc -l', 'ps | grep node', 'find . -delete', 'sed s/a/b/ f', 'make > log'],
+    },
+    check(command) {
+      const kind = kindOf(command)
+      if (kind === null) return null
+      const tool = tools.get(kind)
+      if (tool === undefined) return null
+      const caught: Caught = {
+        does: `${does[kind]}, and the tool \`${tool}\` does that better`,
+        certain: true,
+        suggestedTool: tool,
+      }
+      return caught
+    },
+  }
+}
+
+function kindOf({ name, args, writes, standsAlone, redirected }: SeenCommand): ToolKind | null {
+  if (!standsAlone) return null
+  const operands = args.filter((word) => !word.startsWith('-'))
+  const has = (pattern: RegExp): boolean => args.some((word) => pattern.test(word))
+  const writesText = writes.some((path) => !path.startsWith('/dev/'))
+  if (writesText && /^(?:echo|printf)$/.test(name)) return 'write'
+  if (name === 'cat' && writesText && operands.length === 0) return 'write'
+  if (/^(?:sed|perl|gawk|awk)$/.test(name)) {
+    if (name === 'sed' && has(/^-[a-zA-Z]*i|^--in-place/)) return 'edit'
+    if (name === 'perl' && has(/^-\w*i/) && has(/^-\w*[pn]/)) return 'edit'
+    if (name.endsWith('awk') && args.includes('inplace')) return 'edit'
+    return name === 'sed' && !redirected && has(/^-n$/) && /^[\d,$]+p$/.test(operands[0] ?? '')
+      ? 'read'
+      : null
+  }
+  if (redirected) return null
+  if (/^(?:cat|head|tail|less|more|bat|nl|tac)$/.test(name) && operands.length > 0) {
+    return has(/^-\w*[fF]$|^--follow/) ? null : 'read'
+  }
+  if (/^(?:grep|egrep|fgrep|rg|ag|ack)$/.test(name) && operands.length > 0) return 'search'
+  if (/^(?:find|fd|fdfind)$/.test(name) && !has(/^-(?:exec|execdir|ok|okdir|delete|fprint|X|x)/))
+    return 'find'
+  return null
+}

@@ -1,0 +1,86 @@
+import { MisuseError } from '../../protocol/errors.ts'
+import { unknownName } from '../../protocol/wire.ts'
+import type { Command, CommandFlag } from '../command.ts'
+import type { Action, ActionContext } from './action.ts'
+import { grepArtifact } from './grep.ts'
+import { listArtifacts, printPath, pruneArtifacts } from './list.ts'
+import { showArtifact } from './show.ts'
+
+const actions: Readonly<Record<string, Action>> = {
+  list: listArtifacts,
+  show: showArtifact,
+  grep: grepArtifact,
+  path: printPath,
+  prune: pruneArtifacts,
+}
+
+const count = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
+const lines = (name: string, description: string): CommandFlag => ({
+  name,
+  hint: 'n',
+  description,
+  type: count,
+})
+
+export const command: Command = {
+  name: 'artifact',
+  usage: 'nacre artifact list|show|grep|path|prune …',
+  description: 'Read the complete output that earlier runs left',
+  flags: [
+    lines('offset', 'show, grep: begin at this line, counted from 1 (with --raw: byte)'),
+    lines('limit', 'At most so many lines (with --raw: bytes), matches, or artifacts'),
+    lines('head', 'show: the first lines'),
+    lines('tail', 'show: the last lines'),
+    { name: 'raw', hint: null, description: 'show: the bytes as the command wrote them' },
+    { name: 'ignore-case', short: 'i', hint: null, description: 'grep: a and A are the same' },
+    { ...lines('after-context', 'grep: so many lines after each match'), short: 'A' },
+    { ...lines('before-context', 'grep: so many lines before each match'), short: 'B' },
+    { ...lines('context', 'grep: so many lines on both sides'), short: 'C' },
+    { name: 'artifact-dir', hint: 'dir', description: 'The folder, where it is not the usual one' },
+    {
+      name: 'output-format',
+      hint: 'text|json',
+      description: 'How to answer (default text)',
+      type: { kind: 'choice', values: ['text', 'json'] },
+    },
+    { name: 'quiet', short: 'q', hint: null, description: 'No messages on stderr' },
+  ],
+  details: [
+    '  list                     what there is, newest first',
+    '  show <id>                its text, cleaned, at most 2000 lines or 50 KiB a call',
+    '  grep <id> <pattern>      its lines that match a regular expression, with their numbers',
+    '  path <id>                the file with the raw bytes, for any other tool',
+    '  prune                    remove now what is too old or too much',
+    '',
+    'An id may be written as artifact://<id>. Where there is more, stderr says how to go on.',
+    'Exit status: 0; of grep 1 where no line matches, 124 where the time was over before one did.',
+  ],
+  examples: [
+    'nacre artifact list --limit 10',
+    "nacre artifact show $(nacre -c 'seq 9999' --artifact always --output-format json | grep -o 'art_[a-z0-9]*' | head -1) --tail 3",
+    'nacre artifact prune',
+  ],
+  async run({ positionals, options, streams, useExecutor }) {
+    const [name, ...words] = positionals
+    if (name === undefined) {
+      throw new MisuseError('wrong_usage', `Say what to do: ${command.usage}`)
+    }
+    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+    if (action === undefined) throw unknownName('action', name, Object.keys(actions))
+    return useExecutor(({ artifacts }) => {
+      if (artifacts === null) throw new MisuseError('not_found', 'No artifacts are kept here')
+      const context: ActionContext = {
+        artifacts,
+        words,
+        numbers: options as ActionContext['numbers'],
+        has: (flag) => options[flag] === true,
+        asJson: options['output-format'] === 'json',
+        streams,
+        async tell(message) {
+          if (options['quiet'] !== true) await streams.stderr.write(`nacre: ${message}\n`)
+        },
+      }
+      return action(context)
+    })
+  },
+}

@@ -1,0 +1,29 @@
+import { type Action, printJson, takeWords } from './action.ts'
+
+/** As grep(1): lines were found, or none. */
+const statuses = { found: 0, none: 1, timedOut: 124 } as const
+
+/** Lines that match, with their numbers. */
+export const grepArtifact: Action = async (context) => {
+  const { artifacts, words, numbers, asJson, streams, tell } = context
+  const [id = '', pattern = ''] = takeWords(words, 'grep <id> <pattern>')
+  const { context: both = 0, limit, offset = 1 } = numbers
+  const found = await artifacts.grep(id, {
+    pattern,
+    ignoreCase: context.has('ignore-case'),
+    before: numbers['before-context'] ?? both,
+    after: numbers['after-context'] ?? both,
+    offset: Math.max(offset, 1) - 1,
+    ...(limit !== undefined && { limit }),
+  })
+  const { text, matches, timedOut } = found
+  const next = found.nextOffset === null ? null : found.nextOffset + 1
+  if (asJson) await printJson(streams, { id, text, matches, nextOffset: next, timedOut })
+  else {
+    await streams.stdout.write(text)
+    const why = timedOut ? 'the time for this search was over' : 'there is more'
+    if (next !== null) await tell(`${why}; go on with --offset ${next}`)
+  }
+  if (matches > 0) return statuses.found
+  return timedOut ? statuses.timedOut : statuses.none
+}

@@ -1,0 +1,56 @@
+import type { Grammar, Option, OptionValue } from './grammar.ts'
+
+/** A completion for zsh, to be sourced or to be put on the `fpath` as `_nacre`. */
+export function writeZsh({ options, commands }: Grammar): string {
+  const described = commands.map(({ name, description }) => quote(`${name}:${description}`))
+  const cases = commands.map(({ name, actions, options: own }) => {
+    const first = actions.length === 0 ? [] : [quote(`1:action:(${actions.join(' ')})`)]
+    return `    ${name})
+      shift words; (( CURRENT-- ))
+      _arguments ${[...first, ...own.flatMap(writeOption), quote('*:: :_default')].join(' \\\n        ')}
+      ;;`
+  })
+  return `#compdef nacre
+# nacre completion for zsh: source <(nacre completion zsh)
+_nacre() {
+  local -a commands=(
+    ${described.join('\n    ')}
+  )
+  if (( CURRENT == 2 )) && [[ \${words[2]} != -* ]]; then
+    _describe command commands
+    return
+  fi
+  case \${words[2]} in
+${cases.join('\n')}
+    *)
+      _arguments ${[...options.flatMap(writeOption), quote('*:: :_default')].join(' \\\n        ')}
+      ;;
+  esac
+}
+if [[ \${funcstack[1]} == _nacre ]]; then _nacre "$@"; else compdef _nacre nacre; fi
+`
+}
+
+function writeOption({ names, description, value, repeatable }: Option): string[] {
+  const text = description.replaceAll(/[[\]:\\]/g, String.raw`\$&`)
+  const others = repeatable ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
+  return names.map((name) => quote(`${others}${name}[${text}]${writeValue(value)}`))
+}
+
+function writeValue(value: OptionValue | null): string {
+  if (value === null) return ''
+  switch (value.kind) {
+    case 'choice':
+      return `:value:(${value.values.join(' ')})`
+    case 'folder':
+      return ':folder:_files -/'
+    case 'file':
+      return ':file:_files'
+    case 'any':
+      return `:${value.hint.replaceAll(/[:\\]/g, String.raw`\$&`)}:`
+  }
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

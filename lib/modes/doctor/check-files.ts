@@ -1,0 +1,62 @@
+import { accessSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
+import type { CommandContext } from '../command.ts'
+import { type Check, works } from './check.ts'
+
+/** Whether every file of the configuration can be read and is right. */
+export async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {
+  const name = 'configuration'
+  try {
+    const { files, notices } = await configuration()
+    const found = files.length === 0 ? 'no file; the defaults hold' : files.join(', ')
+    return { ...works(name, found), advice: notices.length === 0 ? null : notices.join('; ') }
+  } catch (error) {
+    if (!(error instanceof MisuseError)) throw error
+    return { name, status: 'broken', detail: error.message, advice: 'Correct this place.' }
+  }
+}
+
+/** Whether a model is set. Commands run without one. */
+export async function checkModel({ configuration }: CommandContext): Promise<Check> {
+  const model = await configuration().then(
+    (found) => found.model,
+    // Told by the check of the configuration.
+    () => null,
+  )
+  if (model !== null) return works('model', model)
+  const advice = 'Set `model` in the configuration, NACRE_MODEL, or --model provider/name.'
+  return { name: 'model', status: 'missing', detail: 'none is configured', advice }
+}
+
+/** Whether the folder of artifacts, jobs and the audit can be written. */
+export function checkStateFolder(stateDir: string): Check {
+  try {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+    rmSync(mkdtempSync(join(stateDir, 'doctor-')), { recursive: true })
+    return works('state folder', stateDir)
+  } catch (error) {
+    return {
+      name: 'state folder',
+      status: 'missing',
+      detail: messageOf(error),
+      advice: 'Commands run, but no output is kept, no job and no audit. Set XDG_STATE_HOME.',
+    }
+  }
+}
+
+/** Whether the processes of others can be looked at, as on Linux. */
+export function checkProc(): Check {
+  try {
+    readFileSync('/proc/self/environ')
+    accessSync('/proc/self/fdinfo')
+    return works('/proc', 'descendants are found wherever they went')
+  } catch (error) {
+    return {
+      name: '/proc',
+      status: 'missing',
+      detail: messageOf(error),
+      advice: 'A stop finds the process group and its children only. Mount /proc on Linux.',
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import type { Executor } from '../../executor/executor.ts'
+import type { RequestInput } from '../../protocol/request.ts'
+import type { Result } from '../../protocol/result.ts'
+import { describeTrouble } from '../../render/messages.ts'
+import { type Check, works } from './check.ts'
+
+type Run = (input: RequestInput) => ReturnType<Executor['run']>
+
+/** Far above what any of these commands takes, so that nothing can hang here. */
+const timeoutSeconds = 20
+
+const request = {
+  origin: 'print',
+  timeoutSeconds,
+  streams: 'merged',
+  pty: false,
+  sandbox: 'off',
+  guard: false,
+  artifact: 'never',
+} as const
+
+async function attempt(run: Run, input: Partial<RequestInput> & { command: string }) {
+  const result = await run({ ...request, ...input })
+  const text = (result.output ?? '').trim()
+  const failure = result.exitCode === 0 ? null : (describeTrouble(result)[0] ?? describeEnd(result))
+  return { result, text, failure }
+}
+
+function describeEnd({ command, status, exitCode, signal }: Result): string {
+  return `\`${command}\` ended with ${status} ${exitCode ?? signal ?? ''}`
+}
+
+/** The shell that agents and scripts get. */
+export async function checkShell(run: Run): Promise<Check> {
+  const command = 'echo "${BASH_VERSION:-}"; command -v "$0" || echo "$0"'
+  const { text, failure } = await attempt(run, { command })
+  const [version, path = ''] = text.includes('\n') ? text.split('\n') : ['', text]
+  if (failure !== null) {
+    return { name: 'shell', status: 'broken', detail: failure, advice: 'Install bash.' }
+  }
+  if (version !== '') return works('shell', `bash ${version} (${path})`)
+  const advice = 'Install bash 4.4 or newer: agents write for it, and sessions need it.'
+  return { name: 'shell', status: 'missing', detail: `${path}, which is not bash`, advice }
+}
+
+/** Output in real pipes, made by mkfifo(1): a command may open `/dev/stderr`. */
+export async function checkPipes(run: Run): Promise<Check> {
+  const { text, failure } = await attempt(run, { command: 'echo right > /dev/stderr' })
+  if (text === 'right') return works('pipes', 'mkfifo works')
+  const detail = failure ?? `/dev/stderr gave "${text}"`
+  return { name: 'pipes', status: 'broken', detail, advice: 'Install coreutils (mkfifo).' }
+}
+
+/** A terminal of its own, by the addon or by script(1). */
+export async function checkTerminal(run: Run): Promise<Check> {
+  const name = 'terminal'
+  const { result, text, failure } = await attempt(run, {
+    command: 'test -t 0 && test -t 1 && echo yes',
+    pty: true,
+  })
+  const fallback = result.notices.find((notice) => /script\(1\)|pty_off/.test(notice))
+  if (text === 'yes' && fallback === undefined) return works(name, 'the addon works')
+  const advice = fallback?.startsWith('pty_off')
+    ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
+    : 'Reinstall nacre for this system, so that the addon of node-pty is there.'
+  return { name, status: 'missing', detail: fallback ?? failure ?? 'no terminal', advice }
+}
+
+/** A shell that keeps its state. */
+export async function checkSessions(run: Run): Promise<Check> {
+  const session = 'doctor'
+  await attempt(run, { command: 'kept=yes', session })
+  const { text, failure } = await attempt(run, { command: 'echo "$kept"; exit', session })
+  if (text === 'yes') return works('sessions', 'a shell keeps its state')
+  const detail = failure ?? 'the shell did not keep its state'
+  return { name: 'sessions', status: 'missing', detail, advice: 'Install bash 4.4 or newer.' }
+}
+
+/** What protects a run that asks for it; the executor refuses where nothing does. */
+export async function checkSandbox(run: Run): Promise<Check> {
+  const { result, failure } = await attempt(run, { command: 'true', sandbox: 'workspace' })
+  const { sandbox } = result as { sandbox?: { mechanism: string } | null }
+  if (failure === null && sandbox) return works('sandbox', sandbox.mechanism)
+  const detail = failure ?? 'this version has none'
+  return {
+    name: 'sandbox',
+    status: 'missing',
+    detail,
+    advice: 'Runs that ask for a sandbox do not start; all others do.',
+  }
+}

@@ -1,0 +1,41 @@
+import type { ListResourcesResult, ReadResourceResult } from '@modelcontextprotocol/sdk/types.js'
+import type { Executor } from '../../executor/executor.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+
+const mimeType = 'text/plain'
+
+export const artifactTemplate = {
+  name: 'artifact',
+  title: 'Complete output of a command',
+  uriTemplate: 'artifact://{id}',
+  mimeType,
+}
+
+/** What earlier runs left, newest first. */
+export async function listArtifacts({ artifacts }: Executor): Promise<ListResourcesResult> {
+  const list = (await artifacts?.list()) ?? []
+  return {
+    resources: list.map(({ id, uri, command, bytes, createdAt }) => ({
+      uri,
+      name: id,
+      title: command.slice(0, 80),
+      description: `Output of \`${command}\`, ${createdAt}`,
+      size: bytes,
+      mimeType,
+    })),
+  }
+}
+
+/** The beginning of an artifact as clean text; the tool artifact reads the rest. */
+export async function readArtifact(
+  uri: string,
+  { artifacts }: Executor,
+): Promise<ReadResourceResult> {
+  if (artifacts === null) {
+    throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'uri')
+  }
+  const { text, nextOffset } = await artifacts.readLines(uri)
+  const more =
+    nextOffset === null ? '' : `[to go on, call the tool artifact with offset ${nextOffset}]\n`
+  return { contents: [{ uri, mimeType, text: text + more }] }
+}

@@ -1,0 +1,46 @@
+import type { Jobs } from '../../executor/jobs.ts'
+import type { Streams } from '../streams.ts'
+
+/** End of input as a terminal knows it (Ctrl-D, termios(3) VEOF). */
+const endOfInput = '\u0004'
+
+/**
+ * Types what comes on standard input into a run's terminal: a person's keys as they are pressed, or
+ * a given text and its end. Gives what undoes it.
+ */
+export function typeIntoRun(id: string, jobs: Jobs, streams: Streams): () => void {
+  const { stdin, input, stdout } = streams
+  const isPerson = input === 'terminal'
+  let last = '\n'
+  let stopResize = () => {}
+
+  const onData = (text: string) => {
+    last = text.at(-1) ?? last
+    jobs.write(id, text)
+  }
+  const onEnd = () => {
+    // In the middle of a line the first one only ends the line.
+    jobs.write(id, last === '\n' ? endOfInput : endOfInput + endOfInput)
+  }
+  const onResize = () => {
+    const size = stdout.size()
+    if (size) jobs.resize(id, size.columns, size.rows)
+  }
+
+  stdin.setEncoding('utf8')
+  if (isPerson) {
+    stdin.setRawMode(true)
+    stopResize = stdout.onResize(onResize)
+  }
+  stdin.on('data', onData)
+  stdin.on('end', onEnd)
+  // A standard input that cannot be read has nothing to type.
+  stdin.on('error', onEnd)
+  return () => {
+    stdin.off('data', onData).off('end', onEnd)
+    stdin.pause()
+    if (!isPerson) return
+    stdin.setRawMode(false)
+    stopResize()
+  }
+}

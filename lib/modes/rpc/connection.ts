@@ -1,0 +1,103 @@
+import type { RpcNotifications } from '../../protocol/rpc-messages.ts'
+import type { Writer } from '../streams.ts'
+
+/** With more than this under way, whoever streams output waits. */
+const highWaterBytes = 1024 * 1024
+/** With more than this, nothing more is read from the client. */
+const stopReadingBytes = 16 * 1024 * 1024
+
+/** The way to the client: whole lines, in the order of sending, never more in memory than it reads. */
+export interface Connection {
+  /** Sends one line. */
+  send(line: string): void
+  /**
+   * Sends a line of a stream. A promise says that the client reads slowly: wait for it. `closed`:
+   * nobody reads any more.
+   */
+  stream(line: string): 'closed' | void | Promise<'closed' | void>
+  /** Null while there is room; else settles when there is room again. */
+  readonly roomToRead: Promise<void> | null
+  readonly closed: boolean
+  /** Settles when the client has gone. */
+  readonly gone: Promise<void>
+  /** Frees everyone who waits: the connection is over. Settles when the client has read the rest. */
+  end(): Promise<void>
+}
+
+export function createConnection(stdout: Writer): Connection {
+  let unsent: string[] = []
+  let pendingChars = 0
+  let ended = false
+  let flushed = Promise.resolve()
+  const waiting: { below: number; resume: () => void }[] = []
+  let leave = () => {}
+  const gone = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+
+  /** Everything that was sent in one turn of the event loop goes out in one write. */
+  function flush(): void {
+    const text = unsent.join('')
+    unsent = []
+    const written = stdout.write(text).then((answer) => {
+      pendingChars -= text.length
+      if (answer === 'closed') {
+        ended = true
+        leave()
+      }
+      resumeWaiting()
+    })
+    flushed = Promise.all([flushed, written]).then(() => undefined)
+  }
+
+  function send(line: string): void {
+    if (stdout.closed) return
+    if (unsent.length === 0) queueMicrotask(flush)
+    unsent.push(line)
+    pendingChars += line.length
+  }
+
+  function resumeWaiting(): void {
+    for (let index = waiting.length - 1; index >= 0; index--) {
+      const wait = waiting[index]
+      if (wait && (ended || pendingChars < wait.below)) {
+        waiting.splice(index, 1)
+        wait.resume()
+      }
+    }
+  }
+
+  function waitForRoom(below: number): Promise<void> {
+    return new Promise((resume) => waiting.push({ below, resume }))
+  }
+
+  return {
+    send,
+    stream(line) {
+      if (ended || stdout.closed) return 'closed'
+      send(line)
+      if (pendingChars < highWaterBytes) return undefined
+      return waitForRoom(highWaterBytes).then(() => (ended ? 'closed' : undefined))
+    },
+    get roomToRead() {
+      return ended || pendingChars < stopReadingBytes ? null : waitForRoom(stopReadingBytes / 2)
+    },
+    get closed() {
+      return stdout.closed
+    },
+    gone,
+    end() {
+      ended = true
+      resumeWaiting()
+      return flushed
+    },
+  }
+}
+
+/** A notification of the server as a line. */
+export function notification<Name extends keyof RpcNotifications>(
+  method: Name,
+  params: RpcNotifications[Name],
+): string {
+  return `${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`
+}

@@ -1,0 +1,12 @@
+import type { Executor } from '../../executor/executor.ts'
+import type { Streams } from '../streams.ts'
+
+/** What the RPC door works with. */
+export interface RpcContext {
+  executor: Executor
+  streams: Streams
+  /** Aborts when a signal ends nacre. */
+  signal: AbortSignal
+  version: string
+  cwd: string
+}

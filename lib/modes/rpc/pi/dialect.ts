@@ -1,0 +1,71 @@
+import { messageOf } from '../../../protocol/errors.ts'
+import type { Connection } from '../connection.ts'
+import type { RpcContext } from '../context.ts'
+import { type PiCommand, piCommands, type PiState } from './commands.ts'
+import { Conversation } from './conversation.ts'
+
+/*
+ * The RPC mode of pi (`pi --mode rpc`, package @mariozechner/pi-coding-agent, docs/rpc.md there): a
+ * line holds a command with `type` and perhaps an `id` of any kind, which the response repeats. What
+ * a command of the shell does, a non-zero exit too, is a success.
+ */
+
+export interface PiDialect {
+  receive(message: unknown): void
+  refuse(why: string): void
+  /** Settles when no command is under way. */
+  idle(): Promise<void>
+  cancelAll(): void
+}
+
+export function createPiDialect(context: RpcContext, connection: Connection): PiDialect {
+  const state: PiState = {
+    context,
+    conversation: new Conversation(),
+    running: new Set(),
+    emit: (event) => connection.stream(`${JSON.stringify(event)}\n`),
+  }
+  const underWay = new Set<Promise<void>>()
+
+  function respond(response: Record<string, unknown>): void {
+    connection.send(`${JSON.stringify(response)}\n`)
+  }
+
+  async function perform(command: PiCommand): Promise<void> {
+    const { id, type } = command
+    const head = { id, type: 'response', command: type }
+    try {
+      const known = piCommands.get(type)
+      if (!known) {
+        const name = typeof type === 'string' ? type : JSON.stringify(type)
+        throw new Error(`Unknown command: ${name.slice(0, 100)}`)
+      }
+      const data = await known(command, state)
+      respond({ ...head, success: true, ...(data === undefined ? {} : { data }) })
+    } catch (error) {
+      respond({ ...head, success: false, error: messageOf(error) })
+    }
+  }
+
+  return {
+    receive(message) {
+      const command = message as PiCommand
+      // An answer to a question of an extension: nacre asks none.
+      if (command.type === 'extension_ui_response') return
+      const performed = perform(command).finally(() => underWay.delete(performed))
+      underWay.add(performed)
+    },
+    refuse(why) {
+      respond({
+        type: 'response',
+        command: 'parse',
+        success: false,
+        error: `Failed to parse command: ${why}`,
+      })
+    },
+    idle: async () => void (await Promise.all(underWay)),
+    cancelAll() {
+      for (const running of state.running) running.abort()
+    },
+  }
+}

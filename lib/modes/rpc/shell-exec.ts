@@ -1,0 +1,74 @@
+import { limits } from '../../protocol/limits.ts'
+import type { Result } from '../../protocol/result.ts'
+import type { ShellExecResult } from '../../protocol/rpc-messages.ts'
+import { toWire } from '../../protocol/wire.ts'
+import { type Call, defineMethod } from './method.ts'
+import { notifyOfRun } from './run-events.ts'
+import { type RunCall, shellExecParams, toRequestInput } from './run-params.ts'
+import type { RunListener } from '../../protocol/event.ts'
+
+/** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
+export const shellExec = defineMethod(shellExecParams, async (params: RunCall, call) => {
+  const input = toRequestInput(params)
+  input.streams = 'separate'
+  input.timeoutSeconds ??= limits.shellExecTimeoutSeconds.default
+  const detaching = createDetaching(call)
+  const notify = params.stream ? notifyOfRun(call, true) : null
+  const onEvent: RunListener = (event) => {
+    if (event.type === 'started') detaching.started(event.id)
+    return notify?.(event)
+  }
+  const { executor } = call.context
+  const { signal, approve } = call
+  try {
+    const ended = executor.run(input, { signal, onEvent, ...(approve && { approve }) })
+    const result = await Promise.race([ended, detaching.left])
+    return describeExec(result ?? executor.jobs.show(detaching.id))
+  } finally {
+    detaching.over()
+  }
+})
+
+/** The way out of a call that waits for its run. */
+function createDetaching({ peer }: Call) {
+  let leave = () => {}
+  const left = new Promise<null>((resolve) => {
+    leave = () => resolve(null)
+  })
+  return {
+    id: '',
+    left,
+    started(id: string) {
+      this.id = id
+      peer.detachable.set(id, leave)
+    },
+    over() {
+      peer.detachable.delete(this.id)
+    },
+  }
+}
+
+function describeExec(result: Result): ShellExecResult {
+  const { truncation, stderrTruncation, artifact, stderrArtifact } = result
+  const isCut = { stdout: truncation !== null, stderr: (stderrTruncation ?? null) !== null }
+  const answer: ShellExecResult = {
+    id: result.id,
+    exit_code: result.exitCode,
+    signal: result.signal,
+    // A terminal has one stream only.
+    stdout: result.stdout ?? result.output ?? '',
+    stderr: result.stderr ?? '',
+    truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
+    duration_ms: result.durationMs,
+    command_preview: result.command.slice(0, limits.commandPreviewChars),
+    status: result.status,
+    reason: result.reason,
+  }
+  if (artifact) answer.stdout_cache_id = artifact.id
+  if (stderrArtifact) answer.stderr_cache_id = stderrArtifact.id
+  if (result.jobId !== null) answer.job_id = result.jobId
+  if (result.error) answer.error = result.error
+  if (result.verdict) answer.verdict = toWire(result.verdict) as ShellExecResult['verdict'] & {}
+  if (result.notices.length > 0) answer.notices = result.notices
+  return answer
+}

@@ -1,0 +1,110 @@
+import { MisuseError } from '../../protocol/errors.ts'
+import { fields } from '../../protocol/fields.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Param } from '../../protocol/params.ts'
+import { toWire } from '../../protocol/wire.ts'
+import { defineMethod, type Method, noParams } from './method.ts'
+import { notifyOfRun } from './run-events.ts'
+import { type RunCall, shellStartParams, toRequestInput } from './run-params.ts'
+
+const id: Param = {
+  type: { kind: 'string', hint: 'id' },
+  description: 'The id of the run',
+  required: true,
+}
+
+interface ByJob {
+  id: string
+}
+
+/** Runs that nobody has to wait for. */
+export const shellJobs: Readonly<Record<string, Method>> = {
+  /** `shell.started` and `shell.exited` are always told, output when it is asked for. */
+  'shell.start': defineMethod(shellStartParams, async (params: RunCall, call) => {
+    const { approve, context } = call
+    const input = toRequestInput(params)
+    const result = await context.executor.run(
+      { ...input, mode: 'background', streams: input.streams ?? 'merged' },
+      { onEvent: notifyOfRun(call, params.stream ?? false), ...(approve && { approve }) },
+    )
+    return toWire(result)
+  }),
+  'shell.status': defineMethod({ id }, (params: ByJob, { context }) =>
+    toWire(context.executor.jobs.show(params.id)),
+  ),
+  'shell.list': defineMethod(noParams, (_, { context }) => {
+    const jobs = context.executor.jobs.list()
+    return { jobs: jobs.map(({ output: _1, stdout: _2, stderr: _3, ...job }) => toWire(job)) }
+  }),
+  'shell.output': defineMethod(
+    {
+      id,
+      cursor: {
+        type: { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER },
+        description: 'Where the last reading ended (default 0, the beginning)',
+      },
+    },
+    (params: ByJob & { cursor?: number }, { context }) =>
+      toWire(context.executor.jobs.read(params.id, params.cursor)),
+  ),
+  'shell.wait': defineMethod(
+    {
+      id,
+      timeoutSeconds: {
+        type: { kind: 'within', above: 0, max: limits.jobWaitSeconds },
+        description: `Wait at most so long (default ${limits.jobWaitSeconds})`,
+      },
+    },
+    async (
+      { id, timeoutSeconds = limits.jobWaitSeconds }: ByJob & { timeoutSeconds?: number },
+      { context, signal },
+    ) => {
+      const { jobs } = context.executor
+      const ended = jobs.wait(id, timeoutSeconds)
+      return toWire((await untilAborted(ended, signal)) ?? jobs.show(id))
+    },
+  ),
+  'shell.detach': defineMethod({ id }, ({ id }: ByJob, { context, peer }) => {
+    const result = context.executor.jobs.show(id)
+    const leave = peer.detachable.get(id)
+    if (!leave) {
+      throw new MisuseError('not_waiting', `Nobody on this connection waits for \`${id}\``)
+    }
+    leave()
+    return toWire(result)
+  }),
+  'shell.cancel': defineMethod({ id }, async ({ id }: ByJob, { context }) =>
+    toWire(await context.executor.jobs.kill(id, 'cancel')),
+  ),
+  'shell.input': defineMethod(
+    {
+      id,
+      data: { type: { kind: 'text' }, description: 'What is typed', required: true },
+    },
+    ({ id, data }: ByJob & { data: string }, { context }) => {
+      context.executor.jobs.write(id, data)
+      return {}
+    },
+  ),
+  'shell.resize': defineMethod(
+    {
+      id,
+      columns: { ...fields.columns, required: true },
+      rows: { ...fields.rows, required: true },
+    },
+    ({ id, columns, rows }: ByJob & { columns: number; rows: number }, { context }) => {
+      context.executor.jobs.resize(id, columns, rows)
+      return {}
+    },
+  ),
+}
+
+/** Null where `signal` aborts before. */
+function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value | null> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => resolve(null)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}

@@ -1,0 +1,197 @@
+import type { IBufferLine, IMarker, Terminal } from '@xterm/headless'
+import type { Emit } from './held.ts'
+
+const newline = 0x0a
+const ESC = 0x1b
+const BS = 0x08
+const CR = 0x0d
+/** Input in one piece scrolls at most `rows` lines for every four characters; the scrollback must hold them. */
+const pieceChars = 2048
+/** After so many lines of plain text the whole screen is not needed any more. */
+const calmLines = 64
+/** So many NUL bytes are the contents of a file, nothing that was meant for a terminal. */
+const binaryNuls = 100
+
+export interface ScreenOptions {
+  rows: number
+  columns: number
+  /** Lines that scrolled off the screen: nothing can change them any more. */
+  emit: Emit
+}
+
+/**
+ * A whole terminal screen, by an emulator: for output that moves the cursor to absolute places. Slow
+ * (some 20 MB/s), so that it is left as soon as plain text follows.
+ */
+export class Screen {
+  readonly #terminal: Terminal
+  readonly #emit: Emit
+  /** The last line passed on: above the screen, where nothing moves it. */
+  #passed: IMarker | null = null
+  /** The last line passed on goes on in the next one. */
+  #isOpenLine = false
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #hasMargins = false
+  #isDone = false
+  #nuls = 0
+  #previous = 0
+  #isPlainLine = true
+  #plainLines = 0
+  #checkAfter = calmLines
+
+  private constructor(terminal: Terminal, emit: Emit) {
+    this.#terminal = terminal
+    this.#emit = emit
+    // What clears the scrollback must not take lines along that are not passed on yet.
+    terminal.parser.registerCsiHandler({ final: 'J' }, ([which]) => {
+      if (which === 3) this.#passOn()
+      return false
+    })
+    terminal.parser.registerEscHandler({ final: 'c' }, () => {
+      this.#passOn()
+      this.#hasMargins = false
+      return false
+    })
+    // While another screen is shown, this one cannot be marked.
+    terminal.parser.registerCsiHandler({ prefix: '?', final: 'h' }, () => {
+      this.#passOn()
+      return false
+    })
+    terminal.parser.registerCsiHandler({ final: 'r' }, (parameters) => {
+      this.#hasMargins = parameters.some((parameter) => parameter !== 0)
+      return false
+    })
+  }
+
+  /** Loads the emulator on its first use. */
+  static async open({ rows, columns, emit }: ScreenOptions): Promise<Screen> {
+    const { Terminal } = await import('@xterm/headless')
+    const terminal = new Terminal({
+      rows,
+      cols: columns,
+      scrollback: (rows * pieceChars) / 4 + rows,
+      convertEol: true,
+      allowProposedApi: true,
+      logLevel: 'off',
+    })
+    return new Screen(terminal, emit)
+  }
+
+  /** Whether the last write ended because this is no output for a terminal. */
+  get isBinary(): boolean {
+    return this.#nuls >= binaryNuls
+  }
+
+  /** Whether the last write ended because only plain text came: the screen is not needed any more. */
+  get isDone(): boolean {
+    return this.#isDone
+  }
+
+  /**
+   * Draws `bytes[from, …)` until only plain text comes; answers how far it read. The cursor is then at the
+   * start of the line below the text, and `text` is all there is.
+   */
+  async write(bytes: Uint8Array, from: number): Promise<number> {
+    let drawn = from
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at]!
+      const previous = this.#previous
+      this.#previous = byte
+      const isC1 = previous === 0xc2 && byte < 0xa0
+      if (byte === ESC || byte === BS || isC1) this.#isPlainLine = false
+      else if (previous === CR && byte !== newline) this.#isPlainLine = false
+      if (byte === 0 && ++this.#nuls === binaryNuls) {
+        await this.#draw(bytes, drawn, at + 1)
+        this.#isDone = true
+        return at + 1
+      }
+      if (byte !== newline) continue
+      this.#plainLines = this.#isPlainLine ? this.#plainLines + 1 : 0
+      this.#isPlainLine = true
+      if (this.#plainLines < this.#checkAfter) continue
+      await this.#draw(bytes, drawn, at + 1)
+      drawn = at + 1
+      this.#isDone = this.#isCalm()
+      if (this.#isDone) return drawn
+      this.#plainLines = 0
+      this.#checkAfter *= 2
+    }
+    await this.#draw(bytes, drawn, bytes.length)
+    return bytes.length
+  }
+
+  /** What is on the screen, as text. */
+  get text(): Buffer {
+    const { normal } = this.#terminal.buffer
+    let last = normal.length - 1
+    const cursor = normal.baseY + normal.cursorY
+    while (last > cursor && normal.getLine(last)!.translateToString(true) === '') last--
+    let text = ''
+    let isOpen = this.#isOpenLine
+    const first = this.#firstLine
+    for (let at = first; at <= last; at++) {
+      const line = normal.getLine(at)!
+      if (at > first || isOpen) text += line.isWrapped ? '' : '\n'
+      isOpen = false
+      text += this.#textOf(line, at)
+    }
+    return Buffer.from(text)
+  }
+
+  close(): void {
+    this.#terminal.dispose()
+  }
+
+  get #firstLine(): number {
+    return this.#passed === null || this.#passed.isDisposed ? 0 : this.#passed.line + 1
+  }
+
+  async #draw(bytes: Uint8Array, from: number, to: number): Promise<void> {
+    // The emulator's own decoder loses characters that come in single bytes.
+    const text = this.#decoder.decode(bytes.subarray(from, to), { stream: true })
+    let done: Promise<void> | null = null
+    for (let at = 0; at < text.length; at += pieceChars) {
+      const piece = text.slice(at, at + pieceChars)
+      done = new Promise((resolve) => {
+        this.#terminal.write(piece, () => {
+          this.#passOn()
+          resolve()
+        })
+      })
+    }
+    await done
+  }
+
+  /** The main screen is shown, it scrolls as a whole, and the cursor stands below all text. */
+  #isCalm(): boolean {
+    const { active, normal } = this.#terminal.buffer
+    if (active.type !== 'normal' || this.#hasMargins || normal.cursorX !== 0) return false
+    for (let at = normal.baseY + normal.cursorY; at < normal.length; at++) {
+      if (normal.getLine(at)!.translateToString(true) !== '') return false
+    }
+    return true
+  }
+
+  /** Passes on what scrolled off the screen. */
+  #passOn(): void {
+    const { active, normal } = this.#terminal.buffer
+    if (active.type !== 'normal') return
+    let text = ''
+    for (let at = this.#firstLine; at < normal.baseY; at++) {
+      const line = normal.getLine(at)!
+      if (this.#isOpenLine) text += line.isWrapped ? '' : '\n'
+      text += this.#textOf(line, at)
+      this.#isOpenLine = true
+    }
+    this.#passed?.dispose()
+    this.#passed =
+      normal.baseY === 0 ? null : (this.#terminal.registerMarker(-normal.cursorY - 1) ?? null)
+    if (text !== '') this.#emit(Buffer.from(text))
+  }
+
+  /** A line that goes on below keeps its blanks. */
+  #textOf(line: IBufferLine, at: number): string {
+    const isContinued = this.#terminal.buffer.normal.getLine(at + 1)?.isWrapped === true
+    return line.translateToString(!isContinued)
+  }
+}

@@ -1,0 +1,17 @@
+/** `timeoutSeconds` → `timeout_seconds`, as a type. */
+type SnakeCase<Name extends string> = Name extends `${infer Letter}${infer Rest}`
+  ? Letter extends Lowercase<Letter>
+    ? `${Letter}${SnakeCase<Rest>}`
+    : `_${Lowercase<Letter>}${SnakeCase<Rest>}`
+  : Name
+
+/** What `toWire` makes of a value of this type. */
+export type Wire<Value> = Value extends readonly (infer Item)[]
+  ? Wire<Item>[]
+  : Value extends object
+    ? {
+        [Key in keyof Value as Key extends string ? SnakeCase<Key> : never]: Key extends 'env'
+          ? Value[Key]
+          : Wire<Value[Key]>
+      }
+    : Value

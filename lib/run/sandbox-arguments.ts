@@ -1,0 +1,90 @@
+import { dirname } from 'node:path'
+import { isWithin, type SandboxPlaces } from './sandbox-places.ts'
+
+export interface SandboxMounts {
+  places: SandboxPlaces
+  /** The host's folder behind `places.tmp`; used unless a place of the run lies in there. */
+  privateTmp: string
+  /** Seen read-only as `sharedFolder`. */
+  share: string | null
+  /** Canonical files and folders below `/run` without which programs do not work. */
+  runFiles: readonly string[]
+}
+
+/** Where a sandboxed shell sees the folder that its runner shares with it. */
+export const sharedFolder = '/run/nacre'
+
+interface Mount {
+  path: string
+  words: string[]
+}
+
+/**
+ * The words of bwrap(1) that give a run its view of the file system. Only places that exist are
+ * mounted on, so that bwrap makes nothing through a symbolic link that a command has put in its way
+ * (CVE-2026-87766), or places on a file system that is as new as the run.
+ */
+export function composeMounts(mounts: SandboxMounts): string[] {
+  const { places, privateTmp, share, runFiles } = mounts
+  const open = places.writable.length > 0 ? places.writable : [places.workspace]
+  const bind = places.writable.length > 0 ? '--bind' : '--ro-bind'
+  const list: Mount[] = [
+    { path: '/dev', words: ['--dev', '/dev'] },
+    { path: '/proc', words: ['--proc', '/proc'] },
+    // Not covered by what bwrap protects: root may write there without any capability.
+    { path: '/proc/sys', words: ['--ro-bind', '/proc/sys', '/proc/sys'] },
+    { path: '/run', words: ['--tmpfs', '/run'] },
+    ...runFiles.map((path) => ({ path, words: ['--ro-bind', path, path] })),
+    ...openTmp(places, privateTmp, open),
+    ...open.map((path) => ({ path, words: [bind, path, path] })),
+    ...places.hidden
+      .filter(({ path }) => !isLost(path, places))
+      .flatMap(({ path, folder }) => [...pinAbove(path, places.writable), hide(path, folder)]),
+  ]
+  if (share !== null) {
+    list.push({ path: sharedFolder, words: ['--ro-bind', share, sharedFolder] })
+  }
+  // Stable: what contains another place comes first.
+  list.sort((one, other) => depth(one.path) - depth(other.path))
+  return ['--ro-bind', '/', '/', ...list.flatMap(({ words }) => words)]
+}
+
+function depth(path: string): number {
+  return path.split('/').length
+}
+
+/**
+ * Kept from run to run, so that one can use what another left. Where a place is mounted inside, an
+ * earlier run could have laid a symbolic link under the mount: then it is new and lasts for one run.
+ */
+function openTmp({ tmp }: SandboxPlaces, source: string, open: readonly string[]): Mount[] {
+  if (open.includes(tmp)) return []
+  const fresh = open.some((path) => isWithin(path, tmp))
+  const words = fresh ? ['--perms', '1777', '--tmpfs', tmp] : ['--bind', source, tmp]
+  return [{ path: tmp, words }]
+}
+
+/** In a folder of the host that is not there inside. */
+function isLost(path: string, { tmp, writable, workspace }: SandboxPlaces): boolean {
+  const replaced = isWithin(path, tmp) || isWithin(path, '/run')
+  return replaced && ![workspace, ...writable].some((open) => isWithin(path, open))
+}
+
+/** Neither what is in there nor that it could be replaced: not even its owner may change its mode. */
+function hide(path: string, folder: boolean): Mount {
+  const words = folder
+    ? ['--perms', '0111', '--tmpfs', path, '--remount-ro', path]
+    : ['--ro-bind', '/dev/null', path]
+  return { path, words }
+}
+
+/** Folders between a writable place and a hidden one are mounts too: a mount cannot be renamed. */
+function pinAbove(path: string, writable: readonly string[]): Mount[] {
+  const root = writable.find((folder) => isWithin(path, folder))
+  if (root === undefined) return []
+  const pins: Mount[] = []
+  for (let folder = dirname(path); folder !== root; folder = dirname(folder)) {
+    pins.push({ path: folder, words: ['--bind', folder, folder] })
+  }
+  return pins
+}

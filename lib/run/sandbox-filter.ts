@@ -1,0 +1,116 @@
+/** One instruction of the kernel's packet filter (struct sock_filter, linux/filter.h). */
+type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number]
+
+const load = 0x20 // BPF_LD | BPF_W | BPF_ABS
+const jumpIfEqual = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
+const jumpIfAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K
+const answer = 0x06 // BPF_RET | BPF_K
+
+const allow = 0x7fff0000 // SECCOMP_RET_ALLOW
+const refuse = (errno: number) => 0x00050000 | errno // SECCOMP_RET_ERRNO
+const EPERM = 1
+const ENOSYS = 38
+const EAFNOSUPPORT = 97
+
+/** Where struct seccomp_data (linux/seccomp.h) holds what, in bytes; arguments are 64 bits wide. */
+const offsets = { number: 0, architecture: 4, argument: (index: number) => 16 + 8 * index }
+
+interface SystemCalls {
+  /** AUDIT_ARCH_* (linux/audit.h). */
+  architecture: number
+  socket: number
+  ioctl: number
+  /** Kernel keyrings belong to the user, not to a namespace. */
+  keys: readonly number[]
+  ioUringSetup: number
+}
+
+/** Numbers of asm/unistd_64.h and asm-generic/unistd.h. */
+const systems: Readonly<Partial<Record<string, SystemCalls>>> = {
+  x64: {
+    architecture: 0xc000003e,
+    socket: 41,
+    ioctl: 16,
+    keys: [248, 249, 250],
+    ioUringSetup: 425,
+  },
+  arm64: {
+    architecture: 0xc00000b7,
+    socket: 198,
+    ioctl: 29,
+    keys: [217, 218, 219],
+    ioUringSetup: 425,
+  },
+}
+
+const families = { AF_UNIX: 1, AF_INET: 2, AF_INET6: 10, AF_NETLINK: 16 }
+const NETLINK_ROUTE = 0
+/** Both type into the terminal as if its user had (tty_ioctl(4), ioctl_console(2)). */
+const typingRequests = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c }
+/** Calls of the 32-bit ABI on x86-64 (x32), which have numbers of their own. */
+const x32Bit = 0x40000000
+
+/**
+ * A seccomp(2) program for what mounts and namespaces do not stop: sockets that reach past them
+ * (vsock, packet, netlink but for the list of interfaces), typing into a terminal, the keyrings of
+ * the kernel, io_uring (which opens sockets unseen by the filter), and foreign ABIs, whose numbers
+ * mean other calls. Null where the numbers of this architecture are not known.
+ */
+export function createSandboxFilter(architecture: string): Uint8Array<ArrayBuffer> | null {
+  const calls = systems[architecture]
+  return calls ? encode(compose(calls)) : null
+}
+
+function compose(calls: SystemCalls): Instruction[] {
+  const socketRules: Instruction[] = [
+    [load, 0, 0, offsets.argument(0)],
+    // To the last but one: allowed.
+    [jumpIfEqual, 6, 0, families.AF_UNIX],
+    [jumpIfEqual, 5, 0, families.AF_INET],
+    [jumpIfEqual, 4, 0, families.AF_INET6],
+    [jumpIfEqual, 0, 2, families.AF_NETLINK],
+    [load, 0, 0, offsets.argument(2)],
+    [jumpIfEqual, 1, 0, NETLINK_ROUTE],
+    [answer, 0, 0, refuse(EAFNOSUPPORT)],
+    [answer, 0, 0, allow],
+  ]
+  const ioctlRules: Instruction[] = [
+    // The kernel looks at the lower half only, and so does a load of 32 bits (little-endian).
+    [load, 0, 0, offsets.argument(1)],
+    [jumpIfEqual, 2, 0, typingRequests.TIOCSTI],
+    [jumpIfEqual, 1, 0, typingRequests.TIOCLINUX],
+    [answer, 0, 0, allow],
+    [answer, 0, 0, refuse(EPERM)],
+  ]
+  return [
+    [load, 0, 0, offsets.architecture],
+    [jumpIfEqual, 1, 0, calls.architecture],
+    [answer, 0, 0, refuse(ENOSYS)],
+    [load, 0, 0, offsets.number],
+    [jumpIfAtLeast, 0, 1, x32Bit],
+    [answer, 0, 0, refuse(ENOSYS)],
+    [jumpIfEqual, 0, socketRules.length, calls.socket],
+    ...socketRules,
+    [jumpIfEqual, 0, ioctlRules.length, calls.ioctl],
+    ...ioctlRules,
+    ...calls.keys.flatMap((call): Instruction[] => [
+      [jumpIfEqual, 0, 1, call],
+      [answer, 0, 0, refuse(EPERM)],
+    ]),
+    [jumpIfEqual, 0, 1, calls.ioUringSetup],
+    [answer, 0, 0, refuse(ENOSYS)],
+    [answer, 0, 0, allow],
+  ]
+}
+
+function encode(program: readonly Instruction[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(program.length * 8)
+  const view = new DataView(bytes.buffer)
+  for (const [index, [code, ifTrue, ifFalse, value]] of program.entries()) {
+    view.setUint16(index * 8, code, true)
+    view.setUint8(index * 8 + 2, ifTrue)
+    view.setUint8(index * 8 + 3, ifFalse)
+    view.setUint32(index * 8 + 4, value, true)
+  }
+  return bytes
+}

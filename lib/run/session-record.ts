@@ -1,0 +1,79 @@
+/** What a session's bash tells after each command. */
+export interface SessionRecord {
+  /** `$?` of the command. */
+  status: number
+  /** Every stage of the last pipeline; null where the command could not be asked. */
+  pipeStatus: number[] | null
+  /** `$_`. */
+  lastArgument: string
+  /** `$-`, as the command left it. */
+  flags: string
+  /** `$PWD`. */
+  cwd: string
+  /** The line of the program that the shell is in. */
+  line: number
+  /** Whether the command's redirections could be made, so that it ran at all. */
+  started: boolean
+  /** Whether what was kept from the last run had been set again before the command ran. */
+  restored: boolean
+  /** A function `builtin` was in the way and had to be removed. */
+  repaired: boolean
+  /** As `trap -p` prints them, without the last newline; empty where none is set. */
+  errTrap: string
+  debugTrap: string
+}
+
+/**
+ * Finds records in what the shell writes between its commands; `token` is the run's, which no
+ * command can have written there. Anything else (a trap that prints) is passed by.
+ */
+export interface RecordReader {
+  /** The record, once it is whole. */
+  read(chunk: Uint8Array, token: string): SessionRecord | null
+}
+
+/** Noise of more than this is not part of a record any more. */
+const keptMaxBytes = 1024 * 1024
+
+export function createRecordReader(): RecordReader {
+  let kept = Buffer.alloc(0)
+  return {
+    read(chunk, token) {
+      kept = kept.length === 0 ? Buffer.from(chunk) : Buffer.concat([kept, chunk])
+      // A whole record ends with its token and NUL.
+      const record = chunk[chunk.length - 1] === 0 ? parseRecord(kept.toString(), token) : null
+      if (record || kept.length > keptMaxBytes) kept = Buffer.alloc(0)
+      return record
+    },
+  }
+}
+
+/** The first whole record of this token in the text, or null. The traps stand before it. */
+export function parseRecord(text: string, token: string): SessionRecord | null {
+  const from = text.indexOf(`\0${token}\0`)
+  if (from < 0) return null
+  const traps = text.slice(0, from)
+  const fields = text.slice(from + 1).split('\0')
+  const [, status, flags, cwd, line, started, restored, repaired, count, ...rest] = fields
+  if (count === undefined || rest[Number(count)] !== token) return null
+  const [lastArgument = '', ended, ...pipeStatus] = rest.slice(0, Number(count))
+  return {
+    status: Number(ended ?? status),
+    pipeStatus: ended === undefined ? null : pipeStatus.map(Number),
+    lastArgument,
+    flags: flags ?? '',
+    cwd: cwd ?? '',
+    line: Number(line),
+    started: started === '1',
+    restored: restored === '1',
+    repaired: repaired === '1',
+    errTrap: findTrap(traps, 'ERR'),
+    debugTrap: findTrap(traps, 'DEBUG'),
+  }
+}
+
+/** Among what a DEBUG trap may itself have printed around it. */
+function findTrap(text: string, signal: string): string {
+  if (text === '') return ''
+  return new RegExp(`^trap -- (?:(?!^trap -- ).)* ${signal}$`, 'ms').exec(text)?.[0] ?? ''
+}

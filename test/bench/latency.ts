@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Executor } from '../../lib/executor/executor.ts'
+import { measure, median } from './measure.ts'
+import { formatMb, formatMs, formatRatio, printTable } from './table.ts'
+
+const root = join(import.meta.dirname, '../..')
+const peers = join(root, '.tools/peers')
+const rounds = 200
+
+/** What one run costs inside a process that is already there. */
+export async function benchLatency(): Promise<void> {
+  await withExecutor(async (executor) => {
+    const run = (command: string, session?: string) => async () => {
+      const where = session === undefined ? {} : { session }
+      await executor.run({ command, origin: 'agent', ...where })
+    }
+    const plainBuiltin = await time(() => spawnPlain('true'))
+    const plainProgram = await time(() => spawnPlain('/bin/true'))
+    const natives = await timeNatives()
+    const rows: [string, number, number][] = [
+      ['in a session', await time(run('true', 's')), await time(run('/bin/true', 's'))],
+      ['fresh, back to back', await time(run('true')), await time(run('/bin/true'))],
+      ['fresh, 20 ms apart', await time(run('true'), 20), await time(run('/bin/true'), 20)],
+    ]
+    if (natives) rows.push(['pi-natives, shell kept open', natives.builtin, natives.program])
+    printTable(`One run, median of ${rounds} (of: plain spawn of bash -c)`, [
+      ['way', 'true', 'of', '/bin/true', 'of'],
+      ['plain spawn of bash -c', formatMs(plainBuiltin), '', formatMs(plainProgram), ''],
+      ...rows.map(([name, builtin, program]) => [
+        name,
+        formatMs(builtin),
+        formatRatio(builtin / plainBuiltin),
+        formatMs(program),
+        formatRatio(program / plainProgram),
+      ]),
+    ])
+  })
+}
+
+/** Nothing may be left: descriptors, processes, memory. */
+export async function benchEndurance(): Promise<void> {
+  await withExecutor(async (executor) => {
+    const run = (command: string) => executor.run({ command, origin: 'agent', guard: false })
+    await run('true')
+    const before = { fds: countDescriptors(), bytes: process.memoryUsage().rss }
+    const oneByOne = performance.now()
+    for (let round = 0; round < 1000; round++) await run('echo x')
+    const oneByOneMs = performance.now() - oneByOne
+    const together = performance.now()
+    await Promise.all(Array.from({ length: 64 }, () => run('sleep 0.1; seq 1 1000')))
+    const togetherMs = performance.now() - together
+    printTable('Endurance', [
+      ['1,000 runs one by one', '64 at once', 'descriptors left', 'memory growth'],
+      [
+        formatMs(oneByOneMs),
+        formatMs(togetherMs),
+        String(countDescriptors() - before.fds),
+        formatMb(process.memoryUsage().rss - before.bytes),
+      ],
+    ])
+  })
+}
+
+async function withExecutor(use: (executor: Executor) => Promise<void>): Promise<void> {
+  const { createExecutor } = await import('../../lib/index.ts')
+  const stateDir = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
+  const executor = createExecutor({ stateDir })
+  try {
+    await use(executor)
+  } finally {
+    await executor.close()
+    rmSync(stateDir, { recursive: true, force: true })
+  }
+}
+
+async function time(run: () => Promise<void>, apartMs = 0): Promise<number> {
+  await run()
+  const times: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    if (apartMs > 0) await delay(apartMs)
+    const started = performance.now()
+    await run()
+    times.push(performance.now() - started)
+  }
+  return median(times)
+}
+
+function spawnPlain(command: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('bash', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.resume()
+    child.stderr.resume()
+    child.on('error', reject).on('close', () => resolve())
+  })
+}
+
+/** The in-process shell needs Bun; null where either is not installed. */
+async function timeNatives(): Promise<{ builtin: number; program: number } | null> {
+  const bun = join(peers, 'node_modules/@oven/bun-linux-x64/bin/bun')
+  if (!existsSync(bun)) return null
+  const script = join(import.meta.dirname, 'peers/natives.mjs')
+  const env = { NACRE_BENCH_PEERS: peers }
+  const { finished, stdout } = await measure([bun, script, String(rounds)], { env })
+  return finished ? (JSON.parse(stdout) as { builtin: number; program: number }) : null
+}
+
+function countDescriptors(): number {
+  return readdirSync('/proc/self/fd').length
+}

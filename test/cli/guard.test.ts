@@ -1,0 +1,178 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Home, withHome } from '../helpers/home.ts'
+import { runCli } from '../helpers/run-cli.ts'
+
+async function guard({ env, workspace }: Home, args: string[], input?: string) {
+  const finished = await runCli(['guard', ...args], {
+    env,
+    cwd: workspace,
+    ...(input !== undefined && { input }),
+  })
+  return {
+    status: finished.status,
+    stdout: finished.stdout.toString(),
+    stderr: finished.stderr.toString(),
+  }
+}
+
+interface Answer {
+  decision: string
+  rule: string | null
+  suggested_tool: string | null
+  error?: { code: string; message: string; field: string | null }
+}
+
+const parseLines = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Answer)
+
+test(
+  'one command, for people and for programs',
+  withHome(async (home) => {
+    const denied = await guard(home, ['git push --force'])
+    assert.is(denied.status, 126)
+    assert.match(
+      denied.stdout,
+      /^deny .*\nrule {5}git-push-force\nmatched {2}git push --force\nreason /,
+    )
+    assert.is(denied.stderr, '')
+    const allowed = await guard(home, ['git push'])
+    assert.equal([allowed.status, allowed.stdout.split(' ')[0]], [0, 'allow'])
+    const json = await guard(home, ['git push', '--output-format', 'json'])
+    assert.equal(JSON.parse(json.stdout), {
+      decision: 'allow',
+      rule: null,
+      reason: null,
+      matched: null,
+      suggested_tool: null,
+    })
+  }),
+)
+
+test(
+  'a command from stdin, and from several words',
+  withHome(async (home) => {
+    assert.is((await guard(home, [], 'echo a\nrm -rf /\n')).status, 126)
+    assert.is((await guard(home, ['--', 'rm', '-rf', '/'])).status, 126)
+  }),
+)
+
+test(
+  'who asks, and where, changes the verdict',
+  withHome(async (home) => {
+    const decision = async (...args: string[]) =>
+      parseLines((await guard(home, [...args, '--output-format', 'json'])).stdout)[0]?.decision
+    assert.is(await decision('rm -rf /'), 'deny')
+    assert.is(await decision('rm -rf /', '--origin', 'repl'), 'ask')
+    assert.is(await decision('git add -A', '--origin', 'print'), 'allow')
+    assert.is(await decision('rm -rf usr', '--cwd', '/'), 'deny')
+    assert.is(await decision('rm -rf usr'), 'allow')
+  }),
+)
+
+test(
+  'a tool that the caller has is suggested, where that is configured',
+  withHome(async (home) => {
+    const ask = async () =>
+      parseLines(
+        (await guard(home, ['cat a.txt', '--tool', 'read', '--output-format', 'json'])).stdout,
+      )[0]
+    assert.is((await ask())?.decision, 'allow')
+    home.write(home.userFile, { guard: { suggest_tool: true } })
+    assert.equal([(await ask())?.decision, (await ask())?.suggested_tool], ['redirect', 'read'])
+  }),
+)
+
+test(
+  'configured rules hold, also where the guard is switched off',
+  withHome(async (home) => {
+    home.write(home.userFile, {
+      guard: {
+        enabled: false,
+        rules: [{ name: 'release', match: 'npm publish', decision: 'ask' }],
+      },
+    })
+    const answers = await guard(home, ['npm publish --tag x', '--output-format', 'json'])
+    assert.is(parseLines(answers.stdout)[0]?.rule, 'release')
+    assert.is((await guard(home, ['rm -rf /'])).status, 126, 'the question is asked all the same')
+  }),
+)
+
+test(
+  'jsonl: an answer for each line, in order, thousands at once',
+  withHome(async (home) => {
+    const count = 3000
+    const line = (index: number) =>
+      JSON.stringify({ command: index % 3 === 0 ? `rm -rf / # ${index}` : `(cd d${index} && ls)` })
+    const input = Array.from({ length: count }, (_, index) => line(index)).join('\n')
+    const { status, stdout } = await guard(home, ['--input-format', 'jsonl'], input)
+    const answers = parseLines(stdout)
+    assert.is(answers.length, count)
+    const wrong = answers.filter(
+      ({ decision }, index) => (decision === 'deny') !== (index % 3 === 0),
+    )
+    assert.equal(wrong, [])
+    assert.is(status, 0, 'denials are answers')
+    assert.equal(Object.keys(answers[0] ?? {}), [
+      'decision',
+      'rule',
+      'reason',
+      'matched',
+      'suggested_tool',
+    ])
+  }),
+)
+
+test(
+  'jsonl: a wrong line gets an error in its place, and the rest goes on',
+  withHome(async (home) => {
+    const lines = [
+      '{"command": "ls"}',
+      '{"command": ',
+      '[]',
+      '',
+      '{"comand": "ls"}',
+      '{"command": 3}',
+      '{"command": "ls", "origin": "me"}',
+      '{"command": "ls", "cwd": 1}',
+      '{"command": ""}',
+      '{"command": "rm -rf usr", "cwd": "/", "origin": "mcp"}',
+    ]
+    const { status, stdout, stderr } = await guard(
+      home,
+      ['--input-format', 'jsonl'],
+      lines.join('\n'),
+    )
+    assert.is(status, 125)
+    assert.is(stderr, '')
+    const answers = parseLines(stdout).map(({ decision, error }) => error?.message ?? decision)
+    const wanted = [
+      /^allow$/,
+      /no JSON/,
+      /`line` must be an object with `command`, not \[\]/,
+      /Unknown field `comand`; did you mean `command`\?/,
+      /`command` must be a text, not 3/,
+      /`origin` must be one of repl, print, rpc, agent, mcp, not "me"/,
+      /`cwd` must be a text, not 1/,
+      /command is empty/,
+      /^deny$/,
+    ]
+    assert.is(answers.length, wanted.length)
+    for (const [index, message] of wanted.entries()) assert.match(answers[index] ?? '', message)
+  }),
+)
+
+test(
+  'nothing is run',
+  withHome(async (home) => {
+    const { stdout } = await guard(home, ['echo ran > made; $(touch made)'])
+    assert.ok(stdout.length > 0)
+    const { stdout: names } = await runCli(['-c', 'ls'], { env: home.env, cwd: home.workspace })
+    assert.is(names.toString(), '')
+  }),
+)
+
+test.run()

@@ -1,0 +1,204 @@
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { explain } from '../../lib/guard/explain.ts'
+import { createGuard, maxCommandLength } from '../../lib/guard/guard.ts'
+import { cwd, guardFor, home } from './helpers.ts'
+
+const ask = guardFor()
+const nested = (depth: number): string => {
+  let script = 'rm -rf /'
+  for (let level = 0; level < depth; level++) script = `sh -c '${script.replaceAll("'", "'\\''")}'`
+  return script
+}
+
+test('nested scripts are read to a depth of eight, and asked about beyond', async () => {
+  for (const depth of [1, 4, 8])
+    assert.is((await ask(nested(depth))).decision, 'deny', String(depth))
+  const { decision, rule } = await ask(nested(9))
+  assert.is(decision, 'ask')
+  assert.is(rule, 'unreadable')
+})
+
+test('a command over the limit is asked about, whatever stands in it', async () => {
+  assert.is((await ask('a'.repeat(maxCommandLength))).decision, 'allow')
+  assert.is((await ask('a'.repeat(maxCommandLength + 1))).decision, 'ask')
+})
+
+test('the hundredth subcommand is read like the first', async () => {
+  assert.is((await ask(`${'ls; '.repeat(2000)} rm -rf /`)).decision, 'deny')
+  assert.is((await ask(`${'ls && '.repeat(500)} git push -f`)).decision, 'deny')
+  assert.is((await ask(`${'ls; '.repeat(9000)} rm -rf /`)).decision, 'ask')
+})
+
+test('no limit lets a command through unread', async () => {
+  const words = Array.from({ length: 400 }, (_, index) => `w${index}`).join(' ')
+  const blanks = ' '.repeat(9000)
+  for (const command of [
+    `for c in ${words} 'rm -rf /'; do $c; done`,
+    `for c in ${words} 'rm -rf /'; do eval "$c"; done`,
+    `for d in ${words} /; do rm -rf "$d"; done`,
+    `x='${blanks}rm -rf /'; eval "$x"`,
+    `echo '${blanks}${blanks}rm -rf /' | sh`,
+    `printf '%s\n' ${words} 'rm -rf /' | sh`,
+    `a=(${words} ${words} ${words} 'rm -rf /'); for c in "\${a[@]}"; do $c; done`,
+    `printf '%s\n' ${words} ${words} / | xargs rm -rf`,
+    `f() { :; }; ${'f; '.repeat(3000)} f; ${'$X -a; '.repeat(1500)} rm -rf /`,
+    `{rm,-rf,${'/,'.repeat(300)}/}`,
+  ]) {
+    assert.is.not((await ask(command)).decision, 'allow', command.slice(0, 60))
+  }
+})
+
+test('a parse error is never allowed, and hides no denial', async () => {
+  for (const command of [
+    'echo "',
+    "echo '",
+    'echo $(',
+    'if true',
+    '(ls',
+    'ls )',
+    'case x in',
+    'a | | b',
+  ]) {
+    assert.is((await ask(command)).decision, 'ask', command)
+  }
+  assert.is((await ask('rm -rf /\necho "')).decision, 'deny')
+})
+
+test('marks of the guard in the input mean nothing', async () => {
+  assert.is((await ask('rm -rf \uF8E0')).decision, 'allow')
+  assert.is((await ask('\uF8E2 -rf /')).decision, 'allow')
+})
+
+const repeated = [
+  '$(',
+  '`',
+  '"$(',
+  '{a,',
+  '(',
+  '$((',
+  '${a:-',
+  'cat <<A\n',
+  '<(',
+  'f(){ ',
+  'a[$(',
+  '@(',
+  'a;',
+  'a&&',
+  'a|',
+  'x=$x$x;',
+  'for i in a b;do ',
+  '*',
+  'eval eval ',
+  'sudo ',
+  'find . -exec ',
+  'xargs ',
+  'f(){ f x; };f;',
+  'a+=(1 2);',
+  '${x%%*a}',
+  "sh -c '",
+  'cd a;',
+  'if a;then x=1;else x=2;fi;',
+  '[[ a && ',
+  '{1..99999}',
+  '{a,b}',
+  'timeout 5 env nice ',
+  '$x',
+  '\\',
+  'while read x; do ',
+  'case a in a) ',
+  "trap 'ls' EXIT;",
+  'alias a="b b";',
+  'echo "$x" | ',
+]
+
+for (const part of repeated) {
+  test(`comes to an end on many of ${JSON.stringify(part)}`, async () => {
+    const verdict = await ask(part.repeat(Math.floor(6000 / part.length)))
+    assert.ok(['allow', 'ask'].includes(verdict.decision))
+  })
+}
+
+test('any text at all gets a verdict', async () => {
+  const word = fc.constantFrom(
+    'rm',
+    '-rf',
+    '/',
+    ' ',
+    '$(',
+    ')',
+    '"',
+    "'",
+    '`',
+    ';',
+    '|',
+    '&',
+    '{',
+    '}',
+    '\n',
+    '$x',
+    '${',
+    'if',
+    'do',
+    '<<',
+    'E',
+    '>',
+    'git',
+    'add',
+    '.',
+    '*',
+    '~',
+    '\\',
+    '=',
+    'find',
+    '-exec',
+    'sudo',
+    'eval',
+    'xargs',
+    '-c',
+    'sh',
+    '[',
+    ']',
+    '(',
+    '#',
+    '!',
+  )
+  const text = fc.oneof(
+    fc.string(),
+    fc.array(word, { maxLength: 30 }).map((words) => words.join(' ')),
+    fc.array(word, { maxLength: 30 }).map((words) => words.join('')),
+  )
+  await fc.assert(
+    fc.asyncProperty(text, async (command) => {
+      const verdict = await ask(command)
+      assert.ok(['allow', 'ask', 'deny'].includes(verdict.decision))
+      assert.is(verdict.decision === 'allow', verdict.rule === null)
+    }),
+    { numRuns: 500, seed: 11 },
+  )
+})
+
+test('a plain command is answered at once, without the parser', () => {
+  const guard = createGuard({ home })
+  const question = {
+    command: 'sudo rm -rf /usr',
+    origin: 'agent',
+    cwd,
+    env: {},
+    guard: true,
+  } as const
+  const verdict = guard(question)
+  assert.not.instance(verdict, Promise)
+  assert.instance(guard({ ...question, command: 'ls | wc' }), Promise)
+})
+
+test('explain says the same as the guard', async () => {
+  const guard = createGuard({ home })
+  const { decision, rule, matched } = await explain(guard, { command: 'ls; rm -rf ~', cwd })
+  assert.equal([decision, rule, matched], ['deny', 'rm-critical', 'rm -rf ~'])
+  assert.is((await explain(guard, { command: '', cwd })).decision, 'allow')
+  assert.is((await explain(guard, { command: 'git add .', origin: 'repl', cwd })).decision, 'allow')
+})
+
+test.run()

@@ -1,0 +1,121 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import * as assert from 'uvu/assert'
+import { parseRequest } from '../../lib/protocol/parse-request.ts'
+import type { Exit, OutputSink, Running } from '../../lib/protocol/ports.ts'
+import type { RequestInput } from '../../lib/protocol/request.ts'
+import { createFifoPool } from '../../lib/run/fifo.ts'
+import { createPipeRunner } from '../../lib/run/pipe.ts'
+import { createPrepareLaunch } from '../../lib/run/shell.ts'
+import { createUninherited } from '../../lib/run/uninherited.ts'
+import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/sessions.ts'
+
+export interface Collected extends Exit {
+  output: string
+  stdout: string
+  stderr: string
+}
+
+export interface SessionBench {
+  sessions: ReturnType<typeof createSessionRunner>
+  /** A directory of its own, gone at the end. */
+  directory: string
+  start: (command: string, more?: Partial<RequestInput>) => Promise<Started>
+  run: (command: string, more?: Partial<RequestInput>) => Promise<Collected>
+}
+
+export interface Started {
+  running: Running
+  /** Settles when the run has written this. */
+  wrote: (text: string) => Promise<void>
+  collected: Promise<Collected>
+}
+
+/** Runs a test with sessions of its own, and checks that nothing is left of them afterwards. */
+export async function withSessions(
+  test: (bench: SessionBench) => Promise<void>,
+  options: Partial<SessionRunnerOptions> = {},
+): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'nacre-test-'))
+  const directory = join(root, 'work')
+  const outerTmp = process.env['TMPDIR']
+  const tmp = join(root, 'tmp')
+  execFileSync('mkdir', [directory, tmp])
+  process.env['TMPDIR'] = tmp
+  const descriptors = countDescriptors()
+  const pipes = createFifoPool()
+  const environment = { ...process.env, NACRE_TEST: root }
+  const prepare = createPrepareLaunch({ environment, toTerminal: false })
+  const uninherited = createUninherited()
+  const fresh = createPipeRunner({ prepare, pipes, uninherited })
+  const sessions = createSessionRunner({ prepare, pipes, uninherited, fresh, ...options })
+  const start = async (command: string, more: Partial<RequestInput> = {}): Promise<Started> => {
+    const input: RequestInput = { command, origin: 'rpc', session: 'main', shell: 'bash', ...more }
+    const request = parseRequest({ streams: 'separate', ...input }, { cwd: directory })
+    const collector = createCollector()
+    const running = await sessions.runner(request, collector.sink)
+    const collected = running.exited.then((exit) => ({ ...exit, ...collector.texts() }))
+    return { running, wrote: (text) => collector.wrote(text), collected }
+  }
+  try {
+    await test({
+      sessions,
+      directory,
+      start,
+      run: async (command, more) => (await start(command, more)).collected,
+    })
+  } finally {
+    await sessions.closeAll()
+    await pipes.close()
+    if (outerTmp === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = outerTmp
+  }
+  assert.equal(readdirSync(tmp), [], 'temporary files are left')
+  rmSync(root, { recursive: true })
+  assert.equal(findMarked(root), [], 'processes are left')
+  // What was left to a background job closes once the event loop has seen its end.
+  for (let turn = 0; turn < 50 && countDescriptors() > descriptors; turn++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  assert.ok(countDescriptors() <= descriptors, 'descriptors are left')
+}
+
+function createCollector() {
+  const chunks: Record<string, Buffer[]> = { output: [], stdout: [], stderr: [] }
+  const waiting: { text: string; resolve: () => void }[] = []
+  const textOf = (name: string) => Buffer.concat(chunks[name] ?? []).toString()
+  const all = () => Object.keys(chunks).map(textOf).join('')
+  const sink: OutputSink = {
+    write(stream, bytes) {
+      chunks[stream]?.push(Buffer.from(bytes))
+      for (const { text, resolve } of waiting) if (all().includes(text)) resolve()
+    },
+  }
+  return {
+    sink,
+    texts: () => ({
+      output: textOf('output'),
+      stdout: textOf('stdout'),
+      stderr: textOf('stderr'),
+    }),
+    async wrote(text: string) {
+      if (all().includes(text)) return
+      await new Promise<void>((resolve) => waiting.push({ text, resolve }))
+    },
+  }
+}
+
+function countDescriptors(): number {
+  return process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0
+}
+
+/** Processes that carry this test's variable. */
+function findMarked(mark: string): string[] {
+  const text = execFileSync('ps', ['-eo', 'pid=,stat=,args=', 'e'], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return text.split('\n').filter((line) => line.includes(`NACRE_TEST=${mark}`))
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { methods } from '../../../lib/modes/rpc/methods.ts'
+import { type Message, withRpc } from '../../helpers/rpc.ts'
+
+const text = readFileSync(join(import.meta.dirname, '../../../lib/modes/rpc/PROTOCOL.md'), 'utf8')
+const examples = [...text.matchAll(/^## (.*)$|^```jsonl\n([\s\S]*?)^```$/gm)]
+let title = ''
+
+for (const [, heading, example] of examples) {
+  title = heading ?? title
+  if (example === undefined) continue
+  const lines = example.trimEnd().split('\n')
+  test(`the example of ${title}: ${lines[0]?.slice(0, 90)}`, () =>
+    withRpc(async (rpc) => {
+      const known = new Map<string, string>()
+      for (const line of lines) {
+        const said = line.slice(2)
+        if (line.startsWith('> ')) {
+          rpc.sendRaw(`${said.replaceAll(/[a-z]+_…/g, (name) => known.get(name) ?? name)}\n`)
+        } else {
+          const expected = JSON.parse(said) as Message
+          const message = await rpc.next((message) => isLike(message, expected))
+          remember(message, known)
+        }
+      }
+    }))
+}
+
+/** Numbers that differ from run to run. */
+const measured = new Set(['pid', 'duration_ms', 'idle_ms'])
+
+/** Whether a message has the same shape: `…` stands for anything. */
+function isLike(actual: unknown, expected: unknown, name = ''): boolean {
+  if (typeof expected === 'string' && expected.includes('…')) {
+    if (expected === '…') return actual !== undefined
+    const parts = expected.split('…')
+    return (
+      typeof actual === 'string' &&
+      actual.startsWith(parts[0] ?? '') &&
+      actual.endsWith(parts[1] ?? '')
+    )
+  }
+  if (measured.has(name)) return typeof actual === 'number'
+  if (expected === null || typeof expected !== 'object') return actual === expected
+  if (actual === null || typeof actual !== 'object') return false
+  const names = Object.keys(expected)
+  const values = expected as Message
+  return (
+    names.length === Object.keys(actual).length &&
+    names.every((key) => isLike((actual as Message)[key], values[key], key))
+  )
+}
+
+/** Ids that later lines write as `run_…`. */
+function remember(value: unknown, known: Map<string, string>): void {
+  for (const [id] of JSON.stringify(value).matchAll(/\b(?:run|art)_[a-z2-7]{20}\b/g)) {
+    known.set(`${id.slice(0, 4)}…`, id)
+  }
+}
+
+test('every method has an example', () => {
+  const shown = examples.map(([, , example]) => example ?? '').join('\n')
+  const missing = [...methods.keys()].filter((name) => !shown.includes(`"method":"${name}"`))
+  assert.equal(missing, [])
+})
+
+test.run()

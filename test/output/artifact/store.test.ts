@@ -1,0 +1,333 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MisuseError } from '../../../lib/protocol/errors.ts'
+import {
+  type ArtifactStore,
+  createArtifactStore,
+  type StoreOptions,
+} from '../../../lib/output/artifact/store.ts'
+import { withFolder } from '../temporary.ts'
+
+const numbered = (count: number) =>
+  Array.from({ length: count }, (_, at) => `line ${at + 1}\n`).join('')
+
+async function put(store: ArtifactStore, text: string | Uint8Array): Promise<string> {
+  const writer = store.create({ runId: 'run_x', command: 'seq 9', stream: 'output' })
+  await writer.write(Buffer.from(text as string))
+  const { artifact, notice } = await writer.finish()
+  assert.is(notice, null)
+  return artifact!.id
+}
+
+function withStore(
+  use: (store: ArtifactStore, dir: string) => Promise<void>,
+  options: Partial<StoreOptions> = {},
+) {
+  return withFolder(async (dir) => use(createArtifactStore({ dir, ...options }), dir))
+}
+
+test('lines are read in turns until the end, clean', () =>
+  withStore(async (store) => {
+    const id = await put(store, `\u001b[31m${numbered(5000)}\u001b[0mlast`)
+    let text = ''
+    let calls = 0
+    for (let offset: number | null = 0; offset !== null; calls++) {
+      const lines = await store.readLines(id, { offset })
+      assert.is(lines.from, offset + 1)
+      text += lines.text
+      offset = lines.nextOffset
+      assert.is(lines.totalLines, offset === null ? 5001 : null)
+    }
+    assert.is(text, `${numbered(5000)}last`)
+    assert.is(calls, 3)
+    const some = await store.readLines(`artifact://${id}`, { offset: 4998, limit: 2 })
+    assert.equal(some, {
+      text: 'line 4999\nline 5000\n',
+      from: 4999,
+      to: 5000,
+      nextOffset: 5000,
+      totalLines: null,
+    })
+    const none = await store.readLines(id, { offset: 9000 })
+    assert.equal(none, { text: '', from: 0, to: 0, nextOffset: null, totalLines: 5001 })
+  }))
+
+test('a line over the limit is read cut, and the next one after it', () =>
+  withStore(async (store) => {
+    const id = await put(store, `${'x'.repeat(200_000)}\nnext\n`)
+    const { text, nextOffset } = await store.readLines(id)
+    assert.is(text, `${'x'.repeat(2000)}… [198000 chars omitted]\nnext\n`)
+    assert.is(nextOffset, null)
+  }))
+
+test('the last lines and raw bytes', () =>
+  withStore(async (store) => {
+    const id = await put(store, `\u001b[1m${numbered(100)}`)
+    assert.equal(await store.readLastLines(id, 2), {
+      text: 'line 99\nline 100\n',
+      from: 99,
+      to: 100,
+      nextOffset: null,
+      totalLines: 100,
+    })
+    const first = await store.readBytes(id, { limit: 6 })
+    assert.is(first.bytes.toString(), '\u001b[1mli')
+    assert.is(first.nextOffset, 6)
+    const end = await store.readBytes(id, { offset: -5 })
+    assert.is(end.bytes.toString(), ' 100\n')
+    assert.is(end.nextOffset, null)
+    assert.is(end.offset, end.totalBytes - 5)
+  }))
+
+test('grep shows numbered lines with context and goes on where it stopped', () =>
+  withStore(async (store) => {
+    const id = await put(store, `\u001b[32m${numbered(3000)}`)
+    const found = await store.grep(id, { pattern: '^line 100\\d?$', before: 1, after: 1 })
+    const oracle = spawnSync('grep', ['-n', '-E', '-B1', '-A1', '^line 100[0-9]?$'], {
+      input: numbered(3000),
+      encoding: 'utf8',
+    })
+    assert.equal(found, { text: oracle.stdout, matches: 11, nextOffset: null, timedOut: false })
+    const some = await store.grep(id, { pattern: 'LINE 2', ignoreCase: true, limit: 3 })
+    assert.is(some.text, '2:line 2\n20:line 20\n21:line 21\n')
+    const rest = await store.grep(id, { pattern: 'line 2', limit: 1, offset: some.nextOffset! })
+    assert.is(rest.text, '22:line 22\n')
+    assert.equal((await store.grep(id, { pattern: 'nowhere' })).matches, 0)
+  }))
+
+test('grep agrees with grep on the first matches of a long artifact', () =>
+  withStore(async (store) => {
+    const text = numbered(200_000)
+    const id = await put(store, text)
+    const found = await store.grep(id, { pattern: '99$', limit: 100 })
+    const oracle = spawnSync('grep', ['-n', '-m', '100', '99$'], { input: text, encoding: 'utf8' })
+    assert.is(found.text, oracle.stdout)
+  }))
+
+test('a hostile pattern is ended, and says where it stood', () =>
+  withStore(async (store) => {
+    const id = await put(store, `${'a'.repeat(5000)}!\n`)
+    const found = await store.grep(id, { pattern: '^(a+)+$', timeoutMs: 200 })
+    assert.equal(found, { text: '', matches: 0, nextOffset: 0, timedOut: true })
+  }))
+
+async function codeOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    return await promise
+  } catch (error) {
+    return error instanceof MisuseError ? error.code : error
+  }
+}
+
+test('a wrong pattern and an unknown id are misuse', () =>
+  withStore(async (store, dir) => {
+    const id = await put(store, 'x')
+    assert.is(await codeOf(store.grep(id, { pattern: '(' })), 'invalid_field')
+    writeFileSync(join(dir, 'secret.json'), '{}')
+    for (const wrong of [
+      '',
+      '../secret',
+      'art_x',
+      `${id}x`,
+      'run_aaaaaaaaaaaaaaaaaaaa',
+      id.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a')),
+    ]) {
+      assert.is(await codeOf(store.find(wrong)), 'not_found')
+    }
+  }))
+
+test('list, remove, and files that are not ours', () =>
+  withStore(async (store, dir) => {
+    const id = await put(store, 'one\n')
+    writeFileSync(join(dir, 'README'), 'not ours')
+    const [info, ...others] = await store.list()
+    assert.equal(others, [])
+    assert.is(info?.id, id)
+    assert.is(info?.command, 'seq 9')
+    assert.is(info?.bytes, 4)
+    assert.is(info?.complete, true)
+    assert.is(info?.isLive, false)
+    await store.remove(id)
+    assert.equal(await store.list(), [])
+    assert.equal(readdirSync(dir), ['README'])
+    assert.equal(await createArtifactStore({ dir: join(dir, 'nowhere') }).list(), [])
+  }))
+
+test('an artifact is not followed through a link', () =>
+  withStore(async (store, dir) => {
+    const id = await put(store, 'x')
+    const other = id.replace(/.{4}$/, 'aaaa')
+    writeFileSync(
+      join(dir, `${other}.json`),
+      readFileSync(join(dir, `${id}.json`), 'utf8').replaceAll(id, other),
+    )
+    symlinkSync('/etc/hostname', join(dir, `${other}.log`))
+    await store.readLines(other).then(
+      () => assert.unreachable(),
+      (error: NodeJS.ErrnoException) => assert.is(error.code, 'ELOOP'),
+    )
+  }))
+
+test('prune removes the old, then the oldest over the quota, never the live', () =>
+  withFolder(async (dir) => {
+    const store = createArtifactStore({ dir, storeBytes: 25_000, ageDays: 14 })
+    const age = (id: string, days: number) => {
+      const time = Date.now() / 1000 - days * 86_400
+      for (const name of readdirSync(dir))
+        if (name.startsWith(id)) utimesSync(join(dir, name), time, time)
+    }
+    const live = store.create({ runId: 'run_l', command: 'sleep', stream: 'output' })
+    await live.write(Buffer.alloc(600_000, 0x6c))
+    const old = await put(store, 'old')
+    const first = await put(store, 'f'.repeat(10_000))
+    const second = await put(store, 's'.repeat(10_000))
+    age(old, 15)
+    age(first, 3)
+    age(second, 2)
+    age(live.id, 20)
+    // The live one alone is over the quota: everything else has to go.
+    const { removed } = await store.prune()
+    assert.equal(removed.sort(), [old, first, second].sort())
+    const { artifact } = await live.finish()
+    assert.is(statSync(artifact!.path).size, 600_000)
+    age(live.id, 20)
+    assert.equal((await store.prune()).removed, [live.id])
+    assert.equal(readdirSync(dir), [])
+  }))
+
+test('what a killed nacre left is listed as incomplete and can go', () =>
+  withFolder(async (dir) => {
+    const script = `
+      import { createArtifactStore } from './lib/output/artifact/store.ts'
+      const writer = createArtifactStore({ dir: ${JSON.stringify(dir)} }).create({ runId: 'run_k', command: 'yes', stream: 'output' })
+      async function write() {
+        for (;;) {
+          await writer.write(Buffer.alloc(100_000, 0x79))
+          if (writer.artifact.bytes === 2_000_000) process.stdout.write('written\\n')
+          if (writer.artifact.bytes > 2_000_000) await new Promise((resolve) => setTimeout(resolve, 10))
+        }
+      }
+      void write()`
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', '--input-type=module', '-e', script],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    await once(child.stdout, 'data')
+    const store = createArtifactStore({ dir, storeBytes: 1 })
+    const [live] = await store.list()
+    assert.is(live?.isLive, true)
+    assert.equal((await store.prune()).removed, [], 'another process still writes it')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const [left] = await store.list()
+    assert.is(left?.isLive, false)
+    assert.is(left?.complete, false)
+    assert.is(left?.endedAt, null)
+    assert.ok(left!.bytes >= 1_000_000)
+    assert.match((await store.readLines(left!.id)).text, /^y+… \[\d+ chars omitted\]$/)
+    assert.equal((await store.prune()).removed, [left!.id])
+    assert.equal(readdirSync(dir), [])
+  }))
+
+test('two processes do not trip over each other while both prune', () =>
+  withFolder(async (dir) => {
+    const ids: string[] = []
+    const writing = createArtifactStore({ dir })
+    for (let count = 0; count < 20; count++) ids.push(await put(writing, 'x'.repeat(1000)))
+    const stores = [1, 2, 3].map(() => createArtifactStore({ dir, storeBytes: 1 }))
+    const removed = (await Promise.all(stores.map((store) => store.prune()))).flatMap(
+      (answer) => answer.removed,
+    )
+    assert.equal([...new Set(removed)].sort(), ids.sort())
+    assert.equal(readdirSync(dir), [])
+  }))
+
+test('a full disk costs the artifact, gives its space back, and is told', async () => {
+  await withFolder(async (dir) => {
+    const mounted = join(dir, 'small')
+    mkdirSync(mounted)
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', mounted]).status !== 0) {
+      console.log('skipped: a small file system cannot be mounted here')
+      return
+    }
+    try {
+      const writer = createArtifactStore({ dir: join(mounted, 'store') }).create({
+        runId: 'run_f',
+        command: 'yes',
+        stream: 'output',
+      })
+      for (let count = 0; count < 40; count++) await writer.write(Buffer.alloc(100_000, 0x79))
+      const { artifact, notice } = await writer.finish()
+      assert.is(artifact, null)
+      assert.match(notice!, /^The complete output was not kept: ENOSPC/)
+      assert.equal(readdirSync(join(mounted, 'store')), [])
+    } finally {
+      assert.is(spawnSync('umount', [mounted]).status, 0)
+    }
+  })
+})
+
+test('a read-only file system costs the artifact and is told', async () => {
+  await withFolder(async (dir) => {
+    const mounted = join(dir, 'fixed')
+    mkdirSync(mounted)
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'tmpfs', mounted]).status !== 0) {
+      console.log('skipped: a read-only file system cannot be mounted here')
+      return
+    }
+    try {
+      const writer = createArtifactStore({ dir: join(mounted, 'store') }).create({
+        runId: 'run_f',
+        command: 'yes',
+        stream: 'output',
+      })
+      await writer.write(Buffer.from('x'))
+      const { artifact, notice } = await writer.finish()
+      assert.is(artifact, null)
+      assert.match(notice!, /EROFS/)
+    } finally {
+      assert.is(spawnSync('umount', [mounted]).status, 0)
+    }
+  })
+})
+
+test('a command that reads the whole store ends, although its own output goes there', () =>
+  withFolder(async (dir) => {
+    const store = createArtifactStore({ dir, artifactBytes: 4_000_000 })
+    await put(store, numbered(200_000))
+    for (const command of [
+      `cat ${dir}/*`,
+      `grep -r line ${dir}`,
+      `find ${dir} -type f -exec cat {} +`,
+    ]) {
+      const writer = store.create({ runId: 'run_s', command, stream: 'output' })
+      const child = spawn('bash', ['-c', command], { stdio: ['ignore', 'pipe', 'inherit'] })
+      let bytes = 0
+      for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+        bytes += chunk.length
+        await writer.write(chunk)
+      }
+      const { artifact } = await writer.finish()
+      assert.ok(bytes < 40_000_000, `${command} wrote ${bytes} bytes`)
+      assert.ok(existsSync(artifact!.path))
+      await store.remove(artifact!.id)
+    }
+  }))
+
+test.run()

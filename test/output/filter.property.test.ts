@@ -1,0 +1,174 @@
+import xterm from '@xterm/headless'
+import * as fc from 'fast-check'
+import stripAnsi from 'strip-ansi'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { clean } from './clean.ts'
+
+const ESC = '\u001b'
+const sizesArbitrary = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
+
+/** Pieces of anything: text, controls, sequences whole and broken, bytes that mean nothing. */
+const anything = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => Buffer.from(text)),
+      fc
+        .constantFrom('\n', '\r', '\r\n', '\b', '\t', '\u0085', ESC, `${ESC}[`)
+        .map((text) => Buffer.from(text)),
+      fc
+        .tuple(
+          fc.constantFrom('', '?', '>'),
+          fc.nat(30),
+          fc.constantFrom(...'ABCDEFGHJKLMPSTXbdfmrsuh@'.split('')),
+        )
+        .map(([prefix, count, final]) => Buffer.from(`${ESC}[${prefix}${count}${final}`)),
+      fc
+        .constantFrom(
+          `${ESC}]0;t\u0007`,
+          `${ESC}P1$`,
+          `${ESC}\\`,
+          `${ESC}7`,
+          `${ESC}8`,
+          `${ESC}M`,
+          `${ESC}c`,
+          `${ESC}(B`,
+        )
+        .map((text) => Buffer.from(text)),
+      fc.constantFrom(`${ESC}[?1049h`, `${ESC}[?1049l`).map((text) => Buffer.from(text)),
+      fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes)),
+    ),
+    { maxLength: 30 },
+  )
+  .map((pieces) => Buffer.concat(pieces))
+
+test('any chunking gives the same text', async () => {
+  await fc.assert(
+    fc.asyncProperty(anything, sizesArbitrary, async (raw, sizes) => {
+      assert.is(await clean(raw, sizes), await clean(raw))
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+test('text is valid UTF-8 without controls but tab and newline', async () => {
+  await fc.assert(
+    fc.asyncProperty(anything, async (raw) => {
+      assert.not.match(await clean(raw), /[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('text without controls is not touched', async () => {
+  const text = fc
+    .array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\n', '\t')))
+    .map((parts) => parts.join('').replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, ''))
+  await fc.assert(
+    fc.asyncProperty(text, sizesArbitrary, async (raw, sizes) => {
+      assert.is(await clean(raw, sizes), raw)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('invalid bytes become what the Encoding Standard makes of them', async () => {
+  const bytes = fc.uint8Array({ min: 0xa0, max: 0xff }).map((found) => Buffer.from(found))
+  await fc.assert(
+    fc.asyncProperty(bytes, sizesArbitrary, async (raw, sizes) => {
+      assert.is(await clean(raw, sizes), new TextDecoder('utf-8', { ignoreBOM: true }).decode(raw))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('agrees with strip-ansi on colours and titles', async () => {
+  const part = fc.oneof(
+    fc.string({ unit: 'grapheme-ascii' }),
+    fc.array(fc.nat(255), { maxLength: 4 }).map((codes) => `${ESC}[${codes.join(';')}m`),
+    fc.constantFrom(
+      '\n',
+      '\u009b31m',
+      `${ESC}[K`,
+      `${ESC}]0;title\u0007`,
+      `${ESC}]8;;http://a.example\u0007`,
+    ),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(part), sizesArbitrary, async (parts, sizes) => {
+      const raw = parts.join('')
+      assert.is(await clean(raw, sizes), stripAnsi(raw))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+/** What xterm shows, without the blank lines at its end. */
+async function screenOf(raw: string): Promise<string> {
+  const terminal = new xterm.Terminal({
+    rows: 60,
+    cols: 400,
+    convertEol: true,
+    allowProposedApi: true,
+    logLevel: 'off',
+  })
+  await new Promise<void>((resolve) => {
+    terminal.write(raw, resolve)
+  })
+  const { normal } = terminal.buffer
+  const lines = Array.from({ length: normal.length }, (_, at) =>
+    normal.getLine(at)!.translateToString(true),
+  )
+  terminal.dispose()
+  return lines.join('\n').replace(/\n+$/, '')
+}
+
+/** What moves the cursor without leaving the text that is there, and always writes what it steps back over. */
+const redraws = fc
+  .array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.stringMatching(/^[a-z0-9 #=.]{0,12}$/) },
+      { weight: 2, arbitrary: fc.constantFrom('\n', '\r', '\r\n') },
+      fc.constantFrom('漢字', '━━╸', 'é', '⠋', 'e\u0301', '✓'),
+      fc
+        .integer({ min: 1, max: 3 })
+        .map((count) => `${'z'.repeat(count)}${'\b'.repeat(count)}${'y'.repeat(count)}`),
+      fc.constantFrom('', '0', '1', '2').map((which) => `${ESC}[${which}K`),
+      fc
+        .constantFrom('A', 'F', 'C', 'D', 'G', 'X', 'P', '@')
+        .chain((final) => fc.nat(6).map((count) => `${ESC}[${count}${final}`)),
+      fc.constantFrom(`${ESC}[J`, `${ESC}[31m`, `${ESC}[0m`),
+    ),
+    { maxLength: 40 },
+  )
+  .map((parts) => parts.join(''))
+
+test('agrees with the screen of xterm on redraws', async () => {
+  await fc.assert(
+    fc.asyncProperty(redraws, sizesArbitrary, async (raw, sizes) => {
+      const text = await clean(raw, sizes, { rows: 60, columns: 400 })
+      assert.is(text.replace(/\n+$/, ''), await screenOf(raw), JSON.stringify(raw))
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+test('agrees with the screen of xterm on absolute movement', async () => {
+  const part = fc.oneof(
+    fc.stringMatching(/^[a-z]{0,8}$/),
+    fc.constantFrom('\n', `${ESC}[2J`, `${ESC}[H`, `${ESC}[L`, `${ESC}[M`, `${ESC}[1J`),
+    fc
+      .tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 20 }))
+      .map(([row, column]) => `${ESC}[${row};${column}H`),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(part, { maxLength: 30 }), sizesArbitrary, async (parts, sizes) => {
+      const raw = parts.join('')
+      const text = await clean(raw, sizes, { rows: 60, columns: 400 })
+      assert.is(text.replace(/\n+$/, ''), await screenOf(raw), JSON.stringify(raw))
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test.run()

@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { cliCommand } from './helpers/cli.ts'
+import { runProgram } from './helpers/run-cli.ts'
+
+const root = join(import.meta.dirname, '..')
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
+
+/** `$ command`, then what it prints, in blocks of the kind `console`. */
+function readExamples(): { command: string; output: string }[] {
+  return [...readme.matchAll(/```console\n(.*?)```/gs)].flatMap(([, block = '']) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((example) => {
+        const end = example.indexOf('\n')
+        return { command: example.slice(0, end), output: example.slice(end + 1) }
+      }),
+  )
+}
+
+/** A folder in which `nacre` is the program under test, whatever it is started by. */
+function installProgram(folder: string): void {
+  const words = cliCommand().map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  writeFileSync(join(folder, 'nacre'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
+}
+
+const examples = readExamples()
+
+for (const { command, output } of examples) {
+  test(`README: ${command}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'readme-'))
+    try {
+      installProgram(folder)
+      const PATH = `${folder}:${process.env['PATH']}`
+      const finished = await runProgram('bash', ['-c', command], { cwd: root, env: { PATH } })
+      assert.is(finished.stdout.toString(), output)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+}
+
+test('the README shows examples at all', () => assert.ok(examples.length > 8))
+
+test('the README gives the two commands', () => {
+  assert.match(readme, "npm ci && bin/nacre.js -c 'git log --oneline | head -3'")
+  assert.match(readme, 'npm ci && npm test')
+})
+
+test('the library example of the README runs', async () => {
+  const [, code = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
+  const folder = mkdtempSync(join(tmpdir(), 'readme-'))
+  try {
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(root, join(folder, 'node_modules/nacre'))
+    writeFileSync(join(folder, 'example.mjs'), code.replace('npm test', 'echo from the library'))
+    const finished = await runProgram(process.execPath, [join(folder, 'example.mjs')], {})
+    assert.is(finished.stderr.toString(), '')
+    assert.is(finished.stdout.toString(), 'exited 0 from the library\n\n')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test.run()
