@@ -3,7 +3,8 @@ import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
 import { flags, helpFlag, runFlags } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
-import { chooseMode, readInvocation } from './cli/invocation.ts'
+import { chooseMode, type Invocation, readInvocation } from './cli/invocation.ts'
+import { programWords } from './cli/program.ts'
 import { readRunOptions, type RunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
 import { assemble, type Configuration } from './config/configuration.ts'
@@ -13,6 +14,10 @@ import type { Executor, ExecutorOptions } from './executor/executor.ts'
 import type { Command } from './modes/command.ts'
 import { commands, listCommands } from './modes/commands.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
+import type {
+  runSupervised as RunSupervised,
+  Supervision,
+} from './modes/supervise/run-supervised.ts'
 import { messageOf, MisuseError } from './protocol/errors.ts'
 
 /** Takes the words after the program's name; gives the exit status. */
@@ -60,6 +65,7 @@ async function runCommand(
         toolNames,
         toTerminal: false,
         run,
+        leavesRuns: command.leavesRuns ?? false,
       }
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
@@ -89,7 +95,14 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
       })
       const { print } = await import('./modes/print/print.ts')
       return withExecutor(options, streams, (executor, signal) =>
-        print(invocation.print, { executor, streams, signal, exitStatusOf }),
+        print(invocation.print, {
+          executor,
+          runSupervised: (input, options = {}) =>
+            runSupervised(supervision(invocation), input, options),
+          streams,
+          signal,
+          exitStatusOf,
+        }),
       )
     }
     case 'rpc':
@@ -139,6 +152,8 @@ interface DoorOptions {
   /** What flags say of every run; it wins over what is configured. */
   run?: RunOptions
   toolNames?: readonly string[]
+  /** Its runs outlive it even where it is killed. */
+  leavesRuns?: boolean
 }
 
 /** What is configured, as the executor takes it. */
@@ -171,9 +186,23 @@ function executorOptions(configuration: Configuration, door: DoorOptions): Execu
       hidden: [dirname(userConfigFile(process.env))],
       fallback: configuration.sandboxMayFallBack,
     },
+    ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
     toTerminal: door.toTerminal,
   }
 }
+
+function supervision({ artifactDir }: Invocation): Supervision {
+  return {
+    program: programWords(process),
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    artifactDir,
+  }
+}
+
+/** Loaded with the first run that may outlive this process. */
+const runSupervised: typeof RunSupervised = async (...args) =>
+  (await import('./modes/supervise/run-supervised.ts')).runSupervised(...args)
 
 /** Whatever ends nacre ends its runs; only KILL cannot be heard. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const

@@ -12,6 +12,7 @@ export function exitStatusOf(result: Result): number {
     case 'signaled':
       return signalStatus(result.signal)
     case 'stopped':
+      if (result.error) return failureStatus
       return result.reason === 'timeout' || result.reason === 'inactivity'
         ? 124
         : signalStatus(result.reason === 'cancel' ? 'SIGINT' : (result.signal ?? 'SIGTERM'))

@@ -14,12 +14,14 @@ import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
 import type { Request, RequestDefaults, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
+import { createWatchdog } from '../run/watchdog.ts'
 import { createAudit } from './audit.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
+import { createRegistry, refuseJob } from './registry/registry.ts'
 import { createRunners, type Sessions } from './runners.ts'
 import { createTask, type Task } from './task.ts'
-import { waitAsAsked } from './wait.ts'
+import { mayReturnEarly, waitAsAsked } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
 
@@ -55,6 +57,11 @@ export interface ExecutorOptions {
     /** Where the sandbox does not work, run without one and say so. Default: do not start. */
     fallback?: boolean
   }
+  /**
+   * The words that start a program which ends the runs of a killed process; the name of that process
+   * (`<pid>:<start time>`) is added. Default: none, its runs stay.
+   */
+  reaper?: readonly string[]
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }
@@ -73,9 +80,13 @@ export interface RunOptions {
 export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
   run(input: RequestInput, options?: RunOptions): Promise<Result>
+  /** The request that `run` would make of it. Throws `MisuseError`. */
+  parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
   judge(input: RequestInput): Promise<Verdict>
   readonly jobs: Jobs
+  /** Leaves the result of an ended run where other nacres find it, as that of a job. */
+  keep(id: string): Promise<void>
   readonly sessions: Sessions
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
@@ -108,6 +119,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
   })
   const jobs = createJobs()
+  const registry = stateDir === null ? null : createRegistry(join(stateDir, 'jobs'), jobs)
+  const watchdog = options.reaper ? createWatchdog(options.reaper) : null
   const { defaults, timeoutSeconds, terminals } = options
   const context = { cwd, defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
@@ -118,10 +131,17 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const verdict = await decide(request, guard, runOptions.approve)
     const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
     if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict))
+    const mayBecomeJob = mayReturnEarly(request)
+    const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
+    if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
     const task = await start(request, runOptions, settle)
     if ('status' in task) return settle(task)
     jobs.add(task)
-    return waitAsAsked(task, request)
+    if (mayBecomeJob) await registry?.declare(task)
+    const result = await waitAsAsked(task, request)
+    if (result.status === 'running') void registry?.keep(task)
+    else registry?.withdraw(task)
+    return result
   }
 
   /** Starts the process with its output on the way to the capture and to whoever listens. */
@@ -146,6 +166,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       const running = await runners.choose(request)(request, sink)
       const task = createTask({ request, running, capture, startedAtMs, signal, settle })
       touch = () => task.touch()
+      watchdog?.watch()
       await onEvent?.({
         type: 'started',
         id: request.id,
@@ -174,13 +195,17 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   async function close(): Promise<void> {
     await jobs.stopAll('shutdown')
+    await registry?.close()
     await runners.close()
+    watchdog?.close()
   }
 
   return {
     run,
+    parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
+    keep: async (id) => registry?.keep(jobs.find(id)),
     sessions: runners.sessions,
     artifacts,
     close: () => (closing ??= close()),

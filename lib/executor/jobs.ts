@@ -14,13 +14,19 @@ export interface Jobs {
   read(id: string, cursor?: number): JobOutput
   /** Waits for the end, at most 300 s. */
   wait(id: string, timeoutSeconds: number): Promise<Result>
+  /** To its terminal, or to its open standard input, in order. Misuse where it reads nothing. */
   write(id: string, text: string): void
+  /** The end of its input, after what was written. */
+  endInput(id: string): void
+  /** Settles when all that was written has been taken; rejects with misuse where it was not. */
+  drainInput(id: string): Promise<void>
   resize(id: string, columns: number, rows: number): void
   /** Settles when nothing of it is alive any more. */
   kill(id: string, reason?: StopReason): Promise<Result>
 }
 
 export interface JobTable extends Jobs {
+  find(id: string): Task
   add(task: Task): void
   readonly aliveCount: number
   stopAll(reason: StopReason): Promise<void>
@@ -51,6 +57,7 @@ export function createJobs(): JobTable {
   }
 
   return {
+    find,
     get aliveCount() {
       return alive.size
     },
@@ -67,6 +74,12 @@ export function createJobs(): JobTable {
     wait: (id, timeoutSeconds) =>
       waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),
     write: (id, text) => find(id).running.write(text),
+    endInput(id) {
+      const { running } = find(id)
+      if (running.endInput) return running.endInput()
+      throw new MisuseError('no_input', `The input of job \`${id}\` cannot be ended`, 'job_id')
+    },
+    drainInput: async (id) => find(id).running.drain?.(),
     resize: (id, columns, rows) => find(id).running.resize(columns, rows),
     async kill(id, reason = 'kill') {
       const task = find(id)

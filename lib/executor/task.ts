@@ -16,6 +16,8 @@ export interface Task {
   readonly leftAtDeadline: Promise<void>
   /** The first reason is kept; later calls only wait. */
   stop(reason: StopReason): Promise<void>
+  /** A short sentence for the reader of the result. */
+  notice(text: string): void
   /** What can be said now. */
   look(): Result
   /** Output came: the silence begins again. */
@@ -88,6 +90,10 @@ export function createTask(parts: TaskParts): Task {
     ended: end(),
     leftAtDeadline,
     stop,
+    notice(text) {
+      if (final) final.notices.push(text)
+      else notices.push(text)
+    },
     look: () =>
       final ??
       runningResult(request, progress(capture.snapshot()), running.waitingForInput?.() ?? null),

@@ -24,6 +24,11 @@ export async function waitAsAsked(task: Task, request: Request): Promise<Result>
   }
 }
 
+/** Whether the caller may be answered while the run goes on. */
+export function mayReturnEarly({ waitMs, ready, onTimeout, timeoutMs }: Request): boolean {
+  return waitMs !== null || ready !== null || (onTimeout === 'background' && timeoutMs !== null)
+}
+
 /** At most `timeoutMs`, and no timer is left when `task` ends before. */
 export async function waitAtMost(task: Task, timeoutMs: number): Promise<Result> {
   const over = new AbortController()

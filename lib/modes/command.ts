@@ -20,6 +20,8 @@ export interface Command {
   examples: readonly string[]
   /** Not for people: not in the help. */
   hidden?: boolean
+  /** Its runs are to outlive it even where it is killed. */
+  leavesRuns?: boolean
   /** Gives the exit status. Misuse is thrown as `MisuseError`. */
   run(context: CommandContext): Promise<number>
 }

@@ -2,11 +2,14 @@ import type { Command } from './command.ts'
 
 /** Every subcommand by its name, loaded when it is called for. */
 export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
+  job: () => import('./job/command.ts'),
   mcp: () => import('./mcp/command.ts'),
   artifact: () => import('./artifact/command.ts'),
   guard: () => import('./guard/command.ts'),
   doctor: () => import('./doctor/command.ts'),
   completion: () => import('./completion/command.ts'),
+  reap: () => import('./reap/command.ts'),
+  supervise: () => import('./supervise/command.ts'),
 }
 
 /** What stands in the help, in the order of the table. */

@@ -23,8 +23,8 @@ export interface Field {
   description: string
 }
 
-/** The fields that every front door offers, beside `command`, `origin` and `stdin`. */
-export type FieldName = Exclude<keyof RequestInput, 'command' | 'origin' | 'stdin'>
+/** The fields that every front door offers, beside `command` and `origin`. */
+export type FieldName = Exclude<keyof RequestInput, 'command' | 'origin'>
 
 const count = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
 const positive = { kind: 'integer', min: 1, max: Number.MAX_SAFE_INTEGER } as const
@@ -71,6 +71,10 @@ export const fields: Readonly<Record<FieldName, Field>> = {
   rows: {
     type: { kind: 'integer', min: 5, max: 200 },
     description: 'Height of that terminal (default 24)',
+  },
+  stdin: {
+    type: { kind: 'choice', values: ['open'] },
+    description: 'Keep the standard input open, to be written to while it runs',
   },
   session: {
     type: { kind: 'string', hint: 'name' },

@@ -27,7 +27,13 @@ export const limits = {
   storeBytes: 2 * 1024 * 1024 * 1024,
   storeAgeDays: 14,
 
+  /** Alive at once, of one user. */
   jobs: 64,
+  /** Ended ones that stay readable. */
+  jobsKept: 200,
+  jobAgeDays: 7,
+  /** What goes on without anybody ends after so long. */
+  supervisedSeconds: 86_400,
   jobWaitSeconds: 300,
   sessions: 32,
   sessionIdleMinutes: 30,

@@ -94,6 +94,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   checkFields(input)
   const defaults = originDefaults[input.origin]
   const shell = input.shell ?? null
+  const waitMs = chooseWaitMs(input)
   return {
     id: createId('run'),
     origin: input.origin,
@@ -105,7 +106,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds),
-    waitMs: chooseWaitMs(input),
+    waitMs,
     ready: input.ready === undefined ? null : parseReady(input.ready),
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
     session: input.session ?? null,
@@ -122,8 +123,9 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     login: input.login ?? (shell === null && defaults.login),
     guard: input.guard ?? true,
     hardening: input.hardening ?? defaults.hardening,
-    artifact: input.artifact ?? 'auto',
-    stdin: input.stdin ?? { kind: 'none' },
+    // A job that nobody waits for is read later.
+    artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
+    stdin: input.stdin === 'open' ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
     notices,
   }
 }
@@ -160,7 +162,7 @@ function checkCommand(command: unknown): string {
   return command
 }
 
-const otherNames = ['command', 'origin', 'stdin']
+const otherNames = ['command', 'origin']
 
 function checkFields(input: RequestInput): void {
   for (const [name, value] of Object.entries(input)) {
@@ -169,6 +171,8 @@ function checkFields(input: RequestInput): void {
     if (!field) {
       throw unknownName('field', toSnakeCase(name), [...otherNames, ...fieldNames].map(toSnakeCase))
     }
+    // A front door of ours may hand on what it has itself.
+    if (name === 'stdin' && typeof value === 'object') continue
     checkValue(toSnakeCase(name), value, field.type)
   }
 }

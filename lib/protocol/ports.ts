@@ -37,12 +37,19 @@ export interface Running {
   readonly sandbox?: SandboxUse
   /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */
   readonly exited: Promise<Exit>
-  /** To the standard input of a pty or of a job that was started with an open one. */
+  /**
+   * To the terminal, or to a standard input that was given as `open`, in order. Throws `MisuseError`
+   * where nothing is read.
+   */
   write(data: string): void
+  /** Settles when all that was written has been taken; rejects with `MisuseError` where it was not. */
+  drain?(): Promise<void>
+  /** The end of the input, after what was written: end of file, or Ctrl-D on a terminal. */
+  endInput?(): void
   resize(columns: number, rows: number): void
   /** TERM to everything that the run started, KILL after the grace. Settles when that is done. */
   stop(reason: StopReason): Promise<StopReport>
-  /** A terminal run: whether it waits for typed input, and of which kind. */
+  /** Of a run that can be written to: whether it waits for input, and of which kind. */
   waitingForInput?(): 'line' | 'password' | 'raw' | null
 }
 

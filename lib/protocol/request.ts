@@ -23,12 +23,16 @@ export type Ready =
   | { kind: 'regex'; source: string }
   | { kind: 'quiet'; quietMs: number }
 
-/** What the process reads: nothing, a descriptor of ours handed on as it is, or a text. */
+/**
+ * What the process reads: nothing, a descriptor of ours handed on as it is, a text, or what is written
+ * to it while it runs (`open`).
+ */
 export type Stdin =
   | { kind: 'none' }
   | { kind: 'closed' }
   | { kind: 'descriptor'; fd: number }
   | { kind: 'text'; text: string }
+  | { kind: 'open' }
 
 /** How a terminal run is first drawn. */
 export interface TerminalSize {
@@ -69,7 +73,8 @@ export interface RequestInput {
   guard?: boolean
   hardening?: boolean
   artifact?: ArtifactMode
-  stdin?: Stdin
+  /** On wires and command lines only `open`. */
+  stdin?: Stdin | 'open'
 }
 
 /** What may be laid under the input of every request. */

@@ -14,6 +14,40 @@ export function describeTrouble(result: Result): string[] {
   }
 }
 
+/** How a job stands or ended, line by line. */
+export function describeEnd(result: Result): string[] {
+  const after = `after ${formatDuration(result.durationMs)}`
+  const command = result.command.split('\n')[0] ?? ''
+  return [`${result.id}: ${describeStatus(result)} ${after}: ${command}`, ...result.notices]
+}
+
+function describeStatus(result: Result): string {
+  switch (result.status) {
+    case 'exited':
+      return `exit ${result.exitCode}${result.exitMeaning ? ` (${result.exitMeaning})` : ''}`
+    case 'signaled':
+      return `ended by ${result.signal}`
+    case 'running':
+      return result.waitingForInput ? 'waiting for input' : 'running'
+    case 'stopped':
+      return result.error ? result.error.message : `stopped (${result.reason})`
+    default:
+      return result.status.replace('_', ' ')
+  }
+}
+
+/** How to come back to a run that goes on. `pid`: of its first process, where it is known. */
+export function describeJob(result: Result, pid: number | null): string[] {
+  const id = result.jobId ?? result.id
+  const process = pid === null ? '' : ` (process ${pid})`
+  const outputs = [result.artifact, result.stderrArtifact].flatMap((kept) => kept?.path ?? [])
+  return [
+    `Running as job ${id}${process}`,
+    ...outputs.map((path) => `Its output: ${path}`),
+    `Read it: nacre job read ${id}; wait for it: nacre job wait ${id}; stop it: nacre job kill ${id}`,
+  ]
+}
+
 function describeStop(result: Result): string {
   const after = `after ${formatDuration(result.durationMs)}`
   switch (result.reason) {

@@ -1,5 +1,5 @@
 import type { Request } from '../protocol/request.ts'
-import { markVariable } from './stop.ts'
+import { markVariable, ownerVariable } from './stop.ts'
 
 /** For programs that nobody watches: no pager, no editor, no question, no progress display. */
 const hardening: Readonly<Record<string, string>> = {
@@ -69,6 +69,8 @@ export interface EnvironmentOptions {
   falsePath: string
   /** The bytes go straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal: boolean
+  /** This nacre, as `nameProcess` has it. */
+  owner: string
 }
 
 /**
@@ -92,6 +94,11 @@ export function buildEnvironment(
     const known = environment['TERM']
     environment['TERM'] = known === undefined || known === 'dumb' ? 'xterm-256color' : known
   }
-  Object.assign(environment, { NACRE: '1', [markVariable]: request.id, PWD: request.cwd })
+  Object.assign(environment, {
+    NACRE: '1',
+    [markVariable]: request.id,
+    [ownerVariable]: options.owner,
+    PWD: request.cwd,
+  })
   return Object.assign(environment, request.env)
 }

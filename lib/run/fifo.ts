@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { SpareFifos } from './spare-fifos.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
@@ -24,8 +24,17 @@ export interface Fifo {
   release(reusable: boolean): void
 }
 
+/** A pipe for the standard input of a process that is written to while it runs. */
+export interface InputFifo {
+  /** Blocking; close it once the process has it. */
+  readonly readFd: number
+  /** Non-blocking; whoever writes closes it. */
+  readonly writeFd: number
+}
+
 export interface FifoPool {
   open(): Promise<Fifo>
+  openInput(): Promise<InputFifo>
   close(): Promise<void>
 }
 
@@ -52,7 +61,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
   let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
-    const directory = mkdtempSync(join(tmpdir(), 'nacre-pipes-'))
+    const directory = makeTemporaryFolder('pipes')
     const paths = Array.from({ length: perBatch }, (_, index) => join(directory, String(index)))
     try {
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
@@ -86,14 +95,19 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
     return batch
   }
 
+  async function take() {
+    while (free.length === 0 && !takeSpare()) await makeMore()
+    // While the command runs, so that nobody waits for it.
+    refilling ??= spares?.refill() ?? null
+    const idle = free.pop() as Idle
+    const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
+    const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
+    return { idle, readFd, path }
+  }
+
   return {
     async open() {
-      while (free.length === 0 && !takeSpare()) await makeMore()
-      // While the command runs, so that nobody waits for it.
-      refilling ??= spares?.refill() ?? null
-      const idle = free.pop() as Idle
-      const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
-      const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
+      const { idle, readFd, path } = await take()
       const writeFd = openSync(path, constants.O_WRONLY)
       let writeOpen = true
       const closeWrite = () => {
@@ -111,6 +125,14 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
           free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
         },
       }
+    },
+    async openInput() {
+      const { readFd: firstFd, path } = await take()
+      // A blocking read end waits for nobody here: the write end is open already.
+      const writeFd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+      const readFd = openSync(path, constants.O_RDONLY)
+      closeSync(firstFd)
+      return { readFd, writeFd }
     },
     async close() {
       closed = true

@@ -8,12 +8,14 @@ import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
 import { openDescriptors } from './launch-descriptors.ts'
+import { createPipeInput, type PipeInput } from './pipe-input.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
-import { openStandardInput } from './standard-input.ts'
+import { openStandardInput, openWritableInput, type StandardInput } from './standard-input.ts'
 import { describeStartFailure } from './start-failure.ts'
 import { stopTree, type TreeRoot } from './stop.ts'
 import type { Uninherited } from './uninherited.ts'
+import { waitsForPipeInput } from './waiting-for-input.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
 interface Output {
@@ -36,15 +38,19 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
     const fifos: Fifo[] = []
     for (const _ of names) fifos.push(await deps.pipes.open())
+    const { stdin } = request
+    const input =
+      stdin.kind === 'open' ? await openWritableInput(deps.pipes) : openStandardInput(stdin)
     const child =
       takePrestarted(deps.prestarted, launch, request, fifos) ??
-      (await start(launch, request, fifos, deps.uninherited))
+      (await start(launch, input, fifos, deps.uninherited))
     child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
     })
-    return follow(child, launch, outputs)
+    const written = input.writeFd === null ? null : createPipeInput(input.writeFd)
+    return follow(child, launch, outputs, written)
   }
 }
 
@@ -61,12 +67,11 @@ function takePrestarted(
 
 async function start(
   launch: Launch,
-  request: Request,
+  input: StandardInput,
   fifos: Fifo[],
   uninherited: Uninherited,
 ): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const input = openStandardInput(request.stdin)
   const given = openDescriptors(launch)
   const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
   const { file, args, argv0, cwd, env } = launch
@@ -81,6 +86,7 @@ async function start(
       fifo.release(true)
       closeSync(fifo.readFd)
     }
+    if (input.writeFd !== null) closeSync(input.writeFd)
     throw describeStartFailure(error, launch)
   } finally {
     input.release()
@@ -89,7 +95,12 @@ async function start(
 }
 
 /** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
-function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running {
+function follow(
+  child: ChildProcess,
+  launch: Launch,
+  outputs: Output[],
+  input: PipeInput | null,
+): Running {
   const pid = child.pid as number
   const root: TreeRoot = {
     pid,
@@ -104,6 +115,7 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
   async function finish(code: number | null, signal: string | null): Promise<Exit> {
     await launch.settle?.()
     let leftBehind = false
+    input?.close()
     for (const { fifo } of outputs) fifo.closeWrite()
     for (const { fifo, reader } of outputs) {
       const atEnd = await reader.drain()
@@ -120,15 +132,18 @@ function follow(child: ChildProcess, launch: Launch, outputs: Output[]): Running
   return {
     pid,
     exited,
-    write() {
+    write(text) {
+      if (input) return input.write(text)
       throw new MisuseError(
         'no_input',
-        'This run reads no input; start it with a pty to write to it',
+        'This run reads no input; start it with `stdin: open` or a pty to write to it',
       )
     },
+    ...(input && { drain: () => input.drain(), endInput: () => input.end() }),
     resize() {
       // Only a terminal has a size.
     },
+    waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
     stop() {
       stopping = true
       return stopTree(root)

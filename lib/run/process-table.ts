@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 
 /** One line of the system's process table. */
 export interface ProcessEntry {
@@ -45,6 +45,12 @@ export function readProcess(pid: number): ProcessEntry | null {
   }
 }
 
+/** Whether a process of this number runs; one that has ended and was not waited for does not. */
+export function isRunning(pid: number): boolean {
+  const entry = readProcess(pid)
+  return entry !== null && !entry.zombie
+}
+
 function listFromPs(): ProcessEntry[] {
   const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], {
     encoding: 'utf8',
@@ -63,6 +69,22 @@ function listFromPs(): ProcessEntry[] {
       startTime: start.join(' '),
       zombie: state?.startsWith('Z') ?? false,
     }))
+}
+
+/**
+ * A name that no two processes of one start of the machine share: `<pid>:<start time>`. Empty for a
+ * process that is gone.
+ */
+export function nameProcess(pid: number): string {
+  const entry = readProcess(pid)
+  return entry ? `${pid}:${entry.startTime}` : ''
+}
+
+/** The value of a variable in a process's environment, as it was started with; else null. */
+export function readVariable(pid: number, name: string): string | null {
+  const environment = readProc(pid, 'environ')
+  const entry = environment?.split('\0').find((line) => line.startsWith(`${name}=`))
+  return entry?.slice(name.length + 1) ?? null
 }
 
 /** A variable of a process's environment as it was started, or null where it may not be read. */
@@ -88,6 +110,24 @@ export function holdsFile(pid: number, file: { dev: number; ino: number }): bool
     }
   }
   return false
+}
+
+/**
+ * The pipes of nacre to which a process writes: named in a folder of nacre's, and that name is gone.
+ * Empty where `/proc` does not tell.
+ */
+export function listRunPipes(pid: number): { dev: number; ino: number }[] {
+  return [1, 2].flatMap((fd) => {
+    const path = `/proc/${pid}/fd/${fd}`
+    try {
+      return /\/(nacre-pipes-[^/]*\/\d+|pipes\/taken_[a-z2-7]+) \(deleted\)$/.test(readlinkSync(path))
+        ? [statSync(path)]
+        : []
+    } catch {
+      // Closed, gone, or another user's.
+      return []
+    }
+  })
 }
 
 /** Whether it is the first process of a pid namespace inside of ours (pid_namespaces(7)). */

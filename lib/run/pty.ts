@@ -116,6 +116,8 @@ function follow(program: PtyProcess, context: Context): Running {
     pid,
     exited,
     write: (text) => void input.type(text),
+    // Ctrl-D, which a terminal reads as the end at the start of a line.
+    endInput: () => void input.type('\u0004'),
     resize(columns, rows) {
       if (!output.isOpen()) return
       const size = clampSize({ columns, rows })

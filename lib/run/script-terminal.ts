@@ -74,6 +74,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     pid: child.pid,
     exited: copyOutput(),
     write: (text) => void type(text),
+    endInput: () => void type('\u0004'),
     resize() {
       // script follows the size of its own terminal, which it has not.
     },

@@ -6,6 +6,7 @@ import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch } from './launch.ts'
 import { addPrefix } from './prefix.ts'
+import { nameProcess } from './process-table.ts'
 
 export interface LaunchOptions {
   /** The environment of nacre. */
@@ -22,6 +23,7 @@ export interface LaunchOptions {
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
   const falsePath = findProgram('false', PATH) ?? '/bin/false'
+  const owner = nameProcess(process.pid)
   const { prefix = [] } = options
   const confine = options.confine ?? refuseSandbox
 
@@ -32,6 +34,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       base: options.environment,
       falsePath,
       toTerminal: options.toTerminal,
+      owner,
     })
     const args = use?.args ?? [request.login ? '-lc' : '-c', request.command]
     const bare: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }

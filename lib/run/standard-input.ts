@@ -1,25 +1,34 @@
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stdin } from '../protocol/request.ts'
+import type { FifoPool } from './fifo.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
 
 /** A standard input that is about to be given to a process. */
 export interface StandardInput {
   stdin: number | 'ignore'
+  /** The write end of an input that stays open; else null. Whoever takes it closes it. */
+  writeFd: number | null
   /** Once the process has it. */
   release(): void
 }
 
-/** Opens what a request gives its process to read. */
+/** Opens what a request gives its process to read, other than an input that stays open. */
 export function openStandardInput(stdin: Stdin): StandardInput {
-  const release = () => undefined
-  if (stdin.kind === 'descriptor') return { stdin: stdin.fd, release }
-  if (stdin.kind !== 'text') return { stdin: 'ignore', release }
+  const plain = { writeFd: null, release: () => undefined }
+  if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
+  if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
   // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
-  const directory = mkdtempSync(join(tmpdir(), 'nacre-stdin-'))
+  const directory = makeTemporaryFolder('stdin')
   const path = join(directory, 'text')
   writeFileSync(path, stdin.text, { mode: 0o600 })
   const fd = openSync(path, 'r')
   rmSync(directory, { recursive: true })
-  return { stdin: fd, release: () => closeSync(fd) }
+  return { ...plain, stdin: fd, release: () => closeSync(fd) }
+}
+
+/** Opens an input that is written to while the process runs (`stdin: open`). */
+export async function openWritableInput(pipes: FifoPool): Promise<StandardInput> {
+  const { readFd, writeFd } = await pipes.openInput()
+  return { stdin: readFd, writeFd, release: () => closeSync(readFd) }
 }

@@ -14,11 +14,13 @@ import {
 
 /** The name of the variable that marks every process of a run. */
 export const markVariable = 'NACRE_RUN'
+/** Names the nacre that has started the run, so that others can tell whether it still lives. */
+export const ownerVariable = 'NACRE_OWNER'
 
 /** By what a run's processes are known. */
 export interface TreeRoot {
-  /** The first process; it leads its own session. */
-  pid: number
+  /** The first process; it leads its own session. Null: gone, and its number may be another's. */
+  pid: number | null
   /** The value of `NACRE_RUN` in its environment. */
   mark: string
   /** More assignments (`NAME=value`) of which one in the environment marks a process of the run. */

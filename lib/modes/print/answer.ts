@@ -1,8 +1,8 @@
-import type { RunListener } from '../../protocol/event.ts'
+import type { RunEvent, RunListener } from '../../protocol/event.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import { createEventRenderer, renderJson, renderResultLine } from '../../render/json.ts'
-import { describeTrouble } from '../../render/messages.ts'
+import { describeJob, describeTrouble } from '../../render/messages.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from './options.ts'
 
@@ -16,28 +16,36 @@ export interface Answer {
   finish(result: Result): Promise<void>
 }
 
-export function createAnswer(options: PrintOptions, streams: Streams): Answer {
+/** What is asked of the artifact. */
+type Kept = Pick<RequestInput, 'artifact'>
+
+/** How long print waits for the run. */
+export type Wait = 'to the end' | 'for a while' | 'not at all'
+
+export function createAnswer(options: PrintOptions, wait: Wait, streams: Streams): Answer {
+  const artifact = options.run.artifact ?? (wait === 'to the end' ? undefined : 'always')
+  const kept = artifact === undefined ? {} : { artifact }
   switch (options.outputFormat) {
     case 'json':
       return {
-        fields: {},
+        fields: kept,
         text: true,
         onEvent: () => undefined,
         finish: async (result) => void (await streams.stdout.write(renderJson(result))),
       }
     case 'stream-json':
-      return answerWithEvents(streams)
+      return { ...answerWithEvents(streams), fields: kept }
     case 'text':
+      if (wait === 'not at all') return answerWithJob(kept, options, streams)
       return wantsBoundedText(options.run)
-        ? answerWithText(options, streams)
-        : passThrough(options, streams)
+        ? answerWithText(kept, options, streams)
+        : passThrough(kept, options, streams)
   }
 }
 
-function answerWithEvents({ stdout }: Streams): Answer {
+function answerWithEvents({ stdout }: Streams): Omit<Answer, 'fields'> {
   const render = createEventRenderer()
   return {
-    fields: {},
     text: true,
     async onEvent(event) {
       const line = render(event)
@@ -51,33 +59,55 @@ function answerWithEvents({ stdout }: Streams): Answer {
 }
 
 /** The bytes of the command, unchanged and live, each stream to its own. */
-function passThrough(options: PrintOptions, streams: Streams): Answer {
+function passThrough(kept: Kept, options: PrintOptions, streams: Streams): Answer {
+  const job = createJobNote()
   return {
-    fields: {
-      streams: options.run.streams ?? 'separate',
-      artifact: options.run.artifact ?? 'never',
-    },
+    fields: { streams: options.run.streams ?? 'separate', artifact: 'never', ...kept },
     text: false,
     onEvent(event) {
+      job.hear(event)
       if (event.type !== 'output') return
       const writer = event.stream === 'stderr' ? streams.stderr : streams.stdout
       return writer.write(event.bytes)
     },
-    finish: (result) => tell(result, options, streams),
+    finish: (result) => tell(result, job.describe(result), options, streams),
   }
 }
 
 /** Limits were asked for: the text when it is complete, within them. */
-function answerWithText(options: PrintOptions, streams: Streams): Answer {
+function answerWithText(kept: Kept, options: PrintOptions, streams: Streams): Answer {
+  const job = createJobNote()
   return {
-    fields: { streams: options.run.streams ?? 'separate' },
+    fields: { streams: options.run.streams ?? 'separate', ...kept },
     text: true,
-    onEvent: () => undefined,
+    onEvent: (event) => job.hear(event),
     async finish(result) {
       await streams.stdout.write(result.output ?? result.stdout ?? '')
       await streams.stderr.write(result.stderr ?? '')
-      await tell(result, options, streams)
+      await tell(result, job.describe(result), options, streams)
     },
+  }
+}
+
+/** Nobody waits: only how to come back to it. */
+function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Answer {
+  const job = createJobNote()
+  return {
+    fields: kept,
+    text: false,
+    onEvent: (event) => job.hear(event),
+    finish: (result) => tell(result, job.describe(result), options, streams),
+  }
+}
+
+/** What a person needs to know of a run that goes on. */
+function createJobNote() {
+  let pid: number | null = null
+  return {
+    hear(event: RunEvent): void {
+      if (event.type === 'started') pid = event.pid
+    },
+    describe: (result: Result) => (result.status === 'running' ? describeJob(result, pid) : []),
   }
 }
 
@@ -90,9 +120,14 @@ function wantsBoundedText(run: PrintOptions['run']): boolean {
  * What nacre has to say goes to stderr. A command that ended by itself has the last word there, so
  * that both streams hold what its shell would have written; a person at a terminal is told more.
  */
-async function tell(result: Result, options: PrintOptions, { stderr }: Streams): Promise<void> {
+async function tell(
+  result: Result,
+  job: readonly string[],
+  options: PrintOptions,
+  { stderr }: Streams,
+): Promise<void> {
   if (options.quiet) return
-  const lines = describeTrouble(result)
+  const lines = [...describeTrouble(result), ...job]
   if (lines.length === 0 && stderr.isTerminal) lines.push(...result.notices)
   if (options.run.artifact === 'always') {
     for (const kept of [result.artifact, result.stderrArtifact]) {

@@ -1,5 +1,6 @@
 import { noModelMessage } from '../../agent/no-model.ts'
 import type { Executor } from '../../executor/executor.ts'
+import { mayReturnEarly } from '../../executor/wait.ts'
 import type { Stdin } from '../../protocol/request.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
@@ -12,6 +13,8 @@ import { typeIntoRun } from './terminal.ts'
 
 export interface PrintContext {
   executor: Executor
+  /** Takes a run that may outlive this process; the same as `executor.run`. */
+  runSupervised: Executor['run']
   streams: Streams
   signal: AbortSignal
   exitStatusOf: (result: Result) => number
@@ -69,16 +72,21 @@ async function answerPrompt(
     return 1
   }
   const { executor, streams, signal } = context
-  const answer = createAnswer(options, streams)
-  const terminal = options.run.pty ? connectTerminal(stdin, context) : null
-  const result = await executor.run(
+  const input = { stdin, ...options.run, command: prompt.command, origin: 'print' } as const
+  const request = executor.parse(input)
+  const isSupervised = mayReturnEarly(request)
+  const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
+  const answer = createAnswer(options, wait, streams)
+  // A job on a terminal is typed into from elsewhere.
+  const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
+  const run = isSupervised ? context.runSupervised : executor.run
+  const result = await run(
     {
-      ...options.run,
+      ...input,
       ...answer.fields,
       ...terminal?.fields,
-      command: prompt.command,
-      origin: 'print',
-      stdin: terminal ? { kind: 'none' } : stdin,
+      cwd: request.cwd,
+      ...(request.pty && { stdin: { kind: 'none' } }),
     },
     {
       signal,

@@ -1,0 +1,95 @@
+import { createReadStream } from 'node:fs'
+import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
+import { codeOf } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Result, Survivor } from '../../protocol/result.ts'
+import type { ProcessEntry } from '../../run/process-table.ts'
+import { createTreeSearch, type TreeRoot } from '../../run/stop.ts'
+import { isAlive } from './identity.ts'
+import { rootFrom } from './orphans.ts'
+import type { JobRecord } from './record.ts'
+
+/** How the processes of a job are found without its owner. */
+export function rootOf(record: JobRecord): TreeRoot {
+  const first = record.process
+  return first && isAlive(first) ? rootFrom(first.pid, record.id) : { pid: null, mark: record.id }
+}
+
+/** What is still alive of a job whose owner is gone. */
+export function findProcesses(record: JobRecord): ProcessEntry[] {
+  return createTreeSearch(rootOf(record))()
+}
+
+/** The clean text of a job whose owner was killed, made anew from its artifact. */
+export async function recapture(record: JobRecord): Promise<Capture> {
+  const capture = createCapture({
+    runId: record.id,
+    command: record.command,
+    request: {
+      streams: 'merged',
+      head: null,
+      tail: null,
+      maxLines: limits.maxLines,
+      maxBytes: limits.maxBytes,
+      truncate: 'tail',
+      artifact: 'never',
+      pty: record.pty,
+    },
+    store: null,
+  })
+  for (const kept of [record.artifact, record.stderrArtifact]) {
+    if (kept) await replay(kept.path, capture)
+  }
+  return capture
+}
+
+async function replay(path: string, capture: Capture): Promise<void> {
+  try {
+    for await (const bytes of createReadStream(path)) await capture.write('output', bytes as Buffer)
+  } catch (error) {
+    // Nothing was written yet, or it has been removed since.
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+/** How a job stands that nobody holds any more. */
+export interface Loss {
+  captured: Captured
+  /** Its processes are alive. */
+  running: boolean
+  /** Set where it was stopped now. */
+  stopped: { survivors: Survivor[] } | null
+}
+
+/** What is told of a run without its owner. */
+export type LostRun = Pick<
+  JobRecord,
+  'id' | 'origin' | 'command' | 'cwd' | 'startedAt' | 'artifact'
+>
+
+export function lostResult(record: LostRun, { captured, running, stopped }: Loss): Result {
+  const owner = 'The nacre that held it was killed'
+  const what = running ? 'what it writes now is lost' : 'how it ended is not known'
+  const { notices, ...text } = captured
+  return {
+    id: record.id,
+    origin: record.origin,
+    command: record.command,
+    cwd: record.cwd,
+    status: running ? 'running' : 'stopped',
+    exitCode: null,
+    signal: null,
+    reason: running ? null : stopped ? 'kill' : 'shutdown',
+    exitMeaning: null,
+    pipeStatus: null,
+    waitingForInput: null,
+    survivors: stopped?.survivors ?? [],
+    durationMs: Math.max(0, Date.now() - Date.parse(record.startedAt)),
+    ...text,
+    artifact: record.artifact && { ...record.artifact, complete: false },
+    jobId: running ? record.id : null,
+    error: running || stopped ? null : { code: 'job_lost', message: `${owner}: ${what}` },
+    verdict: null,
+    notices: [`${owner}: ${stopped ? 'its last output may be missing' : what}`, ...notices],
+  }
+}

@@ -1,0 +1,90 @@
+import { uptime } from 'node:os'
+import { idPattern } from '../../protocol/ids.ts'
+import type { JobEntry } from '../../protocol/job-entry.ts'
+import type { Survivor } from '../../protocol/result.ts'
+import {
+  describeProcess,
+  listProcesses,
+  listRunPipes,
+  nameProcess,
+  type ProcessEntry,
+  readVariable,
+} from '../../run/process-table.ts'
+import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
+import { readRecord } from './record.ts'
+
+/** A run whose nacre was killed before it could declare it: known from its processes alone. */
+export interface Orphan {
+  /** Of the run. */
+  id: string
+  /** Oldest first. */
+  processes: ProcessEntry[]
+}
+
+/** Runs whose nacre is gone and that have no record. On Linux; elsewhere none can be seen. */
+export function findOrphans(dir: string): Orphan[] {
+  return groupByRun(dir, (owner) => nameProcess(Number.parseInt(owner, 10)) !== owner)
+}
+
+/** Ends what the nacre of this name has started and not declared. Gives what could not be ended. */
+export async function endRunsOf(owner: string, dir: string): Promise<Survivor[]> {
+  const ends = groupByRun(dir, (name) => name === owner).map(endOrphan)
+  return (await Promise.all(ends)).flat()
+}
+
+/** Gives what could not be ended. */
+export async function endOrphan({ id, processes }: Orphan): Promise<Survivor[]> {
+  // One that leads a session and carries the mark is the run's first process.
+  const leader = processes.find((entry) => entry.pid === entry.session)
+  const { survivors } = await stopTree(leader ? rootFrom(leader.pid, id) : { pid: null, mark: id })
+  return survivors
+}
+
+/** How the processes of a run are found by its first one, which is alive. */
+export function rootFrom(pid: number, mark: string): TreeRoot {
+  return { pid, mark, pipes: listRunPipes(pid) }
+}
+
+function groupByRun(dir: string, isWanted: (owner: string) => boolean): Orphan[] {
+  const found = new Map<string, ProcessEntry[]>()
+  for (const entry of listProcesses()) {
+    if (entry.zombie) continue
+    const id = readVariable(entry.pid, markVariable)
+    if (id === null || !idPattern.test(id)) continue
+    const owner = readVariable(entry.pid, ownerVariable)
+    if (!owner || !isWanted(owner) || readRecord(dir, id)) continue
+    found.set(id, [...(found.get(id) ?? []), entry])
+  }
+  return [...found].map(([id, processes]) => ({
+    id,
+    processes: processes.sort((a, b) => Number(a.startTime) - Number(b.startTime)),
+  }))
+}
+
+export function describeOrphan({ id, processes }: Orphan): JobEntry {
+  const [first] = processes
+  const startedAtMs = first ? Date.now() - uptime() * 1000 + toMs(first.startTime) : Date.now()
+  return {
+    jobId: id,
+    status: 'running',
+    exitCode: null,
+    signal: null,
+    reason: null,
+    command: first ? describeProcess(first.pid) : '',
+    cwd: '',
+    durationMs: Math.max(0, Math.round(Date.now() - startedAtMs)),
+    error: null,
+    origin: null,
+    pid: first?.pid ?? null,
+    ownerPid: null,
+    ownerAlive: false,
+    startedAt: new Date(startedAtMs).toISOString(),
+    endedAt: null,
+    artifact: null,
+  }
+}
+
+/** proc(5) counts in clock ticks, of which every Linux makes 100 a second for user programs. */
+function toMs(startTime: string): number {
+  return Number(startTime) * 10
+}

@@ -1,0 +1,106 @@
+import type { KnownJobs } from '../../executor/registry/known-jobs.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Result } from '../../protocol/result.ts'
+import { toWire } from '../../protocol/wire.ts'
+import { renderJobTable } from '../../render/jobs.ts'
+import { renderJson } from '../../render/json.ts'
+import { describeEnd } from '../../render/messages.ts'
+import type { CommandContext } from '../command.ts'
+
+interface ActionInput {
+  jobs: KnownJobs
+  /** After the name of the action. */
+  words: readonly string[]
+  json: boolean
+  context: CommandContext
+}
+
+/** Gives the exit status. */
+type Action = (input: ActionInput) => Promise<number>
+
+/** As timeout(1) has it: the time is over and the job is not. */
+const stillRunning = 124
+
+export const jobActions: Readonly<Record<string, Action>> = {
+  async list({ jobs, words, json, context }) {
+    expectWords(words, 0, 'list')
+    const entries = await jobs.list()
+    const { stdout } = context.streams
+    if (json) await stdout.write(`${JSON.stringify(toWire({ jobs: entries }))}\n`)
+    else
+      await stdout.write(renderJobTable(entries, stdout.isTerminal ? columns(context) : Infinity))
+    return 0
+  },
+
+  async show({ jobs, words, json, context }) {
+    const result = await jobs.show(expectId(words, 'show'))
+    if (json) await context.streams.stdout.write(renderJson(result))
+    else await context.streams.stdout.write(`${describeEnd(result).join('\n')}\n`)
+    return 0
+  },
+
+  async read({ jobs, words, json, context }) {
+    const cursor = (context.options['cursor'] as number | undefined) ?? 0
+    const output = await jobs.read(expectId(words, 'read'), cursor)
+    const { stdout } = context.streams
+    if (json) {
+      await stdout.write(`${JSON.stringify(toWire(output))}\n`)
+      return 0
+    }
+    if (output.truncatedBefore > 0) {
+      await tell(context, `${output.truncatedBefore} bytes before this are not kept`)
+    }
+    await stdout.write(output.text)
+    if (output.status === 'running') await tell(context, `running; next: --cursor ${output.cursor}`)
+    return 0
+  },
+
+  async wait({ jobs, words, json, context }) {
+    const asked = (context.options['timeout'] as number | undefined) ?? limits.jobWaitSeconds
+    const result = await jobs.wait(expectId(words, 'wait'), asked)
+    await answer(result, json, context)
+    return result.status === 'running' ? stillRunning : context.exitStatusOf(result)
+  },
+
+  async write({ jobs, words, context }) {
+    const [id = '', ...texts] = words
+    const end = context.options['eof'] === true
+    const line = context.options['line'] === true
+    if (id === '' || (texts.length === 0 && !end && !line)) {
+      throw new MisuseError('wrong_usage', 'Name the job and the text: nacre job write <id> <text>')
+    }
+    await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, end)
+    return 0
+  },
+
+  async kill({ jobs, words, json, context }) {
+    const result = await jobs.kill(expectId(words, 'kill'))
+    await answer(result, json, context)
+    return result.survivors.length > 0 ? 1 : 0
+  },
+}
+
+/** The result for programs; for people how it stands, on stderr. */
+async function answer(result: Result, json: boolean, context: CommandContext): Promise<void> {
+  if (json) await context.streams.stdout.write(renderJson(result))
+  else for (const line of describeEnd(result)) await tell(context, line)
+}
+
+async function tell({ options, streams }: CommandContext, line: string): Promise<void> {
+  if (options['quiet'] !== true) await streams.stderr.write(`nacre: ${line}\n`)
+}
+
+function columns({ environment }: CommandContext): number {
+  return process.stdout.columns || Number(environment['COLUMNS']) || 80
+}
+
+function expectId(words: readonly string[], action: string): string {
+  expectWords(words, 1, `${action} <id>`)
+  return words[0] ?? ''
+}
+
+function expectWords(words: readonly string[], count: number, usage: string): void {
+  if (words.length === count) return
+  throw new MisuseError('wrong_usage', `The words are not right; it is: nacre job ${usage}`)
+}

@@ -1,0 +1,21 @@
+import { join } from 'node:path'
+import { endRunsOf } from '../../executor/registry/orphans.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { Command } from '../command.ts'
+
+/** What the watchdog of a nacre becomes when that nacre was killed. */
+export const command: Command = {
+  name: 'reap',
+  usage: 'nacre reap <pid>:<start time>',
+  description:
+    'End the runs of a nacre that was killed, but for its jobs (nacre starts this by itself)',
+  flags: [],
+  examples: ['nacre reap 4711:8223372'],
+  hidden: true,
+  async run({ positionals, stateDir }) {
+    const [owner] = positionals
+    if (owner === undefined) throw new MisuseError('wrong_usage', 'Name the nacre that was killed')
+    const survivors = await endRunsOf(owner, join(stateDir, 'jobs'))
+    return survivors.length === 0 ? 0 : 1
+  },
+}

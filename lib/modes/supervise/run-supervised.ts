@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RunOptions } from '../../executor/executor.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { RequestInput } from '../../protocol/request.ts'
+import type { Result } from '../../protocol/result.ts'
+import { nameOrder, type OrderFiles, writeOrder } from './order.ts'
+import { readReports } from './relay.ts'
+
+export interface Supervision {
+  /** The words that start nacre once more. */
+  program: readonly string[]
+  environment: Readonly<Record<string, string | undefined>>
+  stateDir: string
+  /** Null: that of the state. */
+  artifactDir: string | null
+}
+
+/** Of a run that this process may itself be part of; what is held to outlive it is not. */
+const marks = ['NACRE', 'NACRE_RUN', 'NACRE_OWNER']
+
+/**
+ * Takes a command through the executor of a process of its own, which lives as long as the run. The
+ * same as `Executor.run`, but that the run goes on when this process ends. Aborting `signal` stops it.
+ */
+export async function runSupervised(
+  supervision: Supervision,
+  input: RequestInput,
+  { signal, onEvent }: Pick<RunOptions, 'signal' | 'onEvent'>,
+): Promise<Result> {
+  const dir = join(supervision.stateDir, 'jobs')
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const order = nameOrder(dir)
+  writeOrder(order, input)
+  const supervisor = start(supervision, order, input)
+  const stop = () => supervisor.kill('SIGTERM')
+  if (signal?.aborted) stop()
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    for await (const report of readReports(supervisor.stdout)) {
+      if ('result' in report) return report.result
+      if ('misuse' in report) {
+        const { code, message, field } = report.misuse
+        throw new MisuseError(code, message, field)
+      }
+      await onEvent?.(report.event)
+    }
+    throw new Error(`The supervisor ended without an answer: ${readLog(order)}`)
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    supervisor.stdout.destroy()
+    supervisor.unref()
+  }
+}
+
+function start(
+  { program, environment, artifactDir }: Supervision,
+  order: OrderFiles,
+  input: RequestInput,
+) {
+  const [file = '', ...words] = program
+  const { stdin, cwd, workspace } = input
+  // By them the supervisor finds the same configuration.
+  const options = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace }).flatMap(
+    ([name, value]) => (value ? [`--${name}`, value] : []),
+  )
+  const given = typeof stdin === 'object' && stdin.kind === 'descriptor'
+  const env = Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !marks.includes(name)),
+  )
+  const log = openSync(order.log, 'wx', 0o600)
+  try {
+    const supervisor = spawn(file, [...words, 'supervise', order.request, ...options], {
+      detached: true,
+      env,
+      stdio: [given ? 'inherit' : 'ignore', 'pipe', log],
+    })
+    // Told by the end of its stdout.
+    supervisor.on('error', () => undefined)
+    return Object.assign(supervisor, { stdout: supervisor.stdout as Readable })
+  } finally {
+    closeSync(log)
+  }
+}
+
+function readLog(order: OrderFiles): string {
+  const said = readFileSync(order.log, 'utf8').trim()
+  rmSync(order.log)
+  rmSync(order.request, { force: true })
+  return said || 'it said nothing'
+}

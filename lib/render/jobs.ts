@@ -1,0 +1,45 @@
+import type { JobEntry } from '../protocol/job-entry.ts'
+import { formatDuration } from './messages.ts'
+
+/** The jobs as a table for people: one line each, its command last and as long as the width allows. */
+export function renderJobTable(jobs: readonly JobEntry[], columns: number): string {
+  if (jobs.length === 0) return 'No jobs.\n'
+  const rows = jobs.map((job) => [
+    job.jobId,
+    describeState(job),
+    formatDuration(job.durationMs),
+    job.pid === null ? '' : String(job.pid),
+    toOneLine(job.command),
+  ])
+  const table = [['JOB', 'STATE', 'TIME', 'PID', 'COMMAND'], ...rows]
+  const widths = [0, 1, 2, 3].map((column) =>
+    Math.max(...table.map((row) => row[column]?.length ?? 0)),
+  )
+  return table
+    .map((row) => {
+      const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      return `${cells.join('  ').slice(0, columns).trimEnd()}\n`
+    })
+    .join('')
+}
+
+/** `running`, `exit 3`, `SIGSEGV`, `timeout`, `lost`. */
+export function describeState(job: JobEntry): string {
+  switch (job.status) {
+    case 'running':
+      return job.ownerAlive ? 'running' : 'running, unheld'
+    case 'exited':
+      return `exit ${job.exitCode}`
+    case 'signaled':
+      return job.signal ?? 'signal'
+    case 'stopped':
+      return job.error ? 'lost' : (job.reason ?? 'stopped')
+    default:
+      return job.status
+  }
+}
+
+/** Without line breaks and without anything that a terminal would act on. */
+function toOneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, '; ').replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+}

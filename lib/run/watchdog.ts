@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { nameProcess } from './process-table.ts'
+
+/** Sees to it that the runs of a nacre that was killed do not stay. */
+export interface Watchdog {
+  /** A run has been started. */
+  watch(): void
+  close(): void
+}
+
+/** A run that ends sooner is not worth a process; what a KILL leaves of it `nacre job list` shows. */
+const startAfterMs = 50
+
+/**
+ * A shell that waits at a pipe from this process. The pipe ends with this process, however that ends;
+ * without a word of farewell the shell becomes `reaper`, with the name of this process as last word.
+ */
+export function createWatchdog(reaper: readonly string[]): Watchdog {
+  let timer: NodeJS.Timeout | undefined
+  let shell: ChildProcess | null = null
+  let closed = false
+
+  function start(): void {
+    const words = ['-c', 'read -r farewell || exec "$@"', 'sh', ...reaper, nameProcess(process.pid)]
+    shell = spawn('/bin/sh', words, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+    // Without it everything works as long as nobody kills nacre.
+    shell.on('error', () => undefined)
+    shell.stdin?.on('error', () => undefined)
+    shell.unref()
+    unref(shell.stdin)
+  }
+
+  return {
+    watch() {
+      if (timer || closed) return
+      timer = setTimeout(start, startAfterMs)
+      timer.unref()
+    },
+    close() {
+      closed = true
+      clearTimeout(timer)
+      shell?.stdin?.end('farewell\n')
+    },
+  }
+}
+
+/** A pipe is a socket, which alone would keep nacre alive. */
+function unref(pipe: unknown): void {
+  if (pipe !== null && typeof pipe === 'object' && 'unref' in pipe) {
+    ;(pipe as { unref(): void }).unref()
+  }
+}

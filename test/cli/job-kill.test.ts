@@ -1,0 +1,184 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { describeProcess, readVariable } from '../../lib/run/process-table.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
+import { isAlive, until } from '../helpers/terminal-run.ts'
+
+/** What is left when nacre is killed with KILL, which nobody can hear. */
+const test = suite<{ home: Home }>('job, killed')
+test.before.each((context) => {
+  context.home = openHome()
+})
+test.after.each(({ home }) => home.close())
+
+function startCli(home: Home, args: string[]) {
+  const [program = '', ...words] = cliCommand()
+  return spawn(program, [...words, ...args], {
+    env: { ...process.env, ...home.env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+}
+
+/** The supervisor that holds a job. */
+async function ownerOf(home: Home, id: string): Promise<number> {
+  const job = (await home.list()).find((it) => it['job_id'] === id)
+  return Number(job?.['owner_pid'])
+}
+
+/** Processes of the runs of this home, with the run that each belongs to. */
+function runsOf(home: Home): { pid: number; run: string }[] {
+  return findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').flatMap((pid) => {
+    const run = readVariable(pid, 'NACRE_RUN')
+    return run === null ? [] : [{ pid, run }]
+  })
+}
+
+test('a killed nacre leaves nothing of a run that it waited for', async ({ home }) => {
+  const command = 'setsid sleep 300 & (env -i setsid sleep 300 &); echo $$; sleep 300'
+  const child = startCli(home, ['-c', command])
+  const [text] = (await once(child.stdout, 'data')) as [Buffer]
+  const shell = Number(text.toString())
+  // The watchdog comes with a run that takes its time.
+  await until(() =>
+    findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').some((pid) =>
+      describeProcess(pid).includes('read -r farewell'),
+    ),
+  )
+  child.kill('SIGKILL')
+  await until(() => runsOf(home).length === 0)
+  assert.not.ok(isAlive(shell))
+  assert.equal(await home.list(), [])
+})
+
+test('a job outlives the call that was killed while it waited', async ({ home }) => {
+  const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--stdin', 'open'])
+  await once(child.stdout, 'data')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const [job] = await home.list()
+  const id = String(job?.['job_id'])
+  assert.is(job?.['status'], 'running')
+  assert.is(job?.['owner_alive'], true)
+  await home.run(['job', 'write', id, '--eof'])
+  assert.is((await home.run(['job', 'wait', id])).status, 8)
+})
+
+test('the end of a run is known though its caller was killed before', async ({ home }) => {
+  const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--stdin', 'open'])
+  await once(child.stdout, 'data')
+  const [job] = await home.list()
+  const id = String(job?.['job_id'])
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await home.run(['job', 'write', id, '--eof'])
+  await until(() => !isAlive(Number(job?.['owner_pid'])))
+  const result = await home.json(['job', 'show', id])
+  assert.is(result['exit_code'], 8)
+})
+
+test('a job whose supervisor was killed is listed, read and killed', async ({ home }) => {
+  const id = await home.start('echo up; setsid sleep 300 & sleep 300')
+  // On disk half a second after it was written.
+  const { artifact } = await home.json(['job', 'show', id])
+  const { path } = artifact as { path: string }
+  await until(() => readFileIfThere(path).includes('up'))
+  process.kill(await ownerOf(home, id), 'SIGKILL')
+  await until(() => runsOf(home).length > 0)
+  const [job] = await home.list()
+  assert.is(job?.['status'], 'running')
+  assert.is(job?.['owner_alive'], false)
+  assert.is((await home.json(['job', 'read', id]))['text'], 'up\n')
+  assert.is((await home.run(['job', 'wait', id, '--timeout', '0.1'])).status, 124)
+  const killed = await home.json(['job', 'kill', id])
+  assert.is(killed['reason'], 'kill')
+  assert.match(String(killed['notices']), 'was killed')
+  assert.equal(runsOf(home), [])
+  assert.is((await home.list())[0]?.['status'], 'stopped')
+})
+
+test('a job that ended after its supervisor was killed is told as lost', async ({ home }) => {
+  const id = await home.start('echo up; read x; exit 0', '--stdin', 'open')
+  // The input ends with the supervisor, and so does the command.
+  process.kill(await ownerOf(home, id), 'SIGKILL')
+  const waited = await home.run(['job', 'wait', id])
+  assert.is(waited.status, 125)
+  const result = await home.json(['job', 'show', id])
+  assert.is((result['error'] as { code: string }).code, 'job_lost')
+  assert.is(result['exit_code'], null)
+  assert.match((await home.run(['job', 'list'])).stdout.toString(), / lost /)
+})
+
+test('a number that is another process now is not taken for the job', async ({ home }) => {
+  const id = await home.start('echo up; sleep 300')
+  process.kill(await ownerOf(home, id), 'SIGKILL')
+  await home.json(['job', 'kill', id])
+  // As if the numbers of its processes had been given to this very test since.
+  const path = join(home.dir, `${id}.json`)
+  const record = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, unknown>>
+  for (const name of ['process', 'owner']) {
+    record[name] = { ...record[name], pid: process.pid }
+  }
+  const unsettled = { ended_at: null, result: null, socket: null }
+  writeFileSync(path, JSON.stringify({ ...record, ...unsettled }))
+  const [job] = await home.list()
+  assert.is(job?.['status'], 'stopped')
+  assert.is(job?.['owner_alive'], false)
+  await home.json(['job', 'kill', id])
+})
+
+test('killed at any moment, two nacres at once: no orphan but declared jobs', async ({ home }) => {
+  const forms = [
+    ['-c', 'setsid sleep 300 & sleep 300'],
+    ['-c', 'sleep 300', '--background'],
+    ['-c', 'echo up; sleep 300', '--ready', 'regex:up'],
+    ['-c', 'sleep 0.05; exit 3', '--wait', '0'],
+    ['-c', 'sleep 300 & sleep 300', '--wait', '60'],
+  ]
+  const kills = 40
+  async function killOne(index: number): Promise<void> {
+    const child = startCli(home, forms[index % forms.length] ?? [])
+    child.stdout.resume()
+    await delay(20 + ((index * 37) % 230))
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await exited
+    // Now and then the supervisor too.
+    const own = findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')
+    const supervisor = own.find((pid) => describeProcess(pid).includes(' supervise '))
+    if (index % 4 === 0 && supervisor !== undefined) process.kill(supervisor, 'SIGKILL')
+  }
+  for (let index = 0; index < kills; index += 2) {
+    await Promise.all([killOne(index), killOne(index + 1)])
+  }
+  const readJobs = async () => new Map((await home.list()).map((job) => [job['job_id'], job]))
+  // What a watchdog has still to end ends.
+  let jobs = await readJobs()
+  const isKnown = ({ run }: { run: string }) => jobs.get(run)?.['status'] === 'running'
+  while (!runsOf(home).every(isKnown)) jobs = await readJobs()
+  for (const [id, job] of jobs) {
+    const alive = runsOf(home).some(({ run }) => run === id)
+    if (job['status'] === 'running') assert.ok(alive, `${String(id)} is not running`)
+    if (job['status'] === 'exited') assert.is(job['exit_code'], 3)
+  }
+  for (const name of readdirSync(home.dir).filter((it) => it.endsWith('.json'))) {
+    assert.type(JSON.parse(readFileSync(join(home.dir, name), 'utf8')), 'object')
+  }
+  for (const id of jobs.keys()) await home.run(['job', 'kill', String(id)])
+  assert.equal(runsOf(home), [])
+})
+
+function readFileIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+test.run()

@@ -1,0 +1,289 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor } from '../../lib/executor/executor.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { type Home, openHome } from '../helpers/jobs.ts'
+import { isAlive, until } from '../helpers/terminal-run.ts'
+
+const test = suite<{ home: Home }>('job')
+test.before.each((context) => {
+  context.home = openHome()
+})
+test.after.each(({ home }) => home.close())
+
+test('a background start answers at once, with how to come back to it', async ({ home }) => {
+  const { stdout, stderr, status } = await home.run(['-c', 'echo out; sleep 60', '--background'])
+  assert.is(status, 0)
+  assert.is(stdout.toString(), '')
+  const [job] = await home.list()
+  const said = stderr.toString()
+  assert.is(job?.['status'], 'running')
+  assert.match(said, `Running as job ${String(job?.['job_id'])} (process ${String(job?.['pid'])})`)
+  assert.match(said, /Its output: \/.*\.log\n/)
+  for (const word of ['read', 'wait', 'kill']) {
+    assert.match(said, `nacre job ${word} ${String(job?.['job_id'])}`)
+  }
+})
+
+test('the exit status of a job is exact, and that of `wait`', async ({ home }) => {
+  const cases: [command: string, status: number, fields: object][] = [
+    ['exit 0', 0, { status: 'exited', exit_code: 0, signal: null }],
+    ['exit 7', 7, { status: 'exited', exit_code: 7, signal: null }],
+    ['kill -SEGV $$', 139, { status: 'signaled', exit_code: null, signal: 'SIGSEGV' }],
+    ['no-such-program-here', 127, { status: 'exited', exit_code: 127, signal: null }],
+  ]
+  for (const [command, wanted, fields] of cases) {
+    const { job_id: id } = await home.json(['-c', command, '--wait', '0'])
+    const waited = await home.run(['job', 'wait', String(id), '--output-format', 'json'])
+    assert.is(waited.status, wanted, command)
+    const result = JSON.parse(waited.stdout.toString()) as Record<string, unknown>
+    for (const [name, value] of Object.entries(fields)) assert.is(result[name], value, command)
+    assert.is((await home.run(['job', 'wait', String(id)])).status, wanted, 'after its end')
+  }
+})
+
+test('what ends while its caller waits is no job', async ({ home }) => {
+  const { stdout, stderr, status } = await home.run([
+    '-c',
+    'echo out; echo err >&2; exit 3',
+    '--wait',
+    '60',
+  ])
+  assert.is(status, 3)
+  assert.is(stdout.toString(), 'out\n')
+  assert.is(stderr.toString(), 'err\n')
+  assert.equal(await home.list(), [])
+})
+
+test('a while is waited for, its output live, then it goes on', async ({ home }) => {
+  const { stdout, status } = await home.run(['-c', 'echo early; sleep 60', '--wait', '1'])
+  assert.is(status, 0)
+  assert.is(stdout.toString(), 'early\n')
+  assert.is((await home.list())[0]?.['status'], 'running')
+})
+
+test('at its deadline a run goes on as a job', async ({ home }) => {
+  const options = ['--timeout', '0.5', '--on-timeout', 'background']
+  const result = await home.json([
+    '-c',
+    'echo early; read x; exit 5',
+    ...options,
+    '--stdin',
+    'open',
+  ])
+  assert.is(result['status'], 'running')
+  const id = String(result['job_id'])
+  await home.run(['job', 'write', id, '--eof'])
+  assert.is((await home.run(['job', 'wait', id])).status, 5)
+})
+
+test('ready: a line, a port, a pause', async ({ home }) => {
+  const line = await home.json([
+    '-c',
+    'echo a; echo up; cat',
+    '--ready',
+    'regex:^up$',
+    '--stdin',
+    'open',
+  ])
+  assert.is(line['status'], 'running')
+  assert.is(line['output'], 'a\nup\n')
+
+  const server = createServer().listen(0)
+  await until(() => server.listening)
+  const { port } = server.address() as { port: number }
+  const listening = await home.json(['-c', 'sleep 60', '--ready', `port:${port}`])
+  server.close()
+  assert.is(listening['status'], 'running')
+
+  const quiet = await home.json(['-c', 'echo once; sleep 60', '--ready', 'quiet:300'])
+  assert.is(quiet['status'], 'running')
+  assert.is(quiet['output'], 'once\n')
+  const ended = await home.json(['-c', 'exit 4', '--ready', 'regex:never'])
+  assert.is(ended['exit_code'], 4)
+})
+
+test('reading with a cursor misses nothing and repeats nothing', async ({ home }) => {
+  const id = await home.start(
+    'for i in $(seq 3000); do echo line $i; done; echo up; read; echo last é',
+    '--stdin',
+    'open',
+  )
+  const first = await home.json(['job', 'read', id])
+  await home.run(['job', 'write', id, '--line'])
+  await home.run(['job', 'wait', id])
+  const second = await home.json(['job', 'read', id, '--cursor', String(first['cursor'])])
+  const wanted = `${Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join('')}up\nlast é\n`
+  assert.is(`${String(first['text'])}${String(second['text'])}`, wanted)
+  assert.is(first['status'], 'running')
+  assert.is(second['status'], 'exited')
+  assert.is(second['cursor'], Buffer.byteLength(wanted))
+  assert.is((await home.run(['job', 'read', id])).stdout.toString(), wanted)
+})
+
+test('the list answers while thousands of lines flow', async ({ home }) => {
+  const id = await home.start('echo up; while :; do echo flood; done')
+  let cursor = 0
+  for (let turn = 0; turn < 5; turn++) {
+    assert.is((await home.list())[0]?.['status'], 'running')
+    const read = await home.json(['job', 'read', id, '--cursor', String(cursor)])
+    assert.ok(Number(read['cursor']) > cursor)
+    cursor = Number(read['cursor'])
+  }
+  assert.is((await home.json(['job', 'kill', id]))['reason'], 'kill')
+})
+
+test('a job is written to, and says when it waits for that', async ({ home }) => {
+  const id = await home.start('echo up; read -r x; echo "got $x"; cat; exit 9', '--stdin', 'open')
+  let shown: Record<string, unknown> = {}
+  while (shown['waiting_for_input'] !== 'line') shown = await home.json(['job', 'show', id])
+  assert.is((await home.run(['job', 'write', id, 'it is', '--line'])).status, 0)
+  assert.is((await home.run(['job', 'write', id, 'rest', '--eof'])).status, 0)
+  assert.is((await home.run(['job', 'wait', id])).status, 9)
+  assert.is((await home.json(['job', 'read', id]))['text'], 'up\ngot it is\nrest')
+  const late = await home.run(['job', 'write', id, 'x'])
+  assert.is(late.status, 125)
+  assert.match(late.stderr.toString(), /takes no input any more|has ended/)
+})
+
+test('a job on a terminal is typed into', async ({ home }) => {
+  const id = await home.start('stty -echo; echo up; read -r x; echo "got $x"', '--pty')
+  await home.run(['job', 'write', id, 'typed', '--line'])
+  assert.is((await home.run(['job', 'wait', id])).status, 0)
+  assert.match(String((await home.json(['job', 'read', id]))['text']), 'got typed')
+})
+
+test('a job without an open input says how it is given one', async ({ home }) => {
+  const id = await home.start('echo up; sleep 60')
+  const { status, stderr } = await home.run(['job', 'write', id, 'x'])
+  assert.is(status, 125)
+  assert.match(stderr.toString(), '`stdin: open`')
+})
+
+test('kill ends everything and keeps the first reason', async ({ home }) => {
+  const id = await home.start('trap "" TERM; setsid sleep 77 & echo $!; echo up; wait')
+  const pid = Number(/^\d+/.exec(String((await home.json(['job', 'read', id]))['text']))?.[0])
+  assert.ok(isAlive(pid))
+  const killed = await home.json(['job', 'kill', id])
+  assert.is(killed['status'], 'stopped')
+  assert.is(killed['reason'], 'kill')
+  assert.not.ok(isAlive(pid))
+  assert.is((await home.json(['job', 'kill', id]))['reason'], 'kill')
+})
+
+test('wait is bounded, and says that the job runs on', async ({ home }) => {
+  const id = await home.start('echo up; sleep 60')
+  const { status, stderr } = await home.run(['job', 'wait', id, '--timeout', '0.1'])
+  assert.is(status, 124)
+  assert.match(stderr.toString(), 'running after')
+})
+
+test("the standard input of the call is the command's", async ({ home }) => {
+  const { stdout, status } = await home.run(['-c', 'cat; exit 6', '--wait', '60'], 'given')
+  assert.is(stdout.toString(), 'given')
+  assert.is(status, 6)
+})
+
+test('ids may be shortened; unknown and ambiguous ones are told in a sentence', async ({
+  home,
+}) => {
+  const id = await home.start('echo up; sleep 60')
+  assert.is((await home.json(['job', 'show', id.slice(4, 10)]))['id'], id)
+  assert.is((await home.json(['job', 'show', id.slice(0, 10)]))['id'], id)
+  await home.start('echo up; sleep 60')
+  const ambiguous = await home.run(['job', 'show', 'run_'])
+  assert.is(ambiguous.status, 125)
+  assert.match(ambiguous.stderr.toString(), '2 jobs begin with `run_`')
+  const unknown = await home.run(['job', 'read', 'zzzzzzzzzz'])
+  assert.is(unknown.status, 125)
+  assert.is(
+    unknown.stderr.toString(),
+    'nacre: There is no job `zzzzzzzzzz`; nacre job list shows those there are\n',
+  )
+  const action = await home.run(['job', 'lst'])
+  assert.match(action.stderr.toString(), 'did you mean `list`?')
+})
+
+test('a denied command, a missing directory and wrong words are answered as without a job', async ({
+  home,
+}) => {
+  assert.is((await home.run(['-c', 'rm -rf /', '--background'])).status, 126)
+  const missing = await home.run(['-c', 'true', '--background', '--cwd', '/no/such/folder'])
+  assert.is(missing.status, 125)
+  assert.match(missing.stderr.toString(), 'Working directory does not exist: /no/such/folder')
+  const wrong = await home.run(['-c', 'true', '--ready', 'moon:full'])
+  assert.is(wrong.status, 125)
+  assert.match(wrong.stderr.toString(), '`ready` must be')
+  assert.equal(await home.list(), [])
+})
+
+test('Ctrl-C during the wait stops the run', async ({ home }) => {
+  const [program = '', ...words] = cliCommand()
+  const child = spawn(program, [...words, '-c', 'echo $$; sleep 60', '--wait', '60'], {
+    env: { ...process.env, ...home.env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [text] = (await once(child.stdout, 'data')) as [Buffer]
+  const pid = Number(text.toString())
+  const exited = once(child, 'exit')
+  child.kill('SIGINT')
+  assert.equal(await exited, [130, null])
+  assert.not.ok(isAlive(pid))
+  assert.equal(await home.list(), [])
+})
+
+test('nobody else can read a job, and nothing is left but its record', async ({ home }) => {
+  const id = await home.start('echo up; sleep 60')
+  assert.is(statSync(home.dir).mode & 0o777, 0o700)
+  for (const name of readdirSync(home.dir)) {
+    assert.is(statSync(join(home.dir, name)).mode & 0o077, 0, name)
+  }
+  const secret = await home.start('echo up; sleep 60', '--env', 'TOKEN=hidden-value')
+  for (const name of readdirSync(home.dir).filter((it) => !it.endsWith('.sock'))) {
+    assert.not.match(readFileSync(join(home.dir, name), 'latin1'), 'hidden-value')
+  }
+  for (const job of [id, secret]) await home.run(['job', 'kill', job])
+  await until(() => !readdirSync(home.dir).some((name) => /\.(sock|log|request|new)$/.test(name)))
+  const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.text`])
+  assert.equal(readdirSync(home.dir).sort(), left.sort())
+  assert.ok(existsSync(home.dir))
+})
+
+test('no more than 64 jobs are alive', async ({ home }) => {
+  const { env } = home
+  const executor = createExecutor({ stateDir: join(env['XDG_STATE_HOME'] ?? '', 'nacre') })
+  try {
+    const start = () =>
+      executor.run({ command: 'sleep 60', origin: 'rpc', waitSeconds: 0, login: false })
+    for (let count = 0; count < 64; count++) assert.is((await start()).status, 'running')
+    const refused = await home.json(['-c', 'sleep 60', '--background'])
+    assert.is(refused['status'], 'not_started')
+    assert.is((refused['error'] as { code: string }).code, 'too_many_jobs')
+    const jobs = await home.list()
+    assert.is(jobs.length, 64)
+    assert.ok(jobs.every((job) => job['origin'] === 'rpc' && job['owner_alive'] === true))
+    const killed = await home.json(['job', 'kill', String(jobs[0]?.['job_id'])])
+    assert.is(killed['reason'], 'kill')
+    assert.is((await start()).status, 'running')
+  } finally {
+    await executor.close()
+  }
+  const ended = await home.list()
+  assert.ok(ended.every((job) => job['status'] === 'stopped'))
+})
+
+test('help shows how', async ({ home }) => {
+  const { stdout, status } = await home.run(['job', '--help'])
+  assert.is(status, 0)
+  for (const word of ['list', 'show', 'read', 'wait', 'write', 'kill']) {
+    assert.match(stdout.toString(), `nacre job ${word}`)
+  }
+  assert.match((await home.run(['--help'])).stdout.toString(), 'nacre job list|show')
+})
+
+test.run()

@@ -1,0 +1,67 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readVariable } from '../../lib/run/process-table.ts'
+import { type Finished, runCli } from './run-cli.ts'
+import { until } from './terminal-run.ts'
+
+/** A user's nacres with a state folder of their own. */
+export interface Home {
+  /** The folder of the jobs. */
+  dir: string
+  env: Record<string, string>
+  run(args: string[], input?: string): Promise<Finished>
+  /** Runs with `--output-format json`; the object that comes back. */
+  json(args: string[], input?: string): Promise<Record<string, unknown>>
+  /** Starts a job that has printed `up`, and gives its id. */
+  start(command: string, ...options: string[]): Promise<string>
+  list(): Promise<Record<string, unknown>[]>
+  /** Ends all that is left, and removes the folder. */
+  close(): Promise<void>
+}
+
+export function openHome(): Home {
+  const state = mkdtempSync(join(tmpdir(), 'jobs-'))
+  const env = { XDG_STATE_HOME: state }
+  const run = (args: string[], input?: string) =>
+    runCli(args, { env, ...(input === undefined ? {} : { input }) })
+
+  async function json(args: string[], input?: string) {
+    const { stdout, stderr } = await run([...args, '--output-format', 'json'], input)
+    if (stdout.length === 0) throw new Error(`no answer: ${stderr.toString()}`)
+    return JSON.parse(stdout.toString()) as Record<string, unknown>
+  }
+  async function list() {
+    return (await json(['job', 'list']))['jobs'] as Record<string, unknown>[]
+  }
+
+  return {
+    dir: join(state, 'nacre', 'jobs'),
+    env,
+    run,
+    json,
+    list,
+    async start(command, ...options) {
+      const ready = ['--background', '--ready', 'regex:^up$']
+      const result = await json(['-c', command, ...ready, ...options])
+      if (result['status'] !== 'running') throw new Error(`ended: ${JSON.stringify(result)}`)
+      return String(result['job_id'])
+    },
+    async close() {
+      for (const { job_id: id, status } of await list()) {
+        if (status === 'running') await run(['job', 'kill', String(id)])
+      }
+      // Supervisors end by themselves once their job has.
+      await until(() => findMarked('XDG_STATE_HOME', state).length === 0)
+      rmSync(state, { recursive: true })
+    },
+  }
+}
+
+/** The processes in whose environment a variable has this value. */
+export function findMarked(name: string, value: string): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && readVariable(pid, name) === value)
+}

@@ -1,0 +1,139 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
+import type { RequestInput } from '../../lib/protocol/request.ts'
+import type { Result } from '../../lib/protocol/result.ts'
+import { findProgram } from '../../lib/run/shell.ts'
+import { isAlive, until } from '../helpers/terminal-run.ts'
+
+interface Context {
+  executor: Executor
+  folder: string
+  /** A program that writes down its process id and stays. */
+  keep: string
+  pids: () => number[]
+}
+
+const test = suite<Context>('stop')
+
+test.before.each((context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'stop-'))
+  const file = join(folder, 'pids')
+  context.folder = folder
+  context.keep = `sh -c 'echo $$ >>${file}; exec sleep 300'`
+  context.pids = () =>
+    existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1).map(Number) : []
+  context.executor = createExecutor({ stateDir: null })
+})
+test.after.each(async ({ executor, folder }) => {
+  await executor.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Runs until `count` processes have written themselves down, then stops the run. */
+async function stopAt(
+  count: number,
+  command: string,
+  { executor, pids }: Context,
+  fields: Partial<RequestInput> = {},
+): Promise<Result> {
+  const stop = new AbortController()
+  const ended = executor.run(
+    { command, origin: 'print', guard: false, ...fields },
+    { signal: stop.signal },
+  )
+  await until(() => pids().length >= count)
+  stop.abort()
+  const result = await ended
+  assert.is(result.status, 'stopped')
+  assert.is(result.reason, 'cancel')
+  return result
+}
+
+function assertNoneLeft(result: Result, { pids }: Context): void {
+  assert.equal(result.survivors, [])
+  assert.equal(pids().filter(isAlive), [])
+}
+
+/** Every way out that was thought of, one command each. `keep` stands for a process that stays. */
+const ways: [name: string, command: (keep: string) => string, count: number][] = [
+  ['a process session of its own', (keep) => `setsid ${keep} & wait`, 1],
+  ['forked twice, in a session of its own', (keep) => `(setsid ${keep} &) ; ${keep}`, 2],
+  ['nohup', (keep) => `nohup ${keep} >/dev/null 2>&1 & ${keep}`, 2],
+  ['disown', (keep) => `${keep} & disown -h %1; disown -a; ${keep}`, 2],
+  ['a trapped TERM', (keep) => `trap "" TERM HUP INT; ${keep} & while :; do ${keep}; done`, 2],
+  [
+    'TERM starts another',
+    (keep) =>
+      `trap 'setsid ${keep.replaceAll("'", `'\\''`)} &' TERM; ${keep} & while :; do wait; done`,
+    1,
+  ],
+  ['stopped processes', (keep) => `${keep} & ${keep} & sleep 0.2; kill -STOP $!; kill -STOP $$`, 2],
+  ['an empty environment', (keep) => `env -i setsid ${keep} & wait`, 1],
+  ['an empty environment, forked twice', (keep) => `(env -i setsid ${keep} &); ${keep}`, 2],
+  ['a group of its own', (keep) => `set -m; ${keep} & ${keep} & wait`, 2],
+  ['closed outputs', (keep) => `(setsid ${keep} <&- >&- 2>&- &); ${keep}`, 2],
+]
+
+for (const [name, command, count] of ways) {
+  test(`none survives: ${name}`, async (context) => {
+    if (!findProgram('setsid', process.env['PATH'] ?? '')) {
+      console.log(`SKIP none survives: ${name}: setsid is not installed`)
+      return
+    }
+    assertNoneLeft(await stopAt(count, command(context.keep), context), context)
+  })
+}
+
+test('none survives: a storm of forks', async (context) => {
+  // Each one starts another and ends, a thousand times over, in twenty lines of descent.
+  const next = join(context.folder, 'next')
+  const script = `n=$1; [ $n -gt 0 ] || exec sleep 300; setsid sh "$0" $((n - 1)) & [ $((n % 10)) = 0 ] && echo $$ >>${context.folder}/pids && exec sleep 300`
+  const command = `printf '%s' '${script}' >${next}; for i in $(seq 20); do sh ${next} 60 & done; wait`
+  const result = await stopAt(20, command, context)
+  assertNoneLeft(result, context)
+})
+
+test('none survives: children of a terminal', async (context) => {
+  const { keep } = context
+  const command = `${keep} & setsid ${keep} & (nohup ${keep} >/dev/null 2>&1 &); ${keep}`
+  assertNoneLeft(await stopAt(4, command, context, { pty: true }), context)
+})
+
+test('none survives: a terminal made by the command itself', async (context) => {
+  if (!findProgram('script', process.env['PATH'] ?? '')) {
+    console.log('SKIP a terminal made by the command itself: script is not installed')
+    return
+  }
+  const inner = context.keep.replaceAll("'", `'\\''`)
+  assertNoneLeft(await stopAt(1, `script -qec '${inner}' /dev/null`, context), context)
+})
+
+test('a run that ends on TERM is not killed, and has its say', async (context) => {
+  const command = `trap 'echo bye; exit 3' TERM; ${context.keep} & wait`
+  const result = await stopAt(1, command, context)
+  assert.is(result.output, 'bye\n')
+  assert.is(result.signal, null)
+  assertNoneLeft(result, context)
+})
+
+test('what another run has started is left alone', async (context) => {
+  const { executor, keep, pids } = context
+  const other = await executor.run({
+    command: `setsid ${keep} & ${keep}`,
+    origin: 'rpc',
+    login: false,
+    waitSeconds: 0,
+  })
+  await until(() => pids().length === 2)
+  const before = pids()
+  await stopAt(3, keep, context)
+  assert.equal(before.filter(isAlive), before)
+  await executor.jobs.kill(other.id)
+  assert.equal(pids().filter(isAlive), [])
+})
+
+test.run()
