@@ -43,8 +43,10 @@ function testShell(shell: string, ask: (words: string[], script: string) => Prom
   for (const [words, offered, not] of lines) {
     test(`${shell}: ${words.join(' ')}`, async () => {
       const found = await ask(words, await script(shell))
-      for (const word of offered) assert.ok(found.includes(word), `${word} is among ${found}`)
-      for (const word of not) assert.not(found.includes(word), `${word} is not among ${found}`)
+      for (const word of offered)
+        assert.ok(found.includes(word), `${word} is among ${found.join()}`)
+      for (const word of not)
+        assert.not(found.includes(word), `${word} is not among ${found.join()}`)
     })
   }
 }
