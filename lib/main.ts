@@ -61,6 +61,7 @@ async function runCommand(
         toTerminal: false,
         run,
       }
+      if (options['quiet'] !== true) await tell(configuration.notices, streams)
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
     flags,
@@ -168,8 +169,9 @@ function executorOptions(configuration: Configuration, door: DoorOptions): Execu
       toolNames: door.toolNames ?? [],
     },
     sandbox: {
-      hidden: [dirname(userConfigFile(process.env))],
-      fallback: configuration.sandboxMayFallBack,
+      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
+      writable: configuration.writableFolders,
+      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
     toTerminal: door.toTerminal,
   }

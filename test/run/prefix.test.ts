@@ -40,6 +40,12 @@ test('also on a terminal', async () => {
   assert.is(result.output?.trim(), 'yes')
 })
 
+test('what a prefix is put before keeps no session, and says so', async () => {
+  const result = await run(prefix, { command: 'echo $PREFIXED', session: 'one' })
+  assert.is(result.output, 'yes\n')
+  assert.match(result.notices.join(), /env cannot keep a session here: this ran in a fresh shell/)
+})
+
 test('a stop reaches what is below the prefix', async () => {
   const result = await run(['env'], { command: 'sleep 60', timeoutSeconds: 1 })
   assert.equal([result.status, result.reason, result.survivors], ['stopped', 'timeout', []])
