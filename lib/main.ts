@@ -67,6 +67,7 @@ async function runCommand(
         run,
         leavesRuns: command.leavesRuns ?? false,
       }
+      if (options['quiet'] !== true) await tell(configuration.notices, streams)
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
     flags,
@@ -183,8 +184,9 @@ function executorOptions(configuration: Configuration, door: DoorOptions): Execu
       toolNames: door.toolNames ?? [],
     },
     sandbox: {
-      hidden: [dirname(userConfigFile(process.env))],
-      fallback: configuration.sandboxMayFallBack,
+      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
+      writable: configuration.writableFolders,
+      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
     ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
     toTerminal: door.toTerminal,

@@ -19,7 +19,7 @@ export interface SandboxOptions extends PlacesOptions {
   stateDir: string | null
   /**
    * Where the sandbox does not work: run without one, with a notice. From the user's configuration
-   * (`sandbox: auto`) only. Default: such a run does not start.
+   * (`sandbox: auto`) only, never where the request itself asks. Default: such a run does not start.
    */
   fallback?: boolean
   /** Asks the system what it can do. */
@@ -67,7 +67,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (problem === null) {
       return { use: { mechanism: probe.mechanism, network, degraded: false }, notices: [] }
     }
-    if (options.fallback !== true) {
+    if (options.fallback !== true || request.sandboxGiven) {
       throw new StartError({ code: 'sandbox_unavailable', message: problem, exitCode: 125 })
     }
     const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`

@@ -47,10 +47,8 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   }
 }
 
-/** A session's shell is started once, for whoever comes; what runs in it has no start of its own. */
-function takesPrefix({ origin, session }: Request, prefix: readonly string[]): boolean {
-  const isAgents = origin === 'agent' || origin === 'mcp'
-  return prefix.length > 0 && isAgents && session === null
+function takesPrefix({ origin }: Request, prefix: readonly string[]): boolean {
+  return prefix.length > 0 && (origin === 'agent' || origin === 'mcp')
 }
 
 const refuseSandbox: Confine = async (launch, request) => {
