@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
+import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import type { SandboxUse } from '../protocol/result.ts'
@@ -55,7 +56,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let inherited: LaunchDescriptor[] | null = null
 
   function openFolder(): SandboxFolder {
-    opened ??= openSandboxFolder(options.stateDir, createSandboxFilter(process.arch) ?? noFilter)
+    opened ??= makeFolder(options.stateDir)
     return opened
   }
 
@@ -134,6 +135,18 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       opened?.remove()
       opened = null
     },
+  }
+}
+
+/** Below the state folder, or among temporary files where that cannot be written. */
+function makeFolder(stateDir: string | null): SandboxFolder {
+  const filter = createSandboxFilter(process.arch) ?? noFilter
+  try {
+    return openSandboxFolder(stateDir, filter)
+  } catch (error) {
+    if (stateDir !== null) return makeFolder(null)
+    const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
+    throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
   }
 }
 
