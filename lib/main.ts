@@ -71,6 +71,7 @@ async function runCommand(
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
     flags,
+    runFlags,
     commands: listCommands,
     exitStatusOf,
   })

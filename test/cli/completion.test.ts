@@ -23,6 +23,8 @@ const lines: [words: string[], offered: string[], not: string[]][] = [
   ],
   [['nacre', 'artifact', 'show', '--r'], ['--raw'], ['--tail']],
   [['nacre', 'guard', '--origin', ''], ['agent', 'mcp', 'repl'], ['text']],
+  [['nacre', 'mcp', '--sand'], ['--sandbox'], ['--raw']],
+  [['nacre', 'job', ''], ['list', 'read', 'kill'], ['show-all']],
   [['nacre', 'completion', ''], ['bash', 'zsh', 'fish'], ['list']],
 ]
 
