@@ -70,6 +70,18 @@ test(
 )
 
 test(
+  'a rule that the guard does not take is broken, and the rest is still looked at',
+  withHome(async (home) => {
+    home.write(home.userFile, { guard: { rules: [{ name: 'x', match: '/(/', decision: 'deny' }] } })
+    const { status, find, checks } = await doctor(home)
+    assert.is(status, 1)
+    assert.match(find('configuration')?.detail ?? '', /guard rule "x"/)
+    assert.is(find('shell')?.status, 'ok')
+    assert.is(new Set(checks.map(({ name }) => name)).size, checks.length)
+  }),
+)
+
+test(
   'a shell that is not there is broken',
   withHome(async (home) => {
     home.write(home.userFile, { shell: '/no/shell' })

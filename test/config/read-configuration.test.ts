@@ -159,6 +159,10 @@ test(
       NACRE_RUN: 'run_1',
       NACRE_SESSION: 's',
       NACRE_API_KEY: 'k',
+      NACRE_HOME: '/x',
+      NACRE_TEST_TIMEOUT_SECONDS: '9',
+      NACRE_CI: '1',
+      NACRE_LOG: 'x',
       NACRE_ZZZZZ: '1',
     }
     assert.equal((await read(home, variables)).defaults, {})
