@@ -67,7 +67,8 @@ async function runCommand(
         run,
         leavesRuns: command.leavesRuns ?? false,
       }
-      if (options['quiet'] !== true) await tell(configuration.notices, streams)
+      const mayTell = !command.hidden && options['quiet'] !== true
+      if (mayTell) await tell(configuration.notices, streams)
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
     flags,
