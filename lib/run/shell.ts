@@ -88,7 +88,8 @@ type FoundShell = Pick<Launch, 'file' | 'argv0'>
 /** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
 function findShell(request: Request, path: string, userShell: string | undefined): FoundShell {
   if (request.shell !== null) return findNamedShell(request.shell, path)
-  const wanted = request.login && userShell ? [userShell, 'sh'] : ['bash', 'sh']
+  const own = request.login && userShell && (request.session === null || keepsState(userShell))
+  const wanted = own ? [userShell, 'sh'] : ['bash', 'sh']
   for (const name of wanted) {
     const found = findProgram(name, path)
     if (found) return { file: found, argv0: name }
@@ -99,6 +100,9 @@ function findShell(request: Request, path: string, userShell: string | undefined
     exitCode: 127,
   })
 }
+
+/** The shells that sessions are built on. */
+const keepsState = (shell: string): boolean => /(?:^|\/)(?:bash|zsh)$/.test(shell)
 
 function findNamedShell(name: string, path: string): FoundShell {
   const found = findProgram(name, path)
