@@ -49,8 +49,8 @@ export async function startSessionShell(
     setUp: options.setUp,
     login: options.login,
   })
-  // Named so, since bash puts the name of its script before its messages.
-  const scriptFd = openSync(join(directory, launch.argv0), 'wx', 0o600)
+  // Named as in `args`: bash puts the name of its script before its messages.
+  const scriptFd = openSync(join(directory, args.at(-1) ?? 'script'), 'wx', 0o600)
   let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
   let lines = script?.lines ?? 0
   let turnBytes = 0
