@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { StartError } from '../protocol/ports.ts'
 import type { Launch } from './launch.ts'
 import type { SessionDialect } from './session-dialect.ts'
@@ -49,8 +49,8 @@ export async function startSessionShell(
     setUp: options.setUp,
     login: options.login,
   })
-  // Named so, since bash puts the name of its script before its messages.
-  const scriptFd = openSync(join(directory, basename(launch.argv0)), 'wx', 0o600)
+  // Named as in `args`: bash puts the name of its script before its messages.
+  const scriptFd = openSync(join(directory, args.at(-1) ?? 'script'), 'wx', 0o600)
   let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
   let lines = script?.lines ?? 0
   let turnBytes = 0
