@@ -106,7 +106,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),
       ...['--seccomp', '3', '--json-status-fd', '4', '--'],
     ]
-    const command = [chooseFirstWord(launch), ...launch.args]
+    const command = [chooseFirstWord(launch), ...(use?.args(sharedFolder) ?? launch.args)]
     const confined: Launch = {
       ...launch,
       file: bwrap,
@@ -119,7 +119,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         { fd: 4, path: status, access: 'write' },
       ],
       settle: () => awaitEmptyNamespace(status),
-      shared: sharedFolder,
+      ...(use ? { shared: sharedFolder } : {}),
     }
     if (!request.pty) return confined
     canRestore ??= canRestoreSignals()

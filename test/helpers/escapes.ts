@@ -319,7 +319,7 @@ export const escapes: readonly Escape[] = [
   },
   {
     name: 'see message queues and semaphores of others',
-    command: `${perl('print "queue ", (msgget(0x6e616372, 0) // "stopped")')}`,
+    command: perl('print "queue ", (msgget(0x6e616372, 0) // "stopped")'),
     harm: false,
     stopped: /stopped/,
   },

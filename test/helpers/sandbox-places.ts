@@ -30,10 +30,10 @@ export interface Places {
   workspace: string
   /** A process outside. */
   victim: ChildProcess
-  run(command: string, changes?: Partial<RequestInput>): Promise<Result>
+  run: (command: string, changes?: Partial<RequestInput>) => Promise<Result>
   /** Everything outside that a run could change, as text. */
-  observe(): string
-  remove(): Promise<void>
+  observe: () => string
+  remove: () => Promise<void>
 }
 
 export const secret = 'TOP-SECRET'
