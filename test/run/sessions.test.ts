@@ -324,8 +324,7 @@ test('another shell runs fresh, with a notice', async () => {
 test('a run in a sandbox never runs in the shell of a session', async () => {
   await withSessions(async ({ run }) => {
     await run('kept=1')
-    const refused = await run('echo "[$kept]"', { sandbox: 'workspace' }).catch(String)
-    assert.match(String(refused), /runs with no sandbox; take another name for sandbox workspace/)
+    await rejects(run('echo "[$kept]"', { sandbox: 'workspace' }), 'session_sandbox')
     assert.is((await run('echo "[$kept]"')).stdout, '[1]\n')
   })
 })
