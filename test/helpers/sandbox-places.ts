@@ -76,7 +76,7 @@ export async function openPlaces(
   const victim = spawn('sleep', ['600'], { stdio: 'ignore' })
   const executor = createExecutor({
     cwd: workspace,
-    environment: { ...process.env, HOME: home },
+    environment: { ...process.env, HOME: home, npm_config_cache: undefined, GOCACHE: undefined },
     stateDir: state,
     sandbox: { hidden: [join(home, '.config/nacre')] },
     ...options,
