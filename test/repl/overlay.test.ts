@@ -28,7 +28,7 @@ testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reac
     assert.ok(screen.isAlternate)
     screen.type('ione two')
     await screen.shows('one two')
-    screen.type(`${keys.escape}`)
+    screen.type(keys.escape)
     await screen.hides('-- INSERT --')
     screen.type('0iX')
     await screen.shows('Xone two')
