@@ -79,7 +79,7 @@ export interface RunOptions {
 
 export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
-  run(input: RequestInput, options?: RunOptions): Promise<Result>
+  run: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `run` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
