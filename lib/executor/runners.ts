@@ -13,6 +13,7 @@ import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { SessionInfo } from '../run/session.ts'
 import type { SessionRunner } from '../run/sessions.ts'
 import { createUninherited } from '../run/uninherited.ts'
+import { createWatchdog } from '../run/watchdog.ts'
 
 /** Shells that keep their state between runs. One opens with the first run that names it. */
 export interface Sessions {
@@ -25,6 +26,8 @@ export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
   stateDir: string | null
   sandbox: SandboxOptions
+  /** The words that start what ends the runs of a killed nacre; null: nothing does. */
+  reaper: readonly string[] | null
 }
 
 export interface Runners {
@@ -49,6 +52,7 @@ export function createRunners(options: RunnersOptions): Runners {
     request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
   const prepare = createPrepareLaunch({ ...options, confine })
   const uninherited = createUninherited()
+  const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
   const prestarted = createPrestarted(uninherited)
   const pipe = createPipeRunner({ prepare, pipes, uninherited, prestarted })
   let pty: Runner | null = null
@@ -88,7 +92,10 @@ export function createRunners(options: RunnersOptions): Runners {
   }
 
   return {
-    choose: (request) => (request.sandbox === 'off' ? choose(request) : inSandbox),
+    choose(request) {
+      watchdog?.watch()
+      return request.sandbox === 'off' ? choose(request) : inSandbox
+    },
     sessions: {
       list: () => sessions?.list() ?? [],
       close: async (name) => (await sessions?.close(name)) ?? false,
@@ -98,6 +105,7 @@ export function createRunners(options: RunnersOptions): Runners {
       await prestarted.close()
       await pipes.close()
       await opened?.then((made) => made.close())
+      watchdog?.close()
     },
   }
 }

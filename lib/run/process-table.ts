@@ -80,13 +80,6 @@ export function nameProcess(pid: number): string {
   return entry ? `${pid}:${entry.startTime}` : ''
 }
 
-/** The value of a variable in a process's environment, as it was started with; else null. */
-export function readVariable(pid: number, name: string): string | null {
-  const environment = readProc(pid, 'environ')
-  const entry = environment?.split('\0').find((line) => line.startsWith(`${name}=`))
-  return entry?.slice(name.length + 1) ?? null
-}
-
 /** A variable of a process's environment as it was started, or null where it may not be read. */
 export function hasEnvironment(pid: number, assignment: string): boolean {
   const environment = readProc(pid, 'environ')
@@ -120,7 +113,9 @@ export function listRunPipes(pid: number): { dev: number; ino: number }[] {
   return [1, 2].flatMap((fd) => {
     const path = `/proc/${pid}/fd/${fd}`
     try {
-      return /\/(nacre-pipes-[^/]*\/\d+|pipes\/taken_[a-z2-7]+) \(deleted\)$/.test(readlinkSync(path))
+      return /\/(nacre-pipes-[^/]*\/\d+|pipes\/taken_[a-z2-7]+) \(deleted\)$/.test(
+        readlinkSync(path),
+      )
         ? [statSync(path)]
         : []
     } catch {

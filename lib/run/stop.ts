@@ -108,7 +108,7 @@ export async function stopTree(
  * The root, where it waits for the first process of a pid namespace (a sandbox): its end would be
  * the sudden end of all in there, so it gets no TERM and ends after them.
  */
-function findNamespaceKeeper(entries: readonly ProcessEntry[], root: number): number | null {
+function findNamespaceKeeper(entries: readonly ProcessEntry[], root: number | null): number | null {
   const keeps = entries.some(({ pid, parent }) => parent === root && isNamespaceInit(pid))
   return keeps ? root : null
 }
