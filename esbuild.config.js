@@ -5,6 +5,7 @@
  *     dist/index.js     the library, `import { createExecutor } from 'nacre'`
  *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
  *     dist/*.js         what both share, and one file for each `import()` of the source
+ *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
  *     dist/types/       the declarations of the library
  *
  * Everything is CommonJS: Node starts it 5 ms sooner than the same program as modules.
@@ -12,9 +13,11 @@
 import { spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { argv, exit, stderr } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { compileFunction } from 'node:vm'
 import { build, transform } from 'esbuild'
 
 const root = import.meta.dirname
@@ -125,10 +128,32 @@ async function writeTypes() {
   return code === 0
 }
 
+/**
+ * The schemas of the messages, from the tables that the program checks them with.
+ *
+ * @returns {Promise<string>}
+ */
+async function describeProtocol() {
+  const { outputFiles } = await build({
+    ...common,
+    entryPoints: ['lib/modes/rpc/schema.ts'],
+    format: 'cjs',
+    supported: { 'dynamic-import': false },
+  })
+  const module = { exports: {} }
+  compileFunction(outputFiles[0].text, ['module', 'exports', 'require'])(
+    module,
+    module.exports,
+    createRequire(import.meta.url),
+  )
+  return `${JSON.stringify(module.exports.describeProtocol())}\n`
+}
+
 /** Writes the package's files and removes those of an earlier build. */
 async function writePackage() {
   const files = await bundlePackage()
   files.set('package.json', '{ "type": "commonjs" }\n')
+  files.set('rpc.schema.json', await describeProtocol())
   await Promise.all([...files].map(([name, text]) => writeFile(join(dist, name), text)))
   const stale = (await readdir(dist)).filter((name) => name.endsWith('.js') && !files.has(name))
   await Promise.all(stale.map((name) => rm(join(dist, name))))

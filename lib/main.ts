@@ -67,9 +67,12 @@ async function runCommand(
         run,
         leavesRuns: command.leavesRuns ?? false,
       }
+      const mayTell = !command.hidden && options['quiet'] !== true
+      if (mayTell) await tell(configuration.notices, streams)
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
     flags,
+    runFlags,
     commands: listCommands,
     exitStatusOf,
   })
@@ -108,11 +111,35 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
     case 'rpc':
       return serve(parsed, streams)
     case 'repl':
-      throw new MisuseError(
-        'no_terminal',
-        "The REPL needs a terminal; use --print: nacre -p '!<command>'",
-      )
+      return converse(parsed, streams)
   }
+}
+
+async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
+  if (streams.input !== 'terminal' || !streams.stdout.isTerminal) {
+    throw new MisuseError(
+      'no_terminal',
+      "The REPL needs a terminal; use --print: nacre -p '!<command>'",
+    )
+  }
+  const configuration = await configure(parsed.options)
+  const { artifactDir, print } = readInvocation(parsed, configuration)
+  await tell(configuration.notices, streams)
+  const options = executorOptions(configuration, { artifactDir, toTerminal: false, run: print.run })
+  const { repl } = await import('./modes/repl/repl.ts')
+  const cwd = resolve(logicalDirectory(process.env), print.run.cwd ?? '.')
+  return withExecutor(options, streams, (executor, signal, onCrash) =>
+    repl({
+      executor,
+      streams,
+      signal,
+      environment: process.env,
+      cwd,
+      stateDir: stateDirectory(process.env),
+      version,
+      onCrash,
+    }),
+  )
 }
 
 async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
@@ -183,8 +210,9 @@ function executorOptions(configuration: Configuration, door: DoorOptions): Execu
       toolNames: door.toolNames ?? [],
     },
     sandbox: {
-      hidden: [dirname(userConfigFile(process.env))],
-      fallback: configuration.sandboxMayFallBack,
+      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
+      writable: configuration.writableFolders,
+      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
     ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
     toTerminal: door.toTerminal,
@@ -210,7 +238,11 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIG
 async function withExecutor(
   options: ExecutorOptions,
   streams: Streams,
-  use: (executor: Executor, signal: AbortSignal) => Promise<number>,
+  use: (
+    executor: Executor,
+    signal: AbortSignal,
+    onCrash: (restore: () => void) => void,
+  ) => Promise<number>,
 ): Promise<number> {
   const { createExecutor } = await import('./executor/executor.ts')
   const executor = createExecutor(options)
@@ -220,7 +252,9 @@ async function withExecutor(
     endedBy ??= signal
     ending.abort()
   }
+  let restore = () => {}
   const crash = (error: unknown) => {
+    restore()
     process.exitCode = failureStatus
     void streams.stderr.write(`nacre: internal error: ${messageOf(error)}\n`)
     void executor.close().then(() => process.exit(failureStatus))
@@ -228,7 +262,9 @@ async function withExecutor(
   for (const signal of endingSignals) process.on(signal, end)
   process.on('uncaughtException', crash)
   try {
-    const status = await use(executor, ending.signal)
+    const status = await use(executor, ending.signal, (wanted) => {
+      restore = wanted
+    })
     return endedBy === null ? status : signalStatus(endedBy)
   } finally {
     await executor.close()

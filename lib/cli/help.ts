@@ -19,7 +19,7 @@ export function describeUsage(version: string, commands: readonly DescribedComma
     '  nacre -c <command>                 run one command',
     "  nacre -p <prompt>                  answer one prompt; '!<command>' runs a command",
     '  nacre --rpc                        JSON-RPC 2.0 on stdin and stdout',
-    ...commands.map(({ usage, description }) => `  ${usage.padEnd(34)} ${description}`),
+    ...commands.map(({ usage, description }) => inColumns(`  ${usage}`, description, 37)),
     '',
     'Front door:',
     ...describeFlags(doorFlags),
@@ -56,13 +56,16 @@ export function describeCommand(command: DescribedCommand): string {
   ].join('\n')
 }
 
+/** What it is called, then what it does: in the next line where the name is too long. */
+function inColumns(words: string, description: string, width: number): string {
+  const room = words.length < width ? words.padEnd(width) : `${words}\n${' '.repeat(width)}`
+  return room + description
+}
+
 export function describeFlags(flags: readonly Flag[]): string[] {
-  const width = 36
   return flags.map((flag) => {
     const short = flag.short ? `-${flag.short}, ` : '    '
     const words = `  ${short}--${flag.name}${flag.hint === null ? '' : ` <${flag.hint}>`}`
-    return words.length < width
-      ? `${words.padEnd(width)}${flag.description}`
-      : `${words}\n${' '.repeat(width)}${flag.description}`
+    return inColumns(words, flag.description, 36)
   })
 }

@@ -78,7 +78,9 @@ function findFlag(word: string, flags: readonly Flag[]): Flag {
 }
 
 function unmark(flag: Flag, given: unknown): unknown {
-  if (flag.hint === null || given === false) return given
+  // cac leaves `--ignore-case=true` a text where the name has a dash and a short one.
+  if (flag.hint === null) return given === 'true' ? true : given
+  if (given === false) return given
   const texts = [given].flat().map((value) => String(value).slice(mark.length))
   if (flag.repeatable) return texts
   const text = texts.at(-1) ?? ''

@@ -10,6 +10,9 @@ export interface Configuration {
   defaults: RequestDefaults
   /** `sandbox: auto`: a run may go on without protection where there is none to be had. */
   sandboxMayFallBack: boolean
+  /** For the sandbox, absolute. */
+  writableFolders: readonly string[]
+  hiddenPaths: readonly string[]
   /** Deadlines by mode, in seconds, where they are not the usual ones. */
   timeoutSeconds: Partial<Record<TimeMode, number>>
   terminals: 'auto' | 'on' | 'off'
@@ -46,6 +49,8 @@ export function assemble(
   return {
     defaults: readDefaults(values),
     sandboxMayFallBack: sandbox === 'auto',
+    writableFolders: get('writable_folders', []),
+    hiddenPaths: get('hidden_paths', []),
     timeoutSeconds: readGroup(values, 'timeouts'),
     terminals: get('pty', 'auto'),
     prefix: get('prefix', []),
@@ -59,13 +64,16 @@ export function assemble(
   }
 }
 
-/** The last one wins; variables are added to each other, and so are rules. */
+/** Lists that grow: a later place adds to an earlier one. */
+const added = ['guard.rules', 'hidden_paths']
+
+/** The last one wins; variables are added to each other, and so are rules and what is hidden. */
 function mergeEntries(entries: readonly Entry[]): Values {
   const values = new Map<string, unknown>()
   for (const { name, value } of entries) {
     const former = values.get(name)
     if (name === 'env') values.set(name, { ...(former as object), ...(value as object) })
-    else if (name === 'guard.rules') {
+    else if (added.includes(name)) {
       values.set(name, [...((former ?? []) as unknown[]), ...(value as unknown[])])
     } else values.set(name, value)
   }

@@ -129,6 +129,16 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
     description: 'How print answers (default text)',
     workspace: 'free',
   },
+  writable_folders: {
+    type: { kind: 'paths' },
+    description: 'What a run in the sandbox may write beside its workspace',
+    workspace: 'trusted',
+  },
+  hidden_paths: {
+    type: { kind: 'paths' },
+    description: 'What no run in the sandbox may see beside known secrets',
+    workspace: 'free',
+  },
   model: {
     type: { kind: 'string', hint: 'provider/name' },
     description: 'Which model answers prompts',

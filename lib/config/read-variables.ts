@@ -19,8 +19,14 @@ export function readVariables(
     })
 }
 
-/** Not keys, and near to none by chance. */
-const otherVariables = ['NACRE_RUN', 'NACRE_SESSION', 'NACRE_NO_PTY', 'NACRE_API_KEY']
+/** Of nacre, but no keys. */
+const otherVariables = [
+  'NACRE_RUN',
+  'NACRE_SESSION',
+  'NACRE_OWNER',
+  'NACRE_NO_PTY',
+  'NACRE_API_KEY',
+]
 
 function readVariable(variable: string, text: string, folders: Folders): Entry[] {
   if (otherVariables.includes(variable)) return []
@@ -42,7 +48,8 @@ function readVariable(variable: string, text: string, folders: Folders): Entry[]
 function refuseMisspelt(variable: string): void {
   const known = [...keys.values()].flatMap(({ variable: name }) => name ?? [])
   const short = (name: string) => name.slice('NACRE_'.length)
-  const nearest = nearestName(short(variable), known.map(short))
+  const name = short(variable)
+  const nearest = nearestName(name, known.map(short), Math.max(1, name.length / 6))
   if (nearest === null) return
   throw wrongConfiguration(variable, `Unknown variable; did you mean \`NACRE_${nearest}\`?`)
 }

@@ -20,6 +20,7 @@ import {
   unknown,
   withUnknownEmpty,
 } from './shell/marked-text.ts'
+import { Nesting } from './shell/nesting.ts'
 import { baseName } from './shell/path.ts'
 import type { Channels, Reader, Streams } from './shell/reader.ts'
 import { readRedirects } from './shell/redirect.ts'
@@ -34,6 +35,8 @@ const maxDepth = 8
 const maxSubstitutions = 32
 /** Compound commands in one another, and wrappers in front of one another. */
 const maxNesting = 60
+/** In loops deeper than this the body is read once: what one round assigns, the next may miss. */
+const maxLoops = 2
 /** So many commands are read, and no more: the verdict is `ask`. */
 const maxCommands = 5000
 const maxOutputLength = 65_536
@@ -85,12 +88,13 @@ export class Inspection implements Reader {
   private readonly functions = new Map<Function, { source: string; called: boolean }>()
   private readonly callStack: string[] = []
   private frame: Frame = { source: '', text: '', likelihood: 'runs', standsAlone: true }
-  private depth = 0
+  /** The command itself, and the scripts nested in it. */
+  private readonly scripts = new Nesting(1 + maxDepth)
+  private readonly substitutions = new Nesting(maxSubstitutions)
+  private readonly compounds = new Nesting(maxNesting)
+  private readonly loops = new Nesting(maxLoops)
   private processFiles = 0
-  private substitutions = 0
-  private nesting = 0
   private commands = 0
-  private loops = 0
 
   constructor(options: InspectionOptions) {
     this.options = options
@@ -117,19 +121,15 @@ export class Inspection implements Reader {
 
   runScript(source: string, scope: Scope, stdin: string | null): string {
     if (source === unknown || source.trim() === '') return unknown
-    if (this.depth > maxDepth) {
-      this.doubt(`Scripts are nested more than ${maxDepth} deep.`)
-      return unknown
-    }
     const script = this.parse(source)
     if (!script) {
       this.needsGrammar = true
       return unknown
     }
-    this.depth++
-    const output = this.within({ source }, () => this.runParsed(script, scope, stdin))
-    this.depth--
-    return output
+    return this.scripts.enter(
+      () => this.within({ source }, () => this.runParsed(script, scope, stdin)),
+      () => this.tooDeep('Scripts', maxDepth),
+    )
   }
 
   runParsed(script: ParsedScript, scope: Scope, stdin: string | null): string {
@@ -159,7 +159,7 @@ export class Inspection implements Reader {
     }
     if (++this.commands > maxCommands) {
       // Also where a guess has used them up: what follows is not read.
-      this.options.doubted('It starts too many commands to read them.', this.frame.text)
+      this.options.doubted('It starts too many commands to read.', this.frame.text, 'unknown')
       return unknown
     }
     const name = baseName(path)
@@ -254,14 +254,12 @@ export class Inspection implements Reader {
   }
 
   nested(read: () => string): string {
-    if (this.nesting >= maxNesting) {
-      this.doubt(`Commands are nested more than ${maxNesting} deep.`)
-      return unknown
-    }
-    this.nesting++
-    const output = read()
-    this.nesting--
-    return output
+    return this.compounds.enter(read, () => this.tooDeep('Commands', maxNesting))
+  }
+
+  private tooDeep(what: string, most: number): string {
+    this.doubt(`${what} are nested more than ${most} deep.`)
+    return unknown
   }
 
   aside<T>(read: () => T): T {
@@ -269,11 +267,7 @@ export class Inspection implements Reader {
   }
 
   again(read: () => string): string {
-    if (this.loops >= 2) return ''
-    this.loops++
-    const output = read()
-    this.loops--
-    return output
+    return this.loops.enter(read, () => '')
   }
 
   doubt(reason: string, kind: Doubt = 'unknown'): void {
@@ -322,14 +316,10 @@ export class Inspection implements Reader {
 
   substitute(script: ParsedScript | undefined, scope: Scope): string {
     if (!script) return unknown
-    if (this.substitutions >= maxSubstitutions) {
-      this.doubt(`Substitutions are nested more than ${maxSubstitutions} deep.`)
-      return unknown
-    }
-    this.substitutions++
-    const output = this.aside(() => this.runParsed(script, scope.clone(), null))
-    this.substitutions--
-    return output
+    return this.substitutions.enter(
+      () => this.aside(() => this.runParsed(script, scope.clone(), null)),
+      () => this.tooDeep('Substitutions', maxSubstitutions),
+    )
   }
 
   processFile(part: ProcessSubstitutionPart, scope: Scope): string {

@@ -78,8 +78,9 @@ export interface CommandContext {
     use: (executor: Executor, signal: AbortSignal) => Promise<number>,
     how?: UseOptions,
   ) => Promise<number>
-  /** The options of nacre itself. */
+  /** The options of nacre itself, and those among them that shape a run. */
   flags: readonly CommandFlag[]
+  runFlags: readonly CommandFlag[]
   /** Every subcommand that people use. */
   commands: () => Promise<readonly Command[]>
   /** The exit status of a program that ran one command. */

@@ -117,6 +117,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     maxBytes: input.maxBytes ?? limits.maxBytes,
     truncate: input.truncate ?? defaults.truncate,
     sandbox: input.sandbox ?? 'off',
+    sandboxGiven: given.sandbox !== undefined,
     network: input.network ?? 'on',
     workspace: input.workspace === undefined ? null : resolve(context.cwd, input.workspace),
     shell,

@@ -110,6 +110,8 @@ export interface Request {
   readonly maxBytes: number
   readonly truncate: Truncate
   readonly sandbox: SandboxMode
+  /** The caller itself asked: without one the run does not start, whatever is configured. */
+  readonly sandboxGiven: boolean
   readonly network: 'on' | 'off'
   /** Null: the git root above cwd, else cwd. */
   readonly workspace: string | null

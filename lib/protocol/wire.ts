@@ -34,11 +34,17 @@ function convertNames(value: unknown, convert: (name: string) => string): unknow
   )
 }
 
-/** The known name that was probably meant; null where none is near. */
-export function nearestName(name: string, known: readonly string[]): string | null {
+/**
+ * The known name that was probably meant; null where none is near, which is within `tolerance`
+ * changed letters.
+ */
+export function nearestName(
+  name: string,
+  known: readonly string[],
+  tolerance = Math.max(2, name.length / 3),
+): string | null {
   const nearest = known.length > 0 ? closest(name, known) : ''
-  const near = nearest !== '' && distance(name, nearest) <= Math.max(2, name.length / 3)
-  return near ? nearest : null
+  return nearest !== '' && distance(name, nearest) <= tolerance ? nearest : null
 }
 
 /** Misuse where a name is not one of those known, with the nearest one where there is a near one. */

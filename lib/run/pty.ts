@@ -108,7 +108,7 @@ function follow(program: PtyProcess, context: Context): Running {
     await output.drain()
     await output.close()
     closeSync(slave)
-    const notices = stopped ? [] : await listLeftBehind(root)
+    const notices = stopped ? [] : await listLeftBehind(pid, root)
     return notices.length > 0 ? { ...exit, notices } : exit
   })
 
@@ -132,9 +132,9 @@ function follow(program: PtyProcess, context: Context): Running {
 }
 
 /** What the hang-up at the end did not end. It takes effect a moment later. */
-async function listLeftBehind(root: TreeRoot): Promise<string[]> {
-  for (let look = 0; look < 10 && isGroupAlive(root.pid); look++) await delay(5)
-  return isGroupAlive(root.pid) ? describeLeftBehind(root) : []
+async function listLeftBehind(pid: number, root: TreeRoot): Promise<string[]> {
+  for (let look = 0; look < 10 && isGroupAlive(pid); look++) await delay(5)
+  return isGroupAlive(pid) ? describeLeftBehind(root) : []
 }
 
 function clampSize(size?: TerminalSize): TerminalSize {

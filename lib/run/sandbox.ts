@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
+import { messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import type { SandboxUse } from '../protocol/result.ts'
@@ -19,7 +20,7 @@ export interface SandboxOptions extends PlacesOptions {
   stateDir: string | null
   /**
    * Where the sandbox does not work: run without one, with a notice. From the user's configuration
-   * (`sandbox: auto`) only. Default: such a run does not start.
+   * (`sandbox: auto`) only, never where the request itself asks. Default: such a run does not start.
    */
   fallback?: boolean
   /** Asks the system what it can do. */
@@ -55,7 +56,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let inherited: LaunchDescriptor[] | null = null
 
   function openFolder(): SandboxFolder {
-    opened ??= openSandboxFolder(options.stateDir, createSandboxFilter(process.arch) ?? noFilter)
+    opened ??= makeFolder(options.stateDir)
     return opened
   }
 
@@ -67,7 +68,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (problem === null) {
       return { use: { mechanism: probe.mechanism, network, degraded: false }, notices: [] }
     }
-    if (options.fallback !== true) {
+    if (options.fallback !== true || request.sandboxGiven) {
       throw new StartError({ code: 'sandbox_unavailable', message: problem, exitCode: 125 })
     }
     const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`
@@ -134,6 +135,18 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       opened?.remove()
       opened = null
     },
+  }
+}
+
+/** Below the state folder, or among temporary files where that cannot be written. */
+function makeFolder(stateDir: string | null): SandboxFolder {
+  const filter = createSandboxFilter(process.arch) ?? noFilter
+  try {
+    return openSandboxFolder(stateDir, filter)
+  } catch (error) {
+    if (stateDir !== null) return makeFolder(null)
+    const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
+    throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
   }
 }
 

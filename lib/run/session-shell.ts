@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { StartError } from '../protocol/ports.ts'
 import type { Launch } from './launch.ts'
 import type { SessionDialect } from './session-dialect.ts'
@@ -50,7 +50,7 @@ export async function startSessionShell(
     login: options.login,
   })
   // Named so, since bash puts the name of its script before its messages.
-  const scriptFd = openSync(join(directory, launch.argv0), 'wx', 0o600)
+  const scriptFd = openSync(join(directory, basename(launch.argv0)), 'wx', 0o600)
   let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
   let lines = script?.lines ?? 0
   let turnBytes = 0

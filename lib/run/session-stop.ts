@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { limits } from '../protocol/limits.ts'
 import type { StopReport } from '../protocol/ports.ts'
 import { listProcesses, type ProcessEntry, readVariable } from './process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
@@ -10,7 +11,7 @@ import { markVariable, stopTree } from './stop.ts'
 export const sessionVariable = 'NACRE_SESSION'
 
 /** After the last process of the command is gone, how long its shell may take to say so. */
-const shellGraceMs = 1000
+const shellGraceMs = limits.stopGraceMs
 
 /**
  * Ends the command that a session runs, with everything that it started, and spares the shell and

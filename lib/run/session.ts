@@ -10,20 +10,13 @@ import type { Request } from '../protocol/request.ts'
 import type { FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { quoteWord } from './quote.ts'
+import { createCarriedState } from './session-carried.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { createSessionOutput } from './session-output.ts'
 import { type ActiveTurn, createSessionQueue } from './session-queue.ts'
-import type { SessionRecord } from './session-record.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './session-shell.ts'
 import { openSessionStdin } from './session-stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './session-stop.ts'
-import {
-  composeText,
-  lentNames,
-  nothingSuspended,
-  type Suspended,
-  suspendedFlags,
-} from './session-text.ts'
 import { markVariable } from './stop.ts'
 import type { Uninherited } from './uninherited.ts'
 
@@ -71,17 +64,13 @@ export function createSession(name: string, options: SessionOptions): Session {
   const mark = createId('session')
   const outputs = [createSessionOutput(options.pipes), createSessionOutput(options.pipes)] as const
   const queue = createSessionQueue(rest)
+  const carried = createCarriedState(options.dialect)
   let shell: SessionShell | null = null
   let shellName: string | null = null
   let active: ActiveTurn | null = null
   let closed = false
   let cwd = options.cwd
   let notices = [...options.notices]
-  /** What the shell does not keep by itself between two commands. */
-  let suspended = nothingSuspended
-  let lent: string[] = []
-  let status = 0
-  let lastArgument = ''
   let usedMs = performance.now()
   let idleTimer: NodeJS.Timeout | null = null
 
@@ -134,10 +123,7 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   function lose(how: string): void {
     shell = null
-    suspended = nothingSuspended
-    lent = []
-    status = 0
-    lastArgument = ''
+    carried.reset()
     notices.push(
       `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`,
     )
@@ -148,7 +134,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     await options.prepare(request)
     const text = `\\builtin cd -- ${quoteWord(directory)}`
     const nowhere = { stdin: '/dev/null', stdout: '/dev/null', stderr: '/dev/null' }
-    const end = await current.run({ ...nowhere, status: 0, lastArgument, mark, text })
+    const end = await current.run({ ...nowhere, status: 0, lastArgument: '', mark, text })
     if (end.kind === 'record' && end.record.status === 0) {
       cwd = directory
       return
@@ -167,16 +153,8 @@ export function createSession(name: string, options: SessionOptions): Session {
     const stdout = await outputs[0].open(merged ? 'output' : 'stdout', sink)
     const stderr = merged ? stdout : await outputs[1].open('stderr', sink)
     const startedMs = performance.now()
-    const sent = { suspended, lent }
-    const text = composeText(options.dialect, {
-      command: request.command,
-      env: request.env,
-      formerEnv: lent,
-      closeStdin: request.stdin.kind === 'closed',
-      suspended,
-      status,
-    })
-    lent = lentNames(request.env)
+    const { status, lastArgument } = carried
+    const text = carried.compose(request)
     const paths = { stdin: stdin.path, stdout, stderr }
     const ended = current.run({ ...paths, status, lastArgument, mark: request.id, text })
     const used = merged ? [outputs[0]] : outputs
@@ -190,7 +168,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       for (const output of used) await output.finish()
       stdin.release()
       active = null
-      return settle(end, sent, stopping !== null)
+      return settle(end, stopping !== null)
     }
 
     active = {
@@ -212,7 +190,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     return active
   }
 
-  function settle(end: TurnEnd, sent: Sent, stopped: boolean): Exit {
+  function settle(end: TurnEnd, stopped: boolean): Exit {
     const told = notices
     notices = []
     const ending = stopped ? { code: null, signal: 'SIGTERM' } : null
@@ -222,7 +200,8 @@ export function createSession(name: string, options: SessionOptions): Session {
       return { code, signal, ...ending, cwd, notices: told }
     }
     const { record } = end
-    remember(record, sent, stopped)
+    carried.remember(record, stopped)
+    if (record.cwd.startsWith('/')) cwd = record.cwd
     if (record.repaired) {
       told.push('The session needs the builtins builtin and eval: it has restored them')
     }
@@ -232,24 +211,6 @@ export function createSession(name: string, options: SessionOptions): Session {
     const code = record.started ? record.status : 125
     const { pipeStatus } = record
     return { code, signal: null, ...ending, pipeStatus, cwd, notices: told }
-  }
-
-  function remember(record: SessionRecord, sent: Sent, stopped: boolean): void {
-    if (record.cwd.startsWith('/')) cwd = record.cwd
-    status = record.status
-    lastArgument = record.lastArgument
-    const wasSent = sent.suspended !== nothingSuspended || sent.lent.length + lent.length > 0
-    if (wasSent && !record.restored) {
-      // Our part was not run either (a syntax error in the first line): the next command gets it.
-      lent = sent.lent
-      return
-    }
-    // A stop takes the place of the DEBUG trap.
-    const debugTrap = stopped ? sent.suspended.debugTrap : record.debugTrap
-    const { errTrap } = record
-    const flags = suspendedFlags(record.flags)
-    const plain = flags === '' && errTrap === '' && debugTrap === ''
-    suspended = plain ? nothingSuspended : { options: flags, errTrap, debugTrap }
   }
 
   async function close(): Promise<StopReport> {
@@ -279,12 +240,6 @@ export function createSession(name: string, options: SessionOptions): Session {
     },
     close,
   }
-}
-
-/** What a command is given beside its text: what is off between runs, what to take away again. */
-interface Sent {
-  suspended: Suspended
-  lent: string[]
 }
 
 const noSetUp = { text: '', notices: [] }

@@ -47,10 +47,8 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   }
 }
 
-/** A session's shell is started once, for whoever comes; what runs in it has no start of its own. */
-function takesPrefix({ origin, session }: Request, prefix: readonly string[]): boolean {
-  const isAgents = origin === 'agent' || origin === 'mcp'
-  return prefix.length > 0 && isAgents && session === null
+function takesPrefix({ origin }: Request, prefix: readonly string[]): boolean {
+  return prefix.length > 0 && (origin === 'agent' || origin === 'mcp')
 }
 
 const refuseSandbox: Confine = async (launch, request) => {
@@ -90,7 +88,8 @@ type FoundShell = Pick<Launch, 'file' | 'argv0'>
 /** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
 function findShell(request: Request, path: string, userShell: string | undefined): FoundShell {
   if (request.shell !== null) return findNamedShell(request.shell, path)
-  const wanted = request.login && userShell ? [userShell, 'sh'] : ['bash', 'sh']
+  const own = request.login && userShell && (request.session === null || keepsState(userShell))
+  const wanted = own ? [userShell, 'sh'] : ['bash', 'sh']
   for (const name of wanted) {
     const found = findProgram(name, path)
     if (found) return { file: found, argv0: name }
@@ -101,6 +100,9 @@ function findShell(request: Request, path: string, userShell: string | undefined
     exitCode: 127,
   })
 }
+
+/** The shells that sessions are built on. */
+const keepsState = (shell: string): boolean => /(?:^|\/)(?:bash|zsh)$/.test(shell)
 
 function findNamedShell(name: string, path: string): FoundShell {
   const found = findProgram(name, path)

@@ -8,7 +8,8 @@ const key = fc.stringMatching(/^[a-z_]{1,8}$/)
 
 test(
   'any object is read as JSON.parse reads it, and each key is found in its line',
-  withHome(async ({ userFile, write }) => {
+  withHome(async (home) => {
+    const { userFile } = home
     const value = fc.dictionary(
       key,
       fc.oneof(fc.string(), fc.double(), fc.boolean(), fc.constant(null)),
@@ -16,7 +17,7 @@ test(
     await fc.assert(
       fc.asyncProperty(fc.dictionary(key, fc.oneof(value, fc.array(value))), async (object) => {
         const text = JSON.stringify(object, null, 1)
-        write(userFile, text)
+        home.write(userFile, text)
         const document = await readDocument(userFile)
         assert.equal(document?.value, JSON.parse(text))
         const lines = text.split('\n')
@@ -32,8 +33,9 @@ test(
 
 test(
   'a path that leads nowhere is where it left the text',
-  withHome(async ({ userFile, write }) => {
-    write(userFile, '{\n"a": [\n1,\n{"b": 2}]}')
+  withHome(async (home) => {
+    const { userFile } = home
+    home.write(userFile, '{\n"a": [\n1,\n{"b": 2}]}')
     const document = await readDocument(userFile)
     const lineOf = (path: string) => document?.placeOf(path).slice(userFile.length + 1)
     assert.is(lineOf('a'), '2')

@@ -14,6 +14,8 @@ test(
     assert.equal(await read(home), {
       defaults: {},
       sandboxMayFallBack: false,
+      writableFolders: [],
+      hiddenPaths: [],
       timeoutSeconds: {},
       terminals: 'auto',
       neverTerminals: false,
@@ -63,6 +65,8 @@ test(
       pty: 'off',
       sandbox: 'auto',
       network: 'off',
+      writable_folders: ['~/.cache', '/opt/x'],
+      hidden_paths: ['keys'],
       timeouts: { slow: 60 },
       guard: {
         enabled: false,
@@ -85,6 +89,8 @@ test(
         env: { A: '1', B: '3' },
       },
       sandboxMayFallBack: true,
+      writableFolders: [join(home.dir, '.cache'), '/opt/x'],
+      hiddenPaths: [join(home.dir, 'keys')],
       timeoutSeconds: { slow: 60, default: 5 },
       terminals: 'off',
       neverTerminals: false,
@@ -153,6 +159,10 @@ test(
       NACRE_RUN: 'run_1',
       NACRE_SESSION: 's',
       NACRE_API_KEY: 'k',
+      NACRE_HOME: '/x',
+      NACRE_TEST_TIMEOUT_SECONDS: '9',
+      NACRE_CI: '1',
+      NACRE_LOG: 'x',
       NACRE_ZZZZZ: '1',
     }
     assert.equal((await read(home, variables)).defaults, {})

@@ -36,6 +36,8 @@ const rights: [user: object, workspace: object, holds: boolean][] = [
   [{}, { model: 'evil/model' }, false],
   [{}, { env: { BASH_ENV: 'evil' } }, false],
   [{}, { login: true }, false],
+  [{}, { writable_folders: ['/'] }, false],
+  [{}, { hidden_paths: ['secret'] }, true],
   [{}, { workspace: '/' }, false],
   [{}, { artifact_dir: '/' }, false],
   [{}, { artifacts: { store_bytes: 1 } }, false],
@@ -84,6 +86,27 @@ test(
 )
 
 test(
+  'a workspace hides more, never less',
+  withHome(async (home) => {
+    home.write(home.userFile, { hidden_paths: ['/a'] })
+    home.write(home.workspaceFile, { hidden_paths: ['b'] })
+    assert.equal((await read(home)).hiddenPaths, ['/a', join(home.workspace, 'b')])
+    home.write(home.workspaceFile, { hidden_paths: [] })
+    assert.equal((await read(home)).hiddenPaths, ['/a'])
+  }),
+)
+
+test(
+  'a workspace that asks for the sandbox takes the way out that `auto` leaves',
+  withHome(async (home) => {
+    home.write(home.userFile, { sandbox: 'auto' })
+    assert.is((await read(home)).sandboxMayFallBack, true)
+    home.write(home.workspaceFile, { sandbox: 'workspace' })
+    assert.is((await read(home)).sandboxMayFallBack, false)
+  }),
+)
+
+test(
   'the environment is the user: it may name a trusted folder',
   withHome(async (home) => {
     home.write(home.workspaceFile, { shell: 'zsh' })
@@ -111,7 +134,16 @@ test(
 )
 
 test('whatever names a program or a place to write is not free', () => {
-  for (const name of ['shell', 'prefix', 'env', 'login', 'workspace', 'artifact_dir', 'model']) {
+  for (const name of [
+    'shell',
+    'prefix',
+    'env',
+    'login',
+    'workspace',
+    'writable_folders',
+    'artifact_dir',
+    'model',
+  ]) {
     assert.is(keys.get(name)?.workspace, 'trusted', name)
   }
 })

@@ -33,7 +33,7 @@ export function createState(): { env: NodeJS.ProcessEnv; dir: string; remove(): 
   const dir = mkdtempSync(join(tmpdir(), 'nacre-rpc-test-'))
   return {
     dir,
-    env: { ...process.env, XDG_STATE_HOME: dir, SHELL: '/bin/sh' },
+    env: { ...process.env, XDG_STATE_HOME: dir, SHELL: '/bin/bash', HOME: dir },
     remove: () => rmSync(dir, { recursive: true, force: true }),
   }
 }
@@ -68,13 +68,14 @@ export async function withClient(
     ...options,
     command: [program, ...words, '--rpc'],
   })
+  let status: number | null = null
   try {
     await use(client)
   } finally {
-    const status = await client.close()
+    status = await client.close()
     state.remove()
-    if (status !== 0) throw new Error(`nacre ended with ${status}`)
   }
+  if (status !== 0) throw new Error(`nacre ended with ${status}`)
 }
 
 export function startRpc(words: string[], env: NodeJS.ProcessEnv): RpcProcess {

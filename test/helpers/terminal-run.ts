@@ -15,6 +15,7 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
     command,
     cwd: process.cwd(),
     cwdGiven: false,
+    sandboxGiven: false,
     env: { TERM: 'xterm' },
     mode: 'default',
     timeoutMs: null,

@@ -111,7 +111,7 @@ const commands: Record<string, string> = {
   'the environment of a shell': '{ env; } | grep -v -e ^NACRE_RUN= | sort',
   'its directory': 'pwd; echo $PWD $OLDPWD; cd - 2>&1',
   'its limits and mask': 'umask; ulimit -a',
-  'its signals': 'grep -e ^Sig /proc/$$/status; trap -p',
+  'its signals': `grep -E '^Sig(Pnd|Blk|Ign|Cgt)' /proc/$$/status; trap -p`,
   variables: 'compgen -v | grep -v -e ^BASH_ARGV -e ^_$ -e RANDOM | sort',
 }
 

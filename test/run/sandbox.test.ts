@@ -333,4 +333,35 @@ test('where the sandbox does not work, nothing runs unless the configuration all
   loose.close()
 })
 
+test('a sandbox where the state folder cannot be made', async () => {
+  const { createSandbox } = await import('../../lib/run/sandbox.ts')
+  const stateDir = '/dev/null/state'
+  const sandbox = createSandbox({ base: '/', home: '/', stateDir, writable: [], hidden: [] })
+  try {
+    assert.ok(sandbox.statusFile('run_1').includes('nacre-sandbox-'), 'among temporary files')
+  } finally {
+    sandbox.close()
+  }
+})
+
+test('a run that asks for the sandbox itself never goes on without one', async () => {
+  const { createSandbox } = await import('../../lib/run/sandbox.ts')
+  const { terminalRequest } = await import('../helpers/terminal-run.ts')
+  const probe = async () => ({
+    mechanism: 'bubblewrap' as const,
+    path: null,
+    problem: 'Broken here',
+    networkProblem: 'Broken here',
+  })
+  const base = { base: '/', home: '/', stateDir: null, writable: [], hidden: [], probe }
+  const sandbox = createSandbox({ ...base, fallback: true })
+  const request = terminalRequest('true', { sandbox: 'workspace', sandboxGiven: true, pty: null })
+  const error = await sandbox.decide(request).then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  assert.match(String(error), 'Broken here')
+  sandbox.close()
+})
+
 test.run()

@@ -15,6 +15,8 @@ export function readRedirects(
   const consumers: ProcessSubstitutionPart[] = []
   for (const redirect of redirects) {
     if (redirect.type === 'HereDoc') {
+      // bash warns, and reads on to the end of something else than the parser.
+      if (!redirect.closing) reader.doubt('A here-document in it does not end.')
       input = redirect.body.parts
         ? expandParts(redirect.body.parts, scope, reader)
         : redirect.body.text

@@ -24,14 +24,14 @@ export const command: Command = {
     '  ~/.config/fish/config.fish nacre completion fish | source',
   ],
   examples: ['nacre completion bash', 'nacre completion zsh', 'nacre completion fish'],
-  async run({ positionals, streams, flags, commands }) {
+  async run({ positionals, streams, flags, runFlags, commands }) {
     const [shell] = positionals
     if (shell === undefined || positionals.length > 1) {
       throw new MisuseError('wrong_usage', `Say for which shell: ${command.usage}`)
     }
     const write = Object.hasOwn(writers, shell) ? writers[shell] : undefined
     if (write === undefined) throw unknownName('shell', shell, Object.keys(writers))
-    await streams.stdout.write(write(describeGrammar(flags, await commands())))
+    await streams.stdout.write(write(describeGrammar(await commands(), { flags, runFlags })))
     return 0
   },
 }

@@ -30,17 +30,18 @@ export type OptionValue =
   | { kind: 'file' }
   | { kind: 'any'; hint: string }
 
+/** `runFlags` are those that some commands take too. */
 export function describeGrammar(
-  flags: readonly CommandFlag[],
   commands: readonly Command[],
+  { flags, runFlags }: Record<'flags' | 'runFlags', readonly CommandFlag[]>,
 ): Grammar {
   return {
     options: flags.map(toOption),
-    commands: commands.map(({ name, description, usage, flags: own }) => ({
+    commands: commands.map(({ name, description, usage, flags: own, takesRunOptions }) => ({
       name,
       description,
       actions: actionsOf(usage),
-      options: [...own.map(toOption), help],
+      options: [...own, ...(takesRunOptions ? runFlags : [])].map(toOption).concat(help),
     })),
   }
 }

@@ -7,7 +7,7 @@ export function writeZsh({ options, commands }: Grammar): string {
     const first = actions.length === 0 ? [] : [quote(`1:action:(${actions.join(' ')})`)]
     return `    ${name})
       shift words; (( CURRENT-- ))
-      _arguments ${[...first, ...own.flatMap(writeOption), quote('*:: :_default')].join(' \\\n        ')}
+      _arguments ${[...first, ...own.flatMap(writeOption), quote('*: :_default')].join(' \\\n        ')}
       ;;`
   })
   return `#compdef nacre
@@ -23,7 +23,7 @@ _nacre() {
   case \${words[2]} in
 ${cases.join('\n')}
     *)
-      _arguments ${[...options.flatMap(writeOption), quote('*:: :_default')].join(' \\\n        ')}
+      _arguments ${[...options.flatMap(writeOption), quote('*: :_default')].join(' \\\n        ')}
       ;;
   esac
 }

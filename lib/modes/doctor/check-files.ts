@@ -13,8 +13,12 @@ export async function checkConfiguration({ configuration }: CommandContext): Pro
     return { ...works(name, found), advice: notices.length === 0 ? null : notices.join('; ') }
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
-    return { name, status: 'broken', detail: error.message, advice: 'Correct this place.' }
+    return wrongConfiguration(error.message)
   }
+}
+
+export function wrongConfiguration(detail: string): Check {
+  return { name: 'configuration', status: 'broken', detail, advice: 'Correct this place.' }
 }
 
 /** Whether a model is set. Commands run without one. */

@@ -1,6 +1,14 @@
+import type { Executor } from '../../executor/executor.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import { toWire } from '../../protocol/wire.ts'
 import type { Command, CommandContext } from '../command.ts'
-import { checkConfiguration, checkModel, checkProc, checkStateFolder } from './check-files.ts'
+import {
+  checkConfiguration,
+  checkModel,
+  checkProc,
+  checkStateFolder,
+  wrongConfiguration,
+} from './check-files.ts'
 import { checkPipes, checkSandbox, checkSessions, checkShell, checkTerminal } from './check-runs.ts'
 import type { Check } from './check.ts'
 
@@ -24,8 +32,8 @@ export const command: Command = {
   async run(context) {
     const configuration = await checkConfiguration(context)
     const files = [checkProc(), checkStateFolder(context.stateDir), await checkModel(context)]
-    const runs = await checkRuns(context, configuration.status === 'ok')
-    const checks = [configuration, ...runs, ...files]
+    const { unusable, runs } = await checkRuns(context, configuration)
+    const checks = [unusable ?? configuration, ...runs, ...files]
     const { stdout } = context.streams
     await stdout.write(
       context.options['output-format'] === 'json'
@@ -36,19 +44,29 @@ export const command: Command = {
   },
 }
 
-/** What can only be known by running a command. */
-async function checkRuns(context: CommandContext, configured: boolean): Promise<Check[]> {
-  const checks: Check[] = []
-  await context.useExecutor(
-    async (executor) => {
-      for (const check of [checkShell, checkPipes, checkTerminal, checkSessions, checkSandbox]) {
-        checks.push(await check((input) => executor.run(input)))
-      }
-      return 0
-    },
-    { configured },
-  )
-  return checks
+/**
+ * What can only be known by running a command. Where the executor does not take the configuration (a
+ * rule of the guard), that is told, and the commands run without it.
+ */
+async function checkRuns(
+  context: CommandContext,
+  configuration: Check,
+): Promise<{ unusable: Check | null; runs: Check[] }> {
+  const runs: Check[] = []
+  const use = async (executor: Executor) => {
+    for (const check of [checkShell, checkPipes, checkTerminal, checkSessions, checkSandbox]) {
+      runs.push(await check((input) => executor.run(input)))
+    }
+    return 0
+  }
+  try {
+    await context.useExecutor(use, { configured: configuration.status === 'ok' })
+    return { unusable: null, runs }
+  } catch (error) {
+    if (!(error instanceof MisuseError) || error.code !== 'invalid_guard_rule') throw error
+    await context.useExecutor(use, { configured: false })
+    return { unusable: wrongConfiguration(error.message), runs }
+  }
 }
 
 function isHealthy(checks: readonly Check[]): boolean {

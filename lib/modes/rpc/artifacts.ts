@@ -1,4 +1,3 @@
-import type { ArtifactStore } from '../../executor/executor.ts'
 import type { LineRange } from '../../protocol/artifacts.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Param, Params } from '../../protocol/params.ts'
@@ -11,11 +10,16 @@ const id: Param = {
   description: 'The id of the artifact',
   required: true,
 }
-const count = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
+const skipped = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
+const count = { ...skipped, min: 1 } as const
 
+const offset: Param = {
+  type: skipped,
+  description: 'Lines to pass over: `next_offset` of the answer before (default 0)',
+}
 const range: Params = {
-  offset: { type: count, description: 'Lines to pass over: next_offset of the call before' },
-  limit: { type: count, description: 'How many lines' },
+  offset,
+  limit: { type: count, description: 'How many lines (default 2000)' },
   head: { type: count, description: 'The first lines' },
   tail: { type: count, description: 'The last lines' },
 }
@@ -24,6 +28,7 @@ interface GrepParams {
   id: string
   pattern: string
   context?: number
+  ignoreCase?: boolean
   offset?: number
   limit?: number
 }
@@ -42,14 +47,13 @@ export const artifactMethods: Readonly<Record<string, Method>> = {
         description: 'A regular expression',
         required: true,
       },
-      context: { type: count, description: 'Lines around each match (default 0)' },
-      offset: { type: count, description: 'Lines to pass over: next_offset of the call before' },
-      limit: { type: count, description: 'Matches at most (default 200)' },
+      context: { type: skipped, description: 'Lines around each match (default 0)' },
+      ignoreCase: { type: { kind: 'boolean' }, description: 'Take a for A (default false)' },
+      offset,
+      limit: { type: count, description: 'How many matches (default 200)' },
     },
-    async ({ id, pattern, context: lines, ...rest }: GrepParams, { context }) =>
-      toWire(
-        await open(context).grep(id, { pattern, before: lines ?? 0, after: lines ?? 0, ...rest }),
-      ),
+    async ({ id, context: around = 0, ...options }: GrepParams, { context }) =>
+      toWire(await open(context).grep(id, { ...options, before: around, after: around })),
   ),
   'artifact.list': defineMethod(noParams, async (_, { context }) => ({
     artifacts: toWire(await open(context).list()),
@@ -65,7 +69,7 @@ export const artifactMethods: Readonly<Record<string, Method>> = {
   ),
 }
 
-function open({ executor: { artifacts } }: RpcContext): ArtifactStore {
-  if (artifacts) return artifacts
+function open({ executor }: RpcContext): NonNullable<RpcContext['executor']['artifacts']> {
+  if (executor.artifacts) return executor.artifacts
   throw new MisuseError('not_available', 'No output is kept here: there is no state folder')
 }

@@ -99,7 +99,7 @@ function createReceiver(jsonRpc: Side, pi: Side): (line: Uint8Array) => void {
     try {
       message = JSON.parse(text)
     } catch (error) {
-      if (text.trim() !== '') refuse(text, messageOf(error).slice(0, 200))
+      if (!/^[ \t\r]*$/.test(text)) refuse(text, messageOf(error).slice(0, 200))
       return
     }
     const isPi = isObject(message) && 'type' in message && !('jsonrpc' in message)

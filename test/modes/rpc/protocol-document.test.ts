@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { describeProtocol } from '../../../lib/modes/rpc/schema.ts'
 import { methods } from '../../../lib/modes/rpc/methods.ts'
+import { check } from '../../helpers/json-schema.ts'
 import { type Message, withRpc } from '../../helpers/rpc.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../../../lib/modes/rpc/PROTOCOL.md'), 'utf8')
@@ -24,6 +26,10 @@ for (const [, heading, example] of examples) {
           const expected = JSON.parse(said) as Message
           const message = await rpc.next((message) => isLike(message, expected))
           remember(message, known)
+          const sent = lines.find((line) =>
+            line.startsWith(`> {"jsonrpc":"2.0","id":${JSON.stringify(message['id'])},`),
+          )
+          assert.equal(faultsOf(message, sent), [])
         }
       }
     }))
@@ -59,6 +65,19 @@ function remember(value: unknown, known: Map<string, string>): void {
   for (const [id] of JSON.stringify(value).matchAll(/\b(?:run|art)_[a-z2-7]{20}\b/g)) {
     known.set(`${id.slice(0, 4)}…`, id)
   }
+}
+
+/** What is wrong with a message of the server by the schemas that are shipped. */
+function faultsOf(message: Message, request: string | undefined): string[] {
+  const { methods, notifications, client_methods: asked } = describeProtocol()
+  const { method, params, result } = message
+  if (typeof method === 'string') {
+    const schemas = { ...notifications, 'approval.request': asked['approval.request'].params }
+    return check(params, schemas[method as keyof typeof schemas])
+  }
+  if (result === undefined || request === undefined) return []
+  const { method: name } = JSON.parse(request.slice(2)) as { method: string }
+  return check(result, methods[name]?.result)
 }
 
 test('every method has an example', () => {

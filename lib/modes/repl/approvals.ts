@@ -1,0 +1,79 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { codeOf } from '../../protocol/errors.ts'
+
+/** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
+export interface Approval {
+  command: string
+  cwd: string
+  rule: string
+}
+
+export interface Approvals {
+  has(approval: Approval): boolean
+  /** `always` is kept on disk; else until nacre ends. Throws what the file system says. */
+  add(approval: Approval, lasting: boolean): void
+  /** Those kept on disk last. */
+  list(): { approval: Approval; lasting: boolean }[]
+  /** By its place in the list, from 0. */
+  remove(index: number): boolean
+}
+
+export function openApprovals(file: string): Approvals {
+  const session: Approval[] = []
+
+  function list() {
+    return [
+      ...session.map((approval) => ({ approval, lasting: false })),
+      ...readApprovals(file).map((approval) => ({ approval, lasting: true })),
+    ]
+  }
+
+  return {
+    list,
+    has: (wanted) => list().some(({ approval }) => isSame(approval, wanted)),
+    add(approval, lasting) {
+      if (lasting) writeApprovals(file, [...readApprovals(file), approval])
+      else session.push(approval)
+    },
+    remove(index) {
+      const entry = list()[index]
+      if (!entry) return false
+      if (entry.lasting) {
+        const others = readApprovals(file).filter((known) => !isSame(known, entry.approval))
+        writeApprovals(file, others)
+      } else session.splice(index, 1)
+      return true
+    },
+  }
+}
+
+function isSame(a: Approval, b: Approval): boolean {
+  return a.command === b.command && a.cwd === b.cwd && a.rule === b.rule
+}
+
+function readApprovals(file: string): Approval[] {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  }
+  // What cannot be read grants nothing.
+  const entries: unknown = JSON.parse(text)
+  return Array.isArray(entries) ? entries.filter(isApproval) : []
+}
+
+function isApproval(entry: unknown): entry is Approval {
+  if (typeof entry !== 'object' || entry === null) return false
+  const { command, cwd, rule } = entry as Record<string, unknown>
+  return [command, cwd, rule].every((part) => typeof part === 'string')
+}
+
+function writeApprovals(file: string, approvals: readonly Approval[]): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const fresh = `${file}.${process.pid}`
+  writeFileSync(fresh, `${JSON.stringify(approvals, null, 2)}\n`, { mode: 0o600 })
+  renameSync(fresh, file)
+}

@@ -1,0 +1,95 @@
+import { readdirSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import type {
+  AutocompleteItem,
+  AutocompleteProvider,
+} from '@mariozechner/pi-tui/dist/autocomplete.js'
+import { listPrograms } from './programs.ts'
+
+export interface CompletionOptions {
+  slashCommands: readonly { name: string; description: string }[]
+  isBash: () => boolean
+  cwd: () => string
+  environment: Readonly<Record<string, string | undefined>>
+}
+
+/** Beyond it a list helps nobody. */
+const shownItems = 200
+
+/** The last word of an unfinished command; a backslash keeps a blank in it. */
+const lastWord = /(?:\\.|[^\s\\|&;()<>])*$/
+/** Nothing but a separator, or `!`, stands before the first word of a command. */
+const commandStart = /(?:^\s*!{0,2}&?|[|&;(]|\$\()\s*$/
+
+/**
+ * Slash commands as they are typed; with Tab the programs of the PATH where a command begins, else
+ * paths.
+ */
+export function createCompletion(options: CompletionOptions): AutocompleteProvider {
+  return {
+    getSuggestions(lines, row, column, { force }) {
+      const before = (lines[row] ?? '').slice(0, column)
+      const slash = /^\/([a-z-]*)$/i.exec(row === 0 && !options.isBash() ? before : '')
+      if (slash) return Promise.resolve(suggest(before, slashItems(slash[1] ?? '', options)))
+      if (!force) return Promise.resolve(null)
+      const word = lastWord.exec(before)?.[0] ?? ''
+      const head = before.slice(0, before.length - word.length)
+      const isFirst = commandStart.test(head) && (options.isBash() || lines[0]?.startsWith('!'))
+      const items =
+        isFirst && !word.includes('/') ? programItems(word, options) : pathItems(word, options)
+      // An empty prefix: the editor submits what it completes after a slash.
+      return Promise.resolve(suggest('', items))
+    },
+    applyCompletion(lines, row, column, { value }, prefix) {
+      const line = lines[row] ?? ''
+      const before = line.slice(0, column)
+      const word = prefix.startsWith('/') ? before : (lastWord.exec(before)?.[0] ?? '')
+      const kept = before.slice(0, before.length - word.length)
+      const changed = [...lines]
+      changed[row] = kept + value + line.slice(column)
+      return { lines: changed, cursorLine: row, cursorCol: kept.length + value.length }
+    },
+  }
+}
+
+function suggest(prefix: string, items: AutocompleteItem[]) {
+  return items.length === 0 ? null : { prefix, items: items.slice(0, shownItems) }
+}
+
+function slashItems(start: string, { slashCommands }: CompletionOptions): AutocompleteItem[] {
+  return slashCommands
+    .filter(({ name }) => name.startsWith(start.toLowerCase()))
+    .map(({ name, description }) => ({ value: `/${name}`, label: `/${name}`, description }))
+}
+
+function programItems(start: string, { environment }: CompletionOptions): AutocompleteItem[] {
+  if (start === '') return []
+  return listPrograms(environment['PATH'] ?? '')
+    .filter((name) => name.startsWith(start))
+    .map((name) => ({ value: `${name} `, label: name }))
+}
+
+function pathItems(word: string, { cwd, environment }: CompletionOptions): AutocompleteItem[] {
+  const bare = word.replaceAll(/\\(.)/g, '$1')
+  const named = bare.endsWith('/') || bare === '' ? bare : dirname(bare)
+  const folder = named.replace(/^~(?=\/|$)/, environment['HOME'] ?? '~')
+  const start = bare.endsWith('/') || bare === '' ? '' : basename(bare)
+  const prefix = word.slice(0, word.lastIndexOf('/') + 1)
+  const directory = resolve(cwd(), folder)
+  return readNames(directory)
+    .filter((name) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
+    .map((name) => {
+      const isFolder = statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory()
+      const value = prefix + name.replaceAll(/[\s'"\\$`&|;()<>*?[\]!#~{}]/g, '\\$&')
+      return { value: value + (isFolder ? '/' : ' '), label: name + (isFolder ? '/' : '') }
+    })
+}
+
+function readNames(directory: string): string[] {
+  try {
+    return readdirSync(directory).sort()
+  } catch {
+    // Not there or not readable: nothing to offer.
+    return []
+  }
+}

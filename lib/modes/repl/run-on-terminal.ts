@@ -1,0 +1,134 @@
+import { setImmediate } from 'node:timers/promises'
+import type { RequestInput } from '../../protocol/request.ts'
+import type { Result } from '../../protocol/result.ts'
+import type { RunOptions } from '../../executor/executor.ts'
+import type { Jobs } from '../../executor/jobs.ts'
+import type { Display } from './display.ts'
+import { createEmulator } from './emulator.ts'
+import { createOverlay, overlayBarRows } from './overlay.ts'
+import type { Style } from './style.ts'
+
+/** A program that has a terminal, whether or not somebody looks at it. */
+export interface TerminalRun {
+  readonly id: string
+  readonly command: string
+  readonly ended: Promise<Result>
+  /** Lines that stay on the screen after the end: none of a program that took the whole screen. */
+  remains(count: number): string[]
+  /** Shows it until it ends, or until it is left running: null. */
+  attach(): Promise<Result | null>
+}
+
+export interface TerminalRunParts {
+  run: (input: RequestInput, options: RunOptions) => Promise<Result>
+  jobs: Jobs
+  display: Display
+  style: Style
+  colored: boolean
+}
+
+/** How long output has to pause before the bar looks what the program waits for. */
+const settledMs = 150
+
+/**
+ * Starts a command on a pty drawn by an emulator. Gives the result alone where it ended before its
+ * start (denied, not started).
+ */
+export async function runOnTerminal(
+  input: RequestInput,
+  parts: TerminalRunParts,
+  options: RunOptions,
+): Promise<TerminalRun | Result> {
+  const { display, jobs, style } = parts
+  const rows = Math.max(1, display.rows - overlayBarRows)
+  const size = { columns: display.columns, rows }
+  let id = ''
+  let attached = false
+  let note = ''
+  let timer: NodeJS.Timeout | null = null
+  /** Typed before the run is among the jobs. */
+  let early: string[] | null = []
+  const emulator = createEmulator({
+    ...size,
+    colored: parts.colored,
+    onAnswer: type,
+    onModes: (text) => attached && display.terminal.write(text),
+  })
+
+  let started = () => {}
+  const hasStarted = new Promise<void>((resolve) => {
+    started = resolve
+  })
+  const ended = parts.run(
+    { ...input, pty: true, ...size },
+    {
+      ...options,
+      async onEvent(event) {
+        if (event.type === 'started') {
+          id = event.id
+          started()
+        }
+        if (event.type !== 'output') return
+        await emulator.write(event.bytes)
+        if (!attached) return
+        note = ''
+        timer ??= setTimeout(look, settledMs)
+        display.refresh()
+      },
+    },
+  )
+
+  function type(data: string): void {
+    if (early) early.push(data)
+    else jobs.write(id, data)
+  }
+
+  function look(): void {
+    timer = null
+    if (!attached) return
+    const waiting = jobs.show(id).waitingForInput
+    note = waiting === 'password' ? 'password: neither shown nor kept' : ''
+    display.refresh()
+  }
+
+  const first = await Promise.race([ended, hasStarted])
+  if (first) {
+    emulator.close()
+    return first
+  }
+  await setImmediate()
+  const answers = early
+  early = null
+  for (const data of answers) type(data)
+  void ended.then(() => timer && clearTimeout(timer)).catch(() => undefined)
+
+  return {
+    id,
+    command: input.command,
+    ended,
+    remains: (count) => (emulator.wasFullScreen ? [] : emulator.lastLines(count)),
+    async attach() {
+      let leave = () => {}
+      const left = new Promise<null>((resolve) => {
+        leave = () => resolve(null)
+      })
+      const overlay = createOverlay({
+        command: input.command,
+        emulator,
+        style,
+        onInput: type,
+        onResize: (columns, toRows) => jobs.resize(id, columns, toRows),
+        onLeave: () => leave(),
+        note: () => note,
+      })
+      const takeBack = display.lend(overlay)
+      attached = true
+      try {
+        return await Promise.race([ended, left])
+      } finally {
+        attached = false
+        takeBack()
+      }
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createHome } from '../helpers/home.ts'
+import { runCli, runProgram } from '../helpers/run-cli.ts'
+
+/** A line up to the cursor, and some words that must and must not be offered there. */
+const lines: [words: string[], offered: string[], not: string[]][] = [
+  [
+    ['nacre', ''],
+    ['artifact', 'guard', 'doctor', 'completion'],
+    ['list', '--raw'],
+  ],
+  [['nacre', 'gu'], ['guard'], ['doctor']],
+  [['nacre', '--sand'], ['--sandbox'], ['--shell']],
+  [['nacre', '--output-format', ''], ['text', 'json', 'stream-json'], ['artifact']],
+  [['nacre', '--sandbox', 'w'], ['workspace'], ['off']],
+  [
+    ['nacre', 'artifact', ''],
+    ['list', 'show', 'grep', 'path', 'prune'],
+    ['bash', 'jsonl'],
+  ],
+  [['nacre', 'artifact', 'show', '--r'], ['--raw'], ['--tail']],
+  [['nacre', 'guard', '--origin', ''], ['agent', 'mcp', 'repl'], ['text']],
+  [['nacre', 'mcp', '--sand'], ['--sandbox'], ['--raw']],
+  [['nacre', 'job', ''], ['list', 'read', 'kill'], ['show-all']],
+  [['nacre', 'completion', ''], ['bash', 'zsh', 'fish'], ['list']],
+]
+
+async function script(shell: string): Promise<string> {
+  const { status, stdout } = await runCli(['completion', shell])
+  assert.is(status, 0)
+  return stdout.toString()
+}
+
+const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
+
+/** Tests what a shell really offers; `ask` gives the offered words of a line. */
+function testShell(shell: string, ask: (words: string[], script: string) => Promise<string[]>) {
+  if (!isInstalled(shell)) {
+    console.log(`skipped: ${shell} is not installed`)
+    return
+  }
+  for (const [words, offered, not] of lines) {
+    test(`${shell}: ${words.join(' ')}`, async () => {
+      const found = await ask(words, await script(shell))
+      for (const word of offered)
+        assert.ok(found.includes(word), `${word} is among ${found.join()}`)
+      for (const word of not)
+        assert.not(found.includes(word), `${word} is not among ${found.join()}`)
+    })
+  }
+}
+
+testShell('bash', async (words, text) => {
+  const program = `${text}
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _nacre
+    printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout, stderr } = await runProgram('bash', ['--norc', '-c', program, 'bash', ...words])
+  assert.is(stderr.toString(), '')
+  return stdout.toString().split('\n')
+})
+
+testShell('fish', async (words, text) => {
+  const program = `${text}\ncomplete -C ${JSON.stringify(words.join(' '))}`
+  const { stdout, stderr } = await runProgram('fish', ['--no-config', '-c', program])
+  assert.is(stderr.toString(), '')
+  return stdout
+    .toString()
+    .split('\n')
+    .map((line) => line.split('\t')[0] ?? '')
+})
+
+/** zsh completes in its line editor only: another zsh types the line on a terminal of its own. */
+const zshDriver = `
+zmodload zsh/zpty
+zpty driven zsh -f -i
+zpty -w driven 'source $NACRE_SETUP'
+while zpty -r driven line; do [[ $line == *ready* ]] && break; done
+zpty -w -n driven "$NACRE_LINE"$'\\t'
+while zpty -r driven line; do print -rn -- $line; done
+`
+
+/** The driven zsh tells the matches, between two marks, and ends. */
+const zshSetup = `
+PROMPT=
+autoload -U compinit; compinit -D -u
+source $NACRE_SCRIPT
+bindkey '^I' complete-word
+mark() { print -r -- '<mark>' }
+compprefuncs=(mark)
+comppostfuncs=(mark exit)
+compadd() {
+  if [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then
+    builtin compadd "$@"
+    return
+  fi
+  local -a hits
+  builtin compadd -A hits "$@"
+  (( $#hits )) && print -rl -- $hits
+}
+print ready
+`
+
+testShell('zsh', async (words, text) => {
+  const home = createHome()
+  try {
+    const [setup, completion] = [join(home.dir, 'setup.zsh'), join(home.dir, 'completion.zsh')]
+    home.write(setup, zshSetup)
+    home.write(completion, text)
+    const { stdout } = await runProgram('zsh', ['-f', '-c', zshDriver], {
+      env: {
+        ZDOTDIR: home.dir,
+        TERM: 'dumb',
+        NACRE_SETUP: setup,
+        NACRE_SCRIPT: completion,
+        NACRE_LINE: words.join(' '),
+      },
+      cwd: home.dir,
+    })
+    return (stdout.toString().split('<mark>')[1] ?? '').split(/[\r\n]+/)
+  } finally {
+    home.remove()
+  }
+})
+
+test('a shell that there is none for', async () => {
+  const { status, stderr } = await runCli(['completion', 'bsh'])
+  assert.is(status, 125)
+  assert.match(stderr.toString(), /Unknown shell `bsh`; did you mean `bash`\?/)
+  assert.is((await runCli(['completion'])).status, 125)
+})
+
+test.run()

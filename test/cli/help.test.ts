@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { commands } from '../../lib/modes/commands.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { withHome } from '../helpers/home.ts'
+import { runCli, runProgram } from '../helpers/run-cli.ts'
+
+/** Their examples need a client or a job; their own tests have one. */
+const notHere = new Set(['mcp', 'job'])
+
+test('the help of all names every command that people use', async () => {
+  const help = (await runCli(['--help'])).stdout.toString()
+  for (const load of Object.values(commands)) {
+    const { command } = await load()
+    if (!command.hidden) assert.ok(help.includes(command.usage), command.usage)
+  }
+})
+
+for (const [name, load] of Object.entries(commands)) {
+  const { command } = await load()
+
+  test(`nacre ${name} --help shows its usage, its options and its examples`, async () => {
+    const { status, stdout } = await runCli([name, '--help'])
+    assert.is(status, 0)
+    const help = stdout.toString()
+    const shown = [
+      command.usage,
+      ...command.examples,
+      ...command.flags.map((flag) => `--${flag.name}`),
+    ]
+    for (const words of shown) assert.ok(help.includes(words), words)
+    assert.ok(command.examples.length > 0)
+  })
+
+  if (command.hidden || notHere.has(name)) continue
+  for (const example of command.examples) {
+    test(
+      `the example works: ${example}`,
+      withHome(async ({ env, dir, workspace }) => {
+        const nacre = cliCommand().map((word) => `'${word}'`)
+        writeFileSync(join(dir, 'nacre'), `#!/bin/sh\nexec ${nacre.join(' ')} "$@"\n`, {
+          mode: 0o755,
+        })
+        const { status, stdout, stderr } = await runProgram('bash', ['-c', example], {
+          env: { ...env, PATH: `${dir}:${process.env['PATH'] ?? ''}` },
+          cwd: workspace,
+        })
+        assert.is.not(status, 125, stderr.toString())
+        assert.is.not(status, 127, stderr.toString())
+        const isQuiet = / list|prune/.test(example)
+        assert.ok(isQuiet || stdout.length > 0, 'it says something')
+      }),
+    )
+  }
+}
+
+test.run()

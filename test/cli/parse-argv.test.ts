@@ -1,0 +1,25 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Flag } from '../../lib/cli/flags.ts'
+import { parseArgv } from '../../lib/cli/parse-argv.ts'
+
+const flags: Flag[] = [
+  { name: 'ignore-case', short: 'i', hint: null, description: '' },
+  { name: 'context', short: 'C', hint: 'n', description: '', type: { kind: 'atLeast', min: 0 } },
+  { name: 'tool', hint: 'name', repeatable: true, description: '' },
+]
+
+const read = (...argv: string[]) => parseArgv(argv, flags)
+
+test('a switch with a dash in its name and a short one is true, not the text "true"', () => {
+  assert.equal(read('-i', 'word').options, { 'ignore-case': true })
+  assert.equal(read('word', '--ignore-case').options, { 'ignore-case': true })
+})
+
+test('words keep their places around options and their values', () => {
+  const { options, positionals } = read('a', '-C', '3', 'b', '--tool', '-x', '--tool=y', '--', '-i')
+  assert.equal(positionals, ['a', 'b', '-i'])
+  assert.equal(options, { context: 3, tool: ['-x', 'y'] })
+})
+
+test.run()

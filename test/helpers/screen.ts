@@ -1,0 +1,205 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import xterm from '@xterm/headless'
+import pty from 'node-pty'
+import * as assert from 'uvu/assert'
+import { cliCommand } from './cli.ts'
+
+/** nacre, or another program, on a real terminal whose screen can be read. */
+export interface Screen {
+  type(text: string): void
+  /** Settles when the screen shows the text or matches; fails with the screen after `limitMs`. */
+  shows(wanted: string | RegExp): Promise<void>
+  /** The opposite. */
+  hides(unwanted: string | RegExp): Promise<void>
+  /** What can be seen, blanks at the ends of lines and empty lines at the end left out. */
+  text(): string
+  /** Also what has scrolled away. */
+  all(): string
+  /** Every byte that was written to it. */
+  raw(): string
+  cursor(): { row: number; column: number }
+  /** The palette index of the foreground of the first such text on the screen; -1: the default. */
+  colorOf(text: string): number
+  resize(columns: number, rows: number): void
+  readonly isAlternate: boolean
+  readonly modes: xterm.IModes
+  readonly pid: number
+  readonly exited: Promise<{ exitCode: number; signal: number }>
+  /** The folder with HOME, state and whatever the test puts there. */
+  readonly home: string
+}
+
+export interface ScreenOptions {
+  columns?: number
+  rows?: number
+  env?: Record<string, string>
+  /** Words after the program's name. */
+  args?: string[]
+  /** Another program than nacre. */
+  program?: string[]
+  /** Puts what the test needs into the folder. */
+  prepare?: (home: string) => void
+}
+
+const limitMs = 15_000
+
+/** Runs a test with a terminal of its own; whatever it has left is ended and removed. */
+export async function withScreen(
+  options: ScreenOptions,
+  use: (screen: Screen) => Promise<void>,
+): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'nacre-screen-'))
+  mkdirSync(join(home, 'work'))
+  options.prepare?.(home)
+  const { columns = 80, rows = 24 } = options
+  const [program = '', ...args] = options.program ?? [...cliCommand(), ...(options.args ?? [])]
+  const child = pty.spawn(program, args, {
+    cols: columns,
+    rows,
+    cwd: join(home, 'work'),
+    name: 'xterm-256color',
+    env: environmentOf(home, options.env ?? {}),
+  })
+  const screen = openScreen(child, { columns, rows, home })
+  try {
+    await use(screen)
+  } finally {
+    if (!screen.hasExited()) {
+      child.kill('SIGTERM')
+      await screen.exited
+    }
+    screen.close()
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+function environmentOf(home: string, env: Record<string, string>): Record<string, string> {
+  const { PATH = '/usr/bin:/bin' } = process.env
+  return {
+    PATH,
+    HOME: home,
+    PWD: join(home, 'work'),
+    SHELL: '/bin/bash',
+    LANG: 'C.UTF-8',
+    XDG_STATE_HOME: join(home, 'state'),
+    XDG_CONFIG_HOME: join(home, 'config'),
+    ...env,
+  }
+}
+
+interface OpenScreen extends Screen {
+  hasExited(): boolean
+  close(): void
+}
+
+function openScreen(
+  child: pty.IPty,
+  { columns, rows, home }: { columns: number; rows: number; home: string },
+): OpenScreen {
+  const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true })
+  let raw = ''
+  let exit: { exitCode: number; signal: number } | null = null
+  const looks = new Set<() => void>()
+  const lookAll = () => {
+    for (const look of looks) look()
+  }
+  // What a terminal answers to a question (where the cursor is, what it can) is typed.
+  terminal.onData((data) => exit ?? child.write(data))
+  child.onData((data) => {
+    raw += data
+    terminal.write(data, lookAll)
+  })
+  const exited = new Promise<{ exitCode: number; signal: number }>((resolve) => {
+    child.onExit(({ exitCode, signal = 0 }) => {
+      exit = { exitCode, signal }
+      terminal.write('', () => {
+        lookAll()
+        resolve({ exitCode, signal })
+      })
+    })
+  })
+
+  function linesFrom(first: number): string {
+    const { active } = terminal.buffer
+    const lines: string[] = []
+    for (let row = first; row < active.length; row++) {
+      lines.push(active.getLine(row)?.translateToString(true) ?? '')
+    }
+    while (lines.at(-1) === '') lines.pop()
+    return lines.join('\n')
+  }
+  const text = () => linesFrom(terminal.buffer.active.baseY)
+
+  function until(holds: () => boolean, told: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (!holds() && !exit) return
+        looks.delete(look)
+        clearTimeout(limit)
+        if (holds()) resolve()
+        else reject(new Error(`nacre has ended; ${told}:\n${text()}`))
+      }
+      const limit = setTimeout(() => {
+        looks.delete(look)
+        reject(new Error(`${told}, after ${limitMs} ms:\n${text()}`))
+      }, limitMs)
+      looks.add(look)
+      look()
+    })
+  }
+  const holds = (wanted: string | RegExp) =>
+    typeof wanted === 'string' ? text().includes(wanted) : wanted.test(text())
+
+  return {
+    home,
+    exited,
+    text,
+    all: () => linesFrom(0),
+    raw: () => raw,
+    type: (keys) => child.write(keys),
+    shows: (wanted) => until(() => holds(wanted), `the screen does not show ${String(wanted)}`),
+    hides: (unwanted) => until(() => !holds(unwanted), `the screen shows ${String(unwanted)}`),
+    cursor: () => ({ row: terminal.buffer.active.cursorY, column: terminal.buffer.active.cursorX }),
+    colorOf(wanted) {
+      const { active } = terminal.buffer
+      for (let row = active.baseY; row < active.length; row++) {
+        const line = active.getLine(row)
+        const column = line?.translateToString().indexOf(wanted) ?? -1
+        const cell = column < 0 ? undefined : line?.getCell(column)
+        if (cell) return cell.isFgPalette() ? cell.getFgColor() : -1
+      }
+      throw new Error(`${wanted} is not on the screen:\n${text()}`)
+    },
+    resize(toColumns, toRows) {
+      terminal.resize(toColumns, toRows)
+      child.resize(toColumns, toRows)
+    },
+    get isAlternate() {
+      return terminal.buffer.active.type === 'alternate'
+    },
+    get modes() {
+      return terminal.modes
+    },
+    pid: child.pid,
+    hasExited: () => exit !== null,
+    close: () => terminal.dispose(),
+  }
+}
+
+const fixtures = join(import.meta.dirname, '../../fixtures/screens')
+
+/** Compares the screen with `fixtures/screens/<name>.txt`, in which times and ids are placeholders. */
+export function assertScreen(screen: Screen, name: string): void {
+  const expected = readFileSync(join(fixtures, `${name}.txt`), 'utf8')
+  assert.fixture(`${settle(screen.text())}\n`, expected)
+}
+
+/** What differs from run to run, made the same. */
+function settle(text: string): string {
+  return text
+    .replaceAll(/\b\d+(?:\.\d+)? m?s\b/g, '<time>')
+    .replaceAll(/\b(run|art)_[a-z2-7]{20}/g, '<$1>')
+    .replaceAll(/nacre \d+\.\d+\.\d+/g, 'nacre <version>')
+}

@@ -1,0 +1,235 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RpcError, RpcNotification } from '../../../lib/client.ts'
+import { withClient } from '../../helpers/rpc.ts'
+
+async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
+  try {
+    await promise
+  } catch (error) {
+    return error as RpcError
+  }
+  throw new Error('it did not reject')
+}
+
+/** Collects notifications, and waits for one. */
+function listen() {
+  const heard: RpcNotification[] = []
+  const waiting: { method: string; resolve(params: { id: string }): void }[] = []
+  return {
+    heard,
+    onNotification: (notification: RpcNotification): void => {
+      heard.push(notification)
+      const index = waiting.findIndex(({ method }) => method === notification.method)
+      if (index < 0) return
+      waiting.splice(index, 1)[0]?.resolve(notification.params as { id: string })
+    },
+    /** The next notification of this method. */
+    next: (method: RpcNotification['method']) =>
+      new Promise<{ id: string }>((resolve) => waiting.push({ method, resolve })),
+  }
+}
+
+test('shell.exec takes the options of a run', () =>
+  withClient(async (client) => {
+    const exec = (params: Parameters<typeof client.request<'shell.exec'>>[1]) =>
+      client.request('shell.exec', params)
+    assert.is((await exec({ command: 'cat', stdin: 'given' })).stdout, 'given')
+    assert.is((await exec({ command: 'echo $A', env: { A: 'b' } })).stdout, 'b\n')
+    assert.is((await exec({ command: 'pwd', cwd: '/' })).stdout, '/\n')
+    assert.is((await exec({ command: 'seq 9', tail: 2 })).stdout, '8\n9\n')
+    assert.match((await exec({ command: 'test -t 1 && echo tty', pty: true })).stdout, /^tty/)
+    const stopped = await exec({ command: 'sleep 1000', timeout_seconds: 0.05 })
+    assert.is(stopped.status, 'stopped')
+    assert.is(stopped.reason, 'timeout')
+    const killed = await exec({ command: 'kill -9 $$' })
+    assert.is(killed.signal, 'SIGKILL')
+    assert.is(killed.exit_code, null)
+    const long = `true ${'x'.repeat(1000)}`
+    assert.is((await exec({ command: long })).command_preview, long.slice(0, 400))
+    const denied = await exec({ command: 'rm -rf /' })
+    assert.is(denied.status, 'denied')
+    assert.is(denied.verdict?.rule, 'rm-critical')
+  }))
+
+test('each stream is cut and kept by itself', () =>
+  withClient(async (client) => {
+    const result = await client.request('shell.exec', {
+      command: 'echo short; seq 100000 >&2',
+      max_lines: 10,
+    })
+    assert.equal(result.truncated, { stdout: false, stderr: true, combined: true })
+    assert.is(result.stdout_cache_id, undefined)
+    const ref = result.stderr_cache_id ?? ''
+    const lines = await client.request('tool_output_cache', { ref_id: ref, tail: 2 })
+    assert.is(lines.text, '99999\n100000\n')
+  }))
+
+test('requests run at the same time', () =>
+  withClient(async (client) => {
+    const order: string[] = []
+    const run = async (name: string, command: string) => {
+      await client.request('shell.exec', { command })
+      order.push(name)
+    }
+    const gate = '/tmp/nacre-rpc-gate-$PPID'
+    await Promise.all([
+      run('first', `mkfifo ${gate}; read line < ${gate}; rm ${gate}`),
+      run('second', `until test -p ${gate}; do :; done; echo > ${gate}`),
+    ])
+    assert.is(order.length, 2)
+  }))
+
+test('a cancel overtakes the run that it cancels, in a session too', async () => {
+  const { onNotification, next } = listen()
+  await withClient(
+    async (client) => {
+      for (const session of [undefined, 'one']) {
+        const cancelling = new AbortController()
+        const running = client.request(
+          'shell.exec',
+          { command: 'sleep 1000', stream: true, ...(session && { session }) },
+          { signal: cancelling.signal },
+        )
+        await next('shell.started')
+        cancelling.abort()
+        const result = await running
+        assert.is(result.status, 'stopped')
+        assert.is(result.reason, 'cancel')
+      }
+      // The session's shell has survived.
+      const after = await client.request('shell.exec', { command: 'echo here', session: 'one' })
+      assert.is(after.stdout, 'here\n')
+    },
+    { onNotification },
+  )
+})
+
+test('shell.wait that is cancelled answers with how the run stands', () =>
+  withClient(async (client) => {
+    const { id } = await client.request('shell.start', { command: 'sleep 1000' })
+    const result = await client.request('shell.wait', { id }, { signal: AbortSignal.abort() })
+    assert.is(result.status, 'running')
+    assert.is((await client.request('shell.cancel', { id })).reason, 'cancel')
+    assert.is((await client.request('shell.wait', { id })).status, 'stopped')
+  }))
+
+test('characters are whole in shell.output however they are written', async () => {
+  const { heard, onNotification } = listen()
+  await withClient(
+    async (client) => {
+      const command = "printf '\\303'; sleep 0.05; printf '\\244\\n'; printf '\\303'"
+      await client.request('shell.exec', { command, stream: true })
+    },
+    { onNotification },
+  )
+  const data = heard.map(({ params }) => ('data' in params ? params.data : '')).join('')
+  assert.is(data, 'ä\n\ufffd')
+  assert.is(heard.at(-1)?.method, 'shell.exited')
+})
+
+test('a detached run goes on and is still followed', async () => {
+  const { onNotification, next } = listen()
+  await withClient(
+    async (client) => {
+      const start = next('shell.started')
+      const running = client.request('shell.exec', {
+        command: 'read x; echo $x',
+        pty: true,
+        stream: true,
+      })
+      const { id } = await start
+      await client.request('shell.detach', { id })
+      const left = await running
+      assert.is(left.status, 'running')
+      assert.is(left.job_id, id)
+      const failure = await failureOf(client.request('shell.detach', { id }))
+      assert.is(failure.data?.code, 'not_waiting')
+      const end = next('shell.exited')
+      await client.request('shell.input', { id, data: 'typed\n' })
+      assert.is((await end).id, id)
+      assert.is((await client.request('shell.status', { id })).exit_code, 0)
+    },
+    { onNotification },
+  )
+})
+
+test('sessions keep their state apart from each other', () =>
+  withClient(async (client) => {
+    const opened = await client.request('session.open', { cwd: '/', env: { A: "it's" } })
+    const exec = async (command: string, session: string) =>
+      (await client.request('shell.exec', { command, session })).stdout
+    assert.is(await exec('x=1; echo $A $PWD', opened.name), "it's /\n")
+    assert.is(await exec('echo $x$y', opened.name), '1\n')
+    assert.is(await exec('y=2; echo $x$y', 'other'), '2\n')
+    const { sessions } = await client.request('session.list', {})
+    assert.equal(sessions.map(({ name }) => name).sort(), [opened.name, 'other'].sort())
+    assert.equal(await client.request('session.close', { name: 'other' }), { closed: true })
+    assert.equal(await client.request('session.close', { name: 'other' }), { closed: false })
+    assert.is(await exec('echo $y.', 'other'), '.\n')
+    const gone = await failureOf(client.request('session.open', { cwd: '/nowhere' }))
+    assert.is(gone.data?.code, 'cwd_not_found')
+  }))
+
+test('what the guard asks goes to the client, and its answer decides', async () => {
+  const asked: string[] = []
+  for (const approved of [false, true]) {
+    await withClient(
+      async (client) => {
+        // Asked about since it may be anything; it is nothing.
+        const command = 'rm -rf $NACRE_NOBODY && echo removed'
+        const result = await client.request('shell.exec', { command })
+        assert.is(result.status, approved ? 'exited' : 'denied')
+        assert.is(result.stdout, approved ? 'removed\n' : '')
+      },
+      {
+        onApproval({ command, verdict }) {
+          asked.push(`${verdict.rule} ${command.length}`)
+          return approved
+        },
+      },
+    )
+  }
+  assert.is(asked.length, 2)
+})
+
+test('the tools of a model obey all rules and answer in text', () =>
+  withClient(async (client) => {
+    const { tools } = await client.request('tool.list', {})
+    assert.equal(
+      tools.map(({ name }) => name),
+      ['bash', 'bash_job', 'artifact'],
+    )
+    const call = (name: string, args: Record<string, unknown>) =>
+      client.request('tool.call', { name, arguments: args })
+    const denied = await call('bash', { command: 'git push --force' })
+    assert.is(denied.is_error, true)
+    assert.match(denied.content[0]?.text ?? '', /git-push-force/)
+    const cut = await call('bash', { command: 'seq 10000 | tail -n 2' })
+    assert.match(cut.content[0]?.text ?? '', /^9999\n10000\n\[Lines 9999-10000 of 10000/)
+    const { id } = (cut.details as { artifact: { id: string } }).artifact
+    const read = await call('artifact', { id, head: 1 })
+    assert.is(read.content[0]?.text, '1\n[to go on: offset 1]')
+    const wrong = await failureOf(call('bash', { comand: 'ls' }))
+    assert.is(wrong.code, -32_602)
+    const nothing = await failureOf(call('bish', {}))
+    assert.is(nothing.data?.field, 'name')
+  }))
+
+test('prompt.cancel stops a command that a prompt has started', async () => {
+  const { onNotification, next } = listen()
+  await withClient(
+    async (client) => {
+      const first = next('prompt.event')
+      const running = client.request('prompt', { text: '!sleep 1000' })
+      await first
+      assert.equal(await client.request('prompt.cancel', {}), { cancelled: 1 })
+      assert.is((await running).result.reason, 'cancel')
+      const empty = await failureOf(client.request('prompt', { text: '! ' }))
+      assert.is(empty.message, 'bang command is empty')
+    },
+    { onNotification },
+  )
+})
+
+test.run()
