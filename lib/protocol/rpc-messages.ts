@@ -9,10 +9,8 @@ import type { Verdict } from './verdict.ts'
 import type { Wire } from './wire-types.ts'
 
 /** What a run is asked for with; `streams`, `mode` and `origin` belong to the method. */
-type RunRequest = Wire<Omit<RunParams, 'command' | 'mode' | 'streams'>> & {
+type RunRequest = Wire<Omit<RunParams, 'command' | 'mode' | 'streams' | 'stdin'>> & {
   command: string
-  /** What the command reads; without it, nothing. */
-  stdin?: string
   /** Send `shell.started`, `shell.output` and `shell.exited` while it runs. */
   stream?: boolean
 }
@@ -78,12 +76,13 @@ export interface RpcMethods {
     result: { server: { name: string; version: string }; capabilities: ServerCapabilities }
   }
   'shell.exec': {
-    /** `timeout_seconds`: default 120, at most 300. */
-    params: RunRequest
+    /** `timeout_seconds`: default 120, at most 300. `stdin`: what the command reads, else nothing. */
+    params: RunRequest & { stdin?: string }
     result: ShellExecResult
   }
   'shell.start': {
-    params: RunRequest & { streams?: 'merged' | 'separate' }
+    /** `stdin: 'open'` lets `shell.input` write to it. */
+    params: RunRequest & { streams?: 'merged' | 'separate'; stdin?: 'open' }
     result: WireResult
   }
   'shell.status': { params: ByJob; result: WireResult }
@@ -93,7 +92,7 @@ export interface RpcMethods {
   'shell.wait': { params: ByJob & { timeout_seconds?: number }; result: WireResult }
   'shell.detach': { params: ByJob; result: WireResult }
   'shell.cancel': { params: ByJob; result: WireResult }
-  'shell.input': { params: ByJob & { data: string }; result: Record<string, never> }
+  'shell.input': { params: ByJob & { data: string; end?: boolean }; result: Record<string, never> }
   'shell.resize': {
     params: ByJob & { columns: number; rows: number }
     result: Record<string, never>

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../protocol/errors.ts'
+import { createId } from '../protocol/ids.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { SpareFifos } from './spare-fifos.ts'
 import { makeTemporaryFolder } from './temporary-folder.ts'
@@ -11,6 +12,8 @@ import { makeTemporaryFolder } from './temporary-folder.ts'
 export interface Fifo {
   /** Under which another process of this user can open it, as long as `readFd` is open. */
   readonly path: string
+  /** The same for a process that sees the pool's folder elsewhere. */
+  readonly seenAs: string
   /** Non-blocking. Whoever reads it closes it. */
   readonly readFd: number
   /** Blocking; for the standard output of a process. */
@@ -44,6 +47,13 @@ export interface FifoPool {
  */
 type Idle = { fd: number } | { path: string }
 
+/** A folder in which pipes keep their names, for processes that see little else. */
+export interface SharedFolder {
+  path: string
+  /** Its name for those processes. */
+  seenAs: string
+}
+
 const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
 const perBatch = 4
 const maxIdle = 16
@@ -51,9 +61,13 @@ const maxIdle = 16
 /**
  * Makes FIFOs several at once, since `mkfifo` is a process. On Linux their names are gone as soon as
  * they are open, so that nothing is left behind however nacre ends. The first ones come from
- * `spares`, where there are any.
+ * `spares`, where there are any. In a `shared` folder, which somebody else removes, they keep them.
  */
-export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
+export function createFifoPool(
+  spares: SpareFifos | null = null,
+  shared: SharedFolder | null = null,
+): FifoPool {
+  const anonymous = process.platform === 'linux' && shared === null
   const free: Idle[] = []
   const directories: string[] = []
   let batch: Promise<void> | null = null
@@ -61,27 +75,27 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
   let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
-    const directory = makeTemporaryFolder('pipes')
-    const paths = Array.from({ length: perBatch }, (_, index) => join(directory, String(index)))
+    const directory = shared?.path ?? makeTemporaryFolder('pipes')
+    const paths = Array.from({ length: perBatch }, () => join(directory, createId('pipe')))
     try {
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
     } catch (error) {
-      rmSync(directory, { recursive: true, force: true })
+      if (shared === null) rmSync(directory, { recursive: true, force: true })
       const message = `Cannot make pipes with mkfifo (is it installed?): ${messageOf(error)}`
       throw new StartError({ code: 'pipe_failed', message, exitCode: 125 })
     }
-    if (process.platform === 'linux') {
+    if (anonymous) {
       for (const path of paths) free.push({ fd: openSync(path, readFlags) })
       rmSync(directory, { recursive: true, force: true })
     } else {
       for (const path of paths) free.push({ path })
-      directories.push(directory)
+      if (shared === null) directories.push(directory)
     }
   }
 
   /** One made earlier, without waiting. False: there is none. */
   function takeSpare(): boolean {
-    const path = process.platform === 'linux' ? (spares?.take() ?? null) : null
+    const path = anonymous ? (spares?.take() ?? null) : null
     if (path === null) return false
     free.push({ fd: openSync(path, readFlags) })
     rmSync(path)
@@ -116,6 +130,7 @@ export function createFifoPool(spares: SpareFifos | null = null): FifoPool {
       }
       return {
         path,
+        seenAs: shared === null ? path : join(shared.seenAs, basename(path)),
         readFd,
         writeFd,
         closeWrite,

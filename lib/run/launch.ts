@@ -19,7 +19,7 @@ export interface Launch {
    * a sandbox). To be awaited between the program's exit and the last look at its output.
    */
   settle?: () => Promise<void>
-  /** Under which path the program sees `ShellUse.share`. */
+  /** Under which path the program sees `ShellUse.share`, where that is another; it starts in there. */
   shared?: string
 }
 
@@ -32,9 +32,10 @@ export interface LaunchDescriptor {
 
 /** How a runner uses the shell, where it is not `-c <command>`. */
 export interface ShellUse {
-  args: string[]
-  /** A folder that the shell must see, whatever it is confined to. Read-only: its pipes can be written. */
+  /** A folder that the shell must see, whatever it is confined to: read-only, but pipes can be written. */
   share: string
+  /** `shared`: under which path the shell sees it. */
+  args(shared: string): string[]
 }
 
 /**

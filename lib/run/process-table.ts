@@ -131,6 +131,20 @@ export function isNamespaceInit(pid: number): boolean {
   return numbers.length > 1 && numbers.at(-1) === '1'
 }
 
+/**
+ * The program that runs in the pid namespace which `pid` has made, as it is numbered here; `pid`
+ * itself where there is none (any more).
+ */
+export function findConfined(pid: number): number {
+  const all = listProcesses()
+  const init = all.find((entry) => entry.parent === pid && isNamespaceInit(entry.pid))
+  const inside = all.filter((entry) => entry.parent === init?.pid)
+  inside.sort(
+    (one, other) => Number(one.startTime) - Number(other.startTime) || one.pid - other.pid,
+  )
+  return inside[0]?.pid ?? pid
+}
+
 /** What a person would call the process: its words, or its name. */
 export function describeProcess(pid: number): string {
   if (process.platform !== 'linux') {

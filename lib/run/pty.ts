@@ -10,7 +10,7 @@ import {
 } from '../protocol/ports.ts'
 import type { Stdin, TerminalSize } from '../protocol/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
-import type { PrepareLaunch } from './launch.ts'
+import type { Launch, PrepareLaunch } from './launch.ts'
 import { describeLeftBehind, isGroupAlive } from './left-behind.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess } from './pty-process.ts'
@@ -68,7 +68,7 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
       parts,
       sink,
       stopTree: deps.stopTree,
-      mark: launch.mark,
+      launch,
       stdin: request.stdin,
     })
   }
@@ -78,14 +78,14 @@ interface Context {
   parts: PtyParts
   sink: OutputSink
   stopTree: typeof stopTree
-  mark: string
+  launch: Launch
   stdin: Stdin
 }
 
 function follow(program: PtyProcess, context: Context): Running {
-  const { parts, sink, mark } = context
+  const { parts, sink, launch } = context
   const { pid, master, slave } = program
-  const root: TreeRoot = { pid, mark, pipes: [fstatSync(slave)] }
+  const root: TreeRoot = { pid, mark: launch.mark, pipes: [fstatSync(slave)] }
   const input = createTerminalInput(master, parts.calls)
   const output = readTerminal(program, {
     take: (bytes) => sink.write('output', bytes),
@@ -103,6 +103,7 @@ function follow(program: PtyProcess, context: Context): Running {
 
   const exited = program.ended.then(async (exit): Promise<Exit> => {
     ended = true
+    await launch.settle?.()
     stopTyping()
     input.close()
     await output.drain()

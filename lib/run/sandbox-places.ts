@@ -121,7 +121,9 @@ function findFolder(path: string): string {
 /** The canonical path, or nothing. */
 function findExisting(path: string): string[] {
   try {
-    return [realpathSync(path)]
+    // An exception for each place that is not there would take longer than everything else.
+    const exists = statSync(path, { throwIfNoEntry: false }) !== undefined
+    return exists ? [realpathSync.native(path)] : []
   } catch {
     return []
   }

@@ -36,7 +36,7 @@ export async function awaitEmptyNamespace(file: string): Promise<void> {
   if (initPid === null) return
   const deadline = performance.now() + endMs
   for (let looks = 0; isRunning(initPid) && performance.now() < deadline; looks++) {
-    await (looks < 50 ? nextTurn() : delay(1))
+    await (looks < 5 ? nextTurn() : delay(1))
   }
 }
 

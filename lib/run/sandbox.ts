@@ -6,7 +6,7 @@ import type { SandboxUse } from '../protocol/result.ts'
 import type { Launch, LaunchDescriptor, ShellUse } from './launch.ts'
 import { coverInherited } from './launch-descriptors.ts'
 import { composeMounts, sharedFolder } from './sandbox-arguments.ts'
-import { chooseDirectory, separateLoaderVariables } from './sandbox-environment.ts'
+import { chooseDirectory, redirectFiles, separateLoaderVariables } from './sandbox-environment.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
 import { findPlaces, isWithin, type PlacesOptions, type SandboxPlaces } from './sandbox-places.ts'
@@ -90,7 +90,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const places = findRequestPlaces(request)
     const status = folder.statusFile(request.id)
     const { outside, inside } = separateLoaderVariables(launch.env)
-    const env = { ...outside, ...redirectTemporaryFiles(request, outside, places.tmp) }
+    const env = { ...outside, ...redirectFiles(request, outside, places) }
     const words = [
       ...isolation,
       ...(request.network === 'off' ? [withoutNetwork] : []),
@@ -106,7 +106,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),
       ...['--seccomp', '3', '--json-status-fd', '4', '--'],
     ]
-    const command = [chooseFirstWord(launch), ...launch.args]
+    const command = [chooseFirstWord(launch), ...(use?.args(sharedFolder) ?? launch.args)]
     const confined: Launch = {
       ...launch,
       file: bwrap,
@@ -119,7 +119,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         { fd: 4, path: status, access: 'write' },
       ],
       settle: () => awaitEmptyNamespace(status),
-      shared: sharedFolder,
+      ...(use ? { shared: sharedFolder } : {}),
     }
     if (!request.pty) return confined
     canRestore ??= canRestoreSignals()
@@ -148,17 +148,6 @@ function makeFolder(stateDir: string | null): SandboxFolder {
     const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
     throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
   }
-}
-
-function redirectTemporaryFiles(
-  request: Request,
-  env: Readonly<Record<string, string>>,
-  tmp: string,
-): Record<string, string> {
-  const names = ['TMPDIR', ...['TMP', 'TEMP'].filter((name) => name in env)]
-  return Object.fromEntries(
-    names.filter((name) => !(name in request.env)).map((name) => [name, tmp]),
-  )
 }
 
 /** `/run` is empty inside, since sockets lie there; this little is needed. */

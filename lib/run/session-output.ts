@@ -61,7 +61,7 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
         fifo = await pipes.open()
         fifo.closeWrite()
       }
-      return fifo.path
+      return fifo.seenAs
     },
     follow() {
       if (fifo === null || following !== null) return

@@ -4,7 +4,10 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { StartError } from '../protocol/ports.ts'
-import type { Launch } from './launch.ts'
+import type { SharedFolder } from './fifo.ts'
+import type { Launch, ShellUse } from './launch.ts'
+import { openDescriptors } from './launch-descriptors.ts'
+import { findConfined } from './process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { encodeTurn } from './session-turn.ts'
 import { createRecordReader, type SessionRecord } from './session-record.ts'
@@ -20,6 +23,8 @@ export type TurnEnd =
 export interface SessionShell {
   readonly pid: number
   readonly alive: boolean
+  /** What it can see of ours, where that is not all. */
+  readonly shared: SharedFolder | null
   /** One at a time. Never rejects. */
   run(turn: Parameters<typeof encodeTurn>[0]): Promise<TurnEnd>
   /** Lets it go: it exits at the end of its input, with its EXIT trap. Settles when it has ended. */
@@ -29,28 +34,46 @@ export interface SessionShell {
 /** The token of the record that the shell gives when it is ready: no run has an empty mark. */
 const readyToken = ''
 
+export interface SessionShellOptions {
+  dialect: SessionDialect
+  login: boolean
+  setUp: string
+  uninherited: Uninherited
+  cwd: string
+  /** `OLDPWD` at the start. */
+  oldCwd: string | undefined
+  /** Makes the launch of a shell that is used so. Rejects with `StartError`. */
+  prepare(use: ShellUse): Promise<Launch>
+}
+
 /**
  * Starts a shell with the session's program. Its files are opened and their names gone before the
- * first command, where the system has `/proc`. Rejects with `StartError`.
+ * first command, where the shell sees them without. Rejects with `StartError`.
  */
-export async function startSessionShell(
-  launch: Launch,
-  options: { dialect: SessionDialect; login: boolean; setUp: string; uninherited: Uninherited },
-): Promise<SessionShell> {
+export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
   const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
   const removeFiles = () => rmSync(directory, { recursive: true, force: true })
   const turnFd = openSync(join(directory, 'turn'), 'wx+', 0o600)
-  const anonymous = process.platform === 'linux'
-  const turnPath = anonymous ? `/proc/${process.pid}/fd/${turnFd}` : join(directory, 'turn')
-  const { args, script } = options.dialect.compose({
-    turnPath,
-    cwd: launch.cwd,
-    oldCwd: launch.env['OLDPWD'],
-    setUp: options.setUp,
-    login: options.login,
-  })
-  // Named so, since bash puts the name of its script before its messages.
-  const scriptFd = openSync(join(directory, basename(launch.argv0)), 'wx', 0o600)
+  const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
+  const compose = (seenAs: string) => {
+    const turnPath = isAnonymous(seenAs)
+      ? `/proc/${process.pid}/fd/${turnFd}`
+      : join(seenAs, 'turn')
+    return options.dialect.compose({ ...options, turnPath })
+  }
+  const use: ShellUse = { share: directory, args: (seenAs) => compose(seenAs).args }
+  let launch: Launch
+  try {
+    launch = await options.prepare(use)
+  } catch (error) {
+    closeSync(turnFd)
+    removeFiles()
+    throw error
+  }
+  const seenAs = launch.shared ?? directory
+  const { args, script } = compose(seenAs)
+  // Named as in `args`: bash puts the name of its script before its messages.
+  const scriptFd = openSync(join(directory, basename(args.at(-1) ?? 'script')), 'wx', 0o600)
   let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
   let lines = script?.lines ?? 0
   let turnBytes = 0
@@ -63,7 +86,7 @@ export async function startSessionShell(
 
   let child: ChildProcess
   try {
-    child = await spawnShell(launch, args, directory, options.uninherited)
+    child = await spawnShell(launch, directory, options.uninherited)
   } catch (error) {
     release()
     throw describeStartFailure(error, launch)
@@ -119,8 +142,12 @@ export async function startSessionShell(
     })
   }
 
+  let pid = child.pid as number
   const shell: SessionShell = {
-    pid: child.pid as number,
+    get pid() {
+      return pid
+    },
+    shared: launch.shared === undefined ? null : { path: directory, seenAs },
     get alive() {
       return alive
     },
@@ -142,7 +169,8 @@ export async function startSessionShell(
   }
   const ready = await awaitTurn()
   if (ready.kind === 'gone') throw describeFailure(ready.code, launch)
-  if (anonymous) removeFiles()
+  if (isAnonymous(seenAs)) removeFiles()
+  if (launch.shared !== undefined) pid = findConfined(pid)
   return shell
 }
 
@@ -154,17 +182,18 @@ function writeAt(fd: number, text: string, position: number): number {
 
 async function spawnShell(
   launch: Launch,
-  args: string[],
   directory: string,
   uninherited: Uninherited,
 ): Promise<ChildProcess> {
-  const child = spawn(launch.file, args, {
+  const given = openDescriptors(launch)
+  const child = spawn(launch.file, launch.args, {
     argv0: launch.argv0,
     cwd: directory,
     env: launch.env,
-    stdio: uninherited.cover(['pipe', 'pipe', 'ignore'] as const),
+    stdio: uninherited.cover(given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore'])),
     detached: true,
   })
+  given.release()
   if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))
   return child
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReport } from '../protocol/ports.ts'
 import { listProcesses, type ProcessEntry, readVariable } from './process-table.ts'
@@ -105,5 +106,10 @@ function ageMs(entry: ProcessEntry): number {
 }
 
 function signal(shell: SessionShell, name: NodeJS.Signals): void {
-  if (shell.alive) process.kill(shell.pid, name)
+  try {
+    if (shell.alive) process.kill(shell.pid, name)
+  } catch (error) {
+    // In a sandbox it is gone before the process around it.
+    if (codeOf(error) !== 'ESRCH') throw error
+  }
 }

@@ -7,12 +7,12 @@ import {
   type StopReport,
 } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
-import type { FifoPool } from './fifo.ts'
+import { createFifoPool, type FifoPool, type SharedFolder } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
 import { quoteWord } from './quote.ts'
 import { createCarriedState } from './session-carried.ts'
 import type { SessionDialect } from './session-dialect.ts'
-import { createSessionOutput } from './session-output.ts'
+import { createSessionOutput, type SessionOutput } from './session-output.ts'
 import { type ActiveTurn, createSessionQueue } from './session-queue.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './session-shell.ts'
 import { openSessionStdin } from './session-stdin.ts'
@@ -62,11 +62,14 @@ const followAfterMs = 2
 
 export function createSession(name: string, options: SessionOptions): Session {
   const mark = createId('session')
-  const outputs = [createSessionOutput(options.pipes), createSessionOutput(options.pipes)] as const
+  let pipes = options.pipes
+  let outputs = createOutputs(pipes)
   const queue = createSessionQueue(rest)
   const carried = createCarriedState(options.dialect)
   let shell: SessionShell | null = null
   let shellName: string | null = null
+  /** What the shell is confined to. */
+  let confinement = ''
   let active: ActiveTurn | null = null
   let closed = false
   let cwd = options.cwd
@@ -92,20 +95,50 @@ export function createSession(name: string, options: SessionOptions): Session {
   }
 
   async function ensureShell(request: Request): Promise<SessionShell> {
-    if (shell?.alive) return shell
+    if (shell?.alive) {
+      if (confinement === describeConfinement(request)) return shell
+      throw refuse(
+        'session_sandbox',
+        `The shell of session ${name} runs with ${confinement}; take another name for ${describeConfinement(request)}`,
+      )
+    }
     if (shell) lose('was ended from outside')
-    const launch = await prepareShell(request)
+    const launch = await prepareShell({ ...request, sandbox: 'off' })
     const { text, notices: found } = (await options.readSetUp?.(launch)) ?? noSetUp
     notices.push(...found)
-    shell = await startSessionShell(launch, {
+    shell = await startSessionShell({
       dialect: options.dialect,
       login: request.login,
       setUp: text,
       uninherited: options.uninherited,
+      cwd: launch.cwd,
+      oldCwd: launch.env['OLDPWD'],
+      async prepare(use) {
+        return addMarks(await options.prepare({ ...request, env: {}, cwd: launch.cwd }, use))
+      },
     })
     shellName = request.shell
+    confinement = describeConfinement(request)
     cwd = launch.cwd
+    await openOutputs(shell.shared)
     return shell
+  }
+
+  /** Where the shell sees only a folder of its own, its pipes are in there. */
+  async function openOutputs(shared: SharedFolder | null): Promise<void> {
+    await closeOutputs()
+    pipes = shared === null ? options.pipes : createFifoPool(null, shared)
+    outputs = createOutputs(pipes)
+  }
+
+  async function closeOutputs(): Promise<void> {
+    for (const output of outputs) output.close()
+    if (pipes !== options.pipes) await pipes.close()
+  }
+
+  function addMarks(launch: Launch): Launch {
+    const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
+    return { ...launch, env }
   }
 
   async function prepareShell(request: Request): Promise<Launch> {
@@ -117,8 +150,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       launch = await options.prepare({ ...request, env: {} })
       notices.push(`${cwd} is gone: the session begins again in ${launch.cwd}`)
     }
-    const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
-    return { ...launch, env }
+    return addMarks(launch)
   }
 
   function lose(how: string): void {
@@ -148,7 +180,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
     const current = await ensureShell(request)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
-    const stdin = openSessionStdin(request.stdin)
+    const stdin = openSessionStdin(request.stdin, current.shared)
     const merged = request.streams === 'merged'
     const stdout = await outputs[0].open(merged ? 'output' : 'stdout', sink)
     const stderr = merged ? stdout : await outputs[1].open('stderr', sink)
@@ -219,7 +251,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     await active?.stop()
     await queue.idle()
     const report = await stopSession(shell, mark)
-    for (const output of outputs) output.close()
+    await closeOutputs()
     return report
   }
 
@@ -240,6 +272,17 @@ export function createSession(name: string, options: SessionOptions): Session {
     },
     close,
   }
+}
+
+function createOutputs(pipes: FifoPool): readonly [SessionOutput, SessionOutput] {
+  return [createSessionOutput(pipes), createSessionOutput(pipes)]
+}
+
+/** For the reader, and to compare. */
+function describeConfinement({ sandbox, network, workspace }: Request): string {
+  if (sandbox === 'off') return 'no sandbox'
+  const place = workspace === null ? '' : ` of ${workspace}`
+  return `sandbox ${sandbox}${place}, network ${network}`
 }
 
 const noSetUp = { text: '', notices: [] }

@@ -80,14 +80,9 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     async runner(request, sink) {
       const name = request.session
       if (name === null) return options.fresh(request, sink)
-      // The shell of a session is outside of every sandbox.
-      if (request.sandbox !== 'off') {
-        const notice = 'A run in a sandbox keeps no session: this ran in a fresh shell'
-        return addNotice(await options.fresh(request, sink), notice)
-      }
       let session = sessions.get(name)
       if (session === undefined) {
-        const { file } = await options.prepare(request)
+        const { file } = await options.prepare({ ...request, sandbox: 'off' })
         const dialect = dialects.get(basename(file))
         if (dialect === undefined) {
           const notice = `${basename(file)} cannot keep a session here: this ran in a fresh shell`

@@ -38,7 +38,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       toTerminal: options.toTerminal,
       owner,
     })
-    const args = use?.args ?? [request.login ? '-lc' : '-c', request.command]
+    const args = use?.args(use.share) ?? [request.login ? '-lc' : '-c', request.command]
     const bare: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
     const launch = closesInput ? closeInput(bare) : bare

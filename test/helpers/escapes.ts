@@ -5,6 +5,8 @@ export interface Escape {
   name: string
   command: string
   changes?: Partial<RequestInput>
+  /** It wants a server with a socket outside. */
+  socket?: true
   /**
    * It does harm without a sandbox, harmlessly for the machine: that is tried too, so that the test is
    * known to see it. False: only tried inside.
@@ -319,7 +321,7 @@ export const escapes: readonly Escape[] = [
   },
   {
     name: 'see message queues and semaphores of others',
-    command: `${perl('print "queue ", (msgget(0x6e616372, 0) // "stopped")')}`,
+    command: perl('print "queue ", (msgget(0x6e616372, 0) // "stopped")'),
     harm: false,
     stopped: /stopped/,
   },
@@ -354,6 +356,7 @@ export const escapes: readonly Escape[] = [
   // Sockets and network.
   {
     name: 'talk to a socket outside',
+    socket: true,
     command: perl(
       'use IO::Socket::UNIX; $s = IO::Socket::UNIX->new(Peer => "$ENV{OUT}/socket") or print "stopped: $!"; print <$s> if $s',
     ),

@@ -10,6 +10,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -30,16 +31,19 @@ export interface Places {
   workspace: string
   /** A process outside. */
   victim: ChildProcess
-  run(command: string, changes?: Partial<RequestInput>): Promise<Result>
+  run: (command: string, changes?: Partial<RequestInput>) => Promise<Result>
   /** Everything outside that a run could change, as text. */
-  observe(): string
-  remove(): Promise<void>
+  observe: () => string
+  remove: () => Promise<void>
 }
 
 export const secret = 'TOP-SECRET'
 
 export async function openPlaces(
-  options: Partial<ExecutorOptions> & { changes?: Partial<RequestInput> } = {},
+  options: Partial<ExecutorOptions> & {
+    changes?: Partial<RequestInput>
+    socket?: boolean
+  } = {},
 ): Promise<Places> {
   const root = realpathSync(mkdtempSync('/var/tmp/nacre-places-'))
   const at = (...names: string[]) => join(root, ...names)
@@ -68,11 +72,11 @@ export async function openPlaces(
   writeFileSync(join(outside, 'program'), '#!/bin/sh\necho ran\n')
   chmodSync(join(outside, 'program'), 0o755)
   writeFileSync(join(workspace, 'mine'), 'mine\n')
-  const server = await listen(join(outside, 'socket'))
+  const server = options.socket ? await listen(join(outside, 'socket')) : null
   const victim = spawn('sleep', ['600'], { stdio: 'ignore' })
   const executor = createExecutor({
     cwd: workspace,
-    environment: { ...process.env, HOME: home },
+    environment: { ...process.env, HOME: home, npm_config_cache: undefined, GOCACHE: undefined },
     stateDir: state,
     sandbox: { hidden: [join(home, '.config/nacre')] },
     ...options,
@@ -108,7 +112,7 @@ export async function openPlaces(
     async remove() {
       await executor.close()
       victim.kill('SIGKILL')
-      await new Promise((resolve) => server.close(resolve))
+      if (server) await new Promise((resolve) => server.close(resolve))
       rmSync(root, { recursive: true, force: true })
     },
   }
@@ -116,7 +120,13 @@ export async function openPlaces(
 
 function listen(path: string): Promise<Server> {
   const server = createServer((socket) => socket.end(`${secret} from a socket\n`))
-  return new Promise((resolve) => server.listen(path, () => resolve(server)))
+  return new Promise((resolve) => {
+    server.listen(path, () => {
+      // Not a passing one.
+      utimesSync(path, 1e9, 1e9)
+      resolve(server)
+    })
+  })
 }
 
 /** Names, kinds, owners, modes, links, sizes, times and contents below a folder. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import xterm from '@xterm/headless'
-import pty from 'node-pty'
+import * as pty from 'node-pty'
 import * as assert from 'uvu/assert'
 import { cliCommand } from './cli.ts'
 
@@ -199,6 +199,7 @@ export function assertScreen(screen: Screen, name: string): void {
 /** What differs from run to run, made the same. */
 function settle(text: string): string {
   return text
+    .replaceAll(/ +$/gm, '')
     .replaceAll(/\b\d+(?:\.\d+)? m?s\b/g, '<time>')
     .replaceAll(/\b(run|art)_[a-z2-7]{20}/g, '<$1>')
     .replaceAll(/nacre \d+\.\d+\.\d+/g, 'nacre <version>')

@@ -38,7 +38,7 @@ const domainName = () => readFileSync('/proc/sys/kernel/domainname', 'utf8')
 if (obstacle === null) {
   for (const escape of escapes.filter(concerns)) {
     test(`stopped: ${escape.name}`, async () => {
-      const places = await openPlaces()
+      const places = await openPlaces({ socket: escape.socket ?? false })
       const servers = await openServers()
       const changes = { ...escape.changes, env: { ...servers.env, ...escape.changes?.env } }
       try {

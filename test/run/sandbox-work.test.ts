@@ -85,6 +85,12 @@ const jobs: [name: string, command: string, output: RegExp, program?: string][] 
     'npm',
   ],
   [
+    'npm install',
+    'mkdir d && echo \'{"name":"d","version":"1.0.0"}\' >d/package.json && tar czf d.tgz d && npm init -y >/dev/null && npm install --offline ./d.tgz >/dev/null && ls node_modules',
+    /^d$/m,
+    'npm',
+  ],
+  [
     'locks',
     'exec 9>lock && flock -n 9 && ! flock -n lock true && echo locked',
     /^locked$/m,

@@ -216,6 +216,17 @@ testInside(
   },
 )
 
+testInside(
+  'caches go to the private tmp unless their own folder is open',
+  async ({ run, home }) => {
+    const show = 'echo "$npm_config_cache $TMPDIR"'
+    assert.is((await run(show)).output, '/tmp/nacre-cache/.npm /tmp\n')
+    assert.is((await run(show, { cwd: home })).output, ' /tmp\n')
+    const given = { npm_config_cache: '/tmp/mine', TMPDIR: '/tmp/other' }
+    assert.is((await run(show, { env: given })).output, '/tmp/mine /tmp/other\n')
+  },
+)
+
 if (hasCompiler()) {
   testInside(
     'a library of the command is not loaded into what builds the sandbox',

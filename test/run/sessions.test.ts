@@ -324,8 +324,7 @@ test('another shell runs fresh, with a notice', async () => {
 test('a run in a sandbox never runs in the shell of a session', async () => {
   await withSessions(async ({ run }) => {
     await run('kept=1')
-    // The fresh runner of this test has no sandbox to offer, and says so.
-    await rejects(run('echo "[$kept]"', { sandbox: 'workspace' }), 'sandbox_unavailable')
+    await rejects(run('echo "[$kept]"', { sandbox: 'workspace' }), 'session_sandbox')
     assert.is((await run('echo "[$kept]"')).stdout, '[1]\n')
   })
 })

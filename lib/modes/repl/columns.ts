@@ -1,4 +1,4 @@
-import { truncateToWidth, visibleWidth } from '@mariozechner/pi-tui/dist/utils.js'
+import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from '@mariozechner/pi-tui/dist/utils.js'
 
 /** Columns that a text takes, wide and combining characters and escape sequences counted right. */
 export function widthOf(text: string): number {
@@ -8,6 +8,11 @@ export function widthOf(text: string): number {
 /** Cut to so many columns; an ellipsis says so. */
 export function fit(text: string, columns: number): string {
   return truncateToWidth(text, Math.max(0, columns), '…')
+}
+
+/** Over as many lines as it needs, at words where it can. */
+export function wrap(text: string, columns: number): string[] {
+  return wrapTextWithAnsi(text, Math.max(1, columns))
 }
 
 /** Tabs as the spaces up to the next multiple of eight. */

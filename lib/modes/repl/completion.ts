@@ -16,6 +16,8 @@ export interface CompletionOptions {
 /** Beyond it a list helps nobody. */
 const shownItems = 200
 
+/** What a line for the shell begins with. */
+const bang = /^\s*!{1,2}&?/
 /** The last word of an unfinished command; a backslash keeps a blank in it. */
 const lastWord = /(?:\\.|[^\s\\|&;()<>])*$/
 /** Nothing but a separator, or `!`, stands before the first word of a command. */
@@ -32,8 +34,7 @@ export function createCompletion(options: CompletionOptions): AutocompleteProvid
       const slash = /^\/([a-z-]*)$/i.exec(row === 0 && !options.isBash() ? before : '')
       if (slash) return Promise.resolve(suggest(before, slashItems(slash[1] ?? '', options)))
       if (!force) return Promise.resolve(null)
-      const word = lastWord.exec(before)?.[0] ?? ''
-      const head = before.slice(0, before.length - word.length)
+      const { head, word } = splitLastWord(before)
       const isFirst = commandStart.test(head) && (options.isBash() || lines[0]?.startsWith('!'))
       const items =
         isFirst && !word.includes('/') ? programItems(word, options) : pathItems(word, options)
@@ -43,13 +44,19 @@ export function createCompletion(options: CompletionOptions): AutocompleteProvid
     applyCompletion(lines, row, column, { value }, prefix) {
       const line = lines[row] ?? ''
       const before = line.slice(0, column)
-      const word = prefix.startsWith('/') ? before : (lastWord.exec(before)?.[0] ?? '')
-      const kept = before.slice(0, before.length - word.length)
+      const kept = prefix.startsWith('/') ? '' : splitLastWord(before).head
       const changed = [...lines]
       changed[row] = kept + value + line.slice(column)
       return { lines: changed, cursorLine: row, cursorCol: kept.length + value.length }
     },
   }
+}
+
+/** A line up to the cursor: its unfinished last word, and what stands before. */
+function splitLastWord(before: string): { head: string; word: string } {
+  const start = bang.exec(before)?.[0].length ?? 0
+  const word = lastWord.exec(before.slice(start))?.[0] ?? ''
+  return { head: before.slice(0, before.length - word.length), word }
 }
 
 function suggest(prefix: string, items: AutocompleteItem[]) {

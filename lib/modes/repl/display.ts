@@ -133,6 +133,7 @@ export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Di
       }
     },
     clear() {
+      printed = ''
       terminal.write(`${region.erase(terminal.columns)}\u001B[2J\u001B[H`)
       draw()
     },

@@ -22,7 +22,7 @@ export interface PickerOptions {
   nextKey?: 'ctrl+r' | 'ctrl+p'
 }
 
-/** A list that is searched while typing: every word must be in the label, in any case. */
+/** A list that is searched while typing: every word must be in the label or the hint, in any case. */
 export function createPicker(options: PickerOptions): View {
   const { style, title, choices, nextKey, onDone } = options
   let query = ''
@@ -30,10 +30,10 @@ export function createPicker(options: PickerOptions): View {
 
   function matches(): Choice[] {
     const words = query.toLowerCase().split(/\s+/)
-    return choices.filter(({ label, hint = '' }) => {
-      const text = `${label} ${hint}`.toLowerCase()
-      return words.every((word) => text.includes(word))
-    })
+    const holds = (text: string) => words.every((word) => text.toLowerCase().includes(word))
+    const named = choices.filter(({ label }) => holds(label))
+    const hinted = choices.filter(({ label, hint = '' }) => !holds(label) && holds(label + hint))
+    return [...named, ...hinted]
   }
 
   function move(by: number): void {

@@ -1,4 +1,4 @@
-import { fit } from './columns.ts'
+import { wrap } from './columns.ts'
 import { isKey } from './keyboard.ts'
 import type { Style } from './style.ts'
 import type { View } from './view.ts'
@@ -25,7 +25,7 @@ export function createQuestion<Value>(options: QuestionOptions<Value>): View {
   const choices = answers.map(({ key, label }) => `[${style.bold(key)}] ${label}`).join('  ')
   return {
     render(columns) {
-      const lines = [...text, choices].map((line) => fit(line, columns - 1))
+      const lines = [...text, choices].flatMap((line) => wrap(line, columns - 1))
       return { lines, cursor: null }
     },
     key(data) {

@@ -120,7 +120,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       },
     })
     const close = display.open(progress)
-    const ticking = setInterval(() => display.refresh(), tickMs)
+    // A question that nobody answers any more does not keep the process.
+    const ticking = setInterval(() => display.refresh(), tickMs).unref()
     try {
       const result = await Promise.race([running, left])
       if (result) finish(result, wanted)

@@ -1,12 +1,10 @@
 import { fieldNames } from '../../protocol/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import { commandParam, fieldParams, type Params, type RunParams } from '../../protocol/params.ts'
-import type { RequestInput } from '../../protocol/request.ts'
 
 /** What both ways to run a command have beside the fields of a request. */
 const common: Params = {
   command: commandParam,
-  stdin: { type: { kind: 'text' }, description: 'What the command reads (default: nothing)' },
   stream: {
     type: { kind: 'boolean' },
     description: 'Send notifications while it runs (default false)',
@@ -18,6 +16,7 @@ const { default: defaultSeconds, max: maxSeconds } = limits.shellExecTimeoutSeco
 export const shellExecParams: Params = {
   ...common,
   ...fieldParams(fieldNames.filter((name) => name !== 'streams' && name !== 'mode')),
+  stdin: { type: { kind: 'text' }, description: 'What the command reads (default: nothing)' },
   timeoutSeconds: {
     type: { kind: 'within', above: 0, max: maxSeconds },
     description: `Stop the run after so many seconds (default ${defaultSeconds})`,
@@ -32,13 +31,5 @@ export const shellStartParams: Params = {
 /** Checked parameters of a run. */
 export interface RunCall extends RunParams {
   command: string
-  stdin?: string
   stream?: boolean
-}
-
-/** Parameters as the request of a program. */
-export function toRequestInput({ stdin, ...fields }: RunCall): RequestInput {
-  delete fields.stream
-  const given = stdin === undefined ? {} : { stdin: { kind: 'text', text: stdin } as const }
-  return { ...fields, ...given, origin: 'rpc' }
 }

@@ -1,19 +1,29 @@
 import { limits } from '../../protocol/limits.ts'
+import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { ShellExecResult } from '../../protocol/rpc-messages.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { type Call, defineMethod } from './method.ts'
 import { notifyOfRun } from './run-events.ts'
-import { type RunCall, shellExecParams, toRequestInput } from './run-params.ts'
+import { type RunCall, shellExecParams } from './run-params.ts'
 import type { RunListener } from '../../protocol/event.ts'
 
+interface ExecCall extends Omit<RunCall, 'stdin'> {
+  stdin?: string
+}
+
 /** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
-export const shellExec = defineMethod(shellExecParams, async (params: RunCall, call) => {
-  const input = toRequestInput(params)
-  input.streams = 'separate'
-  input.timeoutSeconds ??= limits.shellExecTimeoutSeconds.default
+export const shellExec = defineMethod(shellExecParams, async (params: ExecCall, call) => {
+  const { stream, stdin, ...fields } = params
+  const input: RequestInput = {
+    timeoutSeconds: limits.shellExecTimeoutSeconds.default,
+    ...fields,
+    ...(stdin === undefined ? {} : { stdin: { kind: 'text', text: stdin } }),
+    streams: 'separate',
+    origin: 'rpc',
+  }
   const detaching = createDetaching(call)
-  const notify = params.stream ? notifyOfRun(call, true) : null
+  const notify = stream ? notifyOfRun(call, true) : null
   const onEvent: RunListener = (event) => {
     if (event.type === 'started') detaching.started(event.id)
     return notify?.(event)

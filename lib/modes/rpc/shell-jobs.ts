@@ -5,7 +5,7 @@ import type { Param } from '../../protocol/params.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { defineMethod, type Method, noParams } from './method.ts'
 import { notifyOfRun } from './run-events.ts'
-import { type RunCall, shellStartParams, toRequestInput } from './run-params.ts'
+import { type RunCall, shellStartParams } from './run-params.ts'
 
 const id: Param = {
   type: { kind: 'string', hint: 'id' },
@@ -22,10 +22,10 @@ export const shellJobs: Readonly<Record<string, Method>> = {
   /** `shell.started` and `shell.exited` are always told, output when it is asked for. */
   'shell.start': defineMethod(shellStartParams, async (params: RunCall, call) => {
     const { approve, context } = call
-    const input = toRequestInput(params)
+    const { stream = false, ...fields } = params
     const result = await context.executor.run(
-      { ...input, mode: 'background', streams: input.streams ?? 'merged' },
-      { onEvent: notifyOfRun(call, params.stream ?? false), ...(approve && { approve }) },
+      { streams: 'merged', ...fields, mode: 'background', origin: 'rpc' },
+      { onEvent: notifyOfRun(call, stream), ...(approve && { approve }) },
     )
     return toWire(result)
   }),
@@ -80,9 +80,15 @@ export const shellJobs: Readonly<Record<string, Method>> = {
     {
       id,
       data: { type: { kind: 'text' }, description: 'What is typed', required: true },
+      end: {
+        type: { kind: 'boolean' },
+        description: 'Nothing more will come: the end of its input (default false)',
+      },
     },
-    ({ id, data }: ByJob & { data: string }, { context }) => {
-      context.executor.jobs.write(id, data)
+    ({ id, data, end }: ByJob & { data: string; end?: boolean }, { context }) => {
+      const { jobs } = context.executor
+      if (data !== '') jobs.write(id, data)
+      if (end) jobs.endInput(id)
       return {}
     },
   ),

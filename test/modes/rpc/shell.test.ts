@@ -154,6 +154,17 @@ test('a detached run goes on and is still followed', async () => {
   )
 })
 
+test('a job reads what is sent until its input ends', () =>
+  withClient(async (client) => {
+    const { id } = await client.request('shell.start', { command: 'cat; echo end', stdin: 'open' })
+    await client.request('shell.input', { id, data: 'a\n' })
+    await client.request('shell.input', { id, data: 'b\n', end: true })
+    const result = await client.request('shell.wait', { id })
+    assert.is(result.output, 'a\nb\nend\n')
+    const late = await failureOf(client.request('shell.input', { id, data: 'c' }))
+    assert.is(late.code, -32_000)
+  }))
+
 test('sessions keep their state apart from each other', () =>
   withClient(async (client) => {
     const opened = await client.request('session.open', { cwd: '/', env: { A: "it's" } })
