@@ -4,7 +4,7 @@ import { runFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
 
 /** The fields of a request that the flags of a command line set. */
-export type RunOptions = Partial<Omit<RequestInput, 'command' | 'origin'>>
+export type RunOptions = Partial<Omit<RequestInput, 'command' | 'origin' | 'stdin'>>
 
 export function readRunOptions(options: Readonly<Record<string, unknown>>): RunOptions {
   const read: Record<string, unknown> = {}

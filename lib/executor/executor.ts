@@ -15,11 +15,10 @@ import type { Request, RequestDefaults, RequestInput } from '../protocol/request
 import type { Result } from '../protocol/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
-import { createWatchdog } from '../run/watchdog.ts'
 import { createAudit } from './audit.ts'
-import { createJobs, type Jobs } from './jobs.ts'
+import { createJobs, type Jobs, refuseJob } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
-import { createRegistry, refuseJob } from './registry/registry.ts'
+import type { Registry } from './registry/registry.ts'
 import { createRunners } from './runners.ts'
 import { createTask, type Task } from './task.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
@@ -110,6 +109,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
     stateDir,
+    reaper: options.reaper ?? null,
     sandbox: {
       home: environment['HOME'] ?? null,
       base: cwd,
@@ -120,8 +120,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
   })
   const jobs = createJobs()
-  const registry = stateDir === null ? null : createRegistry(join(stateDir, 'jobs'), jobs)
-  const watchdog = options.reaper ? createWatchdog(options.reaper) : null
+  let registry: Promise<Registry> | null = null
   const { defaults, timeoutSeconds, terminals } = options
   const context = { cwd, defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
@@ -133,12 +132,13 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
     if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict))
     const mayBecomeJob = mayReturnEarly(request)
+    const registry = mayBecomeJob ? await openRegistry() : null
     const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
     if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
     const task = await start(request, runOptions, settle)
     if ('status' in task) return settle(task)
     jobs.add(task)
-    if (mayBecomeJob) await registry?.declare(task)
+    await registry?.declare(task)
     const result = await waitAsAsked(task, request)
     if (result.status === 'running') void registry?.keep(task)
     else registry?.withdraw(task)
@@ -167,7 +167,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
       const running = await runners.choose(request)(request, sink)
       const task = createTask({ request, running, capture, startedAtMs, signal, settle })
       touch = () => task.touch()
-      watchdog?.watch()
       await onEvent?.({
         type: 'started',
         id: request.id,
@@ -180,6 +179,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
       if (error instanceof StartError) return notStartedResult(request, error.failure)
       throw error
     }
+  }
+
+  /** Loaded with the first run that may become a job. Null where nothing is kept. */
+  function openRegistry(): Promise<Registry> | null {
+    if (stateDir === null) return null
+    registry ??= import('./registry/registry.ts').then(({ createRegistry }) =>
+      createRegistry(join(stateDir, 'jobs'), jobs),
+    )
+    return registry
   }
 
   /** Every run ends here, however it ended. */
@@ -196,9 +204,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   async function close(): Promise<void> {
     await jobs.stopAll('shutdown')
-    await registry?.close()
+    await (await registry)?.close()
     await runners.close()
-    watchdog?.close()
   }
 
   return {
@@ -206,7 +213,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
-    keep: async (id) => registry?.keep(jobs.find(id)),
+    keep: async (id) => (await openRegistry())?.keep(jobs.find(id)),
     sessions: runners.sessions,
     artifacts,
     close: () => (closing ??= close()),

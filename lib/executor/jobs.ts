@@ -93,3 +93,10 @@ export function createJobs(): JobTable {
     },
   }
 }
+
+/** Why no more job can be started now; null where one can. */
+export function refuseJob(alive: number): { code: string; message: string } | null {
+  if (alive < limits.jobs) return null
+  const message = `${alive} jobs are alive, and no more than ${limits.jobs} may be; stop one first`
+  return { code: 'too_many_jobs', message }
+}

@@ -13,11 +13,14 @@ import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/sessions.ts'
 import { createUninherited } from '../run/uninherited.ts'
+import { createWatchdog } from '../run/watchdog.ts'
 
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
   stateDir: string | null
   sandbox: SandboxOptions
+  /** The words that start what ends the runs of a killed nacre; null: nothing does. */
+  reaper: readonly string[] | null
 }
 
 export interface Runners {
@@ -42,6 +45,7 @@ export function createRunners(options: RunnersOptions): Runners {
     request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
   const prepare = createPrepareLaunch({ ...options, confine })
   const uninherited = createUninherited()
+  const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
   const prestarted = createPrestarted(uninherited)
   const pipe = createPipeRunner({ prepare, pipes, uninherited, prestarted })
   let pty: Runner | null = null
@@ -81,7 +85,10 @@ export function createRunners(options: RunnersOptions): Runners {
   }
 
   return {
-    choose: (request) => (request.sandbox === 'off' ? choose(request) : inSandbox),
+    choose(request) {
+      watchdog?.watch()
+      return request.sandbox === 'off' ? choose(request) : inSandbox
+    },
     sessions: {
       list: () => sessions?.list() ?? [],
       close: async (name) => (await sessions?.close(name)) ?? false,
@@ -91,6 +98,7 @@ export function createRunners(options: RunnersOptions): Runners {
       await prestarted.close()
       await pipes.close()
       await opened?.then((made) => made.close())
+      watchdog?.close()
     },
   }
 }

@@ -23,8 +23,8 @@ export interface Field {
   description: string
 }
 
-/** The fields that every front door offers, beside `command` and `origin`. */
-export type FieldName = Exclude<keyof RequestInput, 'command' | 'origin'>
+/** The fields that every front door offers, beside `command`, `origin` and `stdin`. */
+export type FieldName = Exclude<keyof RequestInput, 'command' | 'origin' | 'stdin'>
 
 const count = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
 const positive = { kind: 'integer', min: 1, max: Number.MAX_SAFE_INTEGER } as const
@@ -72,8 +72,8 @@ export const fields: Readonly<Record<FieldName, Field>> = {
     type: { kind: 'integer', min: 5, max: 200 },
     description: 'Height of that terminal (default 24)',
   },
-  stdin: {
-    type: { kind: 'choice', values: ['open'] },
+  openStdin: {
+    type: { kind: 'boolean' },
     description: 'Keep the standard input open, to be written to while it runs',
   },
   session: {

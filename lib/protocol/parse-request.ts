@@ -126,7 +126,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     hardening: input.hardening ?? defaults.hardening,
     // A job that nobody waits for is read later.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
-    stdin: input.stdin === 'open' ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
+    stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
     notices,
   }
 }
@@ -163,7 +163,7 @@ function checkCommand(command: unknown): string {
   return command
 }
 
-const otherNames = ['command', 'origin']
+const otherNames = ['command', 'origin', 'stdin']
 
 function checkFields(input: RequestInput): void {
   for (const [name, value] of Object.entries(input)) {
@@ -172,8 +172,6 @@ function checkFields(input: RequestInput): void {
     if (!field) {
       throw unknownName('field', toSnakeCase(name), [...otherNames, ...fieldNames].map(toSnakeCase))
     }
-    // A front door of ours may hand on what it has itself.
-    if (name === 'stdin' && typeof value === 'object') continue
     checkValue(toSnakeCase(name), value, field.type)
   }
 }

@@ -73,8 +73,9 @@ export interface RequestInput {
   guard?: boolean
   hardening?: boolean
   artifact?: ArtifactMode
-  /** On wires and command lines only `open`. */
-  stdin?: Stdin | 'open'
+  stdin?: Stdin
+  /** In place of `stdin`: one that stays open, for `jobs.write`. */
+  openStdin?: boolean
 }
 
 /** What may be laid under the input of every request. */

@@ -69,7 +69,7 @@ export interface EnvironmentOptions {
   falsePath: string
   /** The bytes go straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal: boolean
-  /** This nacre, as `nameProcess` has it. */
+  /** This nacre: `<pid>:<start time>:<folder of its state>`. */
   owner: string
 }
 

@@ -2,7 +2,8 @@ import { describeProcess } from './process-table.ts'
 import { createTreeSearch, type TreeRoot } from './stop.ts'
 
 /** Whether the process group that `pid` leads, or led, still has a member. */
-export function isGroupAlive(pid: number): boolean {
+export function isGroupAlive(pid: number | null): boolean {
+  if (pid === null) return false
   try {
     process.kill(-pid, 0)
     return true

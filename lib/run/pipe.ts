@@ -136,7 +136,7 @@ function follow(
       if (input) return input.write(text)
       throw new MisuseError(
         'no_input',
-        'This run reads no input; start it with `stdin: open` or a pty to write to it',
+        'This run reads no input; start it with an open stdin or a pty to write to it',
       )
     },
     ...(input && { drain: () => input.drain(), endInput: () => input.end() }),

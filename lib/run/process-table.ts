@@ -106,18 +106,16 @@ export function holdsFile(pid: number, file: { dev: number; ino: number }): bool
 }
 
 /**
- * The pipes of nacre to which a process writes: named in a folder of nacre's, and that name is gone.
- * Empty where `/proc` does not tell.
+ * The pipes of nacre to which a process writes: FIFOs whose name is gone. Empty where `/proc` does not
+ * tell.
  */
 export function listRunPipes(pid: number): { dev: number; ino: number }[] {
   return [1, 2].flatMap((fd) => {
     const path = `/proc/${pid}/fd/${fd}`
     try {
-      return /\/(nacre-pipes-[^/]*\/\d+|pipes\/taken_[a-z2-7]+) \(deleted\)$/.test(
-        readlinkSync(path),
-      )
-        ? [statSync(path)]
-        : []
+      const isNamed = !readlinkSync(path).endsWith(' (deleted)')
+      const stat = statSync(path)
+      return isNamed || !stat.isFIFO() ? [] : [stat]
     } catch {
       // Closed, gone, or another user's.
       return []

@@ -9,6 +9,8 @@ import { addPrefix } from './prefix.ts'
 import { nameProcess } from './process-table.ts'
 
 export interface LaunchOptions {
+  /** Where this nacre keeps its state; runs are told by it whose they are. */
+  stateDir?: string | null
   /** The environment of nacre. */
   environment: Readonly<Record<string, string | undefined>>
   /** Output goes straight to a terminal. */
@@ -23,7 +25,7 @@ export interface LaunchOptions {
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
   const falsePath = findProgram('false', PATH) ?? '/bin/false'
-  const owner = nameProcess(process.pid)
+  const owner = `${nameProcess(process.pid)}:${options.stateDir ?? ''}`
   const { prefix = [] } = options
   const confine = options.confine ?? refuseSandbox
 

@@ -27,7 +27,7 @@ export function openStandardInput(stdin: Stdin): StandardInput {
   return { ...plain, stdin: fd, release: () => closeSync(fd) }
 }
 
-/** Opens an input that is written to while the process runs (`stdin: open`). */
+/** Opens an input that is written to while the process runs (an open stdin). */
 export async function openWritableInput(pipes: FifoPool): Promise<StandardInput> {
   const { readFd, writeFd } = await pipes.openInput()
   return { stdin: readFd, writeFd, release: () => closeSync(readFd) }

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import { nameProcess } from './process-table.ts'
+import type { Uninherited } from './uninherited.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
 export interface Watchdog {
-  /** A run has been started. */
+  /** A run is about to start. */
   watch(): void
   close(): void
 }
@@ -15,14 +16,17 @@ const startAfterMs = 50
  * A shell that waits at a pipe from this process. The pipe ends with this process, however that ends;
  * without a word of farewell the shell becomes `reaper`, with the name of this process as last word.
  */
-export function createWatchdog(reaper: readonly string[]): Watchdog {
+export function createWatchdog(reaper: readonly string[], uninherited: Uninherited): Watchdog {
   let timer: NodeJS.Timeout | undefined
   let shell: ChildProcess | null = null
   let closed = false
 
   function start(): void {
     const words = ['-c', 'read -r farewell || exec "$@"', 'sh', ...reaper, nameProcess(process.pid)]
-    shell = spawn('/bin/sh', words, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+    shell = spawn('/bin/sh', words, {
+      detached: true,
+      stdio: uninherited.cover(['pipe', 'ignore', 'ignore']) as StdioOptions,
+    })
     // Without it everything works as long as nobody kills nacre.
     shell.on('error', () => undefined)
     shell.stdin?.on('error', () => undefined)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { suite } from 'uvu'
@@ -40,10 +41,15 @@ function runsOf(home: Home): { pid: number; run: string }[] {
 }
 
 test('a killed nacre leaves nothing of a run that it waited for', async ({ home }) => {
-  const command = 'setsid sleep 300 & (env -i setsid sleep 300 &); echo $$; sleep 300'
+  const hidden = `env -i setsid sh -c 'echo $$; exec sleep 300'`
+  const command = `setsid sleep 300 & echo $!; (${hidden} &); echo $$; sleep 300`
   const child = startCli(home, ['-c', command])
-  const [text] = (await once(child.stdout, 'data')) as [Buffer]
-  const shell = Number(text.toString())
+  let text = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+  await until(() => text.split('\n').length === 4)
+  const pids = text.trim().split('\n').map(Number)
   // The watchdog comes with a run that takes its time.
   await until(() =>
     findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').some((pid) =>
@@ -51,13 +57,26 @@ test('a killed nacre leaves nothing of a run that it waited for', async ({ home 
     ),
   )
   child.kill('SIGKILL')
-  await until(() => runsOf(home).length === 0)
-  assert.not.ok(isAlive(shell))
+  await until(() => !pids.some(isAlive))
+  assert.equal(runsOf(home), [])
   assert.equal(await home.list(), [])
 })
 
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const) {
+  test(`a nacre that ends by ${signal} takes its run along, and no job`, async ({ home }) => {
+    const id = await home.start('echo up; sleep 300')
+    const child = startCli(home, ['-c', 'setsid sleep 300 & echo $$; sleep 300'])
+    await once(child.stdout, 'data')
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    const [code] = (await exited) as [number]
+    assert.is(code, 128 + constants.signals[signal])
+    assert.equal([...new Set(runsOf(home).map(({ run }) => run))], [id])
+  })
+}
+
 test('a job outlives the call that was killed while it waited', async ({ home }) => {
-  const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--stdin', 'open'])
+  const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--open-stdin'])
   await once(child.stdout, 'data')
   child.kill('SIGKILL')
   await once(child, 'exit')
@@ -70,7 +89,7 @@ test('a job outlives the call that was killed while it waited', async ({ home })
 })
 
 test('the end of a run is known though its caller was killed before', async ({ home }) => {
-  const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--stdin', 'open'])
+  const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--open-stdin'])
   await once(child.stdout, 'data')
   const [job] = await home.list()
   const id = String(job?.['job_id'])
@@ -103,7 +122,7 @@ test('a job whose supervisor was killed is listed, read and killed', async ({ ho
 })
 
 test('a job that ended after its supervisor was killed is told as lost', async ({ home }) => {
-  const id = await home.start('echo up; read x; exit 0', '--stdin', 'open')
+  const id = await home.start('echo up; read x; exit 0', '--open-stdin')
   // The input ends with the supervisor, and so does the command.
   process.kill(await ownerOf(home, id), 'SIGKILL')
   const waited = await home.run(['job', 'wait', id])
@@ -141,10 +160,14 @@ test('killed at any moment, two nacres at once: no orphan but declared jobs', as
     ['-c', 'sleep 300 & sleep 300', '--wait', '60'],
   ]
   const kills = 40
+  // The kills fall between the start of nacre and well after its run began, on any machine.
+  const before = performance.now()
+  await home.start('echo up; sleep 300')
+  const spreadMs = 2 * (performance.now() - before)
   async function killOne(index: number): Promise<void> {
     const child = startCli(home, forms[index % forms.length] ?? [])
     child.stdout.resume()
-    await delay(20 + ((index * 37) % 230))
+    await delay(((index * 17) % kills) * (spreadMs / kills))
     const exited = once(child, 'exit')
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await exited

@@ -69,13 +69,7 @@ test('a while is waited for, its output live, then it goes on', async ({ home })
 
 test('at its deadline a run goes on as a job', async ({ home }) => {
   const options = ['--timeout', '0.5', '--on-timeout', 'background']
-  const result = await home.json([
-    '-c',
-    'echo early; read x; exit 5',
-    ...options,
-    '--stdin',
-    'open',
-  ])
+  const result = await home.json(['-c', 'echo early; read x; exit 5', ...options, '--open-stdin'])
   assert.is(result['status'], 'running')
   const id = String(result['job_id'])
   await home.run(['job', 'write', id, '--eof'])
@@ -88,8 +82,7 @@ test('ready: a line, a port, a pause', async ({ home }) => {
     'echo a; echo up; cat',
     '--ready',
     'regex:^up$',
-    '--stdin',
-    'open',
+    '--open-stdin',
   ])
   assert.is(line['status'], 'running')
   assert.is(line['output'], 'a\nup\n')
@@ -111,8 +104,7 @@ test('ready: a line, a port, a pause', async ({ home }) => {
 test('reading with a cursor misses nothing and repeats nothing', async ({ home }) => {
   const id = await home.start(
     'for i in $(seq 3000); do echo line $i; done; echo up; read; echo last é',
-    '--stdin',
-    'open',
+    '--open-stdin',
   )
   const first = await home.json(['job', 'read', id])
   await home.run(['job', 'write', id, '--line'])
@@ -139,7 +131,7 @@ test('the list answers while thousands of lines flow', async ({ home }) => {
 })
 
 test('a job is written to, and says when it waits for that', async ({ home }) => {
-  const id = await home.start('echo up; read -r x; echo "got $x"; cat; exit 9', '--stdin', 'open')
+  const id = await home.start('echo up; read -r x; echo "got $x"; cat; exit 9', '--open-stdin')
   let shown: Record<string, unknown> = {}
   while (shown['waiting_for_input'] !== 'line') shown = await home.json(['job', 'show', id])
   assert.is((await home.run(['job', 'write', id, 'it is', '--line'])).status, 0)
@@ -162,7 +154,7 @@ test('a job without an open input says how it is given one', async ({ home }) =>
   const id = await home.start('echo up; sleep 60')
   const { status, stderr } = await home.run(['job', 'write', id, 'x'])
   assert.is(status, 125)
-  assert.match(stderr.toString(), '`stdin: open`')
+  assert.match(stderr.toString(), 'with an open stdin')
 })
 
 test('kill ends everything and keeps the first reason', async ({ home }) => {

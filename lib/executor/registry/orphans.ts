@@ -1,4 +1,5 @@
 import { uptime } from 'node:os'
+import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry } from '../../protocol/job-entry.ts'
 import type { Survivor } from '../../protocol/result.ts'
@@ -23,13 +24,22 @@ export interface Orphan {
 
 /** Runs whose nacre is gone and that have no record. On Linux; elsewhere none can be seen. */
 export function findOrphans(dir: string): Orphan[] {
-  return groupByRun(dir, (owner) => nameProcess(Number.parseInt(owner, 10)) !== owner)
+  const home = `:${dirname(dir)}`
+  return groupByRun(
+    dir,
+    (owner) => owner.endsWith(home) && !owner.startsWith(`${nameOwner(owner)}:`),
+  )
 }
 
 /** Ends what the nacre of this name has started and not declared. Gives what could not be ended. */
 export async function endRunsOf(owner: string, dir: string): Promise<Survivor[]> {
-  const ends = groupByRun(dir, (name) => name === owner).map(endOrphan)
+  const ends = groupByRun(dir, (name) => name.startsWith(`${owner}:`)).map(endOrphan)
   return (await Promise.all(ends)).flat()
+}
+
+/** The process that has the number of an owner now. */
+function nameOwner(owner: string): string {
+  return nameProcess(Number.parseInt(owner, 10)) || 'none'
 }
 
 /** Gives what could not be ended. */

@@ -1,5 +1,4 @@
 import { messageOf } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Task } from '../task.ts'
 import { identifyProcess, isAlive } from './identity.ts'
@@ -129,11 +128,4 @@ function describeTask(task: Task): JobRecord {
     result: null,
     textStart: 0,
   }
-}
-
-/** Why no more job can be started now; null where one can. */
-export function refuseJob(alive: number): { code: string; message: string } | null {
-  if (alive < limits.jobs) return null
-  const message = `${alive} jobs are alive, and no more than ${limits.jobs} may be; stop one first`
-  return { code: 'too_many_jobs', message }
 }

@@ -32,7 +32,7 @@ export const command: Command = {
     '  nacre job show <id>             how one stands',
     '  nacre job read <id>             what it wrote (since --cursor)',
     '  nacre job wait <id>             wait for its end; its exit status, or 124 while it runs on',
-    '  nacre job write <id> <text>     type into it (one with --pty or --stdin open)',
+    '  nacre job write <id> <text>     type into it (one with --pty or --open-stdin)',
     '  nacre job kill <id>             stop it and everything that it started',
     '',
     'An id may be shortened to its beginning, with or without `run_`.',

@@ -79,8 +79,8 @@ async function answerPrompt(
   const answer = createAnswer(options, wait, streams)
   // A job on a terminal is typed into from elsewhere.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
-  const run = isSupervised ? context.runSupervised : executor.run
-  const result = await run(
+  const executes = isSupervised ? { run: context.runSupervised } : executor
+  const result = await executes.run(
     {
       ...input,
       ...answer.fields,

@@ -66,7 +66,7 @@ function start(
   const options = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace }).flatMap(
     ([name, value]) => (value ? [`--${name}`, value] : []),
   )
-  const given = typeof stdin === 'object' && stdin.kind === 'descriptor'
+  const given = stdin?.kind === 'descriptor' && input.openStdin !== true
   const env = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !marks.includes(name)),
   )
