@@ -65,9 +65,11 @@ export class Screen {
 
   /** Loads the emulator on its first use. */
   static async open({ rows, columns, emit }: ScreenOptions): Promise<Screen> {
-    // Bundled, the package has its default export only.
-    const { default: xterm } = await import('@xterm/headless')
-    const terminal = new xterm.Terminal({
+    const loaded = await import('@xterm/headless')
+    // A CommonJS package: where it is bundled it has its default export only, elsewhere its names.
+    const { Terminal } =
+      'Terminal' in loaded ? loaded : (loaded as { default: typeof loaded }).default
+    const terminal = new Terminal({
       rows,
       cols: columns,
       scrollback: (rows * pieceChars) / 4 + rows,

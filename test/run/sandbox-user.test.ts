@@ -11,10 +11,10 @@ const user = 65_534
 async function findUserObstacle(): Promise<string | null> {
   if (process.getuid?.() !== 0) return 'only root can become another user'
   const probe = ['--reuid', String(user), '--regid', String(user), '--clear-groups']
-  const tried = await runProgram('setpriv', [...probe, process.execPath, '-e', '0']).catch(
-    () => null,
-  )
-  if (tried?.status !== 0) return 'setpriv cannot start Node as another user'
+  const look = "require('node:fs').readdirSync(process.argv[1])"
+  const words = [...probe, process.execPath, '-e', look, import.meta.dirname]
+  const tried = await runProgram('setpriv', words).catch(() => null)
+  if (tried?.status !== 0) return 'another user can not start Node, or not read this folder'
   return findObstacle()
 }
 
