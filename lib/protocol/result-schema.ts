@@ -1,83 +1,70 @@
 import { origins } from './request.ts'
+import { count, flag, list, milliseconds, object, oneOf, orNull, text } from './schema.ts'
 
-type Schema = Record<string, unknown>
-
-const text: Schema = { type: 'string' }
-const number: Schema = { type: 'number' }
-const integer: Schema = { type: 'integer' }
-const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
-const listOf = (items: Schema): Schema => ({ type: 'array', items })
-const object = (properties: Record<string, Schema>, optional: string[] = []): Schema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties).filter((name) => !optional.includes(name)),
-  additionalProperties: false,
-})
-
-const truncation = object({
-  direction: { type: 'string', enum: ['head', 'tail', 'head-tail', 'middle'] },
-  truncated_by: { type: 'string', enum: ['lines', 'bytes'] },
-  total_lines: integer,
-  total_bytes: integer,
-  output_lines: integer,
-  output_bytes: integer,
-  shown_ranges: listOf({ type: 'array', items: integer, minItems: 2, maxItems: 2 }),
-})
-
-const artifact = object({
-  id: text,
-  uri: text,
-  path: text,
-  bytes: integer,
-  complete: { type: 'boolean' },
-})
-
-/** JSON Schema (2020-12) of a result in the names of the wire; `result.ts` says what each field means. */
-export const resultSchema = object(
-  {
-    id: text,
-    origin: { type: 'string', enum: [...origins] },
-    command: text,
-    cwd: text,
-    status: {
-      type: 'string',
-      enum: ['exited', 'signaled', 'stopped', 'running', 'denied', 'not_started'],
-    },
-    exit_code: orNull(integer),
-    signal: orNull(text),
-    reason: orNull({
-      type: 'string',
-      enum: ['timeout', 'inactivity', 'cancel', 'kill', 'shutdown', 'output_limit'],
-    }),
-    exit_meaning: orNull(text),
-    pipe_status: orNull(listOf(integer)),
-    waiting_for_input: orNull({ type: 'string', enum: ['line', 'password', 'raw'] }),
-    survivors: listOf(object({ pid: integer, command: text })),
-    duration_ms: number,
-    output: text,
-    stdout: text,
-    stderr: text,
-    truncation: orNull(truncation),
-    artifact: orNull(artifact),
-    stderr_truncation: orNull(truncation),
-    stderr_artifact: orNull(artifact),
-    job_id: orNull(text),
-    error: orNull(object({ code: text, message: text })),
-    verdict: orNull(
-      object({
-        decision: { type: 'string', enum: ['allow', 'ask', 'redirect', 'deny'] },
-        rule: orNull(text),
-        reason: orNull(text),
-        matched: orNull(text),
-        suggested_tool: orNull(text),
-      }),
-    ),
-    sandbox: object({
-      mechanism: text,
-      network: { type: 'string', enum: ['on', 'off'] },
-      degraded: { type: 'boolean' },
-    }),
-    notices: listOf(text),
-  },
-  ['output', 'stdout', 'stderr', 'stderr_truncation', 'stderr_artifact', 'sandbox'],
+export const statusSchema = oneOf(
+  'exited',
+  'signaled',
+  'stopped',
+  'running',
+  'denied',
+  'not_started',
 )
+export const reasonSchema = orNull(
+  oneOf('timeout', 'inactivity', 'cancel', 'kill', 'shutdown', 'output_limit'),
+)
+export const streamSchema = oneOf('output', 'stdout', 'stderr')
+export const failureSchema = object({ code: text, message: text })
+export const verdictSchema = object({
+  decision: oneOf('allow', 'ask', 'redirect', 'deny'),
+  rule: orNull(text),
+  reason: orNull(text),
+  matched: orNull(text),
+  suggested_tool: orNull(text),
+})
+const truncation = object({
+  direction: oneOf('head', 'tail', 'head-tail', 'middle'),
+  truncated_by: oneOf('lines', 'bytes'),
+  total_lines: count,
+  total_bytes: count,
+  output_lines: count,
+  output_bytes: count,
+  shown_ranges: list(list(count)),
+})
+const artifact = object({ id: text, uri: text, path: text, bytes: count, complete: flag })
+
+const job = {
+  id: text,
+  origin: oneOf(...origins),
+  command: text,
+  cwd: text,
+  status: statusSchema,
+  exit_code: orNull({ type: 'integer' }),
+  signal: orNull(text),
+  reason: reasonSchema,
+  exit_meaning: orNull(text),
+  pipe_status: orNull(list({ type: 'integer' })),
+  waiting_for_input: orNull(oneOf('line', 'password', 'raw')),
+  survivors: list(object({ pid: count, command: text })),
+  duration_ms: milliseconds,
+  truncation: orNull(truncation),
+  artifact: orNull(artifact),
+  job_id: orNull(text),
+  error: orNull(failureSchema),
+  verdict: orNull(verdictSchema),
+  notices: list(text),
+}
+const jobOptional = {
+  stderr_truncation: orNull(truncation),
+  stderr_artifact: orNull(artifact),
+  sandbox: object({ mechanism: text, network: oneOf('on', 'off'), degraded: flag }),
+}
+/** A result in the names of the wire; `result.ts` says what each field means. */
+export const resultSchema = object(job, {
+  ...jobOptional,
+  output: text,
+  stdout: text,
+  stderr: text,
+})
+
+/** A result without its texts, as a list of jobs has it. */
+export const jobSchema = object(job, jobOptional)
