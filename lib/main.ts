@@ -232,6 +232,9 @@ function supervision({ artifactDir }: Invocation): Supervision {
 const runSupervised: typeof RunSupervised = async (...args) =>
   (await import('./modes/supervise/run-supervised.ts')).runSupervised(...args)
 
+/** How long the runs have to end after a fault of nacre's own: the graces of a stop. */
+const crashGraceMs = 6000
+
 /** Whatever ends nacre ends its runs; only KILL cannot be heard. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
@@ -257,6 +260,8 @@ async function withExecutor(
     restore()
     process.exitCode = failureStatus
     void streams.stderr.write(`nacre: internal error: ${messageOf(error)}\n`)
+    // What has failed may be what the runs wait for.
+    setTimeout(() => process.exit(failureStatus), crashGraceMs)
     void executor.close().then(() => process.exit(failureStatus))
   }
   for (const signal of endingSignals) process.on(signal, end)

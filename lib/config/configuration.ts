@@ -2,7 +2,7 @@ import { fields } from '../protocol/fields.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request.ts'
 import { fromWire, toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
-import type { GuardRule } from './guard-rules.ts'
+import type { UserRule } from '../protocol/user-rule.ts'
 
 /** What holds for a start of nacre before its flags: plain values, nothing left to read. */
 export interface Configuration {
@@ -20,7 +20,7 @@ export interface Configuration {
   neverTerminals: boolean
   /** Before the shell of an agent's command: a program and its arguments. */
   prefix: readonly string[]
-  guardRules: readonly GuardRule[]
+  guardRules: readonly UserRule[]
   /** Whether to send agents to their own tools, or to which. */
   suggestTool: boolean | Readonly<Record<string, string>>
   artifactLimits: { artifactBytes?: number; storeBytes?: number; ageDays?: number }
@@ -54,7 +54,7 @@ export function assemble(
     timeoutSeconds: readGroup(values, 'timeouts'),
     terminals: get('pty', 'auto'),
     prefix: get('prefix', []),
-    guardRules: fromWire(get('guard.rules', [])) as GuardRule[],
+    guardRules: fromWire(get('guard.rules', [])) as UserRule[],
     suggestTool: get('guard.suggest_tool', false),
     artifactLimits: readGroup(values, 'artifacts'),
     artifactDir: get('artifact_dir', null),

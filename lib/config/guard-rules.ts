@@ -1,18 +1,5 @@
 import { checkValue, invalid, isObject, type ValueType } from '../protocol/check-value.ts'
-import type { Decision } from '../protocol/verdict.ts'
 import { checkChoice, unknownKey } from './known.ts'
-
-/** A rule of the guard as the configuration gives it; what its patterns mean is the guard's. */
-export interface GuardRule {
-  name?: string
-  match: string
-  notMatch?: string | string[]
-  decision: Decision
-  reason?: string
-  suggestedTool?: string
-  raw?: boolean
-  examples?: { match?: string[]; notMatch?: string[] }
-}
 
 const text = { kind: 'string', hint: 'text' } as const
 

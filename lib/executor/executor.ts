@@ -13,12 +13,13 @@ import { type ParseContext, parseRequest } from '../protocol/parse-request.ts'
 import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
 import type { Request, RequestDefaults, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
+import type { Sessions } from '../protocol/sessions.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
 import { createJobs, type Jobs, refuseJob } from './jobs.ts'
 import { deniedResult, notStartedResult } from './results.ts'
 import type { Registry } from './registry/registry.ts'
-import { createRunners, type Sessions } from './runners.ts'
+import { createRunners } from './runners.ts'
 import { createTask, type Task } from './task.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
 
@@ -78,7 +79,7 @@ export interface RunOptions {
 
 export interface Executor {
   /** Takes one command the whole way. Rejects with `MisuseError` only. */
-  run(input: RequestInput, options?: RunOptions): Promise<Result>
+  run: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `run` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */

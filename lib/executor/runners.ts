@@ -10,17 +10,10 @@ import type { Sandbox, SandboxOptions } from '../run/sandbox.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
-import type { SessionInfo } from '../run/session.ts'
+import type { Sessions } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/sessions.ts'
 import { createUninherited } from '../run/uninherited.ts'
 import { createWatchdog } from '../run/watchdog.ts'
-
-/** Shells that keep their state between runs. One opens with the first run that names it. */
-export interface Sessions {
-  list(): SessionInfo[]
-  /** Ends the session with all that it started. False: there is none of that name. */
-  close(name: string): Promise<boolean>
-}
 
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */

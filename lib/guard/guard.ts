@@ -1,3 +1,4 @@
+import type { UserRule } from '../protocol/user-rule.ts'
 import type { Request } from '../protocol/request.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createCommandTable } from './commands/commands.ts'
@@ -7,7 +8,7 @@ import { mentionsDanger } from './plain-danger.ts'
 import { builtInRules } from './rules/built-in.ts'
 import type { Rule } from './rules/rule.ts'
 import { createSuggestTool, type SuggestTool } from './rules/suggest-tool.ts'
-import { requireUserRules, type UserRule } from './rules/user-rules.ts'
+import { requireUserRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 import { withoutMarks } from './shell/marked-text.ts'
 

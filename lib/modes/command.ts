@@ -38,6 +38,17 @@ export interface CommandFlag {
   type?: FieldType
 }
 
+/** How a subcommand answers; most take these two. */
+export const answerFlags: readonly CommandFlag[] = [
+  {
+    name: 'output-format',
+    hint: 'text|json',
+    description: 'How to answer (default text)',
+    type: { kind: 'choice', values: ['text', 'json'] },
+  },
+  { name: 'quiet', short: 'q', hint: null, description: 'No messages on stderr' },
+]
+
 /** What a subcommand may know of the configuration; the executor has the rest. */
 export interface CommandConfiguration {
   /** The files that were read. */

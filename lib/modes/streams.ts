@@ -6,8 +6,8 @@ export interface Streams {
   stdin: NodeJS.ReadStream
   stdout: Writer
   stderr: Writer
-  /** What is on descriptor 0. */
-  input: 'terminal' | 'given' | 'closed'
+  /** What is on descriptor 0; `empty` is `/dev/null`. */
+  input: 'terminal' | 'given' | 'empty' | 'closed'
 }
 
 /** A stream that is written to the end or found closed, never silently cut. */
@@ -88,9 +88,9 @@ export function openStreams(self: NodeJS.Process): Streams {
 function describeInput(): Streams['input'] {
   if (isatty(0)) return 'terminal'
   try {
-    const isNull = fstatSync(0).rdev === statSync('/dev/null').rdev
-    const flags = isNull ? readFileSync('/proc/self/fdinfo/0', 'utf8') : ''
-    return /^flags:\s*0*\d*2$/m.test(flags) ? 'closed' : 'given'
+    if (fstatSync(0).rdev !== statSync('/dev/null').rdev) return 'given'
+    const flags = readFileSync('/proc/self/fdinfo/0', 'utf8')
+    return /^flags:\s*0*\d*2$/m.test(flags) ? 'closed' : 'empty'
   } catch {
     // No /proc: what is there is handed on.
     return 'given'

@@ -65,8 +65,9 @@ export class Screen {
 
   /** Loads the emulator on its first use. */
   static async open({ rows, columns, emit }: ScreenOptions): Promise<Screen> {
-    const { Terminal } = await import('@xterm/headless')
-    const terminal = new Terminal({
+    // Bundled, the package has its default export only.
+    const { default: xterm } = await import('@xterm/headless')
+    const terminal = new xterm.Terminal({
       rows,
       cols: columns,
       scrollback: (rows * pieceChars) / 4 + rows,

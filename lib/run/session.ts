@@ -6,6 +6,7 @@ import {
   StartError,
   type StopReport,
 } from '../protocol/ports.ts'
+import type { SessionInfo } from '../protocol/sessions.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool, type FifoPool, type SharedFolder } from './fifo.ts'
 import type { Launch, PrepareLaunch } from './launch.ts'
@@ -19,19 +20,6 @@ import { openSessionStdin } from './session-stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './session-stop.ts'
 import { markVariable } from './stop.ts'
 import type { Uninherited } from './uninherited.ts'
-
-/** A session as a list shows it. */
-export interface SessionInfo {
-  name: string
-  /** Of its shell; null before the first run and after the shell's end. */
-  pid: number | null
-  /** Where it stands. */
-  cwd: string
-  busy: boolean
-  /** Runs that wait for their turn. */
-  queued: number
-  idleMs: number
-}
 
 /** One shell that keeps its state, replaced when a command ends it. */
 export interface Session {

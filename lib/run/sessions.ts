@@ -7,7 +7,8 @@ import type { Launch, PrepareLaunch } from './launch.ts'
 import { bashDialect } from './session-bash.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { zshDialect } from './session-zsh.ts'
-import { createSession, type Session, type SessionInfo } from './session.ts'
+import type { SessionInfo } from '../protocol/sessions.ts'
+import { createSession, type Session } from './session.ts'
 import type { Uninherited } from './uninherited.ts'
 
 export interface SessionRunner {

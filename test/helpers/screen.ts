@@ -59,7 +59,7 @@ export async function withScreen(
     cols: columns,
     rows,
     cwd: join(home, 'work'),
-    name: 'xterm-256color',
+    name: options.env?.['TERM'] ?? 'xterm-256color',
     env: environmentOf(home, options.env ?? {}),
   })
   const screen = openScreen(child, { columns, rows, home })

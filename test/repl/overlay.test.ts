@@ -28,12 +28,12 @@ testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reac
     assert.ok(screen.isAlternate)
     screen.type('ione two')
     await screen.shows('one two')
-    screen.type(`${keys.escape}`)
+    screen.type(keys.escape)
     await screen.hides('-- INSERT --')
     screen.type('0iX')
     await screen.shows('Xone two')
     screen.resize(100, 30)
-    await screen.shows('Ctrl-] leaves it running')
+    await screen.shows(/^.{80,}leaves it running/m)
     screen.type(`${keys.escape}:set columns? lines?\r`)
     await screen.shows(/columns=100[\s\S]*lines=29/)
     screen.type('\r:wq\r')
@@ -71,7 +71,7 @@ testWith(['python3'], 'python talks', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
     screen.type('!python3\r')
-    await screen.shows('>>> ')
+    await screen.shows('>>>')
     screen.type('print(6 * 7)\r')
     await screen.shows('\n42\n')
     screen.type(keys.ctrl('d'))
@@ -116,7 +116,7 @@ test('/pty gives any program a terminal: an installer that asks', () =>
     screen.type(`/pty ${program('installer.sh')}\r`)
     await screen.shows('Continue? [y/n]')
     screen.type('y\r')
-    await screen.shows('Where to? ')
+    await screen.shows('Where to?')
     screen.type('/opt\r')
     await screen.shows('✓ exit 0')
     assert.match(screen.text(), 'installed in /opt')
@@ -176,7 +176,7 @@ test('the answers of the terminal go back to the program', () =>
     screen.type(
       String.raw`!&printf 'ab\033[6n'; IFS= read -rs -d R where; printf '%q\n' "$where"` + '\r',
     )
-    await screen.shows(String.raw`[1\;3`)
+    await screen.shows(`ab$'\\E[1;3'`)
   }))
 
 test('Ctrl-] leaves a program running; /attach shows it again', () =>
@@ -190,7 +190,7 @@ test('Ctrl-] leaves a program running; /attach shows it again', () =>
     screen.type('/attach\r')
     await screen.shows('Ctrl-] leaves it running')
     screen.type('n\r')
-    await screen.shows('✗ exit 1')
+    await screen.shows('✗ exit')
     await screen.hides('1 job')
   }))
 

@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { unknownName } from '../../protocol/wire.ts'
-import type { Command, CommandFlag } from '../command.ts'
+import { answerFlags, type Command, type CommandFlag } from '../command.ts'
 import type { Action, ActionContext } from './action.ts'
 import { grepArtifact } from './grep.ts'
 import { listArtifacts, printPath, pruneArtifacts } from './list.ts'
@@ -37,13 +37,7 @@ export const command: Command = {
     { ...lines('before-context', 'grep: so many lines before each match'), short: 'B' },
     { ...lines('context', 'grep: so many lines on both sides'), short: 'C' },
     { name: 'artifact-dir', hint: 'dir', description: 'The folder, where it is not the usual one' },
-    {
-      name: 'output-format',
-      hint: 'text|json',
-      description: 'How to answer (default text)',
-      type: { kind: 'choice', values: ['text', 'json'] },
-    },
-    { name: 'quiet', short: 'q', hint: null, description: 'No messages on stderr' },
+    ...answerFlags,
   ],
   details: [
     '  list                     what there is, newest first',

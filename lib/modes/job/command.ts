@@ -3,7 +3,7 @@ import { type KnownJobs, openKnownJobs } from '../../executor/registry/known-job
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { unknownName } from '../../protocol/wire.ts'
-import type { Command } from '../command.ts'
+import { answerFlags, type Command } from '../command.ts'
 import { jobActions } from './actions.ts'
 
 export const command: Command = {
@@ -25,13 +25,7 @@ export const command: Command = {
     },
     { name: 'line', hint: null, description: 'write: end the text with a newline' },
     { name: 'eof', hint: null, description: 'write: end the input after the text' },
-    {
-      name: 'output-format',
-      hint: 'text|json',
-      description: 'How to answer (default text)',
-      type: { kind: 'choice', values: ['text', 'json'] },
-    },
-    { name: 'quiet', short: 'q', hint: null, description: 'No messages on stderr' },
+    ...answerFlags,
   ],
   details: [
     '  nacre job list                  all jobs, those that run and those that ended lately',

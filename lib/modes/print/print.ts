@@ -104,7 +104,7 @@ async function answerPrompt(
 
 /** A run on a terminal reads what is typed: standard input goes there, and the size comes along. */
 function connectTerminal(stdin: Stdin, { executor, streams }: PrintContext) {
-  const typed = stdin.kind === 'descriptor' || streams.input === 'terminal'
+  const typed = stdin.kind === 'descriptor' || ['terminal', 'empty'].includes(streams.input)
   let disconnect = () => {}
   return {
     fields: streams.stdout.isTerminal ? (streams.stdout.size() ?? {}) : {},

@@ -1,4 +1,4 @@
-import { fit, spread } from './columns.ts'
+import { fit, spread, widthOf } from './columns.ts'
 import type { Emulator } from './emulator.ts'
 import type { Style } from './style.ts'
 import type { FullScreen } from './view.ts'
@@ -36,9 +36,8 @@ export function createOverlay(options: OverlayOptions): FullScreen {
         options.onResize(columns, height)
       }
       const help = options.note() || 'Ctrl-] leaves it running'
-      const bar = style.inverse(
-        spread(fit(` ${options.command} `, columns - 2), `${help} `, columns),
-      )
+      const name = fit(` ${options.command}`, Math.max(8, columns - widthOf(help) - 3))
+      const bar = style.inverse(spread(name, `${help} `, columns))
       const lines = [...emulator.paint(), bar]
       let text = afresh ? '\u001B[2J' : ''
       for (const [row, line] of lines.entries()) {

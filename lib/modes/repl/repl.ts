@@ -21,6 +21,10 @@ import { wantsTerminal } from './terminal-programs.ts'
 /** The interactive front door. Gives the exit status when the person leaves or a signal ends nacre. */
 export async function repl(context: ReplContext): Promise<number> {
   const { executor, streams, signal, environment } = context
+  if (environment['TERM'] === 'dumb') {
+    const { plainRepl } = await import('./plain.ts')
+    return plainRepl(context)
+  }
   const state: ReplState = {
     cwd: context.cwd,
     previousCwd: null,

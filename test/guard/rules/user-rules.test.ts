@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkUserRules } from '../../../lib/guard/check-user-rules.ts'
-import { compileUserRules, type UserRule } from '../../../lib/guard/rules/user-rules.ts'
+import { compileUserRules } from '../../../lib/guard/rules/user-rules.ts'
+import type { UserRule } from '../../../lib/protocol/user-rule.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import { guardFor } from '../helpers.ts'
 
