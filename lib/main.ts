@@ -146,12 +146,21 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const configuration = await configure(parsed.options)
   const { artifactDir, print } = readInvocation(parsed, configuration)
   await tell(configuration.notices, streams)
-  const door = { artifactDir, toTerminal: false, run: print.run }
-  const options = executorOptions(configuration, door)
+  let names: readonly string[] = []
+  const toolNames = () => names
+  const options = executorOptions(configuration, {
+    artifactDir,
+    toTerminal: false,
+    run: print.run,
+    toolNames,
+  })
+  const learnToolNames = (told: readonly string[]) => {
+    names = told
+  }
   const { serveRpc } = await import('./modes/rpc/rpc.ts')
   const cwd = logicalDirectory(process.env)
   const status = await withExecutor(options, streams, (executor, signal) =>
-    serveRpc({ executor, streams, signal, version, cwd }),
+    serveRpc({ executor, streams, signal, version, cwd, learnToolNames }),
   )
   // What a client that has stopped reading leaves in the pipe would keep the process.
   process.exit(status)
@@ -178,7 +187,7 @@ interface DoorOptions {
   artifactDir?: string | null
   /** What flags say of every run; it wins over what is configured. */
   run?: RunOptions
-  toolNames?: readonly string[]
+  toolNames?: readonly string[] | (() => readonly string[])
   /** Its runs outlive it even where it is killed. */
   leavesRuns?: boolean
 }

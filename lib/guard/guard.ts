@@ -22,8 +22,8 @@ export interface GuardOptions {
   readonly rules?: readonly UserRule[]
   /** Off by default. `true` takes the usual names of such tools. */
   readonly suggestTool?: SuggestTool | boolean
-  /** The tools that the caller has beside the shell. */
-  readonly toolNames?: readonly string[]
+  /** The tools that the caller has beside the shell; a function where they are told later. */
+  readonly toolNames?: readonly string[] | (() => readonly string[])
 }
 
 /** What the guard needs to know of a request. */
@@ -40,13 +40,12 @@ export function createGuard(
 ): (question: Question) => Verdict | Promise<Verdict> {
   const table = createCommandTable()
   const userRules = requireUserRules(options.rules ?? [])
-  const suggestTool = createSuggestTool(options.suggestTool, options.toolNames ?? [])
-  const ownRules = suggestTool ? [...builtInRules, suggestTool] : builtInRules
+  const listOwnRules = createOwnRules(options)
   let grammar: Grammar | null = null
 
   function judge(question: Question, using: Grammar): Verdict | null {
     const findings = new Findings(isAgent(question))
-    const rules = question.guard ? ownRules.filter((rule) => holds(rule, question)) : []
+    const rules = question.guard ? listOwnRules().filter((rule) => holds(rule, question)) : []
     const inspection = new Inspection({
       grammar: using,
       table,
@@ -100,6 +99,21 @@ export function createGuard(
 }
 
 const isAgent = ({ origin }: Question): boolean => origin === 'agent' || origin === 'mcp'
+
+/** The built-in rules, and the suggestion of a tool where the caller has one. */
+function createOwnRules({ suggestTool, toolNames = [] }: GuardOptions): () => readonly Rule[] {
+  const readNames = typeof toolNames === 'function' ? toolNames : () => toolNames
+  let names: readonly string[] | null = null
+  let rules: readonly Rule[] = builtInRules
+  return () => {
+    const current = readNames()
+    if (current === names) return rules
+    names = current
+    const suggestion = createSuggestTool(suggestTool, names)
+    rules = suggestion ? [...builtInRules, suggestion] : builtInRules
+    return rules
+  }
+}
 
 /** What a person or a script got wrong is for the shell to tell, unless it may do harm. */
 const matters = (question: Question): boolean =>

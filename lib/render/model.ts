@@ -26,7 +26,8 @@ export function renderRunning(result: Result, pid: number | null): string {
       : [`It waits for input (${result.waitingForInput}); write it: ${callJob('write', id)}`]
   return joinParts([
     renderOutput(result, ''),
-    ...describeCuts(result),
+    // The file is named below.
+    ...(result.truncation ? describeCuts(result) : []),
     ...result.notices,
     [
       `Still running after ${formatDuration(result.durationMs)}`,

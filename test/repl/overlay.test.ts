@@ -198,7 +198,7 @@ test('an overlay under a flood of output still takes keys', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
     screen.type('!&yes flood\r')
-    await screen.shows('flood')
+    await screen.shows('flood\nflood')
     screen.type(keys.ctrl('c'))
     await screen.shows('✗ SIGINT')
   }))

@@ -9,4 +9,6 @@ export interface RpcContext {
   signal: AbortSignal
   version: string
   cwd: string
+  /** Takes the tools that the client's model has: the guard may suggest them. */
+  learnToolNames(names: readonly string[]): void
 }

@@ -21,7 +21,7 @@ export const initialize = defineMethod(
     { context, peer },
   ): RpcMethods['initialize']['result'] => {
     peer.supportsApproval = readFlag(capabilities, 'supports_approval')
-    if (toolNames) peer.toolNames = toolNames
+    if (toolNames) context.learnToolNames(toolNames)
     return {
       server: { name: 'nacre', version: context.version },
       capabilities: {

@@ -26,7 +26,6 @@ export function createJsonRpc(context: RpcContext, connection: Connection): Json
   const approvals = createApprovals((line) => connection.send(line))
   const peer: Peer = {
     supportsApproval: false,
-    toolNames: [],
     detachable: new Map(),
     prompts: new Set(),
     cancel(id) {

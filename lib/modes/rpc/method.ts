@@ -25,7 +25,6 @@ export interface Call {
 /** What the connection knows of its client. */
 export interface Peer {
   supportsApproval: boolean
-  toolNames: readonly string[]
   /** Lets the caller of a run go, by the id of the run. */
   readonly detachable: Map<string, () => void>
   /** Cancels a request by the id of its message. False: there is none. */

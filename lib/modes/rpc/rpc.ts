@@ -66,7 +66,7 @@ function readAll(
       resolve()
     })
     // A terminal that is gone, a directory: there is nothing more to read.
-    stdin.once('error', () => resolve())
+    stdin.on('error', () => resolve())
     stdin.once('close', () => resolve())
   })
 }

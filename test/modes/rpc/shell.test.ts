@@ -1,7 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RpcError, RpcNotification } from '../../../lib/client.ts'
-import { withClient } from '../../helpers/rpc.ts'
+import { createState, withClient } from '../../helpers/rpc.ts'
 
 async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
   try {
@@ -226,6 +228,28 @@ test('the tools of a model obey all rules and answer in text', () =>
     const nothing = await failureOf(call('bish', {}))
     assert.is(nothing.data?.field, 'name')
   }))
+
+test('a tool that the client has is suggested where that is configured', async () => {
+  const state = createState()
+  mkdirSync(join(state.dir, 'nacre'))
+  writeFileSync(
+    join(state.dir, 'nacre', 'config.json'),
+    JSON.stringify({ guard: { suggest_tool: true } }),
+  )
+  const readFile = { name: 'bash', arguments: { command: 'cat package.json' } }
+  for (const toolNames of [[], ['view_file']]) {
+    await withClient(
+      async (client) => {
+        const result = await client.request('tool.call', readFile)
+        assert.is(result.is_error, toolNames.length > 0)
+        const { verdict } = result.details as { verdict: { suggested_tool: string } | null }
+        assert.is(verdict?.suggested_tool, toolNames[0])
+      },
+      { toolNames, env: { ...state.env, XDG_CONFIG_HOME: state.dir } },
+    )
+  }
+  state.remove()
+})
 
 test('prompt.cancel stops a command that a prompt has started', async () => {
   const { onNotification, next } = listen()

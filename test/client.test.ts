@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ClientOptions, RpcError, startClient } from '../lib/client.ts'
+import { withClient } from './helpers/rpc.ts'
+
+async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
+  try {
+    await promise
+  } catch (error) {
+    assert.instance(error, RpcError)
+    return error as RpcError
+  }
+  throw new Error('it did not reject')
+}
+
+/** A server of one line of JavaScript. */
+function node(script: string): ClientOptions['command'] {
+  return [process.execPath, '-e', script]
+}
+
+test('a program that is not there is an error', async () => {
+  const failure = await failureOf(startClient({ command: ['/nowhere/nacre', '--rpc'] }))
+  assert.match(failure.message, /could not be started/)
+})
+
+test('a program that ends without a greeting is an error', async () => {
+  const failure = await failureOf(startClient({ command: ['sh', '-c', 'exit 3'] }))
+  assert.match(failure.message, /has ended \(3\)/)
+})
+
+test('a program that speaks something else is an error', async () => {
+  const failure = await failureOf(startClient({ command: ['sh', '-c', 'echo Welcome; cat'] }))
+  assert.match(failure.message, /not JSON/)
+})
+
+test('a request under way is refused when its server dies', async () => {
+  const greetAndDie = `process.stdin.on('data', (text) => {
+    const { id, method } = JSON.parse(text)
+    if (method !== 'initialize') process.kill(process.pid, 'SIGKILL')
+    console.log(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+  })`
+  const client = await startClient({ command: node(greetAndDie) })
+  const failure = await failureOf(client.request('shell.list', {}))
+  assert.match(failure.message, /has ended \(SIGKILL\)/)
+  await failureOf(client.request('shell.list', {}))
+  assert.is(await client.close(), null)
+})
+
+test('an error of the server has its code and data', () =>
+  withClient(async (client) => {
+    const failure = await failureOf(client.request('shell.status', { id: 'run_x' }))
+    assert.is(failure.code, -32_000)
+    assert.equal(failure.data, { code: 'not_found' })
+  }))
+
+test('the package exports the client to modules and to CommonJS', () => {
+  const cwd = join(import.meta.dirname, '..')
+  const run = (args: string[]) => execFileSync(process.execPath, args, { cwd, encoding: 'utf8' })
+  const name = 'nacre/client'
+  const module = `import { startClient } from '${name}'; console.log(typeof startClient)`
+  assert.is(run(['--input-type=module', '-e', module]), 'function\n')
+  assert.is(run(['-e', `console.log(typeof require('${name}').startClient)`]), 'function\n')
+  const schema = `console.log(Object.keys(require('nacre/rpc.schema.json').methods).length > 20)`
+  assert.is(run(['-e', schema]), 'true\n')
+})
+
+test.run()
