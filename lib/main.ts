@@ -137,6 +137,8 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
       cwd,
       stateDir: stateDirectory(process.env),
       version,
+      model: configuration.model,
+      sandbox: options.defaults?.sandbox ?? 'off',
       onCrash,
     }),
   )

@@ -194,6 +194,16 @@ test('Ctrl-] leaves a program running; /attach shows it again', () =>
     await screen.hides('1 job')
   }))
 
+testWith(['sudo'], 'sudo gets a terminal', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type('!sudo sh -c "tty; echo as $USER"\r')
+    await screen.shows(/\/dev\/pts\/\d+|password: neither/)
+    screen.type(keys.ctrl('c'))
+    await screen.hides('leaves it running')
+  }),
+)
+
 test('an overlay under a flood of output still takes keys', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')

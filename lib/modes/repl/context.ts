@@ -1,4 +1,5 @@
 import type { Executor } from '../../executor/executor.ts'
+import type { SandboxMode } from '../../protocol/request.ts'
 import type { Streams } from '../streams.ts'
 
 /** What the REPL gets from whoever starts it. */
@@ -13,6 +14,10 @@ export interface ReplContext {
   /** Holds the history and the remembered approvals. */
   stateDir: string
   version: string
+  /** As `provider/name`, where one is configured. */
+  model: string | null
+  /** What is configured; a person may choose another. */
+  sandbox: SandboxMode
   /** What is called before the process ends by a fault: the terminal is to be as it was. */
   onCrash(restore: () => void): void
 }

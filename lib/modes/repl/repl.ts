@@ -29,8 +29,9 @@ export async function repl(context: ReplContext): Promise<number> {
     cwd: context.cwd,
     previousCwd: null,
     bash: false,
-    model: environment['NACRE_MODEL'] ?? null,
-    sandbox: 'off',
+    model: context.model,
+    sandbox: null,
+    configuredSandbox: context.sandbox,
     runs: [],
     quit: false,
   }

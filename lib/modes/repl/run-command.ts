@@ -68,8 +68,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     return {
       command,
       origin: 'repl',
-      sandbox: state.sandbox,
       ...where,
+      ...(state.sandbox === null ? {} : { sandbox: state.sandbox }),
       ...(session ? { session: sessionName } : {}),
     }
   }

@@ -159,7 +159,7 @@ function chooseSandbox(rest: string, { state, print }: SlashContext): void {
   if (wanted !== '' && !mode)
     return print([`No such sandbox: ${wanted}; ${sandboxModes.join(', ')}`])
   if (mode) state.sandbox = mode
-  print([`Sandbox: ${state.sandbox}`])
+  print([`Sandbox: ${state.sandbox ?? state.configuredSandbox}`])
 }
 
 function showApprovals(rest: string, { approvals, print, style }: SlashContext): void {

@@ -14,7 +14,9 @@ export interface ReplState {
   previousCwd: string | null
   bash: boolean
   model: string | null
-  sandbox: SandboxMode
+  /** Null: as it is configured. */
+  sandbox: SandboxMode | null
+  readonly configuredSandbox: SandboxMode
   /** Newest last. */
   runs: FinishedRun[]
   quit: boolean

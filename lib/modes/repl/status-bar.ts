@@ -17,10 +17,11 @@ export function createStatusBar({ state, style, home, countJobs }: StatusBarPart
     const mode = state.bash ? `${style.mint('[BASH]')} ` : ''
     const place = branch === null ? '' : ` (${branch})`
     const left = `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`
+    const sandbox = state.sandbox ?? state.configuredSandbox
     const jobs = countJobs()
     const right = [
       state.model ?? 'no model',
-      state.sandbox === 'off' ? '' : `sandbox ${state.sandbox}`,
+      sandbox === 'off' ? '' : `sandbox ${sandbox}`,
       jobs === 0 ? '' : countOf(jobs, 'job'),
     ]
     const told = right.filter((part) => part !== '').join(' · ')
