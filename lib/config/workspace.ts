@@ -16,7 +16,7 @@ export function isTrusted(folder: string, trusted: readonly string[]): boolean {
   const real = realPath(folder)
   return trusted.some((path) => {
     const way = relative(realPath(path), real)
-    return way !== '..' && !way.startsWith('../')
+    return way !== '..' && !way.startsWith('..')
   })
 }
 

@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
-import { createFifoPool } from '../run/fifo.ts'
+import { createFifoPool } from '../run/pipe/fifo.ts'
 import type { Launch } from '../run/launch.ts'
-import { createPipeRunner } from '../run/pipe.ts'
-import { createPrestarted } from '../run/prestarted.ts'
+import { createPipeRunner } from '../run/pipe/pipe.ts'
+import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
-import type { Sandbox, SandboxOptions } from '../run/sandbox.ts'
+import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { stopTree } from '../run/stop.ts'
-import { createSpareFifos } from '../run/spare-fifos.ts'
+import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions } from '../protocol/sessions.ts'
-import type { SessionRunner } from '../run/sessions.ts'
+import type { SessionRunner } from '../run/session/sessions.ts'
 import { createUninherited } from '../run/uninherited.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 
@@ -37,7 +37,9 @@ export function createRunners(options: RunnersOptions): Runners {
 
   /** Loaded and made with the first run that asks for it. */
   function openSandbox(): Promise<Sandbox> {
-    opened ??= import('../run/sandbox.ts').then(({ createSandbox }) => createSandbox(sandbox))
+    opened ??= import('../run/sandbox/sandbox.ts').then(({ createSandbox }) =>
+      createSandbox(sandbox),
+    )
     return opened
   }
 
@@ -52,7 +54,11 @@ export function createRunners(options: RunnersOptions): Runners {
 
   /** The terminal's parts are loaded with the first run that wants one. */
   const onTerminal: Runner = async (request, sink) => {
-    pty ??= (await import('../run/pty.ts')).createPtyRunner({ prepare, stopTree, uninherited })
+    pty ??= (await import('../run/terminal/pty.ts')).createPtyRunner({
+      prepare,
+      stopTree,
+      uninherited,
+    })
     return pty(request, sink)
   }
 
@@ -61,8 +67,8 @@ export function createRunners(options: RunnersOptions): Runners {
 
   const openSessions = async (): Promise<SessionRunner> => {
     const [{ createSessionRunner }, { createSnapshots }] = await Promise.all([
-      import('../run/sessions.ts'),
-      import('../run/snapshot.ts'),
+      import('../run/session/sessions.ts'),
+      import('../run/session/snapshot.ts'),
     ])
     const snapshots = stateDir && createSnapshots({ directory: join(stateDir, 'snapshots') })
     const readSetUp = snapshots ? { readSetUp: (launch: Launch) => snapshots.read(launch) } : {}
@@ -80,7 +86,7 @@ export function createRunners(options: RunnersOptions): Runners {
   }
 
   const inSandbox: Runner = async (request, sink) => {
-    const { runInSandbox } = await import('../run/sandboxed-runner.ts')
+    const { runInSandbox } = await import('../run/sandbox/sandboxed-runner.ts')
     return runInSandbox(await openSandbox(), choose(request), request, sink)
   }
 

@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { createExecutor, type ExecutorOptions } from '../../lib/executor/executor.ts'
 import type { RequestInput } from '../../lib/protocol/request.ts'
 import type { Result } from '../../lib/protocol/result.ts'
-import { probeSandbox } from '../../lib/run/sandbox-probe.ts'
+import { probeSandbox } from '../../lib/run/sandbox/sandbox-probe.ts'
 import { isAlive } from './terminal-run.ts'
 
 /** Folders around a sandbox, not below `/tmp`, which no sandbox shows. */

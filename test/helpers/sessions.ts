@@ -6,11 +6,11 @@ import * as assert from 'uvu/assert'
 import { parseRequest } from '../../lib/protocol/parse-request.ts'
 import type { Exit, OutputSink, Running } from '../../lib/protocol/ports.ts'
 import type { RequestInput } from '../../lib/protocol/request.ts'
-import { createFifoPool } from '../../lib/run/fifo.ts'
-import { createPipeRunner } from '../../lib/run/pipe.ts'
+import { createFifoPool } from '../../lib/run/pipe/fifo.ts'
+import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { createUninherited } from '../../lib/run/uninherited.ts'
-import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/sessions.ts'
+import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/session/sessions.ts'
 
 export interface Collected extends Exit {
   output: string

@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process'
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { messageOf } from '../../protocol/errors.ts'
+import { createId } from '../../protocol/ids.ts'
+import { StartError } from '../../protocol/ports.ts'
+import type { SpareFifos } from './spare-fifos.ts'
+import { makeTemporaryFolder } from '../temporary-folder.ts'
+
+/** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
+export interface Fifo {
+  /** Under which another process of this user can open it, as long as `readFd` is open. */
+  readonly path: string
+  /** The same for a process that sees the pool's folder elsewhere. */
+  readonly seenAs: string
+  /** Non-blocking. Whoever reads it closes it. */
+  readonly readFd: number
+  /** Blocking; for the standard output of a process. */
+  readonly writeFd: number
+  /** Closes our write end. Call it as soon as the process has ended; more calls do nothing. */
+  closeWrite(): void
+  /**
+   * Gives the pipe back, before its read end is closed. `reusable`: it was read to its end, so
+   * nobody else holds it.
+   */
+  release(reusable: boolean): void
+}
+
+/** A pipe for the standard input of a process that is written to while it runs. */
+export interface InputFifo {
+  /** Blocking; close it once the process has it. */
+  readonly readFd: number
+  /** Non-blocking; whoever writes closes it. */
+  readonly writeFd: number
+}
+
+export interface FifoPool {
+  open(): Promise<Fifo>
+  openInput(): Promise<InputFifo>
+  close(): Promise<void>
+}
+
+/**
+ * A pipe nobody uses: on Linux its open read end, elsewhere its name. While a pipe is in use the
+ * one read end is its reader's, so that closing it is seen by whoever writes (SIGPIPE).
+ */
+type Idle = { fd: number } | { path: string }
+
+/** A folder in which pipes keep their names, for processes that see little else. */
+export interface SharedFolder {
+  path: string
+  /** Its name for those processes. */
+  seenAs: string
+}
+
+const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
+const perBatch = 4
+const maxIdle = 16
+
+/**
+ * Makes FIFOs several at once, since `mkfifo` is a process. On Linux their names are gone as soon as
+ * they are open, so that nothing is left behind however nacre ends. The first ones come from
+ * `spares`, where there are any. In a `shared` folder, which somebody else removes, they keep them.
+ */
+export function createFifoPool(
+  spares: SpareFifos | null = null,
+  shared: SharedFolder | null = null,
+): FifoPool {
+  const anonymous = process.platform === 'linux' && shared === null
+  const free: Idle[] = []
+  const directories: string[] = []
+  let batch: Promise<void> | null = null
+  let closed = false
+  let refilling: Promise<void> | null = null
+
+  async function make(): Promise<void> {
+    const directory = shared?.path ?? makeTemporaryFolder('pipes')
+    const paths = Array.from({ length: perBatch }, () => join(directory, createId('pipe')))
+    try {
+      await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
+    } catch (error) {
+      if (shared === null) rmSync(directory, { recursive: true, force: true })
+      const message = `Cannot make pipes with mkfifo (is it installed?): ${messageOf(error)}`
+      throw new StartError({ code: 'pipe_failed', message, exitCode: 125 })
+    }
+    if (anonymous) {
+      for (const path of paths) free.push({ fd: openSync(path, readFlags) })
+      rmSync(directory, { recursive: true, force: true })
+    } else {
+      for (const path of paths) free.push({ path })
+      if (shared === null) directories.push(directory)
+    }
+  }
+
+  /** One made earlier, without waiting. False: there is none. */
+  function takeSpare(): boolean {
+    const path = anonymous ? (spares?.take() ?? null) : null
+    if (path === null) return false
+    free.push({ fd: openSync(path, readFlags) })
+    rmSync(path)
+    return true
+  }
+
+  function makeMore(): Promise<void> {
+    batch ??= make().finally(() => {
+      batch = null
+    })
+    return batch
+  }
+
+  async function take() {
+    while (free.length === 0 && !takeSpare()) await makeMore()
+    // While the command runs, so that nobody waits for it.
+    refilling ??= spares?.refill() ?? null
+    const idle = free.pop() as Idle
+    const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
+    const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
+    return { idle, readFd, path }
+  }
+
+  return {
+    async open() {
+      const { idle, readFd, path } = await take()
+      const writeFd = openSync(path, constants.O_WRONLY)
+      let writeOpen = true
+      const closeWrite = () => {
+        if (writeOpen) closeSync(writeFd)
+        writeOpen = false
+      }
+      return {
+        path,
+        seenAs: shared === null ? path : join(shared.seenAs, basename(path)),
+        readFd,
+        writeFd,
+        closeWrite,
+        release(reusable) {
+          closeWrite()
+          if (!reusable || closed || free.length >= maxIdle) return
+          free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
+        },
+      }
+    },
+    async openInput() {
+      const { readFd: firstFd, path } = await take()
+      // A blocking read end waits for nobody here: the write end is open already.
+      const writeFd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+      const readFd = openSync(path, constants.O_RDONLY)
+      closeSync(firstFd)
+      return { readFd, writeFd }
+    },
+    async close() {
+      closed = true
+      await batch?.catch(() => undefined)
+      await refilling
+      for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
+      for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}

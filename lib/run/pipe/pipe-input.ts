@@ -1,0 +1,85 @@
+import { closeSync, writeSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf, MisuseError } from '../../protocol/errors.ts'
+
+/** What is written to the standard input of a run while it goes on. */
+export interface PipeInput {
+  /** Queues a text. Throws `MisuseError` where nobody reads any more. */
+  write(text: string): void
+  /** Settles when the pipe has taken all of it. Rejects with `MisuseError` where nobody reads. */
+  drain(): Promise<void>
+  /** End of file, after what was written. */
+  end(): void
+  /** Gives up what is still to be written. */
+  close(): void
+}
+
+/** Nothing tells when a full pipe has room again, so that it is tried after so long, and longer. */
+const retryMs = { first: 1, longest: 16 }
+
+/** Writes to the non-blocking write end of a pipe, in order, and takes ownership of `fd`. */
+export function createPipeInput(fd: number): PipeInput {
+  let last: Promise<void> = Promise.resolve()
+  let lost: MisuseError | null = null
+  let ended = false
+  let closed = false
+
+  async function writeAll(bytes: Uint8Array): Promise<void> {
+    let rest = bytes
+    let pauseMs: number = retryMs.first
+    while (rest.length > 0) {
+      if (closed) throw unread()
+      const written = writeNow(rest)
+      rest = rest.subarray(written)
+      if (written > 0) {
+        pauseMs = retryMs.first
+      } else {
+        await delay(pauseMs)
+        pauseMs = Math.min(retryMs.longest, pauseMs * 2)
+      }
+    }
+  }
+
+  function writeNow(bytes: Uint8Array): number {
+    try {
+      return writeSync(fd, bytes)
+    } catch (error) {
+      if (codeOf(error) === 'EAGAIN') return 0
+      if (codeOf(error) === 'EPIPE') throw unread()
+      throw error
+    }
+  }
+
+  function enqueue(step: () => void | Promise<void>): void {
+    last = last.then(step).catch((error: unknown) => {
+      lost ??= error instanceof MisuseError ? error : unread()
+      close()
+    })
+  }
+
+  function close(): void {
+    if (closed) return
+    closed = true
+    closeSync(fd)
+  }
+
+  return {
+    write(text) {
+      if (ended || closed) throw unread()
+      enqueue(() => writeAll(Buffer.from(text)))
+    },
+    async drain() {
+      await last
+      if (lost) throw lost
+    },
+    end() {
+      ended = true
+      enqueue(close)
+    },
+    close,
+  }
+}
+
+function unread(): MisuseError {
+  return new MisuseError('no_input', 'The command reads no input any more')
+}

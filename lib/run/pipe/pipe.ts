@@ -1,0 +1,152 @@
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
+import { closeSync, fstatSync } from 'node:fs'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { StreamName } from '../../protocol/event.ts'
+import type { Exit, Runner, Running } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request.ts'
+import type { Fifo, FifoPool } from './fifo.ts'
+import type { Launch, PrepareLaunch } from '../launch.ts'
+import { describeLeftBehind, isGroupAlive } from '../left-behind.ts'
+import { openDescriptors } from '../launch-descriptors.ts'
+import { createPipeInput, type PipeInput } from './pipe-input.ts'
+import { type PipeReader, readPipe } from './pipe-reader.ts'
+import type { Prestarted } from './prestarted.ts'
+import { openStandardInput, openWritableInput, type StandardInput } from '../standard-input.ts'
+import { describeStartFailure } from '../start-failure.ts'
+import { stopTree, type TreeRoot } from '../stop.ts'
+import type { Uninherited } from '../uninherited.ts'
+import { waitsForPipeInput } from '../terminal/waiting-for-input.ts'
+
+/** One output of a process: the pipe it writes to and what reads it. */
+interface Output {
+  fifo: Fifo
+  reader: PipeReader
+}
+
+export interface PipeRunnerParts {
+  prepare: PrepareLaunch
+  pipes: FifoPool
+  uninherited: Uninherited
+  /** Null: every run is the start of a process. */
+  prestarted?: Prestarted | null
+}
+
+/** Runs each request in a fresh shell over real pipes, in a process session of its own. */
+export function createPipeRunner(deps: PipeRunnerParts): Runner {
+  return async (request, sink) => {
+    const launch = await deps.prepare(request)
+    const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
+    const fifos: Fifo[] = []
+    for (const _ of names) fifos.push(await deps.pipes.open())
+    const { stdin } = request
+    const input =
+      stdin.kind === 'open' ? await openWritableInput(deps.pipes) : openStandardInput(stdin)
+    const child =
+      takePrestarted(deps.prestarted, launch, request, fifos) ??
+      (await start(launch, input, fifos, deps.uninherited))
+    child.once('exit', () => deps.prestarted?.prepare(launch))
+    const outputs = fifos.map((fifo, index) => {
+      const stream = names[index] as StreamName
+      return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
+    })
+    const written = input.writeFd === null ? null : createPipeInput(input.writeFd)
+    return follow(child, launch, outputs, written)
+  }
+}
+
+function takePrestarted(
+  prestarted: Prestarted | null | undefined,
+  launch: Launch,
+  request: Request,
+  fifos: Fifo[],
+): ChildProcess | null {
+  const [first, second = first] = fifos
+  if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
+  return prestarted.take(launch, { stdout: first.path, stderr: second.path })
+}
+
+async function start(
+  launch: Launch,
+  input: StandardInput,
+  fifos: Fifo[],
+  uninherited: Uninherited,
+): Promise<ChildProcess> {
+  const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
+  const given = openDescriptors(launch)
+  const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
+  const { file, args, argv0, cwd, env } = launch
+  try {
+    const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })
+    if (child.pid === undefined) {
+      await new Promise((_, reject) => child.once('error', reject))
+    }
+    return child
+  } catch (error) {
+    for (const fifo of fifos) {
+      fifo.release(true)
+      closeSync(fifo.readFd)
+    }
+    if (input.writeFd !== null) closeSync(input.writeFd)
+    throw describeStartFailure(error, launch)
+  } finally {
+    input.release()
+    given.release()
+  }
+}
+
+/** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
+function follow(
+  child: ChildProcess,
+  launch: Launch,
+  outputs: Output[],
+  input: PipeInput | null,
+): Running {
+  const pid = child.pid as number
+  const root: TreeRoot = {
+    pid,
+    mark: launch.mark,
+    pipes: outputs.map(({ fifo }) => fstatSync(fifo.writeFd)),
+  }
+  let stopping = false
+  const exited = new Promise<Exit>((settle) => {
+    child.once('exit', (code, signal) => settle(finish(code, signal)))
+  })
+
+  async function finish(code: number | null, signal: string | null): Promise<Exit> {
+    await launch.settle?.()
+    let leftBehind = false
+    input?.close()
+    for (const { fifo } of outputs) fifo.closeWrite()
+    for (const { fifo, reader } of outputs) {
+      const atEnd = await reader.drain()
+      fifo.release(atEnd)
+      if (atEnd) reader.close()
+      else reader.leave()
+      leftBehind ||= !atEnd
+    }
+    leftBehind ||= isGroupAlive(pid)
+    const notices = leftBehind && !stopping ? describeLeftBehind(root) : []
+    return { code, signal, notices }
+  }
+
+  return {
+    pid,
+    exited,
+    write(text) {
+      if (input) return input.write(text)
+      throw new MisuseError(
+        'no_input',
+        'This run reads no input; start it with an open stdin or a pty to write to it',
+      )
+    },
+    ...(input && { drain: () => input.drain(), endInput: () => input.end() }),
+    resize() {
+      // Only a terminal has a size.
+    },
+    waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
+    stop() {
+      stopping = true
+      return stopTree(root)
+    },
+  }
+}

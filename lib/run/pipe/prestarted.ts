@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { Launch } from '../launch.ts'
+import { composeHandOver } from './hand-over.ts'
+import { markVariable } from '../stop.ts'
+import type { Uninherited } from '../uninherited.ts'
+
+/** What a waiting shell is told to open as its standard streams, by path. */
+export interface StreamPaths {
+  stdout: string
+  stderr: string
+}
+
+/** A process started ahead of need, for one command. */
+export interface Prestarted {
+  /** Whether a shell waits now. */
+  readonly ready: boolean
+  /**
+   * Turns the waiting shell into the process of this launch, reading `/dev/null`; null where there is
+   * none that would end up the same as a new one. The process is then the caller's.
+   */
+  take(launch: Launch, paths: StreamPaths): ChildProcess | null
+  /** Has one ready for the next launch like this, a moment later. */
+  prepare(launch: Launch): void
+  close(): Promise<void>
+}
+
+/** A waiting shell takes a moment of the processor: not while calls come back to back. */
+const delayMs = 20
+
+/**
+ * Keeps one bash waiting. It serves one command and becomes it by `exec`: the program itself, or
+ * `bash -c` anew. So the command finds everything as in a shell started for it (`$0`, `$-`, `$$`,
+ * `$PPID`, `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a
+ * process by nacre, and for a plain program also that of its shell.
+ */
+export function createPrestarted(uninherited: Uninherited): Prestarted {
+  let waiting: { child: ChildProcess; launch: Launch; place: string } | null = null
+  let timer: NodeJS.Timeout | null = null
+  let closed = false
+
+  function start(launch: Launch): void {
+    if (closed || waiting !== null) return
+    const env = { ...launch.env }
+    delete env[markVariable]
+    const child = spawn(launch.file, ['-c', program, launch.argv0], {
+      argv0: launch.argv0,
+      cwd: launch.cwd,
+      env,
+      stdio: uninherited.cover(['pipe', 'ignore', 'ignore']) as ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
+    child.once('error', () => forget(child))
+    child.once('exit', () => forget(child))
+    // Met by its exit.
+    child.stdin?.on('error', () => undefined)
+    child.unref()
+    ;(child.stdin as Socket).unref()
+    waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
+  }
+
+  function forget(child: ChildProcess): void {
+    if (waiting?.child === child) waiting = null
+  }
+
+  return {
+    get ready() {
+      return waiting !== null
+    },
+    take(launch, paths) {
+      if (waiting === null || !canWaitFor(launch)) return null
+      const { child, launch: ready, place } = waiting
+      if (ready.file !== launch.file || ready.argv0 !== launch.argv0) return null
+      if (ready.cwd !== launch.cwd || place !== identify(launch.cwd)) return null
+      const text = composeHandOver(ready.env, launch, paths)
+      if (text === null || child.pid === undefined) return null
+      waiting = null
+      child.ref()
+      child.stdin?.end(`${text}\0`)
+      return child
+    },
+    prepare(launch) {
+      if (closed || timer !== null || waiting !== null || !canWaitFor(launch)) return
+      timer = setTimeout(() => {
+        timer = null
+        start(launch)
+      }, delayMs).unref()
+    },
+    async close() {
+      closed = true
+      if (timer) clearTimeout(timer)
+      const child = waiting?.child
+      if (child === undefined || child.pid === undefined) return
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.ref()
+      child.stdin?.end()
+      await gone
+    },
+  }
+}
+
+/** Waits for one command; at the end of its input (nacre is gone) it exits. */
+const program = `IFS= read -r -d '' REPLY && eval "$REPLY"`
+
+/** A bash that runs one text, and an environment that means nothing to the waiting shell itself. */
+function canWaitFor(launch: Launch): boolean {
+  const isBash = launch.argv0 === 'bash' && launch.args.length === 2 && launch.args[0] === '-c'
+  return isBash && !Object.keys(launch.env).some((name) => meaningful.test(name))
+}
+
+/** Read by a bash that starts, or functions that it would take over. */
+const meaningful =
+  /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|BASH_XTRACEFD|BASH_COMPAT|TMOUT|BASH_FUNC_.*)$/
+
+/** Which directory a path names now. */
+function identify(directory: string): string {
+  const stat = statSync(directory, { throwIfNoEntry: false })
+  return stat ? `${stat.dev}:${stat.ino}` : 'none'
+}

@@ -1,0 +1,102 @@
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Request } from '../../protocol/request.ts'
+import { isWithin, type SandboxPlaces } from './sandbox-places.ts'
+
+/** Listens for writes that the sandbox has refused. */
+export interface RefusedWrites {
+  look(bytes: Uint8Array): void
+  /** One notice, or none. */
+  describe(): string[]
+  /** The last line of bwrap's own, where it could not begin. */
+  lastWords(): string
+}
+
+/** strerror(EROFS) of the C libraries, which programs print; Node writes it small. */
+const refusal = /read-only file system/i
+const longestLine = 4096
+const mostLines = 20
+
+/**
+ * The kernel leaves no trace of a refused write but the error that the program gets, so what the
+ * output says is where the search begins; what is told rests on more than that: the path named in
+ * such a line must lie outside of what the run may write, its user could write it outside of the
+ * sandbox, and the words must not stand in the command itself. Looks at no locale but the C library's
+ * own English.
+ */
+export function watchRefusedWrites(
+  request: Request,
+  findPlaces: () => SandboxPlaces,
+): RefusedWrites {
+  const decoder = new TextDecoder()
+  const lines: string[] = []
+  const spoken = refusal.test(request.command)
+  let rest = ''
+  let said = ''
+
+  function keep(line: string): void {
+    if (line.startsWith('bwrap: ')) said = line
+    if (!spoken && lines.length < mostLines && refusal.test(line)) lines.push(line)
+  }
+
+  return {
+    look(bytes) {
+      const [first = '', ...others] = decoder.decode(bytes, { stream: true }).split(/\r?\n/)
+      rest = (rest + first).slice(-longestLine)
+      for (const next of others) {
+        keep(rest)
+        rest = next.slice(-longestLine)
+      }
+    },
+    describe() {
+      keep(rest)
+      rest = ''
+      if (lines.length === 0) return []
+      const places = findPlaces()
+      const path = lines.flatMap(findPaths).find((name) => isRefused(name, request.cwd, places))
+      return path === undefined ? [] : [compose(resolve(request.cwd, path), places)]
+    },
+    lastWords() {
+      keep(rest)
+      rest = ''
+      return said
+    },
+  }
+}
+
+/** What such a line can name: a text in quotes; before the words, a path or a single word. */
+export function findPaths(line: string): string[] {
+  const quoted = [...line.matchAll(/['"‘`]([^'"’`]+)['"’`]/g)].map(([, text]) => text ?? '')
+  const before = line.slice(0, line.search(refusal)).replace(/[:\s]+$/, '')
+  const part = before.split(/:\s/).at(-1)?.trim() ?? ''
+  const word = part.split(/\s+/).at(-1) ?? ''
+  const named = [word, part].filter((text) => text.includes('/') || word === part)
+  return [...quoted, ...named].filter((text) => text !== '' && !text.includes('\0'))
+}
+
+function isRefused(name: string, cwd: string, places: SandboxPlaces): boolean {
+  const path = findReal(resolve(cwd, name))
+  const open = [...places.writable, places.tmp, '/dev', '/run']
+  if (path === null || open.some((folder) => isWithin(path, folder))) return false
+  try {
+    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK)
+    return true
+  } catch {
+    // It could not be written without a sandbox either.
+    return false
+  }
+}
+
+/** The canonical path of what is there, or would be. */
+function findReal(path: string): string | null {
+  try {
+    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+  } catch {
+    return null
+  }
+}
+
+function compose(path: string, { writable, tmp }: SandboxPlaces): string {
+  const open = [...writable, `a private ${tmp}`].join(' and ')
+  return `A write was refused: ${path} is outside of what the sandbox lets this run write (${open})`
+}

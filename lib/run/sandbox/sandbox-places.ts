@@ -1,0 +1,169 @@
+import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { homedir, userInfo } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
+import { StartError } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request.ts'
+import { listNamedSockets } from './named-sockets.ts'
+
+/** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
+export const secretPaths: readonly string[] = [
+  '.ssh',
+  '.gnupg',
+  '.aws',
+  '.azure',
+  '.config/gcloud',
+  '.config/gh',
+  '.config/glab-cli',
+  '.config/hub',
+  '.config/op',
+  '.config/rclone',
+  '.kube',
+  '.docker',
+  '.netrc',
+  '.git-credentials',
+  '.config/git/credentials',
+  '.pypirc',
+  '.cargo/credentials',
+  '.cargo/credentials.toml',
+  '.terraform.d/credentials.tfrc.json',
+  '.vault-token',
+  '.password-store',
+  '.local/share/keyrings',
+]
+
+/** What a sandboxed run may do with which place. Every path is canonical and exists. */
+export interface SandboxPlaces {
+  workspace: string
+  /** Where the run may write, none inside another. Empty: nowhere. */
+  writable: string[]
+  /** What it may not see. */
+  hidden: { path: string; folder: boolean }[]
+  /** Where temporary files go: private to the sandbox, whatever is there outside. */
+  tmp: string
+  /** The directory of the run, as `cd` would name it. */
+  cwd: string
+}
+
+export interface PlacesOptions {
+  /** Where nacre was started. */
+  base: string
+  /** `$HOME`, where secrets are looked for, as they are in the home that the system knows. */
+  home: string | null
+  /** Folders that a run in mode `workspace` may write beside its workspace. */
+  writable: readonly string[]
+  /** Files and folders that no run may see beside the secrets of the home. */
+  hidden: readonly string[]
+}
+
+/**
+ * Finds out what a request may touch. Throws `StartError` where its directory lies outside of its
+ * workspace or in a hidden folder, and where a named folder does not exist.
+ */
+export function findPlaces(request: Request, options: PlacesOptions): SandboxPlaces {
+  const cwd = realpathSync(request.cwd)
+  const workspace =
+    request.workspace === null ? chooseRoot(request, cwd, options) : findFolder(request.workspace)
+  if (workspace === '/') {
+    const message = 'The workspace is the whole file system: name a folder with --workspace'
+    throw new StartError({ code: 'workspace_too_wide', message, exitCode: 125 })
+  }
+  if (!isWithin(cwd, workspace)) {
+    const message = `Working directory is outside the workspace: ${request.cwd}`
+    throw new StartError({ code: 'cwd_outside_workspace', message, exitCode: 125 })
+  }
+  const homes = new Set([options.home ?? homedir(), userInfo().homedir])
+  const secrets = [...homes].flatMap((home) => secretPaths.map((path) => join(home, path)))
+  const named = [...secrets, ...options.hidden]
+  const hidden = outermost(named.flatMap(findExisting)).map((path) => ({
+    path,
+    folder: statSync(path).isDirectory(),
+  }))
+  const around = hidden.find(({ path }) => isWithin(cwd, path) || isWithin(workspace, path))
+  if (around) {
+    const message = `The sandbox hides ${around.path}, so nothing can run there`
+    throw new StartError({ code: 'cwd_hidden', message, exitCode: 125 })
+  }
+  const writable = request.sandbox === 'workspace' ? findWritable(workspace, options.writable) : []
+  return {
+    workspace,
+    writable,
+    hidden: [...hidden, ...findSockets([...writable, ...hidden.map(({ path }) => path)])],
+    tmp: findFolder('/tmp'),
+    cwd: request.cwd,
+  }
+}
+
+/** Whether `path` is `folder` or lies in it. Both canonical. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
+}
+
+/** Who works for somebody does not choose its own workspace by choosing a directory. */
+function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
+  return findRoot(request.origin === 'agent' || request.origin === 'mcp' ? realpathSync(base) : cwd)
+}
+
+/** The folder above that holds `.git`, else the directory itself. */
+function findRoot(cwd: string): string {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (lstatSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
+    if (folder === dirname(folder)) return cwd
+  }
+}
+
+function findFolder(path: string): string {
+  const [found] = findExisting(path)
+  if (found !== undefined && statSync(found).isDirectory()) return found
+  const message = `The sandbox is to open a folder that does not exist: ${path}`
+  throw new StartError({ code: 'workspace_not_found', message, exitCode: 125 })
+}
+
+/** The canonical path, or nothing. */
+function findExisting(path: string): string[] {
+  try {
+    // An exception for each place that is not there would take longer than everything else.
+    const exists = statSync(path, { throwIfNoEntry: false }) !== undefined
+    return exists ? [realpathSync.native(path)] : []
+  } catch {
+    return []
+  }
+}
+
+function findWritable(workspace: string, declared: readonly string[]): string[] {
+  const all = [workspace, ...findWorktreeStore(workspace), ...declared.map(findFolder)]
+  return outermost(all)
+}
+
+/** Sockets of programs outside, where they are neither the run's own to use nor hidden already. */
+function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
+  return listNamedSockets()
+    .flatMap(findExisting)
+    .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)))
+    .map((path) => ({ path, folder: false }))
+}
+
+/** Without those that lie inside another. */
+function outermost(paths: readonly string[]): string[] {
+  return [...new Set(paths)].filter(
+    (path) => !paths.some((other) => other !== path && isWithin(path, other)),
+  )
+}
+
+/**
+ * Where the commits of a linked git worktree go (gitrepository-layout(5)). Anything can be written
+ * into a `.git` file, so it counts only where that store names this worktree too.
+ */
+function findWorktreeStore(workspace: string): string[] {
+  const link = join(workspace, '.git')
+  try {
+    if (!lstatSync(link).isFile()) return []
+    const named = /^gitdir: (.+)$/m.exec(readFileSync(link, 'utf8'))?.[1] ?? ''
+    const own = realpathSync(resolve(workspace, named))
+    const back = readFileSync(join(own, 'gitdir'), 'utf8').trim()
+    const isMutual = basename(dirname(own)) === 'worktrees' && realpathSync(back) === link
+    return isMutual ? [dirname(dirname(own))] : []
+  } catch {
+    // Not a worktree, or a broken one: git will say so.
+    return []
+  }
+}

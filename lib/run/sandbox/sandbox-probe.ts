@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
+import { createSandboxFilter } from './sandbox-filter.ts'
+import { findProgram } from '../shell.ts'
+
+/** What the sandbox of this machine can do. */
+export interface SandboxProbe {
+  mechanism: 'bubblewrap'
+  /** Absolute path of bwrap, where there is one. */
+  path: string | null
+  /** Null: it works. Else what is missing and what to do, in one sentence. */
+  problem: string | null
+  /** The same for `--network off`. */
+  networkProblem: string | null
+}
+
+/** Where bwrap is looked for: nowhere that a project could put a program of that name. */
+const systemPath =
+  '/usr/bin:/bin:/usr/local/bin:/run/wrappers/bin:/run/current-system/sw/bin:/nix/var/nix/profiles/default/bin'
+
+/** What separates a run from the rest of the machine, beside its view of the files. */
+export const isolation: readonly string[] = [
+  '--die-with-parent',
+  '--unshare-user-try',
+  '--unshare-pid',
+  '--unshare-ipc',
+  '--unshare-uts',
+  '--unshare-cgroup-try',
+  '--cap-drop',
+  'ALL',
+]
+
+export const withoutNetwork = '--unshare-net'
+
+/** Tries the sandbox for real; takes some milliseconds. */
+export async function probeSandbox(path = findBubblewrap()): Promise<SandboxProbe> {
+  const fail = (problem: string): SandboxProbe => ({
+    mechanism: 'bubblewrap',
+    path,
+    problem,
+    networkProblem: problem,
+  })
+  if (process.platform !== 'linux') {
+    return fail(`The sandbox is made by bubblewrap, which only Linux has, not ${process.platform}`)
+  }
+  if (path === null) {
+    return fail('The sandbox needs bwrap: install the package bubblewrap')
+  }
+  if (createSandboxFilter(process.arch) === null) {
+    return fail(`The sandbox knows the system calls of x64 and arm64, not of ${process.arch}`)
+  }
+  const networkProblem = await tryOut(path, [...isolation, withoutNetwork])
+  const problem = networkProblem === null ? null : await tryOut(path, isolation)
+  return { mechanism: 'bubblewrap', path, problem, networkProblem }
+}
+
+export function findBubblewrap(): string | null {
+  return findProgram('bwrap', systemPath)
+}
+
+/** Null where it worked. */
+function tryOut(path: string, flags: readonly string[]): Promise<string | null> {
+  const view = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc']
+  const words = [...flags, ...view, '--perms', '1777', '--tmpfs', '/tmp', '--', path, '--version']
+  return new Promise((settle) => {
+    const options = { env: { LC_ALL: 'C' }, timeout: 10_000 }
+    execFile(path, words, options, (error, _stdout, stderr) => {
+      settle(error === null ? null : explainFailure(stderr.trim(), error))
+    })
+  })
+}
+
+/** What bwrap says when it cannot do its work, with the cause and the cure where they are known. */
+export function explainFailure(text: string, error: unknown): string {
+  const said = text.split('\n').find((line) => line.startsWith('bwrap: ')) ?? ''
+  const cause = findCause(said)
+  if (cause !== null) return `${cause} (${said})`
+  if (said !== '') return `The sandbox does not work: ${said}`
+  const code = codeOf(error)
+  return `The sandbox does not work: bwrap cannot be run (${code ?? messageOf(error)})`
+}
+
+function findCause(said: string): string | null {
+  if (/Unknown option/.test(said)) {
+    return 'The sandbox needs a newer bubblewrap, 0.5 or later'
+  }
+  if (/No permissions to creat\w+ (a )?new namespace/i.test(said)) {
+    return 'The sandbox needs user namespaces, which are off: as root, sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1'
+  }
+  const nested = /setting up uid map|Can't mount proc|Creating new namespace failed/i.test(said)
+  if (nested || /RTM_NEWADDR/.test(said)) {
+    return isRestrictedByAppArmor()
+      ? 'The sandbox needs user namespaces, which AppArmor denies here: allow them for bwrap in a profile, or as root, sysctl -w kernel.apparmor_restrict_unprivileged_userns=0'
+      : 'The sandbox cannot be made here: this is already inside a sandbox or a container without the right to namespaces'
+  }
+  return null
+}
+
+function isRestrictedByAppArmor(): boolean {
+  try {
+    const file = '/proc/sys/kernel/apparmor_restrict_unprivileged_userns'
+    return readFileSync(file, 'utf8').trim() === '1'
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,46 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { readProcess } from '../process-table.ts'
+
+/** What bwrap has told of a run (`--json-status-fd`). */
+export interface SandboxStatus {
+  /** The first process inside, as it is numbered outside. */
+  initPid: number | null
+  /** Told only of a command that was really started. */
+  exitCode: number | null
+}
+
+export function readStatus(file: string): SandboxStatus {
+  const text = readFileSync(file, 'utf8')
+  const find = (name: string) => {
+    const value = new RegExp(`"${name}": (\\d+)`).exec(text)?.[1]
+    return value === undefined ? null : Number(value)
+  }
+  return { initPid: find('child-pid'), exitCode: find('exit-code') }
+}
+
+export function removeStatus(file: string): void {
+  rmSync(file, { force: true })
+}
+
+/** The kernel ends a whole pid namespace within this time, or something hangs in it. */
+const endMs = 2000
+
+/**
+ * Settles when the pid namespace of a run is empty. bwrap exits with the command; the kernel kills
+ * what is left inside a moment later, and the first process there is the last to go.
+ */
+export async function awaitEmptyNamespace(file: string): Promise<void> {
+  const { initPid } = readStatus(file)
+  if (initPid === null) return
+  const deadline = performance.now() + endMs
+  for (let looks = 0; isRunning(initPid) && performance.now() < deadline; looks++) {
+    await (looks < 5 ? nextTurn() : delay(1))
+  }
+}
+
+function isRunning(pid: number): boolean {
+  const entry = readProcess(pid)
+  return entry !== null && !entry.zombie
+}

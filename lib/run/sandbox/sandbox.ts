@@ -1,0 +1,159 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { messageOf } from '../../protocol/errors.ts'
+import { StartError } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request.ts'
+import type { SandboxUse } from '../../protocol/result.ts'
+import type { Launch, LaunchDescriptor, ShellUse } from '../launch.ts'
+import { coverInherited } from '../launch-descriptors.ts'
+import { composeMounts, sharedFolder } from './sandbox-arguments.ts'
+import { chooseDirectory, redirectFiles, separateLoaderVariables } from './sandbox-environment.ts'
+import { createSandboxFilter } from './sandbox-filter.ts'
+import { openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
+import { findPlaces, isWithin, type PlacesOptions, type SandboxPlaces } from './sandbox-places.ts'
+import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
+import { awaitEmptyNamespace } from './sandbox-status.ts'
+import { chooseFirstWord } from '../shell.ts'
+import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.ts'
+
+export interface SandboxOptions extends PlacesOptions {
+  /** nacre's own folder; no sandbox sees it. Null: nothing is kept. */
+  stateDir: string | null
+  /**
+   * Where the sandbox does not work: run without one, with a notice. From the user's configuration
+   * (`sandbox: auto`) only, never where the request itself asks. Default: such a run does not start.
+   */
+  fallback?: boolean
+  /** Asks the system what it can do. */
+  probe?: () => Promise<SandboxProbe>
+}
+
+/** Confines what one executor runs. */
+export interface Sandbox {
+  /** What a request gets. Rejects with `StartError` (`sandbox_unavailable`). */
+  decide(request: Request): Promise<SandboxDecision>
+  /** A launch that does the same inside. The request's own where it asks for no sandbox. */
+  confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
+  /** Throws `StartError`. */
+  findPlaces(request: Request): SandboxPlaces
+  /** Where the run's end is told. */
+  statusFile(runId: string): string
+  close(): void
+}
+
+export interface SandboxDecision {
+  use: SandboxUse
+  /** For the reader. */
+  notices: string[]
+}
+
+/** On x64 and arm64 only; the probe says so before. */
+const noFilter = new Uint8Array()
+
+export function createSandbox(options: SandboxOptions): Sandbox {
+  let probed: Promise<SandboxProbe> | null = null
+  let opened: SandboxFolder | null = null
+  let canRestore: boolean | null = null
+  let inherited: LaunchDescriptor[] | null = null
+
+  function openFolder(): SandboxFolder {
+    opened ??= makeFolder(options.stateDir)
+    return opened
+  }
+
+  async function decide(request: Request): Promise<SandboxDecision> {
+    probed ??= (options.probe ?? probeSandbox)()
+    const probe = await probed
+    const { network } = request
+    const problem = network === 'off' ? probe.networkProblem : probe.problem
+    if (problem === null) {
+      return { use: { mechanism: probe.mechanism, network, degraded: false }, notices: [] }
+    }
+    if (options.fallback !== true || request.sandboxGiven) {
+      throw new StartError({ code: 'sandbox_unavailable', message: problem, exitCode: 125 })
+    }
+    const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`
+    return { use: { mechanism: 'none', network: 'on', degraded: true }, notices: [notice] }
+  }
+
+  function findRequestPlaces(request: Request): SandboxPlaces {
+    const own = openFolder().path
+    const state = options.stateDir === null ? [] : [options.stateDir]
+    return findPlaces(request, { ...options, hidden: [...options.hidden, ...state, own] })
+  }
+
+  async function confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch> {
+    if (request.sandbox === 'off') return launch
+    const { use: decided } = await decide(request)
+    if (decided.degraded) return launch
+    const bwrap = (await probed)?.path ?? ''
+    const folder = openFolder()
+    const places = findRequestPlaces(request)
+    const status = folder.statusFile(request.id)
+    const { outside, inside } = separateLoaderVariables(launch.env)
+    const env = { ...outside, ...redirectFiles(request, outside, places) }
+    const words = [
+      ...isolation,
+      ...(request.network === 'off' ? [withoutNetwork] : []),
+      // A terminal run needs its terminal; the filter keeps it from typing there.
+      ...(request.pty ? [] : ['--new-session']),
+      ...composeMounts({
+        places,
+        privateTmp: folder.tmp,
+        share: use?.share ?? null,
+        runFiles: findRunFiles(request),
+      }),
+      ...['--chdir', use ? sharedFolder : chooseDirectory(places)],
+      ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),
+      ...['--seccomp', '3', '--json-status-fd', '4', '--'],
+    ]
+    const command = [chooseFirstWord(launch), ...(use?.args(sharedFolder) ?? launch.args)]
+    const confined: Launch = {
+      ...launch,
+      file: bwrap,
+      argv0: 'bwrap',
+      args: [...words, ...command],
+      env,
+      descriptors: [
+        ...(inherited ??= coverInherited()),
+        { fd: 3, path: folder.filter, access: 'read' },
+        { fd: 4, path: status, access: 'write' },
+      ],
+      settle: () => awaitEmptyNamespace(status),
+      ...(use ? { shared: sharedFolder } : {}),
+    }
+    if (!request.pty) return confined
+    canRestore ??= canRestoreSignals()
+    return canRestore ? keepTypedSignals(confined, words, command) : confined
+  }
+
+  return {
+    decide,
+    confine,
+    findPlaces: findRequestPlaces,
+    statusFile: (runId) => openFolder().statusFile(runId),
+    close() {
+      opened?.remove()
+      opened = null
+    },
+  }
+}
+
+/** Below the state folder, or among temporary files where that cannot be written. */
+function makeFolder(stateDir: string | null): SandboxFolder {
+  const filter = createSandboxFilter(process.arch) ?? noFilter
+  try {
+    return openSandboxFolder(stateDir, filter)
+  } catch (error) {
+    if (stateDir !== null) return makeFolder(null)
+    const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
+    throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
+  }
+}
+
+/** `/run` is empty inside, since sockets lie there; this little is needed. */
+function findRunFiles(request: Request): string[] {
+  const found = ['/run/current-system'].filter((path) => existsSync(path))
+  if (request.network === 'off' || !existsSync('/etc/resolv.conf')) return found
+  const names = realpathSync('/etc/resolv.conf')
+  return isWithin(names, '/run') ? [...found, names] : found
+}

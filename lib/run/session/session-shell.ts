@@ -1,0 +1,210 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { StartError } from '../../protocol/ports.ts'
+import type { SharedFolder } from '../pipe/fifo.ts'
+import type { Launch, ShellUse } from '../launch.ts'
+import { openDescriptors } from '../launch-descriptors.ts'
+import { findConfined } from '../process-table.ts'
+import type { SessionDialect } from './session-dialect.ts'
+import { encodeTurn } from './session-turn.ts'
+import { createRecordReader, type SessionRecord } from './session-record.ts'
+import { describeStartFailure } from '../start-failure.ts'
+import type { Uninherited } from '../uninherited.ts'
+
+/** How a turn ended: the shell told, or it is gone. */
+export type TurnEnd =
+  | { kind: 'record'; record: SessionRecord }
+  | { kind: 'gone'; code: number | null; signal: string | null }
+
+/** A real shell that waits for commands. */
+export interface SessionShell {
+  readonly pid: number
+  readonly alive: boolean
+  /** What it can see of ours, where that is not all. */
+  readonly shared: SharedFolder | null
+  /** One at a time. Never rejects. */
+  run(turn: Parameters<typeof encodeTurn>[0]): Promise<TurnEnd>
+  /** Lets it go: it exits at the end of its input, with its EXIT trap. Settles when it has ended. */
+  close(): Promise<void>
+}
+
+/** The token of the record that the shell gives when it is ready: no run has an empty mark. */
+const readyToken = ''
+
+export interface SessionShellOptions {
+  dialect: SessionDialect
+  login: boolean
+  setUp: string
+  uninherited: Uninherited
+  cwd: string
+  /** `OLDPWD` at the start. */
+  oldCwd: string | undefined
+  /** Makes the launch of a shell that is used so. Rejects with `StartError`. */
+  prepare(use: ShellUse): Promise<Launch>
+}
+
+/**
+ * Starts a shell with the session's program. Its files are opened and their names gone before the
+ * first command, where the shell sees them without. Rejects with `StartError`.
+ */
+export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
+  const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
+  const removeFiles = () => rmSync(directory, { recursive: true, force: true })
+  const turnFd = openSync(join(directory, 'turn'), 'wx+', 0o600)
+  const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
+  const compose = (seenAs: string) => {
+    const turnPath = isAnonymous(seenAs)
+      ? `/proc/${process.pid}/fd/${turnFd}`
+      : join(seenAs, 'turn')
+    return options.dialect.compose({ ...options, turnPath })
+  }
+  const use: ShellUse = { share: directory, args: (seenAs) => compose(seenAs).args }
+  let launch: Launch
+  try {
+    launch = await options.prepare(use)
+  } catch (error) {
+    closeSync(turnFd)
+    removeFiles()
+    throw error
+  }
+  const seenAs = launch.shared ?? directory
+  const { args, script } = compose(seenAs)
+  // Named as in `args`: bash puts the name of its script before its messages.
+  const scriptFd = openSync(join(directory, basename(args.at(-1) ?? 'script')), 'wx', 0o600)
+  let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
+  let lines = script?.lines ?? 0
+  let turnBytes = 0
+
+  function release(): void {
+    closeSync(turnFd)
+    closeSync(scriptFd)
+    removeFiles()
+  }
+
+  let child: ChildProcess
+  try {
+    child = await spawnShell(launch, directory, options.uninherited)
+  } catch (error) {
+    release()
+    throw describeStartFailure(error, launch)
+  }
+
+  const records = createRecordReader()
+  let token = readyToken
+  let settle: ((end: TurnEnd) => void) | null = null
+  let alive = true
+  const handles = [child, child.stdin as Socket, child.stdout as Socket]
+
+  /** A waiting session does not keep nacre from ending. */
+  function setBusy(busy: boolean): void {
+    for (const handle of handles) {
+      if (busy) handle.ref()
+      else handle.unref()
+    }
+  }
+
+  function end(turnEnd: TurnEnd): void {
+    const done = settle
+    settle = null
+    setBusy(false)
+    done?.(turnEnd)
+  }
+
+  // The end of the process tells more than the end of its pipes.
+  for (const pipe of [child.stdin, child.stdout]) pipe?.on('error', () => undefined)
+  child.stdout?.on('data', (chunk: Uint8Array) => {
+    const record = records.read(chunk, token)
+    if (record === null) return
+    if (script && record.line >= lines) {
+      // It has left a loop and stands in the last that it knows.
+      lines++
+      scriptBytes += writeAt(scriptFd, script.line(lines), scriptBytes)
+    }
+    end({ kind: 'record', record })
+  })
+  const gone = new Promise<void>((resolve) => {
+    child.once('exit', (code, signal) => {
+      alive = false
+      for (const pipe of [child.stdin, child.stdout]) pipe?.destroy()
+      release()
+      end({ kind: 'gone', code, signal })
+      resolve()
+    })
+  })
+
+  function awaitTurn(): Promise<TurnEnd> {
+    setBusy(true)
+    return new Promise((resolve) => {
+      settle = resolve
+    })
+  }
+
+  let pid = child.pid as number
+  const shell: SessionShell = {
+    get pid() {
+      return pid
+    },
+    shared: launch.shared === undefined ? null : { path: directory, seenAs },
+    get alive() {
+      return alive
+    },
+    run(turn) {
+      if (!alive) return Promise.resolve({ kind: 'gone', code: null, signal: null })
+      token = turn.mark
+      const text = encodeTurn(turn)
+      const bytes = writeAt(turnFd, text, 0)
+      if (bytes < turnBytes) ftruncateSync(turnFd, bytes)
+      turnBytes = bytes
+      const ended = awaitTurn()
+      child.stdin?.write('\n')
+      return ended
+    },
+    close() {
+      child.stdin?.end()
+      return gone
+    },
+  }
+  const ready = await awaitTurn()
+  if (ready.kind === 'gone') throw describeFailure(ready.code, launch)
+  if (isAnonymous(seenAs)) removeFiles()
+  if (launch.shared !== undefined) pid = findConfined(pid)
+  return shell
+}
+
+/** As bytes, since Deno passes by the position of a text. */
+function writeAt(fd: number, text: string, position: number): number {
+  const bytes = Buffer.from(text)
+  return writeSync(fd, bytes, 0, bytes.length, position)
+}
+
+async function spawnShell(
+  launch: Launch,
+  directory: string,
+  uninherited: Uninherited,
+): Promise<ChildProcess> {
+  const given = openDescriptors(launch)
+  const child = spawn(launch.file, launch.args, {
+    argv0: launch.argv0,
+    cwd: directory,
+    env: launch.env,
+    stdio: uninherited.cover(given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore'])),
+    detached: true,
+  })
+  given.release()
+  if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))
+  return child
+}
+
+/** By the status with which the session's program gives up before it is ready. */
+function describeFailure(code: number | null, launch: Launch): StartError {
+  const [name, message] =
+    code === 121
+      ? ['session_shell_too_old', `A session needs bash 4.4 or newer: ${launch.file} is older`]
+      : code === 122
+        ? ['cwd_not_accessible', `Working directory may not be entered: ${launch.cwd}`]
+        : ['session_failed', `${launch.file} ended before the session was ready (status ${code})`]
+  return new StartError({ code: name, message, exitCode: 125 })
+}

@@ -1,0 +1,127 @@
+import { basename } from 'node:path'
+import { limits } from '../../protocol/limits.ts'
+import { type Runner, type Running, StartError } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request.ts'
+import type { FifoPool } from '../pipe/fifo.ts'
+import type { Launch, PrepareLaunch } from '../launch.ts'
+import { bashDialect } from './session-bash.ts'
+import type { SessionDialect } from './session-dialect.ts'
+import { zshDialect } from './session-zsh.ts'
+import type { SessionInfo } from '../../protocol/sessions.ts'
+import { createSession, type Session } from './session.ts'
+import type { Uninherited } from '../uninherited.ts'
+
+export interface SessionRunner {
+  /** For requests with a session name. Rejects with `StartError` only. */
+  runner: Runner
+  list(): SessionInfo[]
+  /** Ends the session with all that it started. False: there is none of that name. */
+  close(name: string): Promise<boolean>
+  closeAll(): Promise<void>
+}
+
+export interface SessionRunnerOptions {
+  prepare: PrepareLaunch
+  pipes: FifoPool
+  uninherited: Uninherited
+  /** Runs a command in a shell of its own: what happens where the shell cannot keep a session. */
+  fresh: Runner
+  /** What a new shell reads before its first command, and what to say of it. */
+  readSetUp?: (launch: Launch) => Promise<{ text: string; notices: string[] }>
+  /** At most so many at once. */
+  maxSessions?: number
+  /** An idle one ends after this. */
+  idleMs?: number
+}
+
+/**
+ * Keeps real shells by name. Runs of one session take turns, in the order in which they came; another
+ * session is not held up by them. No state outside of the object that this gives back.
+ */
+export function createSessionRunner(options: SessionRunnerOptions): SessionRunner {
+  const { maxSessions = limits.sessions, idleMs = limits.sessionIdleMinutes * 60_000 } = options
+  const sessions = new Map<string, Session>()
+  /** Where sessions stood that ended because nobody used them. */
+  const expired = new Map<string, string>()
+
+  function open(name: string, request: Request, dialect: SessionDialect): Session {
+    if (sessions.size >= maxSessions) {
+      throw new StartError({
+        code: 'too_many_sessions',
+        message: `${maxSessions} sessions are open already; close one first`,
+        exitCode: 125,
+      })
+    }
+    const lastCwd = expired.get(name)
+    const session = createSession(name, {
+      ...options,
+      dialect,
+      idleMs,
+      cwd: lastCwd ?? request.cwd,
+      notices: lastCwd === undefined ? [] : [describeExpiry(idleMs, lastCwd)],
+      onIdle() {
+        expired.set(name, session.info().cwd)
+        sessions.delete(name)
+      },
+    })
+    expired.delete(name)
+    sessions.set(name, session)
+    return session
+  }
+
+  async function close(name: string): Promise<boolean> {
+    const session = sessions.get(name)
+    sessions.delete(name)
+    expired.delete(name)
+    await session?.close()
+    return session !== undefined
+  }
+
+  return {
+    async runner(request, sink) {
+      const name = request.session
+      if (name === null) return options.fresh(request, sink)
+      let session = sessions.get(name)
+      if (session === undefined) {
+        const { file } = await options.prepare({ ...request, sandbox: 'off' })
+        const dialect = dialects.get(basename(file))
+        if (dialect === undefined) {
+          const notice = `${basename(file)} cannot keep a session here: this ran in a fresh shell`
+          return addNotice(await options.fresh(request, sink), notice)
+        }
+        session = sessions.get(name) ?? open(name, request, dialect)
+      }
+      try {
+        return await session.run(request, sink)
+      } catch (error) {
+        // A session that never had a shell is none.
+        if (session.info().pid === null && sessions.get(name) === session) await close(name)
+        throw error
+      }
+    },
+    list: () => [...sessions.values()].map((session) => session.info()),
+    close,
+    async closeAll() {
+      await Promise.all([...sessions.keys()].map(close))
+    },
+  }
+}
+
+/** The shells that can keep a session. */
+const dialects: ReadonlyMap<string, SessionDialect> = new Map([
+  ['bash', bashDialect],
+  ['zsh', zshDialect],
+])
+
+function describeExpiry(idleMs: number, cwd: string): string {
+  const minutes = Math.round(idleMs / 60_000)
+  return `The session had ended after ${minutes} idle minutes: this ran in a fresh shell in ${cwd}`
+}
+
+function addNotice(running: Running, notice: string): Running {
+  const exited = running.exited.then((exit) => ({
+    ...exit,
+    notices: [...(exit.notices ?? []), notice],
+  }))
+  return { ...running, exited }
+}

@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { messageOf } from '../../protocol/errors.ts'
+import { type Exit, StartError } from '../../protocol/ports.ts'
+import type { TerminalSize } from '../../protocol/request.ts'
+import { openDescriptors } from '../launch-descriptors.ts'
+import type { PtyAddon } from './pty-addon.ts'
+import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
+import { chooseFirstWord } from '../shell.ts'
+
+const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
+
+/**
+ * Starts a program through `setsid --ctty` (util-linux or busybox), so that the start fails as any
+ * spawn does and no other terminal is inherited. Rejects with the system's error or `StartError`.
+ */
+export async function startWithSetsid(
+  setsid: string,
+  { launch, size }: PtyStart,
+  { addon, calls, uninherited }: PtyParts,
+): Promise<PtyProcess> {
+  const { master, slave: inheritable, pty: path } = openTerminal(addon.addon, size)
+  if (!calls.setCloseOnExec(master)) uninherited.add(master)
+  const opened: number[] = []
+  const open = (flags: number) => {
+    const fd = openSync(path, O_RDWR | O_NOCTTY | flags)
+    opened.push(fd)
+    return fd
+  }
+  try {
+    const slave = open(O_NONBLOCK)
+    const childFd = open(0)
+    calls.close(inheritable)
+    const given = openDescriptors(launch)
+    const child = spawn(setsid, ['-c', chooseFirstWord(launch), ...launch.args], {
+      cwd: launch.cwd,
+      env: launch.env,
+      stdio: uninherited.cover(given.stdio([childFd, childFd, childFd])),
+    })
+    given.release()
+    const { pid } = child
+    if (pid === undefined) return await new Promise((_, reject) => child.once('error', reject))
+    const ended = new Promise<Exit>((settle) => {
+      child.once('exit', (code, signal) => settle({ code, signal }))
+    })
+    closeSync(childFd)
+    return { pid, master, slave, path, ended }
+  } catch (error) {
+    for (const fd of opened) closeSync(fd)
+    uninherited.delete(master)
+    calls.close(master)
+    throw error
+  }
+}
+
+function openTerminal(addon: PtyAddon, { columns, rows }: TerminalSize) {
+  try {
+    return addon.open(columns, rows)
+  } catch (error) {
+    const message = `Cannot open a terminal (are too many in use?): ${messageOf(error)}`
+    throw new StartError({ code: 'pty_failed', message, exitCode: 125 })
+  }
+}

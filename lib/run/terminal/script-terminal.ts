@@ -1,0 +1,98 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import {
+  type Exit,
+  type OutputSink,
+  type Running,
+  StartError,
+  type StopReport,
+} from '../../protocol/ports.ts'
+import type { Request, TerminalSize } from '../../protocol/request.ts'
+import { openDescriptors } from '../launch-descriptors.ts'
+import type { Launch } from '../launch.ts'
+import { findProgram } from '../shell.ts'
+import { describeStartFailure } from '../start-failure.ts'
+import type { stopTree } from '../stop.ts'
+import { typeStandardInput } from './typed-input.ts'
+
+/** A run for which the terminal is made by script(1). */
+export interface ScriptRun {
+  launch: Launch
+  size: TerminalSize
+  request: Request
+  sink: OutputSink
+  stop: typeof stopTree
+}
+
+/**
+ * Runs a launch on a terminal that script(1) of util-linux makes, where the addon does not load
+ * (`missing` says why). Nothing of the output is lost; the size stays what it was at the start, and an
+ * end by a signal is told as exit code 128 + n. Rejects with `StartError`.
+ */
+export async function runInScript(run: ScriptRun, missing: string): Promise<Running> {
+  const script = process.platform === 'linux' ? findProgram('script', '/usr/bin:/bin') : null
+  if (!script) {
+    const message = `No terminal for this run: ${missing}`
+    throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
+  }
+  const { launch, sink } = run
+  const given = openDescriptors(launch)
+  const child = spawn(script, ['-qec', composeCommand(run), '/dev/null'], {
+    cwd: launch.cwd,
+    // script starts $SHELL; the command puts the run's own value back.
+    env: { ...launch.env, SHELL: '/bin/sh' },
+    detached: true,
+    stdio: given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore']),
+  }) as ChildProcessByStdio<Writable, Readable, null>
+  given.release()
+  if (child.pid === undefined) {
+    const [error] = (await once(child, 'error')) as [unknown]
+    throw describeStartFailure(error, launch)
+  }
+  // A program that ends before it has read everything closes its side.
+  child.stdin.on('error', () => child.stdin.destroy())
+  const root = { pid: child.pid, mark: launch.mark }
+  let stopped: Promise<StopReport> | null = null
+
+  const type = (input: string | Uint8Array) =>
+    new Promise<void>((settle) => child.stdin.write(input, () => settle()))
+  const stopTyping = typeStandardInput(run.request.stdin, type)
+  const code = once(child, 'exit') as Promise<[number | null, string | null]>
+  async function copyOutput(): Promise<Exit> {
+    for await (const bytes of child.stdout as AsyncIterable<Buffer>) {
+      if ((await sink.write('output', bytes)) === 'closed') break
+    }
+    const [exitCode, signal] = await code
+    stopTyping()
+    child.stdin.destroy()
+    const notice = `The terminal was made by script(1), without resizing: ${missing}`
+    return { code: exitCode, signal, notices: [notice] }
+  }
+
+  return {
+    pid: child.pid,
+    exited: copyOutput(),
+    write: (text) => void type(text),
+    endInput: () => void type('\u0004'),
+    resize() {
+      // script follows the size of its own terminal, which it has not.
+    },
+    stop() {
+      stopped ??= run.stop(root)
+      return stopped
+    },
+    waitingForInput: () => null,
+  }
+}
+
+function composeCommand({ launch, size }: ScriptRun): string {
+  const shell = launch.env['SHELL']
+  const restore = shell === undefined ? 'unset SHELL' : `SHELL=${quote(shell)}`
+  const words = [launch.file, ...launch.args].map(quote).join(' ')
+  return `stty rows ${size.rows} columns ${size.columns}; ${restore}; exec ${words}`
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", String.raw`'\''`)}'`
+}

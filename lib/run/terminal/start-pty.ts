@@ -1,0 +1,35 @@
+import { accessSync, closeSync, constants, openSync, readSync } from 'node:fs'
+import { StartError } from '../../protocol/ports.ts'
+import { startWithFork } from './pty-fork.ts'
+import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
+import { startWithSetsid } from './pty-setsid.ts'
+import { findProgram } from '../shell.ts'
+import { describeStartFailure } from '../start-failure.ts'
+
+/** Where `setsid` is looked for: nowhere that a request's environment could change. */
+const systemPath = '/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin'
+
+/** Opens a terminal and starts a program on it. Rejects with `StartError`. */
+export async function startPty(start: PtyStart, parts: PtyParts): Promise<PtyProcess> {
+  const setsid = process.platform === 'linux' ? findProgram('setsid', systemPath) : null
+  try {
+    checkProgram(start.launch.file)
+    return setsid ? await startWithSetsid(setsid, start, parts) : startWithFork(start, parts)
+  } catch (error) {
+    throw error instanceof StartError ? error : describeStartFailure(error, start.launch)
+  }
+}
+
+/** What starts the program tells a failure as text on the terminal; so what can be is checked before. */
+function checkProgram(file: string): void {
+  accessSync(file, constants.X_OK)
+  const fd = openSync(file, 'r')
+  try {
+    const head = Buffer.alloc(256)
+    const text = head.toString('latin1', 0, readSync(fd, head))
+    const interpreter = /^#!\s*(\S+)/.exec(text)?.[1]
+    if (interpreter) accessSync(interpreter, constants.X_OK)
+  } finally {
+    closeSync(fd)
+  }
+}

@@ -1,0 +1,133 @@
+import { randomInt } from 'node:crypto'
+import { writeSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ReadStream } from 'node:tty'
+import { codeOf } from '../../protocol/errors.ts'
+import type { TakeBytes } from '../pipe/pipe-reader.ts'
+import { createSentinelFilter, type SentinelFilter } from './sentinel-filter.ts'
+
+export interface TerminalOutput {
+  /**
+   * To be called when the program has ended: settles when all that it wrote was taken. What a process
+   * that it left behind writes later is not waited for.
+   */
+  drain(): Promise<void>
+  /** Closes the master: programs on the terminal are hung up. Settles when that is done. */
+  close(): Promise<void>
+  isOpen(): boolean
+}
+
+export interface TerminalListener {
+  /** A returned promise pauses reading; `closed` closes the terminal. */
+  take: TakeBytes
+  onRead(): void
+  /** The master is about to be closed: its number must not be used any more. */
+  onClose(): void
+}
+
+/**
+ * After the end of the program its last bytes are within the next so many: the kernel's buffers of a
+ * terminal (8 KiB on Linux, `pty_common_install`) and the stream's own, with room to spare.
+ */
+const backlogMaxBytes = 1024 * 1024
+/** A stopped terminal (Ctrl-S) takes no sentinel: how long without any progress to try. */
+const refusedMs = 500
+/** The kernel hands bytes over from a work queue; on a loaded machine that may take its time. */
+const returnMs = 5000
+
+/**
+ * Reads a terminal and takes ownership of `master`. `slave` must be non-blocking and stay open until
+ * `drain` has settled: while somebody holds the other side, the kernel drops nothing and the master
+ * meets no end (libuv below 1.52 loses what is unread when it does).
+ */
+export function readTerminal(
+  { master, slave }: { master: number; slave: number },
+  listener: TerminalListener,
+): TerminalOutput {
+  const stream = new ReadStream(master)
+  const closedStream = new Promise<void>((settle) => stream.once('close', () => settle()))
+  let received = 0
+  let pending: Promise<void> | null = null
+  let closed = false
+  let filter: SentinelFilter | null = null
+
+  stream.on('data', (chunk: Buffer) => {
+    received += chunk.length
+    deliver(filter ? filter.push(chunk) : chunk)
+    if (!closed) listener.onRead()
+  })
+  // The other side is held open, so that no end comes by itself; whatever comes is the end.
+  stream.on('error', () => void close())
+
+  function deliver(bytes: Uint8Array): void {
+    if (closed || bytes.length === 0) return
+    const answer = listener.take(bytes)
+    if (answer === 'closed') return void close()
+    if (answer === undefined) return
+    stream.pause()
+    pending = answer.then((settled) => {
+      pending = null
+      if (settled === 'closed') void close()
+      else if (!closed) stream.resume()
+    })
+  }
+
+  function close(): Promise<void> {
+    if (!closed) {
+      closed = true
+      listener.onClose()
+      stream.destroy()
+    }
+    return closedStream
+  }
+
+  /** False where it was not taken whole: the terminal is full, stopped, or hung up for good (EIO). */
+  function writeSentinel(bytes: Uint8Array): boolean {
+    try {
+      return writeSync(slave, bytes) === bytes.length
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'EAGAIN' || code === 'EIO') return false
+      throw error
+    }
+  }
+
+  async function drain(): Promise<void> {
+    const sentinel = createSentinel()
+    const search = createSentinelFilter(sentinel)
+    filter = search
+    const endAt = received + backlogMaxBytes
+    let sent = false
+    let progressAt = performance.now()
+    let seen = -1
+    while (!closed && !search.found && received < endAt) {
+      if (pending || received > seen) {
+        seen = received
+        await pending
+        progressAt = performance.now()
+        await nextTurn()
+        continue
+      }
+      // A whole turn of the event loop brought nothing: the buffers are empty, the sentinel has room.
+      if (!sent) sent = writeSentinel(sentinel)
+      const idleMs = performance.now() - progressAt
+      if (idleMs > (sent ? returnMs : refusedMs)) break
+      await (idleMs < 2 ? nextTurn() : delay(1))
+    }
+    stream.pause()
+    if (!search.found) deliver(search.rest())
+    while (pending) await pending
+  }
+
+  return { drain, close, isOpen: () => !closed }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((settle) => setImmediate(settle))
+}
+
+/** A private control string of digits, which no output mode of a terminal changes. */
+function createSentinel(): Uint8Array {
+  const digits = Array.from({ length: 24 }, () => randomInt(10)).join('')
+  return Buffer.from(`\x1b]${digits}\x07`)
+}

@@ -1,0 +1,92 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createSandboxFilter } from '../../../lib/run/sandbox/sandbox-filter.ts'
+
+const allowed = 0x7fff0000
+const EPERM = 0x00050001
+const ENOSYS = 0x00050026
+const EAFNOSUPPORT = 0x00050061
+
+const x64 = { name: 'x64', audit: 0xc000003e, socket: 41, ioctl: 16, keyctl: 250, write: 1 }
+const arm64 = { name: 'arm64', audit: 0xc00000b7, socket: 198, ioctl: 29, keyctl: 219, write: 64 }
+
+/** What the kernel would answer: the machine of linux/filter.h, as far as the program uses it. */
+function evaluate(program: Uint8Array, audit: number, call: number, args: bigint[] = []): number {
+  const data = new DataView(new ArrayBuffer(64))
+  data.setUint32(0, call, true)
+  data.setUint32(4, audit, true)
+  for (const [index, value] of args.entries()) data.setBigUint64(16 + index * 8, value, true)
+  const code = new DataView(program.buffer)
+  let accumulator = 0
+  for (let at = 0; at < program.length; at += 8) {
+    const value = code.getUint32(at + 4, true)
+    const jump = (holds: boolean) => code.getUint8(at + (holds ? 2 : 3)) * 8
+    switch (code.getUint16(at, true)) {
+      case 0x20:
+        accumulator = data.getUint32(value, true)
+        break
+      case 0x15:
+        at += jump(accumulator === value)
+        break
+      case 0x35:
+        at += jump(accumulator >= value)
+        break
+      case 0x06:
+        return value
+      default:
+        throw new Error(`unknown instruction at ${at}`)
+    }
+  }
+  throw new Error('the program runs out of its end')
+}
+
+for (const system of [x64, arm64]) {
+  const program = createSandboxFilter(system.name) ?? new Uint8Array()
+  const run = (call: number, ...args: (number | bigint)[]) =>
+    evaluate(program, system.audit, call, args.map(BigInt))
+
+  test(`${system.name}: sockets of this machine and the internet, and the list of interfaces`, () => {
+    for (const family of [1, 2, 10]) assert.is(run(system.socket, family, 1, 0), allowed)
+    assert.is(run(system.socket, 16, 3, 0), allowed)
+    for (const protocol of [1, 9, 15, 16]) {
+      assert.is(run(system.socket, 16, 3, protocol), EAFNOSUPPORT)
+    }
+    for (const family of [0, 3, 15, 17, 29, 31, 38, 40, 44, 45]) {
+      assert.is(run(system.socket, family, 1, 0), EAFNOSUPPORT)
+    }
+  })
+
+  test(`${system.name}: nothing types into a terminal, whatever the upper half says`, () => {
+    for (const request of [0x5412n, 0x541cn, 0x100005412n, 0xffffffff00005412n]) {
+      assert.is(run(system.ioctl, 0, request), EPERM)
+    }
+    for (const request of [0x5401, 0x5413, 0x540f, 0x541b]) {
+      assert.is(run(system.ioctl, 0, request), allowed)
+    }
+  })
+
+  test(`${system.name}: keyrings, rings and foreign calls are refused, the rest is not`, () => {
+    assert.is(run(system.keyctl), EPERM)
+    assert.is(run(425), ENOSYS)
+    assert.is(run(0x40000000 + system.socket, 1), ENOSYS)
+    assert.is(evaluate(program, 0x40000003, 1), ENOSYS)
+    assert.is(run(system.write), allowed)
+    const special = [
+      system.socket,
+      system.ioctl,
+      system.keyctl,
+      system.keyctl - 1,
+      system.keyctl - 2,
+      425,
+    ]
+    for (let call = 0; call < 480; call++) {
+      if (!special.includes(call)) assert.is(run(call), allowed)
+    }
+  })
+}
+
+test('there is no filter for a system whose calls are not known', () => {
+  assert.is(createSandboxFilter('s390x'), null)
+})
+
+test.run()

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync, chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runProgram } from '../../helpers/run-cli.ts'
+import { findObstacle } from '../../helpers/sandbox-places.ts'
+
+/** Another user of the system: nobody. */
+const user = 65_534
+
+async function findUserObstacle(): Promise<string | null> {
+  if (process.getuid?.() !== 0) return 'only root can become another user'
+  const probe = ['--reuid', String(user), '--regid', String(user), '--clear-groups']
+  const look = "require('node:fs').readdirSync(process.argv[1])"
+  const words = [...probe, process.execPath, '-e', look, import.meta.dirname]
+  const tried = await runProgram('setpriv', words).catch(() => null)
+  if (tried?.status !== 0) return 'another user can not start Node, or not read this folder'
+  return findObstacle()
+}
+
+const obstacle = await findUserObstacle()
+if (obstacle !== null) console.log(`SKIP the sandbox as an ordinary user: ${obstacle}`)
+
+if (obstacle === null) {
+  for (const file of ['sandbox-escape.test.ts', 'sandbox-work.test.ts']) {
+    test(`${file} passes for an ordinary user`, async () => {
+      const home = mkdtempSync('/var/tmp/nacre-user-')
+      chmodSync(home, 0o777)
+      try {
+        const become = ['--reuid', String(user), '--regid', String(user), '--clear-groups']
+        const program = [process.execPath, '--import', 'tsx', join(import.meta.dirname, file)]
+        const { status, stdout } = await runProgram('setpriv', [...become, ...program], {
+          cwd: join(import.meta.dirname, '../../..'),
+          env: {
+            HOME: home,
+            TMPDIR: home,
+            XDG_STATE_HOME: home,
+            PATH: '/usr/local/bin:/usr/bin:/bin',
+          },
+        })
+        const text = stdout.toString()
+        assert.is(status, 0, text)
+        assert.match(text, /Passed: +[1-9]\d/)
+      } finally {
+        rmSync(home, { recursive: true, force: true })
+      }
+    })
+  }
+}
+
+test.run()

@@ -1,0 +1,391 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { StartError } from '../../../lib/protocol/ports.ts'
+import { readProcess } from '../../../lib/run/process-table.ts'
+import { withSessions } from '../../helpers/sessions.ts'
+
+/** Commands that end the shell: how the run settles. */
+const endings: Record<string, { command: string; code: number | null; signal: string | null }> = {
+  exit: { command: 'echo a; exit 3', code: 3, signal: null },
+  'an exit in a function': {
+    command: 'f() { exit 4; }; echo a; f; echo no',
+    code: 4,
+    signal: null,
+  },
+  exec: { command: 'echo a; exec sh -c "exit 5"', code: 5, signal: null },
+  'exec of nothing': { command: 'echo a; exec no-such-program', code: 127, signal: null },
+  errexit: { command: 'echo a; set -e; (exit 6); echo no', code: 6, signal: null },
+  'errexit from a run before': { command: 'set -e', code: 0, signal: null },
+  'an unset variable': { command: 'echo a; set -u; echo $none; echo no', code: 1, signal: null },
+  'a parameter that must be set': { command: 'echo a; : ${none:?}', code: 1, signal: null },
+  'kill -9 of itself': { command: 'echo a; kill -9 $$', code: null, signal: 'SIGKILL' },
+  'TERM to itself': { command: 'echo a; kill -TERM $$; echo no', code: null, signal: 'SIGTERM' },
+}
+
+for (const [name, { command, code, signal }] of Object.entries(endings)) {
+  test(`a run that ends the shell settles with its own status: ${name}`, async () => {
+    await withSessions(async ({ run }) => {
+      await run('cd /usr; kept=1')
+      let ended = await run(command)
+      if (name === 'errexit from a run before') ended = await run('echo a; false')
+      assert.equal([ended.code, ended.signal, ended.stdout], [code === 0 ? 1 : code, signal, 'a\n'])
+      assert.equal(ended.notices, [])
+      const next = await run('echo "[$kept]"; pwd')
+      assert.is(next.stdout, '[]\n/usr\n')
+      assert.is(next.notices?.length, 1)
+      assert.match(next.notices?.[0] ?? '', /in a fresh one in \/usr/)
+      assert.equal((await run('true')).notices, [])
+    })
+  })
+}
+
+test('an EXIT trap writes to the run that ends the shell', async () => {
+  await withSessions(async ({ run }) => {
+    await run(`trap 'echo bye' EXIT`)
+    const ended = await run('exit 2')
+    assert.equal([ended.code, ended.stdout], [2, 'bye\n'])
+  })
+})
+
+test('state goes on: directory, variables, functions, aliases, options, traps, jobs', async () => {
+  await withSessions(async ({ run }) => {
+    await run(
+      `cd /usr/bin; v=1; export e=2; f() { echo f; }; alias al='echo alias'; shopt -s extglob; set -u; trap 'echo usr' USR1`,
+    )
+    const { stdout, cwd } = await run(
+      'pwd; echo $v; env | grep ^e=; f; al; shopt -q extglob && echo ext; case $- in *u*) echo u;; esac; kill -USR1 $$; cd ..; cd -',
+    )
+    assert.is(stdout, '/usr/bin\n1\ne=2\nf\nalias\next\nu\nusr\n/usr/bin\n')
+    assert.is(cwd, '/usr/bin')
+  })
+})
+
+test('$?, $_, $! and jobs are carried over', async () => {
+  await withSessions(async ({ run }) => {
+    await run('sleep 100 & echo a b >/dev/null; (exit 9)')
+    const next = await run('echo $? $_; [[ -n $! ]] && echo $(jobs -r | wc -l); kill $!; wait')
+    assert.is(next.stdout, '9 b\n1\n')
+  })
+})
+
+test('set -e, ERR and DEBUG traps act on commands only, run after run', async () => {
+  await withSessions(async ({ run }) => {
+    await run(`n=0; set -e; trap 'n=$((n+1))' DEBUG`)
+    await run('true')
+    const { stdout } = await run('true; echo $n; echo $-')
+    assert.match(stdout, /^\d+\n\w*e\w*\n$/)
+    const syntax = await run('if')
+    assert.is(syntax.code, 2)
+    const after = await run(`trap -p DEBUG; trap - DEBUG; trap 'echo err' ERR; set +e`)
+    assert.is(after.stdout, `trap -- 'n=$((n+1))' DEBUG\n`)
+    assert.is((await run('false')).stdout, 'err\n')
+    assert.is((await run('false; trap - ERR')).stdout, 'err\n')
+    assert.is((await run('false')).stdout, '')
+  })
+})
+
+test('set -x shows the command, and nothing of ours', async () => {
+  await withSessions(async ({ run }) => {
+    assert.is((await run('set -x; echo a')).stderr, '++ echo a\n')
+    assert.is((await run('false')).stderr, '++ false\n')
+    assert.is((await run('{ set +x; } 2>/dev/null')).stderr, '')
+    assert.is((await run('echo a')).stderr, '')
+  })
+})
+
+test('what replaces builtin or eval is undone, with a notice', async () => {
+  await withSessions(async ({ run }) => {
+    for (const command of ['builtin() { echo mine; }', 'enable -n builtin', 'enable -n eval']) {
+      const first = await run(`${command}; kept=1`)
+      assert.is(first.code, 0)
+      assert.match(first.notices?.join() ?? '', /has restored them/)
+      const next = await run('echo $kept; hi() { echo hi; }; alias al=hi')
+      assert.equal([next.stdout, next.notices], ['1\n', []])
+      assert.is((await run('al')).stdout, 'hi\n')
+    }
+  })
+})
+
+test('a command cannot reach what carries commands and records', async () => {
+  await withSessions(async ({ run }) => {
+    await run('kept=1')
+    const open = await run('ls -l /proc/self/fd | grep -c -e socket -e nacre-session')
+    assert.is(open.stdout, '0\n')
+    const all = await run('for fd in {0..300}; do eval "exec $fd>&-"; done; exit 0')
+    assert.is(all.code, 0)
+    assert.is((await run('echo sane')).stdout, 'sane\n')
+  })
+})
+
+test('set -n, a stray break and a closed shell never hang', async () => {
+  await withSessions(async ({ run }) => {
+    for (const command of ['set -n', 'break', 'continue', 'set -n; break', 'exec 0<&- 1>&- 2>&-']) {
+      await run(command)
+      assert.is((await run('echo sane $LINENO')).code, 0)
+    }
+    for (let turn = 0; turn < 5; turn++) await run('echo $((1 / 0))')
+    const { stdout, notices } = await run('echo sane')
+    assert.equal([stdout, notices], ['sane\n', []])
+  })
+})
+
+test('late output of a background job never lands in the next run', async () => {
+  await withSessions(async ({ run, directory }) => {
+    const gate = join(directory, 'gate')
+    const first = await run(
+      `mkfifo ${gate}; { read -r _ <${gate}; echo late; echo late >&2; } & echo now`,
+    )
+    assert.is(first.stdout, 'now\n')
+    const second = await run(`echo go >${gate}; wait; echo second`)
+    assert.equal([second.stdout, second.stderr], ['second\n', ''])
+    const third = await run('echo third')
+    assert.equal([third.stdout, third.stderr], ['third\n', ''])
+  })
+})
+
+test('a background job that floods its old output is not held up, nor is the session', async () => {
+  await withSessions(async ({ run }) => {
+    await run('head -c 3000000 /dev/zero &')
+    assert.is((await run('wait $!; echo $?')).stdout, '0\n')
+  })
+})
+
+test('every byte is there when the run settles', async () => {
+  await withSessions(async ({ run }) => {
+    for (const bytes of [0, 1, 4096, 65_536, 65_537, 200_000, 3_000_000]) {
+      const { stdout } = await run(`head -c ${bytes} /dev/zero | tr '\\0' x`)
+      assert.is(stdout.length, bytes)
+    }
+    const many = await run('for ((i = 0; i < 20000; i++)); do echo $i; done')
+    assert.is(many.stdout.split('\n').length, 20_001)
+  })
+})
+
+test('merged output keeps the order of writing', async () => {
+  await withSessions(async ({ run }) => {
+    const { output } = await run('for i in 1 2 3; do echo o$i; echo e$i >&2; done', {
+      streams: 'merged',
+    })
+    assert.is(output, 'o1\ne1\no2\ne2\no3\ne3\n')
+    const named = await run('echo a >/dev/stdout; echo b >/dev/stderr; echo c | tee /dev/stderr')
+    assert.equal([named.stdout, named.stderr], ['a\nc\n', 'b\nc\n'])
+  })
+})
+
+test('standard input is a text, nothing, or closed', async () => {
+  await withSessions(async ({ run }) => {
+    const text = 'one\ntwo\n'.repeat(50_000)
+    const counted = await run('read -r first; echo $first; wc -c', {
+      stdin: { kind: 'text', text },
+    })
+    assert.is(counted.stdout.trim().split(/\s+/).join(), `one,${text.length - 4}`)
+    assert.is((await run('cat; echo $?')).stdout, '0\n')
+    assert.is((await run('cat 2>/dev/null; echo $?', { stdin: { kind: 'closed' } })).stdout, '1\n')
+    assert.is((await run('cat; echo $?')).stdout, '0\n')
+  })
+})
+
+test('env is for one run, cwd moves the session', async () => {
+  await withSessions(async ({ run }) => {
+    await run('PATH_BEFORE=$PATH; given=before')
+    const env = { given: `it's "new"\n`, PATH: '/nowhere', UID: '7' }
+    const inside = await run('echo "$given$PATH"; /usr/bin/env | /usr/bin/grep -c ^given', { env })
+    assert.is(inside.stdout, `it's "new"\n/nowhere\n1\n`)
+    assert.is(
+      (await run('echo $given; [[ $PATH = "$PATH_BEFORE" ]] && echo same')).stdout,
+      'before\nsame\n',
+    )
+    assert.is((await run('pwd', { cwd: '/usr' })).stdout, '/usr\n')
+    assert.is((await run('pwd; cd /')).stdout, '/usr\n')
+    assert.is((await run('pwd; cd - >/dev/null; pwd')).stdout, '/\n/usr\n')
+    await rejects(run('pwd', { cwd: '/no/such/place' }), 'cwd_not_found')
+    assert.is((await run('pwd')).stdout, '/usr\n')
+  })
+})
+
+test('a command of 1 MB and one with a NUL', async () => {
+  await withSessions(async ({ run, start }) => {
+    const long = `echo ${'x'.repeat(1_000_000)} | wc -c`
+    assert.is((await run(long)).stdout.trim(), '1000001')
+    assert.is((await run('echo short')).stdout, 'short\n')
+    await rejects(start('echo a\0b'), 'MisuseError')
+  })
+})
+
+test('any text of quotes, spaces and signs is evaluated as bash does', async () => {
+  await withSessions(async ({ run }) => {
+    const sign = fc.constantFrom(...'\'"\\$`!#&;|<>(){}[]*?~ \t\nabüé')
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: sign, maxLength: 30 }), async (text) => {
+        const quoted = `'${text.replaceAll("'", `'\\''`)}'`
+        assert.is((await run(`printf %s ${quoted}`)).stdout, text)
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+test('a stop ends the command and spares the shell and what ran before', async () => {
+  await withSessions(async ({ run, start }) => {
+    await run('kept=1; sleep 100 & old=$!')
+    for (const command of [
+      'echo up; sleep 100; echo no',
+      'echo up; while :; do :; done',
+      'f() { echo up; sleep 100; echo no; }; f; f',
+      'echo up; sleep 100 | cat | cat',
+      'sleep 100 & echo up; wait',
+      '(trap "" TERM; echo up; while :; do sleep 0.05; done)',
+      'setsid sh -c "sleep 100 & sleep 100" & echo up; sleep 100',
+      'echo up; kill -STOP $$; echo no',
+    ]) {
+      const { running, wrote, collected } = await start(command)
+      await wrote('up')
+      const report = await running.stop('cancel')
+      assert.equal(report.survivors, [], command)
+      const ended = await collected
+      assert.equal([ended.code, ended.signal, ended.stdout], [null, 'SIGTERM', 'up\n'], command)
+      const next = await run('echo $kept; kill -0 $old && echo old; jobs -r | wc -l')
+      assert.equal([next.stdout, next.notices], ['1\nold\n1\n', []], command)
+    }
+    await run('kill $old')
+  })
+})
+
+test('a shell that will not leave its command is replaced', async () => {
+  await withSessions(async ({ run, start }) => {
+    await run('cd /usr')
+    const { running, wrote, collected } = await start(`trap '' URG; echo up; while :; do :; done`)
+    await wrote('up')
+    await running.stop('timeout')
+    assert.is((await collected).signal, 'SIGTERM')
+    const next = await run('pwd')
+    assert.is(next.stdout, '/usr\n')
+    assert.match(next.notices?.join() ?? '', /did not survive the stop/)
+  })
+})
+
+test('runs of one session take turns, another session is not held up', async () => {
+  await withSessions(async ({ run, start, sessions }) => {
+    const first = await start('echo up; read -r _ </dev/stdin; sleep 100')
+    await first.wrote('up')
+    const second = await start('echo second')
+    const third = await start('echo third')
+    assert.is(second.running.pid, null)
+    assert.is((await run('echo other', { session: 'other' })).stdout, 'other\n')
+    assert.equal(
+      sessions.list().map(({ name, busy, queued }) => [name, busy, queued]),
+      [
+        ['main', true, 2],
+        ['other', false, 0],
+      ],
+    )
+    await second.running.stop('cancel')
+    assert.equal((await second.collected).signal, 'SIGTERM')
+    await first.running.stop('cancel')
+    assert.is((await third.collected).stdout, 'third\n')
+  })
+})
+
+test('a slow reader slows the command down and loses nothing', async () => {
+  await withSessions(async ({ sessions, start }) => {
+    const { collected } = await start(`for ((i = 0; i < 50000; i++)); do echo $i; done`)
+    assert.is((await collected).stdout.split('\n').length, 50_001)
+    assert.is(sessions.list().length, 1)
+  })
+})
+
+test('at most so many sessions, and an idle one ends', async () => {
+  await withSessions(
+    async ({ run, sessions, start }) => {
+      await run('cd /usr; kept=1')
+      await rejects(start('true', { session: 'second' }), 'too_many_sessions')
+      await until(() => sessions.list().length === 0)
+      const next = await run('echo "[$kept]"; pwd')
+      assert.is(next.stdout, '[]\n/usr\n')
+      assert.match(next.notices?.join() ?? '', /idle minutes/)
+    },
+    { maxSessions: 1, idleMs: 50 },
+  )
+})
+
+test('another shell runs fresh, with a notice', async () => {
+  await withSessions(async ({ run, sessions }) => {
+    const { stdout, notices } = await run('echo $0', { shell: 'sh' })
+    assert.match(stdout, /sh\n$/)
+    assert.match(notices?.join() ?? '', /sh cannot keep a session/)
+    assert.equal(sessions.list(), [])
+  })
+})
+
+test('a run in a sandbox never runs in the shell of a session', async () => {
+  await withSessions(async ({ run }) => {
+    await run('kept=1')
+    await rejects(run('echo "[$kept]"', { sandbox: 'workspace' }), 'session_sandbox')
+    assert.is((await run('echo "[$kept]"')).stdout, '[1]\n')
+  })
+})
+
+test('closing ends the shell and all that it started', async () => {
+  await withSessions(async ({ run, sessions, directory }) => {
+    await run(`trap 'echo bye >${directory}/trap' EXIT; setsid sleep 100 & sleep 100 & disown -a`)
+    assert.is(await sessions.close('main'), true)
+    assert.is(await sessions.close('main'), false)
+    assert.is(readFileSync(join(directory, 'trap'), 'utf8'), 'bye\n')
+  })
+})
+
+test('a session whose shell was killed from outside starts again', async () => {
+  await withSessions(async ({ run, sessions }) => {
+    await run('cd /usr')
+    const [session] = sessions.list()
+    process.kill(session?.pid as number, 'SIGKILL')
+    await until(() => sessions.list()[0]?.pid === null)
+    const next = await run('pwd')
+    assert.equal([next.code, next.stdout, next.notices?.length], [0, '/usr\n', 1])
+  })
+})
+
+if ('Deno' in globalThis) process.stdout.write('SKIP a killed nacre: started with Node and tsx\n')
+else {
+  test('the shell of a session ends with a killed nacre', async () => {
+    const program = join(import.meta.dirname, '../../../fixtures/programs/killed-with-a-session.ts')
+    const { stdout, signal } = spawnSync(process.execPath, ['--import', 'tsx', program], {
+      encoding: 'utf8',
+    })
+    assert.is(signal, 'SIGKILL')
+    const pid = Number(stdout)
+    assert.ok(pid > 1)
+    await until(() => readProcess(pid)?.zombie ?? true)
+  })
+}
+
+test('a thousand runs leave no descriptor and no process behind', async () => {
+  await withSessions(async ({ run }) => {
+    for (let turn = 0; turn < 1000; turn++) {
+      const { stdout } = await run(`echo ${turn}`)
+      assert.is(stdout, `${turn}\n`)
+    }
+  })
+})
+
+async function rejects(promise: Promise<unknown>, code: string): Promise<void> {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof StartError) assert.is(error.failure.code, code)
+    else assert.is((error as Error).name, code)
+    return
+  }
+  assert.unreachable(`no ${code}`)
+}
+
+/** Looks again until it holds; the test's own deadline ends a wait that never does. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+test.run()
