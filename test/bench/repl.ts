@@ -11,7 +11,9 @@ export async function benchRepl(): Promise<void> {
   const bare: number[] = []
   const starts: number[] = []
   for (let round = 0; round < rounds; round++) {
-    bare.push((await measure([process.execPath, '-e', '0'])).ms)
+    // As in the terminal, which has no certificates of the caller's to load.
+    const env = { NODE_EXTRA_CA_CERTS: undefined }
+    bare.push((await measure([process.execPath, '-e', '0'], { env })).ms)
     starts.push(await timeStart())
   }
   const echo = await timeEcho()

@@ -174,7 +174,15 @@ test('the guard asks; an answer is remembered for exactly this command and can b
 test('/cd, /sandbox and /history', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('/cd /usr/lib\r')
+    screen.type('!echo > file; ln -s loop loop\r')
+    await screen.shows('✓ exit 0')
+    screen.type('/cd file/below\r')
+    await screen.shows('Not a directory')
+    screen.type('!cat \t')
+    await screen.shows('→ file')
+    screen.type(keys.escape)
+    await screen.hides('→ file')
+    screen.type(`${keys.ctrl('u')}/cd /usr/lib\r`)
     await screen.shows(/^\/usr\/lib /m)
     screen.type('!pwd\r')
     await screen.shows('/usr/lib\n✓ exit 0')

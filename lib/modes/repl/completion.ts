@@ -1,9 +1,10 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type {
   AutocompleteItem,
   AutocompleteProvider,
 } from '@mariozechner/pi-tui/dist/autocomplete.js'
+import { isDirectory } from './is-directory.ts'
 import { listPrograms } from './programs.ts'
 
 export interface CompletionOptions {
@@ -86,7 +87,7 @@ function pathItems(word: string, { cwd, environment }: CompletionOptions): Autoc
   return readNames(directory)
     .filter((name) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
     .map((name) => {
-      const isFolder = statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory()
+      const isFolder = isDirectory(join(directory, name))
       const value = prefix + name.replaceAll(/[\s'"\\$`&|;()<>*?[\]!#~{}]/g, '\\$&')
       return { value: value + (isFolder ? '/' : ' '), label: name + (isFolder ? '/' : '') }
     })

@@ -1,11 +1,4 @@
-import {
-  appendFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 
@@ -53,7 +46,6 @@ function readEntries(file: string): string[] {
 }
 
 function readLines(file: string): string[] {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return []
   try {
     return readFileSync(file, 'utf8')
       .split('\n')

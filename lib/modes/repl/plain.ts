@@ -1,10 +1,10 @@
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { noModelMessage } from '../../agent/no-model.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import { renderEnd } from './block.ts'
 import type { ReplContext } from './context.ts'
+import { isDirectory } from './is-directory.ts'
 import { readPlainLines } from './plain-lines.ts'
 import { createStyle } from './style.ts'
 
@@ -53,8 +53,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     if (prompt.kind === 'message') return void (await write(`${noModelMessage}\n`))
     if (prompt.name !== 'cd') return void (await write(`${help}\n`))
     const target = resolve(cwd, prompt.rest.trim() || (environment['HOME'] ?? '/'))
-    const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory()
-    if (isFolder) cwd = target
+    if (isDirectory(target)) cwd = target
     else await write(`Not a directory: ${target}\n`)
   }
 

@@ -1,9 +1,9 @@
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { type SandboxMode, sandboxModes } from '../../protocol/request.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { countOf, formatBytes } from './columns.ts'
+import { isDirectory } from './is-directory.ts'
 import { pagesOfArtifact } from './pages.ts'
 import { viewPages, viewResult } from './open-viewer.ts'
 import type { SlashCommand, SlashContext } from './slash-command.ts'
@@ -141,7 +141,7 @@ function changeDirectory(rest: string, { state, environment, print }: SlashConte
   const named =
     wanted === '-' ? (state.previousCwd ?? state.cwd) : wanted.replace(/^~(?=\/|$)/, home)
   const target = resolve(state.cwd, named)
-  if (!statSync(target, { throwIfNoEntry: false })?.isDirectory()) {
+  if (!isDirectory(target)) {
     return print([`Not a directory: ${target}`])
   }
   state.previousCwd = state.cwd
