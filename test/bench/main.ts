@@ -1,10 +1,16 @@
 /**
  * `npm run bench [-- group…]`: what nacre promises, side by side with plain bash and with peers, in
- * one run. Ratios matter, not the figures. Peers are installed by `npm run bench:peers`.
+ * one run. Ratios matter, not the figures. Peers are measured where they are
+ * installed: `node .ci/tools/install.js peers`.
  */
+import { benchGuard } from './guard.ts'
 import { benchEndless, benchOutput } from './output.ts'
 import { benchEndurance, benchLatency } from './latency.ts'
+import { benchRepl } from './repl.ts'
+import { rows as rpcRows } from './rpc.ts'
+import { benchSandbox } from './sandbox.ts'
 import { benchStart } from './start.ts'
+import { printTable } from './table.ts'
 
 const groups: Record<string, () => Promise<void>> = {
   start: benchStart,
@@ -12,6 +18,10 @@ const groups: Record<string, () => Promise<void>> = {
   endless: benchEndless,
   latency: benchLatency,
   endurance: benchEndurance,
+  guard: benchGuard,
+  sandbox: benchSandbox,
+  rpc: async () => printTable('RPC', await rpcRows()),
+  repl: benchRepl,
 }
 
 const wanted = process.argv.slice(2)
