@@ -4,7 +4,8 @@
  *     dist/main.js      the CLI, required by bin/nacre.js
  *     dist/index.js     the library, `import { createExecutor } from 'nacre'`
  *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
- *     dist/*.js         what both share, and one file for each `import()` of the source
+ *     dist/start.js     what every start reads, and dist/run.js what a command in print mode adds
+ *     dist/*.js         one file for each other `import()` of the source, and what these share
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
  *     dist/types/       the declarations of the library
  *
@@ -40,6 +41,15 @@ const common = {
 }
 
 /**
+ * What is read together at a start stands in one file, since each file costs half a millisecond:
+ * all that main.js needs, and what print mode needs beside it.
+ */
+const packs = {
+  'start.js': ['lib/main.ts'],
+  'run.js': ['lib/modes/print/print.ts', 'lib/executor/executor.ts'],
+}
+
+/**
  * The package's own build. esbuild splits modules only, so that each `import()` gets a file of its
  * own; each file is then turned into CommonJS, where its `import()` is a `require` on first use.
  *
@@ -47,12 +57,13 @@ const common = {
  * @returns {Promise<Map<string, string>>} file name in dist → text
  */
 export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'lib/client.ts']) {
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     ...common,
     entryPoints: entries,
     outdir: dist,
     format: 'esm',
     splitting: true,
+    metafile: true,
     chunkNames: '[name]-[hash]',
   })
   const files = await Promise.all(
@@ -66,7 +77,73 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'l
       return /** @type {const} */ ([basename(path), code])
     }),
   )
-  return new Map(files)
+  return packTogether(new Map(files), metafile)
+}
+
+/**
+ * Puts the chunks of each pack into its one file, where a chunk is still loaded when it is first
+ * needed, and lets everybody ask for it there.
+ *
+ * @param {Map<string, string>} files
+ * @param {import('esbuild').Metafile} metafile
+ * @returns {Map<string, string>}
+ */
+function packTogether(files, metafile) {
+  const homes = new Map()
+  for (const [pack, roots] of Object.entries(packs)) {
+    for (const chunk of listStatic(metafile, roots)) if (!homes.has(chunk)) homes.set(chunk, pack)
+  }
+  const redirect = (code) =>
+    code.replaceAll(/require\("\.\/([^"]+)"\)/g, (call, name) =>
+      homes.has(name) ? `require("./${homes.get(name)}")("${name}")` : call,
+    )
+  const packed = new Map(Object.keys(packs).map((pack) => [pack, []]))
+  const kept = new Map()
+  for (const [name, code] of files) {
+    const home = homes.get(name)
+    if (home === undefined) kept.set(name, redirect(code))
+    else packed.get(home).push(`${JSON.stringify(name)}(module, exports) {\n${redirect(code)}\n}`)
+  }
+  for (const [pack, chunks] of packed) {
+    kept.set(pack, `const chunks = {\n${chunks.join(',\n')}\n}\n${loader}`)
+  }
+  return kept
+}
+
+/** Loads a chunk of a pack once, as `require` does. */
+const loader = `const loaded = Object.create(null)
+module.exports = (name) => {
+  if (!(name in loaded)) {
+    loaded[name] = { exports: {} }
+    chunks[name](loaded[name], loaded[name].exports)
+  }
+  return loaded[name].exports
+}
+`
+
+/**
+ * The outputs that source files need as soon as they are loaded, but for the entries of the package.
+ *
+ * @param {import('esbuild').Metafile} metafile
+ * @param {string[]} roots source files, relative to the project
+ * @returns {Set<string>} file names
+ */
+function listStatic({ outputs }, roots) {
+  const entryOf = (source) =>
+    Object.keys(outputs).find((path) => outputs[path].entryPoint === source)
+  const reached = new Set()
+  const visit = (path) => {
+    if (path === undefined || reached.has(path)) return
+    reached.add(path)
+    for (const { path: next, kind } of outputs[path]?.imports ?? []) {
+      if (kind === 'import-statement') visit(next)
+    }
+  }
+  for (const source of roots) visit(entryOf(source))
+  const isEntry = (path) => /^(?:main|index|client)\.js$/.test(basename(path))
+  return new Set(
+    [...reached].filter((path) => outputs[path] && !isEntry(path)).map((path) => basename(path)),
+  )
 }
 
 /**

@@ -4,11 +4,10 @@ import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
-import { type GrepOptions, grepFile } from './grep.ts'
-import { readLastLines, readLines } from './lines.ts'
+import type { GrepOptions } from './grep.ts'
 import { isAlive } from './process.ts'
 import { idOf, namesIn, pruneStore, removeFiles } from './prune.ts'
-import { type RawBytes, readRaw } from './read.ts'
+import type { RawBytes } from './read.ts'
 import { pathsOf, readRecord } from './record.ts'
 import { ArtifactWriter } from './writer.ts'
 
@@ -106,19 +105,25 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     },
     async read(id, { offset = 0, limit = limits.maxLines, head, tail } = {}) {
       const path = await pathOf(id)
+      const { readLastLines, readLines } = await loadReading()
       if (head !== undefined) return readLines(path, 0, head)
       return tail === undefined ? readLines(path, offset, limit) : readLastLines(path, tail)
     },
     readLines: async (id, { offset = 0, limit = limits.maxLines } = {}) =>
-      readLines(await pathOf(id), offset, limit),
-    readLastLines: async (id, count) => readLastLines(await pathOf(id), count),
+      (await loadReading()).readLines(await pathOf(id), offset, limit),
+    readLastLines: async (id, count) =>
+      (await loadReading()).readLastLines(await pathOf(id), count),
     readBytes: async (id, { offset = 0, limit = limits.maxBytes } = {}) =>
-      readRaw(await pathOf(id), offset, Math.min(limit, maxRawBytes)),
-    grep: async (id, grepOptions) => grepFile(await pathOf(id), grepOptions),
+      (await import('./read.ts')).readRaw(await pathOf(id), offset, Math.min(limit, maxRawBytes)),
+    grep: async (id, grepOptions) =>
+      (await import('./grep.ts')).grepFile(await pathOf(id), grepOptions),
     remove: async (id) => removeFiles(dir, (await find(id)).id),
     prune: () => pruneStore(dir, pruneLimits),
   }
 }
+
+/** Reading cleans again, and what cleans is loaded when it is needed. */
+const loadReading = () => import('./lines.ts')
 
 function isArtifactId(id: string): boolean {
   return id.startsWith('art_') && idPattern.test(id)
