@@ -49,7 +49,12 @@ export async function benchOutput(): Promise<void> {
 }
 
 function runNacre(command: string, env: Record<string, string>): Promise<Measured> {
-  return measure([process.execPath, cli, '-c', command, '--output-format', 'json'], { env })
+  return measure(
+    [process.execPath, cli, '-c', command, '--output-format', 'json', '--artifact', 'always'],
+    {
+      env,
+    },
+  )
 }
 
 /** The artifact must hold every byte, or the row means nothing. */
