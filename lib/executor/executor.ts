@@ -248,6 +248,13 @@ async function decide(
   const verdict = await guard(request)
   if (verdict.decision !== 'ask') return verdict
   if (await approve?.(request, verdict)) return allowed
-  const hint = approve ? '' : ' Nobody can be asked here; --no-guard allows it for one call.'
+  const hint = approve ? '' : ` Nobody can be asked here; ${howToAllow(request)}.`
   return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''}${hint}` }
+}
+
+/** A model must not be told how to get round the guard; its user may do it. */
+function howToAllow({ origin }: Request): string {
+  return origin === 'agent' || origin === 'mcp'
+    ? 'if it is meant, the user can run it'
+    : '--no-guard allows it for one call'
 }
