@@ -27,8 +27,8 @@ export interface TreeRoot {
   marks?: readonly string[]
   /** The pipes it writes to: whoever holds one belongs to the run, even with another environment. */
   pipes?: readonly { dev: number; ino: number }[]
-  /** Processes to leave alone (the shell of a session whose command is stopped). */
-  spare?: ReadonlySet<number>
+  /** Which of the living to leave alone (the shell of a session whose command is stopped). */
+  spare?: (living: readonly ProcessEntry[]) => ReadonlySet<number>
 }
 
 /**
@@ -70,7 +70,8 @@ export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
       }
     }
     for (const entry of found.values()) known.set(entry.pid, entry.startTime)
-    return [...found.values()].filter((entry) => !root.spare?.has(entry.pid))
+    const spared = root.spare?.(living)
+    return [...found.values()].filter((entry) => !spared?.has(entry.pid))
   }
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
-import { listProcesses, type ProcessEntry, readVariable } from '../process-table.ts'
+import { type ProcessEntry, readVariable } from '../process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import type { SessionShell } from './session-shell.ts'
 import { markVariable, stopTree } from '../stop.ts'
@@ -28,16 +28,30 @@ export async function stopTurn(options: {
   ended: Promise<unknown>
 }): Promise<StopReport> {
   const { shell, dialect, mark, startedMs, pipes, ended } = options
-  const spare = findElders(shell.pid, mark, performance.now() - startedMs)
-  if (dialect.survivesStop) spare.add(shell.pid)
+  const findElders = createElderSearch(shell.pid, mark, startedMs)
+  const spare = (living: readonly ProcessEntry[]) => {
+    const spared = new Set(findElders(living))
+    if (dialect.survivesStop) spared.add(shell.pid)
+    return spared
+  }
   // First, so that the shell does not go on with the rest of the command once the present part ends.
   signal(shell, 'SIGURG')
-  signal(shell, 'SIGCONT')
-  const report = await stopTree({ pid: shell.pid, mark, pipes, spare })
   const timer = new AbortController()
-  const late = delay(shellGraceMs, 'late', { signal: timer.signal }).catch(() => undefined)
-  if ((await Promise.race([ended, late])) === 'late') signal(shell, 'SIGKILL')
-  timer.abort()
+  const over = ended.then(() => timer.abort())
+  // The shell may have been about to start, or to stop, when it was told: so more than once.
+  let report: StopReport
+  let deadlineMs = Infinity
+  let pauseMs = 1
+  do {
+    signal(shell, 'SIGCONT')
+    report = await stopTree({ pid: shell.pid, mark, pipes, spare })
+    signal(shell, 'SIGCONT')
+    deadlineMs = Math.min(deadlineMs, performance.now() + shellGraceMs)
+    await delay(pauseMs, null, { signal: timer.signal }).catch(() => null)
+    pauseMs = Math.min(pauseMs * 2, 50)
+  } while (!timer.signal.aborted && performance.now() < deadlineMs)
+  if (!timer.signal.aborted) signal(shell, 'SIGKILL')
+  await over
   return report
 }
 
@@ -69,31 +83,33 @@ export async function stopSession(
 /** How the marks of runs begin (`Request.id`). */
 const runPrefix = 'run_'
 
-/** Processes of the session that were there before the run began. */
-function findElders(shellPid: number, mark: string, runMs: number): Set<number> {
-  const all = listProcesses()
-  const elders = new Set<number>()
-  for (const entry of all) {
-    if (entry.session !== shellPid && entry.parent !== shellPid) continue
-    const known = readVariable(entry.pid, markVariable)
+/**
+ * Finds processes of the session that were there before the run began, and what these start meanwhile.
+ * `startedMs`: performance.now() at the start of the run.
+ */
+function createElderSearch(shellPid: number, mark: string, startedMs: number) {
+  const known = new Map<number, string>()
+
+  function isElder(entry: ProcessEntry): boolean {
+    if (known.get(entry.pid) === entry.startTime) return true
+    if (entry.session !== shellPid && entry.parent !== shellPid) return false
+    const ran = readVariable(entry.pid, markVariable)
+    if (ran?.startsWith(runPrefix)) return ran !== mark
     // A subshell, which was never started anew, has the mark of the session: only its age tells.
-    const older =
-      known?.startsWith(runPrefix) === true
-        ? known !== mark
-        : ageMs(entry) > runMs + clockToleranceMs
-    if (older) elders.add(entry.pid)
+    return ageMs(entry) > performance.now() - startedMs + clockToleranceMs
   }
-  let grew = true
-  while (grew) {
-    grew = false
-    for (const entry of all) {
-      if (elders.has(entry.pid) || !elders.has(entry.parent) || entry.parent === shellPid) continue
-      elders.add(entry.pid)
-      grew = true
+
+  return (living: readonly ProcessEntry[]): ReadonlySet<number> => {
+    const others = living.filter((entry) => entry.pid !== shellPid)
+    const elders = new Set<number>()
+    for (const entry of others) if (isElder(entry)) elders.add(entry.pid)
+    for (let found = -1; found < elders.size;) {
+      found = elders.size
+      for (const entry of others) if (elders.has(entry.parent)) elders.add(entry.pid)
     }
+    for (const entry of others) if (elders.has(entry.pid)) known.set(entry.pid, entry.startTime)
+    return elders
   }
-  elders.delete(shellPid)
-  return elders
 }
 
 /** One tick of the clock by which Linux dates processes, and a little. */

@@ -111,7 +111,9 @@ const commands: Record<string, string> = {
   'the environment of a shell': '{ env; } | grep -v -e ^NACRE_RUN= | sort',
   'its directory': 'pwd; echo $PWD $OLDPWD; cd - 2>&1',
   'its limits and mask': 'umask; ulimit -a',
-  'its signals': `grep -E '^Sig(Pnd|Blk|Ign|Cgt)' /proc/$$/status; trap -p`,
+  // Read by the shell itself: while it waits for a program, its masks come and go.
+  'its signals': `while read -r line; do case $line in Sig*:*) echo "$line";; esac; done </proc/$$/status; trap -p`,
+  'the signals of its programs': `grep -E '^Sig(Pnd|Blk|Ign|Cgt)' /proc/self/status; :`,
   variables: 'compgen -v | grep -v -e ^BASH_ARGV -e ^_$ -e RANDOM | sort',
 }
 

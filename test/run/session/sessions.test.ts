@@ -255,6 +255,36 @@ test('a stop ends the command and spares the shell and what ran before', async (
   })
 })
 
+test('a shell that is stopped while its command ends is not lost', async () => {
+  await withSessions(async ({ run, start }) => {
+    await run('kept=1')
+    for (const command of [
+      '(trap "" TERM; echo up; sleep 0.2; kill -STOP $$); echo no',
+      '(trap "" TERM; echo up; sleep 0.2; kill -STOP $$) & wait',
+    ]) {
+      const { running, wrote, collected } = await start(command)
+      await wrote('up')
+      await running.stop('cancel')
+      assert.is((await collected).stdout, 'up\n', command)
+      const next = await run('echo $kept')
+      assert.equal([next.stdout, next.notices], ['1\n', []], command)
+    }
+  })
+})
+
+test('a stop spares what an earlier command starts meanwhile', async () => {
+  await withSessions(async ({ run, start }) => {
+    await run('while :; do sleep 0.001 || echo hurt; done >log 2>&1 & old=$!')
+    for (let turn = 0; turn < 20; turn++) {
+      const { running, wrote, collected } = await start('echo up; sleep 100')
+      await wrote('up')
+      await running.stop('cancel')
+      await collected
+    }
+    assert.is((await run('kill $old; wait $old; cat log')).stdout, '')
+  })
+})
+
 test('a shell that will not leave its command is replaced', async () => {
   await withSessions(async ({ run, start }) => {
     await run('cd /usr')
