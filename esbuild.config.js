@@ -8,6 +8,7 @@
  *     dist/*.js         one file for each other `import()` of the source, and what these share
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
  *     dist/types/       the declarations of the library
+ *     dist/THIRD-PARTY-NOTICES   the licences of the packages whose code is in there
  *
  * Everything is CommonJS: Node starts it 5 ms sooner than the same program as modules.
  */
@@ -15,11 +16,12 @@ import { spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { argv, exit, stderr } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { compileFunction } from 'node:vm'
 import { build, transform } from 'esbuild'
+import { collectNotices } from './.ci/tools/notices.js'
 
 const root = import.meta.dirname
 const dist = join(root, 'dist')
@@ -35,6 +37,7 @@ const common = {
   target,
   // Native addons are found beside their package at run time, never bundled.
   external: ['*.node', '@lydell/node-pty-*'],
+  // They are in THIRD-PARTY-NOTICES.
   legalComments: 'none',
   logLevel: 'warning',
   write: false,
@@ -62,8 +65,8 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'l
     entryPoints: entries,
     outdir: dist,
     format: 'esm',
-    splitting: true,
     metafile: true,
+    splitting: true,
     chunkNames: '[name]-[hash]',
   })
   const files = await Promise.all(
@@ -77,7 +80,8 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'l
       return /** @type {const} */ ([basename(path), code])
     }),
   )
-  return packTogether(new Map(files), metafile)
+  const packed = packTogether(new Map(files), metafile)
+  return packed.set('THIRD-PARTY-NOTICES', await collectNotices(metafile))
 }
 
 /**
@@ -202,7 +206,27 @@ async function writeTypes() {
       .on('exit', resolve)
   })
   await rm(config)
+  if (code === 0) await removeUnreached(join(dist, 'types'))
   return code === 0
+}
+
+/**
+ * The compiler declares every file of the program; this leaves those that a user of the library can
+ * come to, so that they need no types but Node's.
+ *
+ * @param {string} folder
+ */
+async function removeUnreached(folder) {
+  const reached = new Set(['index.d.ts', 'client.d.ts'])
+  for (const file of reached) {
+    const text = await readFile(join(folder, file), 'utf8')
+    for (const [, target] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.ts['"]/g)) {
+      reached.add(`${join(dirname(file), target)}.d.ts`)
+    }
+  }
+  const files = await readdir(folder, { recursive: true })
+  const unreached = files.filter((file) => file.endsWith('.d.ts') && !reached.has(file))
+  await Promise.all(unreached.map((file) => rm(join(folder, file))))
 }
 
 /**

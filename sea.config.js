@@ -12,7 +12,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process, { arch, argv, exit, platform, stderr } from 'node:process'
-import { ensureTool } from '.ci/tools/install.js'
+import { ensureTool } from './.ci/tools/install.js'
 import { bundleProgram } from './esbuild.config.js'
 
 const root = import.meta.dirname
