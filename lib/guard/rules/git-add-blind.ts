@@ -52,6 +52,7 @@ export const gitAddBlind: Rule = {
       'git add .',
       'git add -A',
       'git add --all',
+      'git add -A src',
       'git add ./*',
       "git add ':/'",
       'git -C sub add -v .',
@@ -64,9 +65,10 @@ export const gitAddBlind: Rule = {
     const { flags, operands } = readOptions(call.args, style)
     if (flags.some((flag) => addsNothingBlindly.has(flag))) return null
     const flag = flags.find((name) => addsAll.has(name))
-    if (flag !== undefined && operands.every((word) => !isKnown(word))) {
-      const does = `stages everything (${flag.length > 1 ? '--' : '-'}${flag})`
-      return { does, certain: operands.length === 0 }
+    if (flag !== undefined) {
+      const spelled = `${flag.length > 1 ? '--' : '-'}${flag}`
+      const does = operands.length === 0 ? 'stages everything' : 'stages all that it comes upon'
+      return { does: `${does} (${spelled})`, certain: true }
     }
     // Only what is tracked already.
     if (flags.includes('u') || flags.includes('update')) return null
