@@ -23,9 +23,12 @@ export interface ClientOptions {
   /** Sent with `initialize`. */
   client?: { name: string; version?: string }
   toolNames?: string[]
-  /** Answers the questions of the guard; without it what it asks about is denied. */
+  /** Answers the questions of the guard; without it, or when it fails, what is asked about is denied. */
   onApproval?: (params: ClientMethods['approval.request']['params']) => boolean | Promise<boolean>
-  /** Hears every notification in order. A returned promise pauses reading, and so the command. */
+  /**
+   * Hears every notification in order. A returned promise pauses reading, and so the command. When
+   * it fails the connection is over, and every request rejects with the reason.
+   */
   onNotification?: (notification: RpcNotification) => void | Promise<void>
 }
 
@@ -103,7 +106,11 @@ export async function startClient(options: ClientOptions): Promise<Client> {
 
   async function approve(id: unknown, params: unknown): Promise<void> {
     const asked = params as ClientMethods['approval.request']['params']
-    send({ id, result: { approved: (await options.onApproval?.(asked)) ?? false } })
+    try {
+      send({ id, result: { approved: (await options.onApproval?.(asked)) ?? false } })
+    } catch (error) {
+      send({ id, error: { code: -32_000, message: messageOf(error) } })
+    }
   }
 
   function receive(message: unknown): void | Promise<void> {
@@ -147,6 +154,11 @@ export async function startClient(options: ClientOptions): Promise<Client> {
     ...(options.client && { client: options.client }),
     ...(options.toolNames && { tool_names: options.toolNames }),
     capabilities: { supports_approval: options.onApproval !== undefined },
+  }).catch(async (error: unknown) => {
+    // Nobody gets a client that could end it.
+    fail('was not greeted')
+    await ended
+    throw error
   })
   return {
     server,
@@ -175,10 +187,14 @@ function readMessages(stdout: Readable, receiver: Receiver): void {
   async function take(): Promise<void> {
     taking = true
     while (messages.length > 0) {
-      const taken = receiver.receive(messages.shift())
-      if (taken === undefined) continue
-      stdout.pause()
-      await taken
+      try {
+        const taken = receiver.receive(messages.shift())
+        if (taken === undefined) continue
+        stdout.pause()
+        await taken
+      } catch (error) {
+        receiver.fail(`sent what could not be taken: ${messageOf(error)}`)
+      }
       stdout.resume()
     }
     taking = false

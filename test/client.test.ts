@@ -48,6 +48,45 @@ test('a request under way is refused when its server dies', async () => {
   assert.is(await client.close(), null)
 })
 
+test('a program that refuses the greeting is ended', async () => {
+  const refuse = `process.stdin.on('data', (text) => {
+    const { id } = JSON.parse(text)
+    const error = { code: -32000, message: 'not you: ' + process.pid }
+    console.log(JSON.stringify({ jsonrpc: '2.0', id, error }))
+  })`
+  const { message } = await failureOf(startClient({ command: node(refuse) }))
+  const pid = Number(/^not you: (\d+)$/.exec(message)?.[1])
+  assert.throws(() => process.kill(pid, 0), /ESRCH/)
+})
+
+test('a listener that fails ends the connection with its reason, and no request hangs', async () => {
+  const notify = `process.stdin.on('data', (text) => {
+    const { id, method } = JSON.parse(text)
+    const greeting = { jsonrpc: '2.0', id, result: {} }
+    const told = { jsonrpc: '2.0', method: 'shell.exited', params: {} }
+    console.log(JSON.stringify(method === 'initialize' ? greeting : told))
+  })`
+  const client = await startClient({
+    command: node(notify),
+    onNotification() {
+      throw new Error('no room')
+    },
+  })
+  const failure = await failureOf(client.request('shell.list', {}))
+  assert.match(failure.message, /could not be taken: no room/)
+  assert.is(await client.close(), null)
+})
+
+test('a question whose answering fails is a denial, with the reason', () =>
+  withClient(
+    async (client) => {
+      const params = { command: 'rm -rf /nowhere-at-all/.git' }
+      const { status } = await client.request('shell.exec', params)
+      assert.is(status, 'denied')
+    },
+    { onApproval: () => Promise.reject(new Error('nobody is there')) },
+  ))
+
 test('an error of the server has its code and data', () =>
   withClient(async (client) => {
     const failure = await failureOf(client.request('shell.status', { id: 'run_x' }))
