@@ -81,8 +81,8 @@ export interface RpcMethods {
     result: ShellExecResult
   }
   'shell.start': {
-    /** `stdin: 'open'` lets `shell.input` write to it. */
-    params: RunRequest & { streams?: 'merged' | 'separate'; stdin?: 'open' }
+    /** `open_stdin: true` lets `shell.input` write to it. */
+    params: RunRequest & { streams?: 'merged' | 'separate' }
     result: WireResult
   }
   'shell.status': { params: ByJob; result: WireResult }

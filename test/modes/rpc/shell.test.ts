@@ -158,7 +158,10 @@ test('a detached run goes on and is still followed', async () => {
 
 test('a job reads what is sent until its input ends', () =>
   withClient(async (client) => {
-    const { id } = await client.request('shell.start', { command: 'cat; echo end', stdin: 'open' })
+    const { id } = await client.request('shell.start', {
+      command: 'cat; echo end',
+      open_stdin: true,
+    })
     await client.request('shell.input', { id, data: 'a\n' })
     await client.request('shell.input', { id, data: 'b\n', end: true })
     const result = await client.request('shell.wait', { id })
