@@ -140,8 +140,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
     jobs.add(task)
     await registry?.declare(task)
     const result = await waitAsAsked(task, request)
-    if (result.status === 'running') void registry?.keep(task)
-    else registry?.withdraw(task)
+    if (result.status === 'running') {
+      jobs.detach(request.id)
+      void registry?.keep(task)
+    } else {
+      registry?.withdraw(task)
+    }
     return result
   }
 

@@ -11,6 +11,8 @@ export type { JobOutput } from '../protocol/job-output.ts'
 export interface Jobs {
   list(): Result[]
   show(id: string): Result
+  /** Its caller waits no more: it is a job from now on. Gives how it stands. */
+  detach(id: string): Result
   read(id: string, cursor?: number): JobOutput
   /** Waits for the end, at most 300 s. */
   wait(id: string, timeoutSeconds: number): Promise<Result>
@@ -32,15 +34,17 @@ export interface JobTable extends Jobs {
   stopAll(reason: StopReason): Promise<void>
 }
 
-/** Ended runs that stay readable. */
+/** Ended runs that stay readable: so many jobs, and so many others. */
 const keptAfterEnd = 64
 
 export function createJobs(): JobTable {
   const alive = new Map<string, Task>()
   const ended = new Map<string, Task>()
+  const endedJobs = new Map<string, Task>()
+  const left = new WeakSet<Task>()
 
   function find(id: string): Task {
-    const task = alive.get(id) ?? ended.get(id)
+    const task = alive.get(id) ?? endedJobs.get(id) ?? ended.get(id)
     if (task) return task
     throw new MisuseError(
       'not_found',
@@ -51,9 +55,11 @@ export function createJobs(): JobTable {
 
   function retire(task: Task): void {
     alive.delete(task.request.id)
-    ended.set(task.request.id, task)
-    const [oldest] = ended.keys()
-    if (ended.size > keptAfterEnd && oldest !== undefined) ended.delete(oldest)
+    // Runs whose result somebody has do not crowd out those that are yet to be read.
+    const kept = left.has(task) ? endedJobs : ended
+    kept.set(task.request.id, task)
+    const [oldest] = kept.keys()
+    if (kept.size > keptAfterEnd && oldest !== undefined) kept.delete(oldest)
   }
 
   return {
@@ -65,7 +71,13 @@ export function createJobs(): JobTable {
       alive.set(task.request.id, task)
       void task.ended.then(() => retire(task))
     },
-    list: () => [...ended.values(), ...alive.values()].map((task) => task.look()),
+    list: () =>
+      [...endedJobs.values(), ...ended.values(), ...alive.values()].map((task) => task.look()),
+    detach(id) {
+      const task = find(id)
+      left.add(task)
+      return task.look()
+    },
     show: (id) => find(id).look(),
     read(id, cursor = 0) {
       const task = find(id)
@@ -73,7 +85,12 @@ export function createJobs(): JobTable {
     },
     wait: (id, timeoutSeconds) =>
       waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),
-    write: (id, text) => find(id).running.write(text),
+    write(id, text) {
+      const { running } = find(id)
+      // A terminal that is gone takes everything and says nothing.
+      if (!alive.has(id)) throw new MisuseError('no_input', `Job \`${id}\` has ended`, 'job_id')
+      running.write(text)
+    },
     endInput(id) {
       const { running } = find(id)
       if (running.endInput) return running.endInput()

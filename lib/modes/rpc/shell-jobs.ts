@@ -65,13 +65,13 @@ export const shellJobs: Readonly<Record<string, Method>> = {
     },
   ),
   'shell.detach': defineMethod({ id }, ({ id }: ByJob, { context, peer }) => {
-    const result = context.executor.jobs.show(id)
+    context.executor.jobs.show(id)
     const leave = peer.detachable.get(id)
     if (!leave) {
       throw new MisuseError('not_waiting', `Nobody on this connection waits for \`${id}\``)
     }
     leave()
-    return toWire(result)
+    return toWire(context.executor.jobs.detach(id))
   }),
   'shell.cancel': defineMethod({ id }, async ({ id }: ByJob, { context }) =>
     toWire(await context.executor.jobs.kill(id, 'cancel')),

@@ -53,7 +53,7 @@ function compile({ pattern, ignoreCase }: GrepOptions): RegExp {
   try {
     return new RegExp(pattern, ignoreCase === true ? 'iu' : 'u')
   } catch (error) {
-    throw new MisuseError('invalid_field', `grep: ${messageOf(error)}`, 'grep')
+    throw new MisuseError('invalid_field', `pattern: ${messageOf(error)}`, 'pattern')
   }
 }
 

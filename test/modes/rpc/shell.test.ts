@@ -170,6 +170,34 @@ test('a job reads what is sent until its input ends', () =>
     assert.is(late.code, -32_000)
   }))
 
+test('what is typed into a terminal that is gone is refused', () =>
+  withClient(async (client) => {
+    const { id } = await client.request('shell.start', { command: 'true', pty: true })
+    await client.request('shell.wait', { id })
+    const late = await failureOf(client.request('shell.input', { id, data: 'x' }))
+    assert.equal([late.code, late.data?.code], [-32_000, 'no_input'])
+  }))
+
+test('a job that has ended is not forgotten for the runs after it', () =>
+  withClient(async (client) => {
+    const run = { command: 'read line; echo $line', shell: '/bin/sh', open_stdin: true }
+    const { id } = await client.request('shell.start', run)
+    await client.request('shell.input', { id, data: 'kept\n' })
+    await client.request('shell.wait', { id })
+    for (let index = 0; index < 70; index++) {
+      await client.request('shell.exec', { command: 'true', shell: '/bin/sh' })
+    }
+    assert.is((await client.request('shell.output', { id })).text, 'kept\n')
+  }))
+
+test('a wrong pattern is told by the name that it has on the wire', () =>
+  withClient(async (client) => {
+    const run = await client.request('shell.exec', { command: 'seq 9', artifact: 'always' })
+    const search = { id: run.stdout_cache_id ?? '', pattern: '(' }
+    const wrong = await failureOf(client.request('artifact.grep', search))
+    assert.equal([wrong.code, wrong.data?.field], [-32_602, 'pattern'])
+  }))
+
 test('sessions keep their state apart from each other', () =>
   withClient(async (client) => {
     const opened = await client.request('session.open', { cwd: '/', env: { A: "it's" } })
