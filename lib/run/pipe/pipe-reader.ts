@@ -73,6 +73,8 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
       }
     },
     leave() {
+      // Its number may be another file's by now.
+      if (closed) return
       dropping = true
       ended = false
       watcher.unref()
@@ -162,6 +164,7 @@ const pollPipe: Watch = (fd, buffer, give) => {
     if (unreferenced) timer.unref()
   }
   function resume(): void {
+    if (closed) return
     paused = false
     clearTimeout(timer)
     schedule()
