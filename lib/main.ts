@@ -26,8 +26,12 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     const [name = ''] = argv
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
-    if (load) return await runCommand((await load()).command, argv.slice(1), streams)
-    return await dispatch(parseArgv(argv, flags), streams)
+    const status = load
+      ? await runCommand((await load()).command, argv.slice(1), streams)
+      : await dispatch(parseArgv(argv, flags), streams)
+    const { failure } = streams.stdout
+    if (failure === null) return status
+    throw new MisuseError('unwritable_stdout', `Cannot write standard output: ${failure}`)
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
     await streams.stderr.write(`nacre: ${error.message}\n`)

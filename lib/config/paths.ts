@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { MisuseError } from '../protocol/errors.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -21,9 +22,12 @@ function baseDirectory(environment: Environment, variable: string, fallback: str
   return join(environment['HOME'] || homedir(), fallback)
 }
 
-/** The directory as its user names it: `$PWD` where it is the same one, symbolic links and all. */
+/**
+ * The directory as its user names it: `$PWD` where it is the same one, symbolic links and all.
+ * Throws `MisuseError` where it was removed.
+ */
 export function logicalDirectory(environment: Environment): string {
-  const physical = process.cwd()
+  const physical = physicalDirectory()
   const named = environment['PWD']
   try {
     if (named && isAbsolute(named) && realpathSync(named) === physical) return named
@@ -31,4 +35,12 @@ export function logicalDirectory(environment: Environment): string {
     // $PWD names nothing any more.
   }
   return physical
+}
+
+function physicalDirectory(): string {
+  try {
+    return process.cwd()
+  } catch {
+    throw new MisuseError('cwd_not_found', 'The current directory was removed; change to another')
+  }
 }

@@ -1,8 +1,9 @@
-import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import { appendFileSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result.ts'
+import { makePrivateFolder } from '../protocol/private-folder.ts'
 
 export interface Audit {
   /** Writes the line of a run. Gives a notice where it could not be written, once. */
@@ -19,7 +20,7 @@ export function createAudit(path: string): Audit {
 
   function append(line: string): void {
     if (!ready) {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      makePrivateFolder(dirname(path))
       const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
       if (bytes > limits.auditBytes) renameSync(path, `${path}.1`)
       ready = true

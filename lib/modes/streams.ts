@@ -1,23 +1,26 @@
-import { fstatSync, readFileSync, statSync } from 'node:fs'
+import { fstatSync, statSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
+import { codeOf, messageOf } from '../protocol/errors.ts'
 
 /** The three standard streams of nacre, as a front door gets them. */
 export interface Streams {
   stdin: NodeJS.ReadStream
   stdout: Writer
   stderr: Writer
-  /** What is on descriptor 0; `empty` is `/dev/null`. */
-  input: 'terminal' | 'given' | 'empty' | 'closed'
+  /** What is on descriptor 0; `empty` is `/dev/null`, which Node also puts where it was closed. */
+  input: 'terminal' | 'given' | 'empty'
 }
 
 /** A stream that is written to the end or found closed, never silently cut. */
 export interface Writer {
   /**
    * Settles when the bytes are handed over; then their memory may be used again. `closed` where
-   * nobody reads any more (EPIPE): ending quietly is right then.
+   * they go nowhere any more: nobody reads (EPIPE), and ending quietly is right, or `failure`.
    */
   write(data: string | Uint8Array): Promise<'closed' | void>
   readonly closed: boolean
+  /** Why it could not be written where somebody still wants it (a full disk); else null. */
+  readonly failure: string | null
   readonly isTerminal: boolean
   /** Of the terminal; null where it is none. */
   size(): { columns: number; rows: number } | null
@@ -25,29 +28,51 @@ export interface Writer {
   onResize(listener: () => void): () => void
 }
 
+/** What a stream says where its reader is gone. */
+const readerIsGone = ['EPIPE', 'ECONNRESET', 'EIO', 'ERR_STREAM_DESTROYED']
+
 /** A writer over a stream that is opened at its first write. */
 function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
   let stream: NodeJS.WriteStream | null = null
   let closed = false
+  let failure: string | null = null
+  const isFile = isRegularFile(fd)
 
   function openStream(): NodeJS.WriteStream {
     const opened = open()
-    opened.on('error', () => {
-      closed = true
-    })
+    opened.on('error', close)
     return opened
   }
 
-  return {
-    write(data) {
-      if (closed) return Promise.resolve('closed' as const)
-      const target = (stream ??= openStream())
-      return new Promise((resolve) => {
-        target.write(data, (error) => {
-          if (error) closed = true
-          resolve(closed ? 'closed' : undefined)
-        })
+  function close(error: unknown): void {
+    closed = true
+    if (isFile || !readerIsGone.includes(codeOf(error) ?? '')) failure ??= messageOf(error)
+  }
+
+  function write(data: string | Uint8Array): Promise<void> {
+    const target = (stream ??= openStream())
+    return new Promise((resolve) => {
+      target.write(data, (error) => {
+        if (error) close(error)
+        resolve()
       })
+    })
+  }
+
+  return {
+    async write(data) {
+      if (closed) return 'closed'
+      if (isFile) {
+        try {
+          writeWhole(fd, data)
+        } catch (error) {
+          close(error)
+        }
+      } else await write(data)
+      return closed ? 'closed' : undefined
+    },
+    get failure() {
+      return failure
     },
     get closed() {
       return closed
@@ -81,18 +106,25 @@ export function openStreams(self: NodeJS.Process): Streams {
   }
 }
 
-/**
- * What descriptor 0 is. Node opens `/dev/null` for reading and writing where it was closed, which
- * nobody else does for a standard input: its flags in proc(5) tell them apart.
- */
 function describeInput(): Streams['input'] {
   if (isatty(0)) return 'terminal'
   try {
-    if (fstatSync(0).rdev !== statSync('/dev/null').rdev) return 'given'
-    const flags = readFileSync('/proc/self/fdinfo/0', 'utf8')
-    return /^flags:\s*0*\d*2$/m.test(flags) ? 'closed' : 'empty'
+    return fstatSync(0).rdev === statSync('/dev/null').rdev ? 'empty' : 'given'
   } catch {
-    // No /proc: what is there is handed on.
     return 'given'
   }
+}
+
+function isRegularFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** A disk that fills up takes a part of the bytes; Node's own stream for files forgets the rest. */
+function writeWhole(fd: number, data: string | Uint8Array): void {
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data
+  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
 }

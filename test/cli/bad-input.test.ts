@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { runCli, runJson, type ProgramOptions } from '../helpers/run-cli.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { runCli, runJson, runProgram, type ProgramOptions } from '../helpers/run-cli.ts'
 
 /** One clear sentence on stderr, nothing on stdout, and the status. */
 async function refuses(
@@ -93,6 +94,14 @@ test('--quiet silences messages', async () => {
   const finished = await runCli(['-c', 'sleep 5', '--timeout', '0.1', '--quiet'])
   assert.is(finished.stderr.toString(), '')
   assert.is(finished.status, 124)
+})
+
+test('a removed current directory is told in one sentence', async () => {
+  const script = 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$@"'
+  const line = ['-c', script, 'bash', ...cliCommand(), '-c', 'true']
+  const { status, stderr } = await runProgram('bash', line)
+  assert.is(status, 125)
+  assert.is(stderr.toString(), 'nacre: The current directory was removed; change to another\n')
 })
 
 test.run()

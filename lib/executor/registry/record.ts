@@ -1,7 +1,6 @@
 import {
   closeSync,
   constants,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,6 +15,7 @@ import type { Origin, TerminalSize } from '../../protocol/request.ts'
 import type { ArtifactRef, Result } from '../../protocol/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { ProcessIdentity } from './identity.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** What every nacre of this user knows of a job: `<state>/jobs/<id>.json`. */
 export interface JobRecord {
@@ -49,7 +49,7 @@ export function pathsOf(dir: string, id: string) {
 
 /** The folder of the jobs, for this user only. */
 export function ensureJobsFolder(dir: string): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(dir)
 }
 
 /** Writes a record so that a reader sees the old or the new one, never half of it. */

@@ -1,8 +1,9 @@
-import { accessSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { CommandContext } from '../command.ts'
 import { type Check, works } from './check.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** Whether every file of the configuration can be read and is right. */
 export async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {
@@ -36,7 +37,7 @@ export async function checkModel({ configuration }: CommandContext): Promise<Che
 /** Whether the folder of artifacts, jobs and the audit can be written. */
 export function checkStateFolder(stateDir: string): Check {
   try {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+    makePrivateFolder(stateDir)
     rmSync(mkdtempSync(join(stateDir, 'doctor-')), { recursive: true })
     return works('state folder', stateDir)
   } catch (error) {

@@ -38,7 +38,7 @@ async function* readPrompts(
     const given: Stdin = { kind: 'descriptor', fd: 0 }
     yield {
       prompt,
-      stdin: input === 'given' ? given : { kind: input === 'closed' ? 'closed' : 'none' },
+      stdin: input === 'given' ? given : { kind: 'none' },
     }
   } else if (inputFormat === 'lines') {
     for await (const line of readLines(stdin)) {

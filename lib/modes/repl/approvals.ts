@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
 export interface Approval {
@@ -72,7 +73,7 @@ function isApproval(entry: unknown): entry is Approval {
 }
 
 function writeApprovals(file: string, approvals: readonly Approval[]): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(file))
   const fresh = `${file}.${process.pid}`
   writeFileSync(fresh, `${JSON.stringify(approvals, null, 2)}\n`, { mode: 0o600 })
   renameSync(fresh, file)

@@ -1,6 +1,7 @@
-import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** What was typed at the prompt, kept between starts and shared by every nacre of the user. */
 export interface History {
@@ -23,7 +24,7 @@ export function openHistory(file: string): History {
     add(text) {
       if (text.trim() === '' || text.startsWith(' ')) return null
       try {
-        mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+        makePrivateFolder(dirname(file))
         appendFileSync(file, `${JSON.stringify(text)}\n`, { mode: 0o600 })
         return null
       } catch (error) {

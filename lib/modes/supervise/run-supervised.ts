@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunOptions } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
@@ -8,6 +8,7 @@ import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import { nameOrder, type OrderFiles, writeOrder } from './order.ts'
 import { readReports } from './relay.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 export interface Supervision {
   /** The words that start nacre once more. */
@@ -31,7 +32,7 @@ export async function runSupervised(
   { signal, onEvent }: Pick<RunOptions, 'signal' | 'onEvent'>,
 ): Promise<Result> {
   const dir = join(supervision.stateDir, 'jobs')
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(dir)
   const order = nameOrder(dir)
   writeOrder(order, input)
   const supervisor = start(supervision, order, input)

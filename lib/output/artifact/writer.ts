@@ -1,8 +1,9 @@
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { ArtifactRef } from '../../protocol/result.ts'
-import { codeOf, messageOf } from '../../protocol/errors.ts'
+import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from './process.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 const bufferBytes = 512 * 1024
 /** A reader of the file of a live run sees what was written at the latest so long ago. */
@@ -160,7 +161,7 @@ export class ArtifactWriter {
 
   async #create(): Promise<FileHandle> {
     const { dir, record } = this.#options
-    await makeFolder(dir)
+    makePrivateFolder(dir)
     const data = await open(this.path, createFlags, 0o600)
     this.#data = data
     this.#record = { ...record, writer: await identifySelf() }
@@ -236,16 +237,6 @@ export class ArtifactWriter {
         // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
       })
     }
-  }
-}
-
-async function makeFolder(dir: string): Promise<void> {
-  try {
-    await mkdir(dir, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
-    // Node tells ENOENT for a file system that cannot be written; a plain mkdir tells the cause.
-    await mkdir(dir, { mode: 0o700 })
   }
 }
 

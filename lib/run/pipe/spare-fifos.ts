@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** FIFOs made ahead of need, so that a short run need not wait for the process that makes them. */
 export interface SpareFifos {
@@ -54,7 +55,7 @@ export function createSpareFifos(directory: string): SpareFifos {
       removeStale(directory, present)
       const paths = Array.from({ length: wanted }, () => join(directory, createId('spare')))
       try {
-        mkdirSync(directory, { recursive: true, mode: 0o700 })
+        makePrivateFolder(directory)
         await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
       } catch {
         // A folder that cannot be written gives no spares.

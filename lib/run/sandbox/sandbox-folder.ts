@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** What one executor's sandboxes keep outside of themselves. No sandbox sees it. */
 export interface SandboxFolder {
@@ -29,7 +30,7 @@ export interface SandboxFolder {
 export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): SandboxFolder {
   const parent = stateDir === null ? tmpdir() : join(stateDir, 'sandbox')
   if (stateDir !== null) {
-    mkdirSync(parent, { recursive: true, mode: 0o700 })
+    makePrivateFolder(parent)
     removeAbandoned(parent)
   }
   const prefix = stateDir === null ? 'nacre-sandbox-' : `${ownName(process.pid)}-`

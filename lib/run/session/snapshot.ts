@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
@@ -7,6 +7,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Launch } from '../launch.ts'
 import { captureSetUp } from './snapshot-capture.ts'
 import { composeSetUp } from './snapshot-text.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** What a new session's shell reads before its first command. */
 export interface SetUp {
@@ -40,7 +41,7 @@ export function createSnapshots(options: { directory: string; timeoutMs?: number
       notices: [`${rcPath} was not taken over: ${why}`],
     })
     try {
-      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      makePrivateFolder(directory)
       const captured = await captureSetUp(launch, { rcPath, directory, timeoutMs })
       if (captured.kind === 'failed') return failed(captured.why)
       const setUp = await composeSetUp(launch.file, captured.parts)

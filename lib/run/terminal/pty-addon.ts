@@ -1,17 +1,10 @@
 import { createHash } from 'node:crypto'
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
+import { makePrivateFolder } from '../../protocol/private-folder.ts'
 
 /** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript. */
 export interface PtyAddon {
@@ -111,7 +104,7 @@ export function extractAddon(content: Uint8Array, cacheFolder?: string): string 
 }
 
 function ensurePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   const stat = lstatSync(folder)
   const uid = process.getuid?.()
   if (!stat.isDirectory() || (uid !== undefined && stat.uid !== uid)) {

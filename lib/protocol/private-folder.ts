@@ -1,0 +1,30 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Makes a folder and those above it, for this user only (0700). Throws the system's error of the
+ * first one that cannot be made.
+ *
+ * Node's recursive mkdir takes ENOENT for a missing parent and tries for ever where a file system
+ * gives that answer for a parent that exists (/proc), and hides EROFS behind ENOENT.
+ */
+export function makePrivateFolder(path: string): void {
+  if (isFolder(path)) return
+  const parent = dirname(path)
+  if (!existsSync(parent)) makePrivateFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have been first.
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // Missing, or below what is no folder: mkdir says which.
+    return false
+  }
+}
