@@ -7,6 +7,8 @@ import type { Executor } from '../../lib/executor/executor.ts'
 import { measure, median } from './measure.ts'
 import { formatMb, formatMs, formatRatio, printTable } from './table.ts'
 
+type LibraryModule = typeof import('../../lib/index.ts')
+
 const root = join(import.meta.dirname, '../..')
 const peers = join(root, '.tools/peers')
 const rounds = 200
@@ -66,7 +68,8 @@ export async function benchEndurance(): Promise<void> {
 }
 
 async function withExecutor(use: (executor: Executor) => Promise<void>): Promise<void> {
-  const { createExecutor } = await import('../../lib/index.ts')
+  // As it is shipped: `npm run bench` is run after a build.
+  const { createExecutor } = (await import(join(root, 'dist/index.js'))) as LibraryModule
   const stateDir = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
   const executor = createExecutor({ stateDir })
   try {
