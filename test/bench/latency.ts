@@ -3,11 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type * as library from '../../lib/index.ts'
 import type { Executor } from '../../lib/executor/executor.ts'
 import { measure, median } from './measure.ts'
 import { formatMb, formatMs, formatRatio, printTable } from './table.ts'
-
-type LibraryModule = typeof import('../../lib/index.ts')
 
 const root = join(import.meta.dirname, '../..')
 const peers = join(root, '.tools/peers')
@@ -69,7 +68,7 @@ export async function benchEndurance(): Promise<void> {
 
 async function withExecutor(use: (executor: Executor) => Promise<void>): Promise<void> {
   // As it is shipped: `npm run bench` is run after a build.
-  const { createExecutor } = (await import(join(root, 'dist/index.js'))) as LibraryModule
+  const { createExecutor } = (await import(join(root, 'dist/index.js'))) as typeof library
   const stateDir = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
   const executor = createExecutor({ stateDir })
   try {

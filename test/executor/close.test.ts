@@ -60,7 +60,7 @@ test('runs that are just starting end with close, and it waits for them', async 
 
 test('a run that was asked about when its executor closed does not start', async () => {
   await withExecutor(async (executor) => {
-    let answer = (_: boolean) => {}
+    let answer: (allowed: boolean) => void = () => {}
     const asked = new Promise<boolean>((resolve) => {
       answer = resolve
     })
