@@ -73,6 +73,7 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
       }
     },
     leave() {
+      if (closed) return
       dropping = true
       ended = false
       watcher.unref()
@@ -162,6 +163,7 @@ const pollPipe: Watch = (fd, buffer, give) => {
     if (unreferenced) timer.unref()
   }
   function resume(): void {
+    if (closed) return
     paused = false
     clearTimeout(timer)
     schedule()
