@@ -124,9 +124,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { defaults, timeoutSeconds, terminals } = options
   const context = { cwd, defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
+  /** Runs whose process is about to start. */
+  const starting = new Set<Promise<unknown>>()
 
   async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
-    if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
+    refuseIfClosed()
     const request = parseRequest(input, context)
     const verdict = await decide(request, guard, runOptions.approve)
     const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
@@ -135,7 +137,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const registry = mayBecomeJob ? await openRegistry() : null
     const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
     if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
-    const task = await start(request, runOptions, settle)
+    // It may have been closed while the guard asked.
+    refuseIfClosed()
+    const begun = start(request, runOptions, settle)
+    starting.add(begun)
+    const task = await begun.finally(() => starting.delete(begun))
     if ('status' in task) return settle(task)
     jobs.add(task)
     await registry?.declare(task)
@@ -147,6 +153,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
       registry?.withdraw(task)
     }
     return result
+  }
+
+  function refuseIfClosed(): void {
+    if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
   }
 
   /** Starts the process with its output on the way to the capture and to whoever listens. */
@@ -207,9 +217,13 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   async function close(): Promise<void> {
-    await jobs.stopAll('shutdown')
+    // What was about to start is stopped as soon as it has.
+    while (starting.size + jobs.aliveCount > 0) {
+      await Promise.allSettled([jobs.stopAll('shutdown'), ...starting])
+    }
     await (await registry)?.close()
     await runners.close()
+    audit?.close()
   }
 
   return {

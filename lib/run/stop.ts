@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReport } from '../protocol/ports.ts'
@@ -129,6 +129,8 @@ async function waitForEnd(
       if (late || watched.length === 0) return watched
     }
     await delay(pauseMs)
+    // Searches of several runs take so long that their timers alone would fill the event loop.
+    await nextTurn()
     pauseMs = Math.min(20, pauseMs * 2)
   }
 }

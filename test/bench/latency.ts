@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type * as library from '../../lib/index.ts'
 import type { Executor } from '../../lib/executor/executor.ts'
 import { measure, median } from './measure.ts'
 import { formatMb, formatMs, formatRatio, printTable } from './table.ts'
@@ -66,7 +67,8 @@ export async function benchEndurance(): Promise<void> {
 }
 
 async function withExecutor(use: (executor: Executor) => Promise<void>): Promise<void> {
-  const { createExecutor } = await import('../../lib/index.ts')
+  // As it is shipped: `npm run bench` is run after a build.
+  const { createExecutor } = (await import(join(root, 'dist/index.js'))) as typeof library
   const stateDir = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
   const executor = createExecutor({ stateDir })
   try {

@@ -49,6 +49,8 @@ function exchange(path: string, line: string): Promise<string | null> {
     })
     socket.on('connect', () => socket.write(line))
     const lines = createInterface({ input: socket })
+    // It says again what its input has said.
+    lines.on('error', () => undefined)
     lines.once('line', settle)
     lines.once('close', () => {
       if (!settled) settle(null)

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
@@ -41,16 +41,22 @@ export async function stopTurn(options: {
   // The shell may have been about to start, or to stop, when it was told: so more than once.
   let report: StopReport
   let deadlineMs = Infinity
-  let pauseMs = 1
+  let pauseMs = 10
   do {
     signal(shell, 'SIGCONT')
     report = await stopTree({ pid: shell.pid, mark, pipes, spare })
     signal(shell, 'SIGCONT')
     deadlineMs = Math.min(deadlineMs, performance.now() + shellGraceMs)
     await delay(pauseMs, null, { signal: timer.signal }).catch(() => null)
-    pauseMs = Math.min(pauseMs * 2, 50)
+    // Timers that are due again and again would keep what the shell has said from being read.
+    await nextTurn()
+    pauseMs = Math.min(pauseMs * 2, 200)
   } while (!timer.signal.aborted && performance.now() < deadlineMs)
-  if (!timer.signal.aborted) signal(shell, 'SIGKILL')
+  if (!timer.signal.aborted) {
+    signal(shell, 'SIGKILL')
+    // Also where it answers at this very moment: the next command must not meet a dying shell.
+    await shell.close()
+  }
   await over
   return report
 }

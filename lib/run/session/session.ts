@@ -62,6 +62,8 @@ export function createSession(name: string, options: SessionOptions): Session {
   let closed = false
   let cwd = options.cwd
   let notices = [...options.notices]
+  /** How the shell before was lost, until there is another. */
+  let lost: string | null = null
   let usedMs = performance.now()
   let idleTimer: NodeJS.Timeout | null = null
 
@@ -92,6 +94,8 @@ export function createSession(name: string, options: SessionOptions): Session {
     }
     if (shell) lose('was ended from outside')
     const launch = await prepareShell({ ...request, sandbox: 'off' })
+    if (lost !== null) notices.push(describeLoss(lost, launch.cwd))
+    lost = null
     const { text, notices: found } = (await options.readSetUp?.(launch)) ?? noSetUp
     notices.push(...found)
     shell = await startSessionShell({
@@ -136,7 +140,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     } catch (error) {
       if (cwd === request.cwd) throw error
       launch = await options.prepare({ ...request, env: {} })
-      notices.push(`${cwd} is gone: the session begins again in ${launch.cwd}`)
+      notices.push(`The session's directory is gone: ${cwd}`)
     }
     return addMarks(launch)
   }
@@ -144,9 +148,7 @@ export function createSession(name: string, options: SessionOptions): Session {
   function lose(how: string): void {
     shell = null
     carried.reset()
-    notices.push(
-      `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`,
-    )
+    lost = how
   }
 
   /** As a leading `cd` would. */
@@ -289,6 +291,10 @@ function checkRequest(request: Request, shellName: string | null): void {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
     throw refuse('session_environment', `A shell cannot hold a variable of this name: ${variable}`)
   }
+}
+
+function describeLoss(how: string, cwd: string): string {
+  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
 }
 
 function describeEnd(code: number | null, signal: string | null): string {

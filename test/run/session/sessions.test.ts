@@ -272,6 +272,34 @@ test('a shell that is stopped while its command ends is not lost', async () => {
   })
 })
 
+test('shells of many sessions stopped at once all come back', async () => {
+  await withSessions(async ({ run, start }) => {
+    const names = Array.from({ length: 12 }, (_, number) => `s${number}`)
+    const started = await Promise.all(
+      names.map((session) => start('kept=1; echo up; sleep 100', { session })),
+    )
+    await Promise.all(started.map(({ wrote }) => wrote('up')))
+    await Promise.all(started.map(({ running }) => running.stop('cancel')))
+    await Promise.all(started.map(({ collected }) => collected))
+    const next = await Promise.all(names.map((session) => run('echo $kept', { session })))
+    assert.equal(
+      next.map(({ stdout, notices }) => [stdout, notices]),
+      names.map(() => ['1\n', []]),
+    )
+  })
+})
+
+test('a shell lost in a directory that is gone does not say that it went on there', async () => {
+  await withSessions(async ({ run, directory }) => {
+    await run('mkdir gone && cd gone && rmdir ../gone')
+    await run('exit 3')
+    const next = await run('pwd')
+    assert.is(next.stdout, `${directory}\n`)
+    assert.match(next.notices?.join('\n') ?? '', new RegExp(`is gone: ${directory}/gone$`, 'm'))
+    assert.match(next.notices?.join('\n') ?? '', new RegExp(`fresh one in ${directory},`))
+  })
+})
+
 test('a stop spares what an earlier command starts meanwhile', async () => {
   await withSessions(async ({ run, start }) => {
     await run('while :; do sleep 0.001 || echo hurt; done >log 2>&1 & old=$!')

@@ -1,0 +1,97 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
+import { MisuseError } from '../../lib/protocol/errors.ts'
+import type { RequestInput } from '../../lib/protocol/request.ts'
+import { hasEnvironment, listProcesses } from '../../lib/run/process-table.ts'
+
+const mark = `NACRE_TEST_CLOSE=${process.pid}`
+
+function isLeft(): boolean {
+  return listProcesses().some(({ pid, zombie }) => !zombie && hasEnvironment(pid, mark))
+}
+
+async function withExecutor(check: (executor: Executor) => Promise<void>): Promise<void> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'nacre-test-'))
+  const environment = { ...process.env, NACRE_TEST_CLOSE: String(process.pid) }
+  const executor = createExecutor({ stateDir, environment })
+  try {
+    await check(executor)
+  } finally {
+    await executor.close()
+    rmSync(stateDir, { recursive: true, force: true })
+  }
+}
+
+/** Every way to attach, some of them after others of the same session. */
+function compose(number: number): RequestInput {
+  const input: RequestInput = { command: 'sleep 100', origin: 'agent' }
+  if (number % 3 === 0) return { ...input, session: `s${number % 12}` }
+  return number % 7 === 0 ? { ...input, pty: true } : input
+}
+
+test('runs that are just starting end with close, and it waits for them', async () => {
+  for (const turns of [0, 1, 20]) {
+    await withExecutor(async (executor) => {
+      let settled = 0
+      const runs = Array.from({ length: 64 }, async (_, number) => {
+        try {
+          const { status, reason } = await executor.run(compose(number))
+          return `${status} ${reason}`
+        } catch (error) {
+          assert.instance(error, MisuseError)
+          return 'stopped shutdown'
+        } finally {
+          settled++
+        }
+      })
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
+      await executor.close()
+      assert.is(isLeft(), false)
+      assert.is(settled, 64)
+      assert.equal(await Promise.all(runs), Array(64).fill('stopped shutdown'))
+    })
+  }
+})
+
+test('a run that was asked about when its executor closed does not start', async () => {
+  await withExecutor(async (executor) => {
+    let answer: (allowed: boolean) => void = () => {}
+    const asked = new Promise<boolean>((resolve) => {
+      answer = resolve
+    })
+    const run = executor.run(
+      { command: 'rm -rf /nowhere/*', origin: 'print' },
+      { approve: () => asked },
+    )
+    await nextTurn()
+    await executor.close()
+    answer(true)
+    assert.instance(await run.catch((error: unknown) => error), MisuseError)
+  })
+})
+
+if (process.platform === 'linux') {
+  test('close leaves no descriptor', async () => {
+    const count = () => readdirSync('/proc/self/fd').length
+    await withExecutor(async (executor) => {
+      await executor.run({ command: 'true', origin: 'agent', pty: true })
+    })
+    const before = count()
+    await withExecutor(async (executor) => {
+      const runs = Array.from({ length: 64 }, (_, number) =>
+        executor.run({ ...compose(number), command: 'echo a' }),
+      )
+      await Promise.all(runs)
+    })
+    // Streams close their descriptors in the background.
+    for (let turn = 0; turn < 1000 && count() > before; turn++) await nextTurn()
+    assert.is.not(count() > before, true)
+  })
+}
+
+test.run()
