@@ -131,7 +131,7 @@ function listen(path: string): Promise<Server> {
 
 /** Names, kinds, owners, modes, links, sizes, times and contents below a folder. */
 function describeTree(folder: string): string {
-  const lines = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => {
+  const lines = listTree(folder).map((name) => {
     const path = join(folder, name)
     const stat = lstatSync(path)
     const content = stat.isFile()
@@ -142,6 +142,14 @@ function describeTree(folder: string): string {
     return [name, stat.mode, stat.uid, stat.nlink, stat.mtimeMs, stat.ctimeMs, content].join(' ')
   })
   return lines.sort().join('\n')
+}
+
+/** Every name below a folder. A link is a name, never a way: it may lead back. */
+function listTree(folder: string, below = ''): string[] {
+  return readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
+    const name = join(below, entry.name)
+    return entry.isDirectory() ? [name, ...listTree(folder, name)] : [name]
+  })
 }
 
 /** Why sandbox tests cannot run here, or null. */

@@ -1,5 +1,14 @@
+import { lstatSync } from 'node:fs'
 import { constants } from 'node:os'
-import type { Exit, OutputSink, Runner, Running, StartFailure } from '../../protocol/ports.ts'
+import type { StreamName } from '../../protocol/event.ts'
+import {
+  type Exit,
+  type OutputSink,
+  type Runner,
+  type Running,
+  StartError,
+  type StartFailure,
+} from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -25,34 +34,111 @@ export async function runInSandbox(
     return { ...running, sandbox: use, exited: running.exited.then((exit) => told(exit)) }
   }
   const statusFile = sandbox.statusFile(request.id)
-  const watch = watchRefusedWrites(request, () => sandbox.findPlaces(request))
   let stopping = false
-  try {
-    const running = await runner(request, {
-      write(stream, bytes) {
-        watch.look(bytes)
-        return sink.write(stream, bytes)
-      },
-    })
-    return {
-      ...running,
-      sandbox: use,
-      exited: running.exited.then((exit) => {
-        const failure = stopping || request.session !== null ? null : findFailure(exit, statusFile)
-        removeStatus(statusFile)
-        if (failure) return { ...told(exit), notStarted: failure(watch.lastWords()) }
-        return told(stopping ? restoreSignal(exit) : exit, watch.describe())
-      }),
-      stop(reason) {
-        stopping = true
-        return running.stop(reason)
-      },
+  let attempt = await begin()
+
+  /** One try: what bwrap itself says is held back until it is known whether the command began. */
+  async function begin(): Promise<Attempt> {
+    const watch = watchRefusedWrites(request, () => sandbox.findPlaces(request))
+    const held = holdBack(sink)
+    try {
+      const running = await runner(request, {
+        write(stream, bytes) {
+          watch.look(bytes)
+          return held.write(stream, bytes)
+        },
+      })
+      return { running, watch, held }
+    } catch (error) {
+      removeStatus(statusFile)
+      throw error
     }
-  } catch (error) {
-    removeStatus(statusFile)
-    throw error
+  }
+
+  async function follow(): Promise<Exit> {
+    for (let tries = 1; ; tries++) {
+      const exit = await attempt.running.exited
+      const { watch, held } = attempt
+      const failure = stopping || request.session !== null ? null : findFailure(exit, statusFile)
+      removeStatus(statusFile)
+      const notStarted = failure?.(watch.lastWords())
+      if (notStarted && tries < mostTries && namesWhatIsGone(notStarted.message)) {
+        try {
+          attempt = await begin()
+          continue
+        } catch (error) {
+          if (!(error instanceof StartError)) throw error
+          return { ...told(exit), notStarted: error.failure }
+        }
+      }
+      await held.release()
+      if (notStarted) return { ...told(exit), notStarted }
+      return told(stopping ? restoreSignal(exit) : exit, watch.describe())
+    }
+  }
+
+  const { running } = attempt
+  return {
+    ...running,
+    sandbox: use,
+    exited: follow(),
+    write: (data) => attempt.running.write(data),
+    resize: (columns, rows) => attempt.running.resize(columns, rows),
+    stop(reason) {
+      stopping = true
+      return attempt.running.stop(reason)
+    },
+    ...(running.waitingForInput && {
+      waitingForInput: () => attempt.running.waitingForInput?.() ?? null,
+    }),
   }
 }
+
+interface Attempt {
+  running: Running
+  watch: ReturnType<typeof watchRefusedWrites>
+  held: HeldBack
+}
+
+interface HeldBack extends OutputSink {
+  /** Gives on what was held. */
+  release(): Promise<void>
+}
+
+/**
+ * Something that was there when the mounts were listed (a socket to be masked) may be gone when bwrap
+ * makes them a few milliseconds later; then it is listed anew.
+ */
+const mostTries = 5
+
+function namesWhatIsGone(message: string): boolean {
+  const path =
+    /(?:mkdir parents for|create file at|source path|mount (?:tmpfs )?on) (\/.*?)(?::|$)/.exec(
+      message,
+    )?.[1]
+  return path !== undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined
+}
+
+/** Holds back output that begins as bwrap's own messages do; everything else passes at once. */
+function holdBack(sink: OutputSink): HeldBack {
+  const held: [StreamName, Uint8Array][] = []
+  let passes = false
+  return {
+    write(stream, bytes) {
+      passes ||= held.length === 0 && !Buffer.from(bytes.subarray(0, 7)).equals(ownWords)
+      if (passes) return sink.write(stream, bytes)
+      held.push([stream, Uint8Array.from(bytes)])
+      if (held.length > 20) return this.release()
+      return undefined
+    },
+    async release() {
+      passes = true
+      for (const [stream, bytes] of held.splice(0)) await sink.write(stream, bytes)
+    },
+  }
+}
+
+const ownWords = Buffer.from('bwrap: ')
 
 /** Whether bwrap ended before the command could begin. */
 function findFailure({ code }: Exit, statusFile: string): ((said: string) => StartFailure) | null {
