@@ -220,6 +220,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     // What was about to start is stopped as soon as it has.
     while (starting.size + jobs.aliveCount > 0) {
       await Promise.allSettled([jobs.stopAll('shutdown'), ...starting])
+      // What is still to come may come from the event loop, which promises alone never let turn.
+      await new Promise((turned) => setImmediate(turned))
     }
     await (await registry)?.close()
     await runners.close()
