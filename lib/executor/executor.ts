@@ -1,22 +1,20 @@
 import { join } from 'node:path'
-import { createGuard, type GuardOptions } from '../guard/guard.ts'
-import {
-  createArtifactStore,
-  type ArtifactStore,
-  type StoreOptions,
-} from '../output/artifact/store.ts'
+import { createGuard } from '../guard/guard.ts'
+import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
 import type { Capture, createCapture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
-import type { RunListener } from '../protocol/event.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { type ParseContext, parseRequest } from '../protocol/parse-request.ts'
-import { type Guard, type OutputSink, StartError } from '../protocol/ports.ts'
-import type { Request, RequestDefaults, RequestInput } from '../protocol/request.ts'
+import { parseRequest } from '../protocol/parse-request.ts'
+import { type OutputSink, StartError } from '../protocol/ports.ts'
+import type { Request, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
-import { allowed, type Verdict } from '../protocol/verdict.ts'
+import type { Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
+import { decide } from './decide.ts'
 import { createJobs, type Jobs, refuseJob } from './jobs.ts'
+import { createListening, type Listening } from './listening.ts'
+import type { ExecutorOptions, RunOptions } from './options.ts'
 import { deniedResult, notStartedResult } from './results.ts'
 import type { Registry } from './registry/registry.ts'
 import { createRunners } from './runners.ts'
@@ -24,61 +22,10 @@ import { createTask, type Task } from './task.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
-
-export interface ExecutorOptions {
-  /** Where relative directories begin. Default: the current directory. */
-  cwd?: string
-  /** What commands inherit. Default: the environment of this process. */
-  environment?: Readonly<Record<string, string | undefined>>
-  /** Folder for artifacts, jobs and the audit; null keeps nothing. */
-  stateDir: string | null
-  /** Folder for artifacts, where it is not that of the state. */
-  artifactDir?: string
-  /** Decides before the start. Default: nacre's own rules, with those of `guardOptions`. */
-  guard?: Guard
-  /** For nacre's own guard: rules of the user, the tools that the caller has. */
-  guardOptions?: Omit<GuardOptions, 'home'>
-  /** Laid under the input of every run. Default: nothing. */
-  defaults?: RequestDefaults
-  /** Deadlines by mode, in seconds. Default: 30, 900, 86,400. */
-  timeoutSeconds?: ParseContext['timeoutSeconds']
-  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default: `auto`. */
-  terminals?: ParseContext['terminals']
-  /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
-  prefix?: readonly string[]
-  /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
-  artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
-  /** What the sandbox leaves open and hides beside its own rules. */
-  sandbox?: {
-    /** Folders that a run in mode `workspace` may write beside its workspace. */
-    writable?: readonly string[]
-    /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
-    hidden?: readonly string[]
-    /** Where the sandbox does not work, run without one and say so. Default: do not start. */
-    fallback?: boolean
-  }
-  /**
-   * The words that start a program which ends the runs of a killed process; the name of that process
-   * (`<pid>:<start time>`) is added. Default: none, its runs stay.
-   */
-  reaper?: readonly string[]
-  /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
-  toTerminal?: boolean
-}
-
-export interface RunOptions {
-  /** Aborting it stops the run (`reason: cancel`). */
-  signal?: AbortSignal
-  /** False: the output is only listened to; the result carries no text. Default: true. */
-  text?: boolean
-  /** Hears what happens as it happens. */
-  onEvent?: RunListener
-  /** Answers where the guard asks. Without it, asking is denying. */
-  approve?: (request: Request, verdict: Verdict) => boolean | Promise<boolean>
-}
+export type { ExecutorOptions, RunOptions } from './options.ts'
 
 export interface Executor {
-  /** Takes one command the whole way. Rejects with `MisuseError` only. */
+  /** Takes one command the whole way. Rejects with `MisuseError`, or with what a listener threw. */
   run: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `run` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
@@ -92,6 +39,14 @@ export interface Executor {
   readonly artifacts: ArtifactStore | null
   /** Stops every run and frees everything. */
   close(): Promise<void>
+}
+
+/** What belongs to one call of `run`. */
+interface Call {
+  runOptions: RunOptions
+  listening: Listening
+  /** Takes the final result before anybody else sees it. */
+  settle(result: Result): Promise<Result>
 }
 
 /** Makes an executor of its own: two in one process know nothing of each other. */
@@ -131,18 +86,27 @@ export function createExecutor(options: ExecutorOptions): Executor {
     refuseIfClosed()
     const request = parseRequest(input, context)
     const verdict = await decide(request, guard, runOptions.approve)
-    const settle = (result: Result) => conclude(result, verdict, runOptions.onEvent)
-    if (verdict.decision !== 'allow') return settle(deniedResult(request, verdict))
+    const listening = createListening(runOptions.onEvent)
+    const settle = (result: Result) => conclude(result, verdict, listening)
+    const result =
+      verdict.decision === 'allow'
+        ? await startAndWait(request, { runOptions, listening, settle })
+        : await settle(deniedResult(request, verdict))
+    listening.rethrow()
+    return result
+  }
+
+  async function startAndWait(request: Request, call: Call): Promise<Result> {
     const mayBecomeJob = mayReturnEarly(request)
     const registry = mayBecomeJob ? await openRegistry() : null
     const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
-    if (refusal) return settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
+    if (refusal) return call.settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
     // It may have been closed while the guard asked.
     refuseIfClosed()
-    const begun = start(request, runOptions, settle)
+    const begun = start(request, call)
     starting.add(begun)
     const task = await begun.finally(() => starting.delete(begun))
-    if ('status' in task) return settle(task)
+    if ('status' in task) return call.settle(task)
     jobs.add(task)
     await registry?.declare(task)
     const result = await waitAsAsked(task, request)
@@ -160,28 +124,29 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Starts the process with its output on the way to the capture and to whoever listens. */
-  async function start(
-    request: Request,
-    runOptions: RunOptions,
-    settle: (result: Result) => Promise<Result>,
-  ): Promise<Task | Result> {
-    const { signal, onEvent } = runOptions
+  async function start(request: Request, call: Call): Promise<Task | Result> {
+    const { signal, text = true } = call.runOptions
+    const { hear, onFailure } = call.listening
     const startedAtMs = performance.now()
-    const capture = await openCapture(request, runOptions.text ?? true)
+    const capture = await openCapture(request, text)
     let touch = () => {}
     const sink: OutputSink = {
       write(stream, bytes) {
         touch()
         const kept = capture.write(stream, bytes)
-        const heard = onEvent?.({ type: 'output', id: request.id, stream, bytes })
+        const heard = hear({ type: 'output', id: request.id, stream, bytes })
         return kept instanceof Promise ? kept.then(() => heard) : heard
       },
     }
     try {
       const running = await runners.choose(request)(request, sink)
-      const task = createTask({ request, running, capture, startedAtMs, signal, settle })
+      const task = createTask({ ...call, request, running, capture, startedAtMs, signal })
       touch = () => task.touch()
-      await onEvent?.({
+      onFailure((message) => {
+        task.notice(message)
+        void task.stop('cancel')
+      })
+      await hear({
         type: 'started',
         id: request.id,
         pid: running.pid,
@@ -205,14 +170,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Every run ends here, however it ended. */
-  async function conclude(
-    result: Result,
-    verdict: Verdict,
-    onEvent: RunListener | undefined,
-  ): Promise<Result> {
+  async function conclude(result: Result, verdict: Verdict, { hear }: Listening): Promise<Result> {
     const lost = audit?.record(result, verdict.decision)
     if (lost) result.notices.push(lost)
-    await onEvent?.({ type: 'exited', id: result.id, result })
+    await hear({ type: 'exited', id: result.id, result })
     return result
   }
 
@@ -257,24 +218,4 @@ function createCaptureOpener(store: ArtifactStore | null) {
     create ??= (await import('../output/capture.ts')).createCapture
     return create({ runId: request.id, command: request.command, request, store })
   }
-}
-
-/** The guard's verdict, where it asks with the answer of whoever can be asked. */
-async function decide(
-  request: Request,
-  guard: Guard,
-  approve: RunOptions['approve'],
-): Promise<Verdict> {
-  const verdict = await guard(request)
-  if (verdict.decision !== 'ask') return verdict
-  if (await approve?.(request, verdict)) return allowed
-  const hint = approve ? '' : ` Nobody can be asked here; ${howToAllow(request)}.`
-  return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''}${hint}` }
-}
-
-/** A model must not be told how to get round the guard; its user may do it. */
-function howToAllow({ origin }: Request): string {
-  return origin === 'agent' || origin === 'mcp'
-    ? 'if it is meant, the user can run it'
-    : '--no-guard allows it for one call'
 }

@@ -69,7 +69,9 @@ export function createJobs(): JobTable {
     },
     add(task) {
       alive.set(task.request.id, task)
-      void task.ended.then(() => retire(task))
+      const end = () => retire(task)
+      // Who waits for it hears of a failure; here it is over, either way.
+      task.ended.then(end, end)
     },
     list: () =>
       [...endedJobs.values(), ...ended.values(), ...alive.values()].map((task) => task.look()),

@@ -79,8 +79,11 @@ export function createTask(parts: TaskParts): Task {
     signal?.removeEventListener('abort', onAbort)
     const measured = progress(await capture.finish())
     const result = endedResult(request, { ...measured, exit, stopped })
-    final = await parts.settle(result)
-    return final
+    try {
+      return await parts.settle(result)
+    } finally {
+      final = result
+    }
   }
 
   return {

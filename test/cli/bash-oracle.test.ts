@@ -26,21 +26,11 @@ function runOnPipes(words: string[], input?: string | Buffer): Promise<Finished>
   return runProgram('bash', ['-c', `exec 3>&2 2>/dev/null; ${line}`, '_', ...words], options)
 }
 
-async function runUntilItEnds(words: string[], input?: string | Buffer): Promise<Finished> {
-  for (let tries = 1; ; tries++) {
-    const finished = await runOnPipes(['timeout', '--signal=KILL', '10', ...words], input)
-    if (finished.status !== 137 || tries === 4 || words.at(-1)?.includes('KILL')) return finished
-    console.log(`did not end and was tried again: ${words.at(-1)}`)
-  }
-}
-
 /** What nacre adds to the environment changes nothing in these commands but `TERM`. */
 async function compare(command: string, input?: string | Buffer): Promise<void> {
   const [expected, actual] = await Promise.all([
     runOnPipes(['bash', '-c', command], input),
-    // About one run in ten of a long output has been seen to spin for ever; cause not found yet.
-    // It is ended after 10 s and tried again, at most three times, and told.
-    runUntilItEnds([...cliCommand(), '-c', command], input),
+    runOnPipes([...cliCommand(), '-c', command], input),
   ])
   assert.is(describe(actual.stdout), describe(expected.stdout), 'stdout')
   assert.is(describe(actual.stderr), describe(expected.stderr), 'stderr')

@@ -47,12 +47,17 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
   }
 
   const watch = 'Deno' in globalThis ? pollPipe : watchPipe
-  const watcher = watch(fd, buffer, give)
+  const watcher = watch(fd, buffer, give, onClose)
+
+  /** From here on its number may be another file's. */
+  function onClose(): void {
+    closed = true
+    ended = true
+  }
 
   function close(): void {
     if (closed) return
-    closed = true
-    ended = true
+    onClose()
     watcher.close()
   }
 
@@ -73,7 +78,6 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
       }
     },
     leave() {
-      // Its number may be another file's by now.
       if (closed) return
       dropping = true
       ended = false
@@ -105,18 +109,20 @@ type Watch = (
   fd: number,
   buffer: Uint8Array,
   give: (count: number, resume: () => void) => boolean,
+  onClose: () => void,
 ) => Watcher
 
 /** Node: the event loop tells, and one buffer serves every read. */
-const watchPipe: Watch = (fd, buffer, give) => {
+const watchPipe: Watch = (fd, buffer, give, onClose) => {
   const onread: OnReadOpts = {
     buffer,
     callback: (count) => give(count, () => socket.resume()),
   }
   const options: SocketConstructorOpts = { fd, readable: true, writable: false }
   const socket = new Socket(Object.assign(options, { onread }))
-  // Met again by `drain`, which reads the same descriptor.
+  // Its end and an error close it.
   socket.on('error', () => socket.destroy())
+  socket.on('close', onClose)
   socket.resume()
   return {
     pause: () => socket.pause(),
@@ -127,7 +133,7 @@ const watchPipe: Watch = (fd, buffer, give) => {
 }
 
 /** Deno 2.9 refuses `net.Socket({ fd })` on a FIFO (EEXIST): look again and again, at most 8 ms apart. */
-const pollPipe: Watch = (fd, buffer, give) => {
+const pollPipe: Watch = (fd, buffer, give, onClose) => {
   let timer: NodeJS.Timeout | undefined
   let paused = false
   let delayMs = 0
@@ -140,6 +146,7 @@ const pollPipe: Watch = (fd, buffer, give) => {
     paused = true
     clearTimeout(timer)
     closeSync(fd)
+    onClose()
   }
 
   function look(): void {

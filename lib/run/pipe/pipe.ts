@@ -116,8 +116,9 @@ function follow(
     await launch.settle?.()
     let leftBehind = false
     input?.close()
-    for (const { fifo } of outputs) fifo.closeWrite()
     for (const { fifo, reader } of outputs) {
+      // Not before its turn: a reader that meets the end by itself closes what is yet to be drained.
+      fifo.closeWrite()
       const atEnd = await reader.drain()
       fifo.release(atEnd)
       if (atEnd) reader.close()

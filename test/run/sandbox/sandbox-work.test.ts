@@ -151,7 +151,7 @@ if (obstacle === null) {
         const places = await openPlaces({ changes: { network } })
         try {
           const result = await places.run(command)
-          assert.match(result.output ?? '', output)
+          assert.match(result.output ?? '', output, JSON.stringify(result))
           assert.is(result.exitCode, 0, result.output)
           assert.equal(result.notices, [])
         } finally {

@@ -1,0 +1,59 @@
+import type { GuardOptions } from '../guard/guard.ts'
+import type { StoreOptions } from '../output/artifact/store.ts'
+import type { RunListener } from '../protocol/event.ts'
+import type { ParseContext } from '../protocol/parse-request.ts'
+import type { Guard } from '../protocol/ports.ts'
+import type { Request, RequestDefaults } from '../protocol/request.ts'
+import type { Verdict } from '../protocol/verdict.ts'
+
+export interface ExecutorOptions {
+  /** Where relative directories begin. Default: the current directory. */
+  cwd?: string
+  /** What commands inherit. Default: the environment of this process. */
+  environment?: Readonly<Record<string, string | undefined>>
+  /** Folder for artifacts, jobs and the audit; null keeps nothing. */
+  stateDir: string | null
+  /** Folder for artifacts, where it is not that of the state. */
+  artifactDir?: string
+  /** Decides before the start. Default: nacre's own rules, with those of `guardOptions`. */
+  guard?: Guard
+  /** For nacre's own guard: rules of the user, the tools that the caller has. */
+  guardOptions?: Omit<GuardOptions, 'home'>
+  /** Laid under the input of every run. Default: nothing. */
+  defaults?: RequestDefaults
+  /** Deadlines by mode, in seconds. Default: 30, 900, 86,400. */
+  timeoutSeconds?: ParseContext['timeoutSeconds']
+  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default: `auto`. */
+  terminals?: ParseContext['terminals']
+  /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
+  prefix?: readonly string[]
+  /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
+  artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
+  /** What the sandbox leaves open and hides beside its own rules. */
+  sandbox?: {
+    /** Folders that a run in mode `workspace` may write beside its workspace. */
+    writable?: readonly string[]
+    /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
+    hidden?: readonly string[]
+    /** Where the sandbox does not work, run without one and say so. Default: do not start. */
+    fallback?: boolean
+  }
+  /**
+   * The words that start a program which ends the runs of a killed process; the name of that process
+   * (`<pid>:<start time>`) is added. Default: none, its runs stay.
+   */
+  reaper?: readonly string[]
+  /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
+  toTerminal?: boolean
+}
+
+export interface RunOptions {
+  /** Aborting it stops the run (`reason: cancel`). */
+  signal?: AbortSignal
+  /** False: the output is only listened to; the result carries no text. Default: true. */
+  text?: boolean
+  /** Hears what happens as it happens. What it throws stops the run and rejects `run`. */
+  onEvent?: RunListener
+  /** Answers where the guard asks. Without it, asking is denying. */
+  approve?: (request: Request, verdict: Verdict) => boolean | Promise<boolean>
+}
