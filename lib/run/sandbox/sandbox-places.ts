@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import { listNamedSockets } from './named-sockets.ts'
+import { isReachable } from './reachable.ts'
 
 /** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
 export const secretPaths: readonly string[] = [
@@ -74,10 +75,12 @@ export function findPlaces(request: Request, options: PlacesOptions): SandboxPla
   const homes = new Set([options.home ?? homedir(), userInfo().homedir])
   const secrets = [...homes].flatMap((home) => secretPaths.map((path) => join(home, path)))
   const named = [...secrets, ...options.hidden]
-  const hidden = outermost(named.flatMap(findExisting)).map((path) => ({
-    path,
-    folder: statSync(path).isDirectory(),
-  }))
+  const hidden = outermost(named.flatMap(findExisting))
+    .filter(isReachable)
+    .map((path) => ({
+      path,
+      folder: statSync(path).isDirectory(),
+    }))
   const around = hidden.find(({ path }) => isWithin(cwd, path) || isWithin(workspace, path))
   if (around) {
     const message = `The sandbox hides ${around.path}, so nothing can run there`
@@ -138,7 +141,7 @@ function findWritable(workspace: string, declared: readonly string[]): string[] 
 function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
   return listNamedSockets()
     .flatMap(findExisting)
-    .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)))
+    .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
     .map((path) => ({ path, folder: false }))
 }
 

@@ -111,12 +111,13 @@ interface HeldBack extends OutputSink {
  */
 const mostTries = 5
 
+/** `Can't bind mount /oldroot/dev/null on /newroot/tmp/a: No such file or directory` */
 function namesWhatIsGone(message: string): boolean {
-  const path =
-    /(?:mkdir parents for|create file at|source path|mount (?:tmpfs )?on) (\/.*?)(?::|$)/.exec(
-      message,
-    )?.[1]
-  return path !== undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined
+  const what = message.slice(0, message.lastIndexOf(': '))
+  return what.split(' on ').some((words) => {
+    const path = /\/.*/.exec(words)?.[0].replace(/^\/(?:newroot|oldroot)(?=\/)/, '')
+    return path !== undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined
+  })
 }
 
 /** Holds back output that begins as bwrap's own messages do; everything else passes at once. */

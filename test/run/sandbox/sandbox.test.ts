@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -313,6 +313,21 @@ test('Ctrl-C reaches the command and only it', async () => {
     await places.remove()
   }
 })
+
+if (obstacle === null && process.getuid?.() === 0) {
+  test('a socket in the private folder of another user does not keep root from its sandbox', async () => {
+    const places = await openPlaces({ socket: true })
+    try {
+      chownSync(places.outside, 65_534, 65_534)
+      chmodSync(places.outside, 0o700)
+      const { output, exitCode } = await places.run('cat $OUT/socket')
+      assert.match(output ?? '', /^cat: .*Permission denied\n$/)
+      assert.is(exitCode, 1, output)
+    } finally {
+      await places.remove()
+    }
+  })
+}
 
 test('where the sandbox does not work, nothing runs unless the configuration allows it', async () => {
   const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
