@@ -6,6 +6,7 @@
  *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
  *     dist/start.js     what every start reads, and dist/run.js what a command in print mode adds
  *     dist/*.js         one file for each other `import()` of the source, and what these share
+ *     dist/*.js.cache   what V8 has compiled of each, for this version of Node
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
  *     dist/types/       the declarations of the library
  *     dist/THIRD-PARTY-NOTICES   the licences of the packages whose code is in there
@@ -20,7 +21,8 @@ import { basename, dirname, join } from 'node:path'
 import { argv, exit, stderr } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { compileFunction } from 'node:vm'
-import { build, transform } from 'esbuild'
+import { build } from 'esbuild'
+import { writeCodeCaches } from './.ci/tools/code-cache.js'
 import { collectNotices } from './.ci/tools/notices.js'
 
 const root = import.meta.dirname
@@ -39,6 +41,8 @@ const common = {
   external: ['*.node', '@lydell/node-pty-*'],
   // They are in THIRD-PARTY-NOTICES.
   legalComments: 'none',
+  minifyWhitespace: true,
+  minifySyntax: true,
   logLevel: 'warning',
   write: false,
 }
@@ -69,61 +73,69 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'l
     splitting: true,
     chunkNames: '[name]-[hash]',
   })
-  const files = await Promise.all(
-    outputFiles.map(async ({ path, text }) => {
-      const { code } = await transform(text, {
-        format: 'cjs',
-        platform: 'node',
-        target,
-        supported: { 'dynamic-import': false },
-      })
-      return /** @type {const} */ ([basename(path), code])
-    }),
-  )
-  const packed = packTogether(new Map(files), metafile)
-  return packed.set('THIRD-PARTY-NOTICES', await collectNotices(metafile))
+  const chunks = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
+  const homes = findHomes(metafile)
+  const files = new Map()
+  for (const name of chunks.keys()) {
+    const file = homes.get(name) ?? name
+    if (!files.has(file)) files.set(file, await joinChunks(file, chunks, homes))
+  }
+  return files.set('THIRD-PARTY-NOTICES', await collectNotices(metafile))
 }
 
 /**
- * Puts the chunks of each pack into its one file, where a chunk is still loaded when it is first
- * needed, and lets everybody ask for it there.
+ * Which pack each chunk goes to; the others are files of their own.
  *
- * @param {Map<string, string>} files
  * @param {import('esbuild').Metafile} metafile
- * @returns {Map<string, string>}
+ * @returns {Map<string, string>} chunk → pack
  */
-function packTogether(files, metafile) {
+function findHomes(metafile) {
   const homes = new Map()
   for (const [pack, roots] of Object.entries(packs)) {
     for (const chunk of listStatic(metafile, roots)) if (!homes.has(chunk)) homes.set(chunk, pack)
   }
-  const redirect = (code) =>
-    code.replaceAll(/require\("\.\/([^"]+)"\)/g, (call, name) =>
-      homes.has(name) ? `require("./${homes.get(name)}")("${name}")` : call,
-    )
-  const packed = new Map(Object.keys(packs).map((pack) => [pack, []]))
-  const kept = new Map()
-  for (const [name, code] of files) {
-    const home = homes.get(name)
-    if (home === undefined) kept.set(name, redirect(code))
-    else packed.get(home).push(`${JSON.stringify(name)}(module, exports) {\n${redirect(code)}\n}`)
-  }
-  for (const [pack, chunks] of packed) {
-    kept.set(pack, `const chunks = {\n${chunks.join(',\n')}\n}\n${loader}`)
-  }
-  return kept
+  return homes
 }
 
-/** Loads a chunk of a pack once, as `require` does. */
-const loader = `const loaded = Object.create(null)
-module.exports = (name) => {
-  if (!(name in loaded)) {
-    loaded[name] = { exports: {} }
-    chunks[name](loaded[name], loaded[name].exports)
-  }
-  return loaded[name].exports
+/**
+ * One CommonJS file of the chunks that live there, joined in one scope. A pack exports its chunks by
+ * their names, a file of its own what it is.
+ *
+ * @param {string} file
+ * @param {Map<string, string>} chunks
+ * @param {Map<string, string>} homes
+ * @returns {Promise<string>}
+ */
+async function joinChunks(file, chunks, homes) {
+  const own = [...chunks.keys()].filter((name) => homes.get(name) === file)
+  const exported = own.map((name) => `export * as ${JSON.stringify(name)} from "./${name}"`)
+  const { outputFiles } = await build({
+    ...common,
+    stdin: { contents: own.length > 0 ? exported.join('\n') : chunks.get(file), sourcefile: file },
+    format: 'cjs',
+    supported: { 'dynamic-import': false },
+    plugins: [
+      {
+        name: 'chunks',
+        setup(esbuild) {
+          esbuild.onResolve({ filter: /^\.\/[^/]+\.js$/ }, ({ path }) => {
+            const name = path.slice(2)
+            if (own.includes(name)) return { path: name, namespace: 'own' }
+            return homes.has(name) ? { path: name, namespace: 'packed' } : { external: true }
+          })
+          esbuild.onLoad({ filter: /./, namespace: 'own' }, ({ path }) => ({
+            contents: chunks.get(path),
+          }))
+          esbuild.onLoad({ filter: /./, namespace: 'packed' }, ({ path }) => ({
+            contents: `module.exports = require("./${homes.get(path)}")["${path}"]`,
+            resolveDir: root,
+          }))
+        },
+      },
+    ],
+  })
+  return outputFiles[0].text
 }
-`
 
 /**
  * The outputs that source files need as soon as they are loaded, but for the entries of the package.
@@ -148,32 +160,6 @@ function listStatic({ outputs }, roots) {
   return new Set(
     [...reached].filter((path) => outputs[path] && !isEntry(path)).map((path) => basename(path)),
   )
-}
-
-/**
- * The program, bin/nacre.js and all it needs, as one CommonJS text without any `import()`: for the
- * single executable.
- *
- * @returns {Promise<string>}
- */
-export async function bundleProgram() {
-  const { outputFiles } = await build({
-    ...common,
-    entryPoints: ['bin/nacre.js'],
-    format: 'cjs',
-    supported: { 'dynamic-import': false },
-    plugins: [
-      {
-        name: 'from source',
-        setup(esbuild) {
-          esbuild.onResolve({ filter: /^\.\.\/dist\/main\.js$/ }, () => ({
-            path: join(root, 'lib', 'main.ts'),
-          }))
-        },
-      },
-    ],
-  })
-  return outputFiles[0].text
 }
 
 /**
@@ -252,12 +238,14 @@ async function describeProtocol() {
 
 /** Writes the package's files and removes those of an earlier build. */
 async function writePackage() {
+  const earlier = (await readdir(dist)).filter((name) => /\.(?:js|cache)$/.test(name))
   const files = await bundlePackage()
   files.set('package.json', '{ "type": "commonjs" }\n')
   files.set('rpc.schema.json', await describeProtocol())
-  await Promise.all([...files].map(([name, text]) => writeFile(join(dist, name), text)))
-  const stale = (await readdir(dist)).filter((name) => name.endsWith('.js') && !files.has(name))
+  const stale = earlier.filter((name) => !files.has(name))
   await Promise.all(stale.map((name) => rm(join(dist, name))))
+  await Promise.all([...files].map(([name, text]) => writeFile(join(dist, name), text)))
+  writeCodeCaches(dist)
 }
 
 if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {

@@ -32,20 +32,20 @@ export async function print(options: PrintOptions, context: PrintContext): Promi
 
 async function* readPrompts(
   { prompt, inputFormat }: PrintOptions,
-  { stdin, input }: Streams,
+  streams: Streams,
 ): AsyncGenerator<{ prompt: string; stdin: Stdin }> {
   if (prompt !== null) {
     const given: Stdin = { kind: 'descriptor', fd: 0 }
     yield {
       prompt,
-      stdin: input === 'given' ? given : { kind: 'none' },
+      stdin: streams.input === 'given' ? given : { kind: 'none' },
     }
   } else if (inputFormat === 'lines') {
-    for await (const line of readLines(stdin)) {
+    for await (const line of readLines(streams.stdin)) {
       if (line.trim() !== '') yield { prompt: line, stdin: { kind: 'none' } }
     }
   } else {
-    yield { prompt: await readPromptText(stdin), stdin: { kind: 'none' } }
+    yield { prompt: await readPromptText(streams.stdin), stdin: { kind: 'none' } }
   }
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { promises } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
 
 /** A process as another one can find it again: the number alone is used anew after its end. */
@@ -11,7 +11,7 @@ export interface ProcessIdentity {
 /** proc(5): field 22 of /proc/<pid>/stat; the name in field 2 may hold spaces and brackets. */
 async function startTicksOf(pid: number): Promise<number | null> {
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, 'latin1')
+    const stat = await promises.readFile(`/proc/${pid}/stat`, 'latin1')
     const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19])
     return Number.isSafeInteger(ticks) ? ticks : null
   } catch (error) {

@@ -1,4 +1,4 @@
-import { readdir, rm, stat } from 'node:fs/promises'
+import { promises } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
@@ -45,7 +45,7 @@ export async function pruneStore(dir: string, limits: PruneLimits): Promise<{ re
 /** Every file of one artifact. */
 export async function removeFiles(dir: string, id: string): Promise<void> {
   for (const name of await namesIn(dir)) {
-    if (idOf(name) === id) await rm(join(dir, name), { force: true })
+    if (idOf(name) === id) await promises.rm(join(dir, name), { force: true })
   }
 }
 
@@ -60,7 +60,7 @@ async function listStored(dir: string): Promise<Stored[]> {
   for (const name of await namesIn(dir)) {
     const id = idOf(name)
     if (id === null) continue
-    const info = await stat(join(dir, name)).catch(() => null)
+    const info = await promises.stat(join(dir, name)).catch(() => null)
     if (info === null) continue
     const stored = byId.get(id) ?? { id, bytes: 0, changedMs: 0 }
     stored.bytes += info.size
@@ -73,7 +73,7 @@ async function listStored(dir: string): Promise<Stored[]> {
 /** The names in the folder; none where there is no folder yet. */
 export async function namesIn(dir: string): Promise<string[]> {
   try {
-    return await readdir(dir)
+    return await promises.readdir(dir)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return []
     throw error

@@ -1,12 +1,12 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { constants, promises } from 'node:fs'
 import { Filter } from '../filter.ts'
 
 const chunkBytes = 256 * 1024
 
 /** Opens a file of the store for reading, never through a link. */
 export function openStored(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  return promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
 }
 
 /** The clean text of a raw file, piece by piece. */

@@ -1,6 +1,4 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
 import type { StreamName } from '../../protocol/event.ts'
 import type { ProcessIdentity } from './process.ts'
@@ -42,10 +40,10 @@ export async function writeRecord(dir: string, record: ArtifactRecord): Promise<
   const { record: path } = pathsOf(dir, record.id)
   const draft = `${path}.new`
   try {
-    await writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600, flag: 'wx' })
-    await rename(draft, path)
+    await promises.writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600, flag: 'wx' })
+    await promises.rename(draft, path)
   } catch (error) {
-    await rm(draft, { force: true })
+    await promises.rm(draft, { force: true })
     throw error
   }
 }
@@ -55,7 +53,7 @@ export async function readRecord(dir: string, id: string): Promise<ArtifactRecor
   const { record: path } = pathsOf(dir, id)
   let text: string
   try {
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    const file = await promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
     try {
       text = await file.readFile('utf8')
     } finally {

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { promises } from 'node:fs'
 import type { ArtifactInfo, LineRange, Lines, Matches } from '../../protocol/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
@@ -132,7 +132,10 @@ function isArtifactId(id: string): boolean {
 /** What is known of an artifact; null where its file or its record is gone. */
 async function inspect(dir: string, id: string): Promise<ArtifactInfo | null> {
   const { data: path } = pathsOf(dir, id)
-  const [record, file] = await Promise.all([readRecord(dir, id), stat(path).catch(() => null)])
+  const [record, file] = await Promise.all([
+    readRecord(dir, id),
+    promises.stat(path).catch(() => null),
+  ])
   if (record === null || file === null) return null
   const { writer, ...info } = record
   const isLive = record.endedAt === null && (await isAlive(writer))

@@ -1,4 +1,5 @@
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { promises } from 'node:fs'
 import type { ArtifactRef } from '../../protocol/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from './process.ts'
@@ -162,7 +163,7 @@ export class ArtifactWriter {
   async #create(): Promise<FileHandle> {
     const { dir, record } = this.#options
     makePrivateFolder(dir)
-    const data = await open(this.path, createFlags, 0o600)
+    const data = await promises.open(this.path, createFlags, 0o600)
     this.#data = data
     this.#record = { ...record, writer: await identifySelf() }
     await writeRecord(dir, this.#record)
@@ -177,7 +178,11 @@ export class ArtifactWriter {
     this.#stored += head.length
     let rest = bytes.subarray(head.length)
     while (rest.length > 0) {
-      this.#ring ??= await open(pathsOf(this.#options.dir, this.id).ring, createFlags, 0o600)
+      this.#ring ??= await promises.open(
+        pathsOf(this.#options.dir, this.id).ring,
+        createFlags,
+        0o600,
+      )
       const place = (this.#stored - this.#headBytes) % this.#ringBytes
       const piece = rest.subarray(0, this.#ringBytes - place)
       await writeAll(this.#ring, piece, place)
@@ -204,7 +209,7 @@ export class ArtifactWriter {
       const length = Math.min(inRing, this.#ringBytes)
       end = await copyRange(this.#ring, oldest, length, data, end)
       await copyRange(this.#ring, 0, missing > 0 ? oldest : 0, data, end)
-      await rm(pathsOf(this.#options.dir, this.id).ring, { force: true })
+      await promises.rm(pathsOf(this.#options.dir, this.id).ring, { force: true })
     }
     if ((await data.stat()).nlink === 0)
       throw new Error('its file was removed while the run went on')
@@ -233,7 +238,7 @@ export class ArtifactWriter {
   async #closeAndRemove(): Promise<void> {
     await this.#close()
     for (const path of Object.values(pathsOf(this.#options.dir, this.id))) {
-      await rm(path, { force: true }).catch(() => {
+      await promises.rm(path, { force: true }).catch(() => {
         // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
       })
     }
