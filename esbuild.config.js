@@ -163,6 +163,20 @@ function listStatic({ outputs }, roots) {
 }
 
 /**
+ * bin/nacre.js and what it needs beside dist/, as one CommonJS text: for the single executable.
+ *
+ * @returns {Promise<string>}
+ */
+export async function bundleEntry() {
+  const { outputFiles } = await build({
+    ...common,
+    entryPoints: ['bin/nacre.js'],
+    format: 'cjs',
+  })
+  return outputFiles[0].text
+}
+
+/**
  * Writes `dist/types`, the declarations that lib/index.ts and lib/client.ts reach.
  *
  * @returns {Promise<boolean>} false when the compiler found errors, which it has printed
@@ -245,7 +259,11 @@ async function writePackage() {
   const stale = earlier.filter((name) => !files.has(name))
   await Promise.all(stale.map((name) => rm(join(dist, name))))
   await Promise.all([...files].map(([name, text]) => writeFile(join(dist, name), text)))
-  writeCodeCaches(dist)
+  try {
+    writeCodeCaches(dist)
+  } catch (error) {
+    stderr.write(`nacre starts slower, without a code cache: ${error.message}\n`)
+  }
 }
 
 if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {

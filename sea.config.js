@@ -1,21 +1,23 @@
 /**
  * Builds `dist/nacre`, the single executable: `npm run build:binary`.
  *
- * Node's own "single executable application": the program as one script with its code cache, and
- * the terminal addon as asset `pty.node`, put into a copy of Node by @yao-pkg/pkg. The Node comes
- * from the registry like any package; nothing else is fetched.
+ * Node's own "single executable application": bin/nacre.js as its script, and as assets the files of
+ * dist/ with their code caches and the terminal addon, `pty.node`, put into a copy of Node by
+ * @yao-pkg/pkg. The Node comes from the registry like any package; nothing else is fetched.
  */
 import { spawnSync } from 'node:child_process'
 import { realpathSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process, { arch, argv, exit, platform, stderr } from 'node:process'
 import { ensureTool } from './.ci/tools/install.js'
-import { bundleProgram } from './esbuild.config.js'
+import { writeCodeCaches } from './.ci/tools/code-cache.js'
+import { bundleEntry } from './esbuild.config.js'
 
 const root = import.meta.dirname
+const dist = join(root, 'dist')
 
 /** Removes the symbols, a seventh of the size; must happen before the script is put in. */
 function strip(program) {
@@ -25,6 +27,26 @@ function strip(program) {
   } else if (error !== undefined || status !== 0) {
     throw new Error(`strip failed: ${error?.message ?? said}`)
   }
+}
+
+/**
+ * The files of dist/ with caches for the embedded Node.
+ *
+ * @param {string} folder where the caches go
+ * @param {string} node
+ * @returns {Promise<Record<string, string>>} asset → path
+ */
+async function listFiles(folder, node) {
+  const caches = join(folder, 'caches')
+  await mkdir(caches)
+  writeCodeCaches(caches, node)
+  const names = (await readdir(dist)).filter((name) => name.endsWith('.js'))
+  return Object.fromEntries(
+    names.flatMap((name) => [
+      [name, join(dist, name)],
+      [`${name}.cache`, join(caches, `${name}.cache`)],
+    ]),
+  )
 }
 
 /**
@@ -39,14 +61,13 @@ async function buildBinary(node) {
   const folder = await mkdtemp(join(tmpdir(), 'nacre-binary-'))
   try {
     const script = join(folder, 'nacre.cjs')
-    await writeFile(script, await bundleProgram())
+    await writeFile(script, await bundleEntry())
     const base = join(folder, 'node')
     await copyFile(node, base)
     strip(base)
 
-    const output = join(root, 'dist', 'nacre')
+    const output = join(dist, 'nacre')
     const fresh = `${output}-${process.pid}`
-    await mkdir(join(root, 'dist'), { recursive: true })
     try {
       await sea(script, {
         nodePath: base,
@@ -63,7 +84,10 @@ async function buildBinary(node) {
           disableExperimentalSEAWarning: true,
           useSnapshot: false,
           useCodeCache: true,
-          assets: { 'pty.node': require.resolve(`@lydell/node-pty-${platform}-${arch}/pty.node`) },
+          assets: {
+            ...(await listFiles(folder, node)),
+            'pty.node': require.resolve(`@lydell/node-pty-${platform}-${arch}/pty.node`),
+          },
         },
       })
       // In one step: the earlier executable may be running.

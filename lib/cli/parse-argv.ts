@@ -13,14 +13,15 @@ export interface ParsedArgv {
 /** Reads the words of a command line by a table of flags. Throws `MisuseError`. */
 export function parseArgv(argv: readonly string[], flags: readonly Flag[]): ParsedArgv {
   const cli = cac('nacre')
-  for (const flag of flags) {
+  const { marked, used } = markValues(argv, flags)
+  for (const flag of used) {
     const names = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`
     cli.option(flag.hint === null ? names : `${names} <value>`, flag.description)
   }
   cli.globalCommand.ignoreOptionDefaultValue()
-  const { args, options } = cli.parse(['', '', ...markValues(argv, flags)], { run: false })
+  const { args, options } = cli.parse(['', '', ...marked], { run: false })
   const parsed: ParsedArgv = { options: {}, positionals: [...args, ...(options['--'] as string[])] }
-  for (const flag of flags) {
+  for (const flag of used) {
     const key = optionKey(flag)
     const given: unknown = options[toOptionName(key)]
     if (given !== undefined && !(key in parsed.options)) parsed.options[key] = unmark(flag, given)
@@ -40,12 +41,22 @@ function toOptionName(key: string): string {
 /** Stands before each value: cac makes numbers of `1e3` and `007` and drops a value like `-x`. */
 const mark = ':'
 
+interface MarkedWords {
+  marked: string[]
+  /** cac takes its time for each flag that it is told of. */
+  used: Set<Flag>
+}
+
 /** Gives every value its flag and its mark, so that all of them arrive as they were written. */
-function markValues(argv: readonly string[], flags: readonly Flag[]): string[] {
+function markValues(argv: readonly string[], flags: readonly Flag[]): MarkedWords {
   const marked: string[] = []
+  const used = new Set<Flag>()
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? ''
-    if (word === '--') return [...marked, ...argv.slice(index)]
+    if (word === '--') {
+      marked.push(...argv.slice(index))
+      break
+    }
     if (!/^-./.test(word)) {
       marked.push(word)
       continue
@@ -53,6 +64,7 @@ function markValues(argv: readonly string[], flags: readonly Flag[]): string[] {
     const equals = word.startsWith('--') ? word.indexOf('=') : -1
     const name = equals < 0 ? word : word.slice(0, equals)
     const flag = findFlag(name, flags)
+    used.add(flag)
     if (flag.hint === null) {
       if (equals >= 0) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
       marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
@@ -64,7 +76,7 @@ function markValues(argv: readonly string[], flags: readonly Flag[]): string[] {
     }
     marked.push(`--${flag.name}=${mark}${value}`)
   }
-  return marked
+  return { marked, used }
 }
 
 function findFlag(word: string, flags: readonly Flag[]): Flag {

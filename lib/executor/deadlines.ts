@@ -1,3 +1,4 @@
+import { nowMs } from '../protocol/clock.ts'
 import type { Request } from '../protocol/request.ts'
 
 export interface Deadlines {
@@ -14,14 +15,14 @@ export function createDeadlines(
   on: { onTimeout(): void; onInactivity(): void },
 ): Deadlines {
   const { timeoutMs, inactivityMs } = request
-  let lastOutputAtMs = performance.now()
+  let lastOutputAtMs = nowMs()
   let silence: NodeJS.Timeout | undefined
   const deadline = timeoutMs === null ? undefined : setTimeout(() => on.onTimeout(), timeoutMs)
 
   /** One timer for all output: when it rings it looks how long the silence has been. */
   function watchSilence(afterMs: number, limitMs: number): void {
     silence = setTimeout(() => {
-      const leftMs = limitMs - (performance.now() - lastOutputAtMs)
+      const leftMs = limitMs - (nowMs() - lastOutputAtMs)
       if (leftMs > 0) watchSilence(leftMs, limitMs)
       else on.onInactivity()
     }, afterMs)
@@ -30,9 +31,9 @@ export function createDeadlines(
 
   return {
     touch() {
-      lastOutputAtMs = performance.now()
+      lastOutputAtMs = nowMs()
     },
-    quietMs: () => performance.now() - lastOutputAtMs,
+    quietMs: () => nowMs() - lastOutputAtMs,
     clear() {
       clearTimeout(deadline)
       clearTimeout(silence)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { nowMs } from '../protocol/clock.ts'
 import { createGuard } from '../guard/guard.ts'
 import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
 import type { Capture, createCapture } from '../output/capture.ts'
@@ -127,7 +128,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   async function start(request: Request, call: Call): Promise<Task | Result> {
     const { signal, text = true } = call.runOptions
     const { hear, onFailure } = call.listening
-    const startedAtMs = performance.now()
+    const startedAtMs = nowMs()
     const capture = await openCapture(request, text)
     let touch = () => {}
     const sink: OutputSink = {

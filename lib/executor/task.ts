@@ -1,3 +1,4 @@
+import { nowMs } from '../protocol/clock.ts'
 import type { Capture, Captured } from '../output/capture.ts'
 import type { Running, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
@@ -66,7 +67,7 @@ export function createTask(parts: TaskParts): Task {
   }
 
   function progress(captured: Captured) {
-    const durationMs = performance.now() - parts.startedAtMs
+    const durationMs = nowMs() - parts.startedAtMs
     return { captured, durationMs, notices, sandbox: running.sandbox }
   }
 

@@ -124,9 +124,10 @@ export function findProgram(name: string, path: string): string | null {
     : path.split(delimiter).map((directory) => join(directory || '.', name))
   for (const candidate of candidates) {
     try {
+      // An exception for each directory that has none would take longer than everything else.
+      if (!statSync(candidate, { throwIfNoEntry: false })?.isFile()) continue
       accessSync(candidate, constants.X_OK)
-      if (statSync(candidate).isFile())
-        return isAbsolute(candidate) ? candidate : resolve(candidate)
+      return isAbsolute(candidate) ? candidate : resolve(candidate)
     } catch {
       // Not here: the next directory of the path.
     }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { nowMs } from '../protocol/clock.ts'
 import { codeOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReport } from '../protocol/ports.ts'
@@ -92,8 +93,8 @@ export async function stopTree(
     send(entry.pid, 'SIGCONT')
   }
   alive = await waitForEnd(alive, search, graceMs)
-  const killDeadline = performance.now() + limits.killGraceMs
-  while (alive.length > 0 && performance.now() < killDeadline) {
+  const killDeadline = nowMs() + limits.killGraceMs
+  while (alive.length > 0 && nowMs() < killDeadline) {
     // Frozen first, so that none can start another while the rest is ended.
     for (const entry of alive) send(entry.pid, 'SIGSTOP')
     const frozen = search()
@@ -120,10 +121,10 @@ async function waitForEnd(
   search: () => ProcessEntry[],
   timeoutMs: number,
 ): Promise<ProcessEntry[]> {
-  const deadline = performance.now() + timeoutMs
+  const deadline = nowMs() + timeoutMs
   let pauseMs = 1
   for (;;) {
-    const late = performance.now() >= deadline
+    const late = nowMs() >= deadline
     if (late || !watched.some(isAlive)) {
       watched = search()
       if (late || watched.length === 0) return watched

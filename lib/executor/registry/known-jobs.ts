@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { nowMs } from '../../protocol/clock.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { JobEntry } from '../../protocol/job-entry.ts'
 import type { JobOutput } from '../../protocol/job-output.ts'
@@ -107,10 +108,10 @@ export function openKnownJobs(dir: string): KnownJobs {
   }
 
   async function waitForLost(record: JobRecord, timeoutMs: number): Promise<Result> {
-    const deadline = performance.now() + timeoutMs
+    const deadline = nowMs() + timeoutMs
     let current = record
-    while (current.endedAt === null && performance.now() < deadline) {
-      await delay(Math.min(lookEveryMs, Math.max(1, deadline - performance.now())))
+    while (current.endedAt === null && nowMs() < deadline) {
+      await delay(Math.min(lookEveryMs, Math.max(1, deadline - nowMs())))
       current = await settleLost(readRecord(dir, current.id) ?? current)
     }
     return resultOf(current)

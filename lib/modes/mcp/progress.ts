@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
+import { nowMs } from '../../protocol/clock.ts'
 import type { RunListener } from '../../protocol/event.ts'
 
 /** Output this far apart at the least; what comes between goes with the next. */
@@ -25,11 +26,11 @@ export function createProgress(send: (progress: Progress) => Promise<void>): Run
       bytes += event.bytes.length
       text = (text + decoder.write(Buffer.from(event.bytes))).slice(-maxChars)
     }
-    const due = event.type === 'exited' || performance.now() - sentAtMs >= everyMs
+    const due = event.type === 'exited' || nowMs() - sentAtMs >= everyMs
     if (text === '' || !due) return
     const message = text
     text = ''
-    sentAtMs = performance.now()
+    sentAtMs = nowMs()
     await send({ progress: bytes, message })
   }
 }

@@ -1,3 +1,4 @@
+import { nowMs } from '../../protocol/clock.ts'
 import type { Streams } from '../streams.ts'
 import { createRegion } from './region.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
@@ -61,7 +62,7 @@ export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Di
     if (timer) clearTimeout(timer)
     timer = null
     if (!open) return
-    drawnAtMs = performance.now()
+    drawnAtMs = nowMs()
     const { columns, rows } = terminal
     if (borrower) {
       const afresh = `${columns}x${rows}` !== lentSize
@@ -82,7 +83,7 @@ export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Di
   }
 
   function refresh(): void {
-    timer ??= setTimeout(draw, Math.max(0, frameMs - (performance.now() - drawnAtMs)))
+    timer ??= setTimeout(draw, Math.max(0, frameMs - (nowMs() - drawnAtMs)))
   }
 
   return {

@@ -1,3 +1,4 @@
+import { nowMs } from '../../protocol/clock.ts'
 import type { Result } from '../../protocol/result.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { outputLines, previewLines } from './block.ts'
@@ -23,7 +24,7 @@ export interface Progress extends View {
 /** A run in the foreground: its last lines as they come, then elapsed time, lines and bytes. */
 export function createProgress(options: ProgressOptions): Progress {
   const { style } = options
-  const startedMs = performance.now()
+  const startedMs = nowMs()
   const view: Progress = {
     stopping: false,
     render(columns, rows) {
@@ -31,7 +32,7 @@ export function createProgress(options: ProgressOptions): Progress {
       const lines = result ? outputLines(result) : []
       const height = Math.max(1, Math.min(previewLines, rows - 2))
       const tail = lines.slice(-height).map((line) => fit(expandTabs(line), columns - 1))
-      const elapsedMs = performance.now() - startedMs
+      const elapsedMs = nowMs() - startedMs
       const parts = [
         view.stopping ? 'stopping' : 'running',
         formatDuration(Math.floor(elapsedMs / 100) * 100),

@@ -1,4 +1,5 @@
 import { rmSync, statSync } from 'node:fs'
+import { nowMs } from '../../protocol/clock.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'
@@ -68,9 +69,9 @@ function createCaller(stdout: Writer) {
 }
 
 async function holdToEnd(executor: Executor, id: string): Promise<void> {
-  const deadline = performance.now() + limits.supervisedSeconds * 1000
+  const deadline = nowMs() + limits.supervisedSeconds * 1000
   for (;;) {
-    const leftSeconds = (deadline - performance.now()) / 1000
+    const leftSeconds = (deadline - nowMs()) / 1000
     const result = await executor.jobs.wait(id, leftSeconds)
     if (result.status !== 'running') return
     if (leftSeconds <= 0) await executor.jobs.kill(id, 'timeout')

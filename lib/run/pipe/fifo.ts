@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, openSync, rmSync, unlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../../protocol/errors.ts'
@@ -98,7 +98,7 @@ export function createFifoPool(
     const path = anonymous ? (spares?.take() ?? null) : null
     if (path === null) return false
     free.push({ fd: openSync(path, readFlags) })
-    rmSync(path)
+    unlinkSync(path)
     return true
   }
 

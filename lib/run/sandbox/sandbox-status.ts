@@ -1,6 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { nowMs } from '../../protocol/clock.ts'
 import { readProcess } from '../process-table.ts'
 
 /** What bwrap has told of a run (`--json-status-fd`). */
@@ -34,8 +35,8 @@ const endMs = 2000
 export async function awaitEmptyNamespace(file: string): Promise<void> {
   const { initPid } = readStatus(file)
   if (initPid === null) return
-  const deadline = performance.now() + endMs
-  for (let looks = 0; isRunning(initPid) && performance.now() < deadline; looks++) {
+  const deadline = nowMs() + endMs
+  for (let looks = 0; isRunning(initPid) && nowMs() < deadline; looks++) {
     await (looks < 5 ? nextTurn() : delay(1))
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { nowMs } from '../../protocol/clock.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
@@ -22,7 +23,7 @@ export async function stopTurn(options: {
   shell: SessionShell
   dialect: SessionDialect
   mark: string
-  /** performance.now() at the start of the run. */
+  /** nowMs() at the start of the run. */
   startedMs: number
   pipes: readonly { dev: number; ino: number }[]
   ended: Promise<unknown>
@@ -46,12 +47,12 @@ export async function stopTurn(options: {
     signal(shell, 'SIGCONT')
     report = await stopTree({ pid: shell.pid, mark, pipes, spare })
     signal(shell, 'SIGCONT')
-    deadlineMs = Math.min(deadlineMs, performance.now() + shellGraceMs)
+    deadlineMs = Math.min(deadlineMs, nowMs() + shellGraceMs)
     await delay(pauseMs, null, { signal: timer.signal }).catch(() => null)
     // Timers that are due again and again would keep what the shell has said from being read.
     await nextTurn()
     pauseMs = Math.min(pauseMs * 2, 200)
-  } while (!timer.signal.aborted && performance.now() < deadlineMs)
+  } while (!timer.signal.aborted && nowMs() < deadlineMs)
   if (!timer.signal.aborted) {
     signal(shell, 'SIGKILL')
     // Also where it answers at this very moment: the next command must not meet a dying shell.
@@ -91,7 +92,7 @@ const runPrefix = 'run_'
 
 /**
  * Finds processes of the session that were there before the run began, and what these start meanwhile.
- * `startedMs`: performance.now() at the start of the run.
+ * `startedMs`: nowMs() at the start of the run.
  */
 function createElderSearch(shellPid: number, mark: string, startedMs: number) {
   const known = new Map<number, string>()
@@ -102,7 +103,7 @@ function createElderSearch(shellPid: number, mark: string, startedMs: number) {
     const ran = readVariable(entry.pid, markVariable)
     if (ran?.startsWith(runPrefix)) return ran !== mark
     // A subshell, which was never started anew, has the mark of the session: only its age tells.
-    return ageMs(entry) > performance.now() - startedMs + clockToleranceMs
+    return ageMs(entry) > nowMs() - startedMs + clockToleranceMs
   }
 
   return (living: readonly ProcessEntry[]): ReadonlySet<number> => {

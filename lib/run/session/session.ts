@@ -1,3 +1,4 @@
+import { nowMs } from '../../protocol/clock.ts'
 import { createId } from '../../protocol/ids.ts'
 import {
   type Exit,
@@ -64,18 +65,18 @@ export function createSession(name: string, options: SessionOptions): Session {
   let notices = [...options.notices]
   /** How the shell before was lost, until there is another. */
   let lost: string | null = null
-  let usedMs = performance.now()
+  let usedMs = nowMs()
   let idleTimer: NodeJS.Timeout | null = null
 
   function rest(): void {
-    usedMs = performance.now()
+    usedMs = nowMs()
     idleTimer ??= setTimeout(expire, options.idleMs).unref()
   }
 
   function expire(): void {
     idleTimer = null
     if (closed) return
-    const leftMs = usedMs + options.idleMs - performance.now()
+    const leftMs = usedMs + options.idleMs - nowMs()
     if (queue.busy || leftMs > 0) {
       idleTimer = setTimeout(expire, Math.max(leftMs, 1)).unref()
       return
@@ -174,7 +175,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     const merged = request.streams === 'merged'
     const stdout = await outputs[0].open(merged ? 'output' : 'stdout', sink)
     const stderr = merged ? stdout : await outputs[1].open('stderr', sink)
-    const startedMs = performance.now()
+    const startedMs = nowMs()
     const { status, lastArgument } = carried
     const text = carried.compose(request)
     const paths = { stdin: stdin.path, stdout, stderr }
@@ -257,7 +258,7 @@ export function createSession(name: string, options: SessionOptions): Session {
         cwd,
         busy: queue.busy,
         queued: queue.length,
-        idleMs: queue.busy ? 0 : performance.now() - usedMs,
+        idleMs: queue.busy ? 0 : nowMs() - usedMs,
       }
     },
     close,

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ReadStream } from 'node:tty'
+import { nowMs } from '../../protocol/clock.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import type { TakeBytes } from '../pipe/pipe-reader.ts'
 import { createSentinelFilter, type SentinelFilter } from './sentinel-filter.ts'
@@ -98,19 +99,19 @@ export function readTerminal(
     filter = search
     const endAt = received + backlogMaxBytes
     let sent = false
-    let progressAt = performance.now()
+    let progressAt = nowMs()
     let seen = -1
     while (!closed && !search.found && received < endAt) {
       if (pending || received > seen) {
         seen = received
         await pending
-        progressAt = performance.now()
+        progressAt = nowMs()
         await nextTurn()
         continue
       }
       // A whole turn of the event loop brought nothing: the buffers are empty, the sentinel has room.
       if (!sent) sent = writeSentinel(sentinel)
-      const idleMs = performance.now() - progressAt
+      const idleMs = nowMs() - progressAt
       if (idleMs > (sent ? returnMs : refusedMs)) break
       await (idleMs < 2 ? nextTurn() : delay(1))
     }
