@@ -1,6 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Script } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runProgram } from './helpers/run-cli.ts'
@@ -17,6 +19,13 @@ interface Context {
   installed: string
   paths: string[]
 }
+
+type Read = (name: string) => { source: string; path: string; cachedData: Uint8Array }
+type CreateLoad = (
+  read: Read,
+  require: (id: string) => unknown,
+  onCompiled: (name: string, script: Script) => void,
+) => (name: string) => unknown
 
 const test = suite<Context>('package')
 
@@ -58,8 +67,8 @@ test('holds what a user needs and nothing else', ({ paths }) => {
     /^(README\.md|LICENSE|package\.json)$/,
     // What README.md leads to.
     /^lib\/(README|modes\/rpc\/PROTOCOL)\.md$/,
-    /^bin\/(nacre\.js|package\.json)$/,
-    /^dist\/([\w-]+\.js|package\.json|rpc\.schema\.json|THIRD-PARTY-NOTICES)$/,
+    /^bin\/(nacre\.js|load\.js|package\.json)$/,
+    /^dist\/([\w-]+\.js(\.cache)?|package\.json|rpc\.schema\.json|THIRD-PARTY-NOTICES)$/,
     /^dist\/types\/[\w/-]+\.d\.ts$/,
   ]
   assert.equal(
@@ -85,6 +94,34 @@ test('runs commands, on a terminal too, with its own dependencies only', async (
   const onTerminal = await run([...cli, '--pty', '-c', 'test -t 1 && echo tty'], context.folder)
   assert.is(onTerminal.trimEnd(), 'tty')
   assert.match(await run([...cli, 'doctor'], context.folder), 'addon')
+})
+
+test('starts with a code cache that fits, and without one that does not', async (context) => {
+  const { folder, installed } = context
+  const file = join(installed, 'dist/run.js.cache')
+  const cached = readFileSync(file)
+  const load = join(installed, 'bin/load.js')
+  const { createLoad } = (await import(load)) as { createLoad: CreateLoad }
+  const verdicts: (boolean | undefined)[] = []
+  const read = (name: string) => {
+    const path = join(installed, 'dist', name)
+    return { source: readFileSync(path, 'utf8'), path, cachedData: readFileSync(`${path}.cache`) }
+  }
+  const note = (_name: string, script: Script) => verdicts.push(script.cachedDataRejected)
+  createLoad(read, createRequire(load), note)('main.js')
+  assert.equal(verdicts, [false, false])
+  const words = [process.execPath, join(installed, 'bin/nacre.js'), '-c', 'echo hi']
+  for (const content of [
+    cached.subarray(0, 1000),
+    Buffer.from('no cache'),
+    Buffer.alloc(0),
+    null,
+  ]) {
+    if (content) writeFileSync(file, content)
+    else rmSync(file)
+    assert.is(await run(words, folder), 'hi\n')
+  }
+  writeFileSync(file, cached)
 })
 
 test('serves MCP with its own dependencies only', async ({ folder, installed }) => {

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
+import { closeSync, statSync, writeSync } from 'node:fs'
 import type { Launch } from '../launch.ts'
+import type { FifoPool } from './fifo.ts'
 import { composeHandOver } from './hand-over.ts'
 import { markVariable } from '../stop.ts'
 import type { Uninherited } from '../uninherited.ts'
@@ -26,6 +26,15 @@ export interface Prestarted {
   close(): Promise<void>
 }
 
+interface Waiting {
+  child: ChildProcess
+  /** What it reads its one command from. */
+  inputFd: number
+  launch: Launch
+  /** Where it was started. */
+  place: string
+}
+
 /** A waiting shell takes a moment of the processor: not while calls come back to back. */
 const delayMs = 20
 
@@ -35,33 +44,38 @@ const delayMs = 20
  * `$PPID`, `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a
  * process by nacre, and for a plain program also that of its shell.
  */
-export function createPrestarted(uninherited: Uninherited): Prestarted {
-  let waiting: { child: ChildProcess; launch: Launch; place: string } | null = null
+export function createPrestarted(pipes: FifoPool, uninherited: Uninherited): Prestarted {
+  let waiting: Waiting | null = null
+  let starting: Promise<void> | null = null
   let timer: NodeJS.Timeout | null = null
   let closed = false
 
-  function start(launch: Launch): void {
-    if (closed || waiting !== null) return
+  async function start(launch: Launch): Promise<void> {
     const env = { ...launch.env }
     delete env[markVariable]
-    const child = spawn(launch.file, ['-c', program, launch.argv0], {
-      argv0: launch.argv0,
-      cwd: launch.cwd,
-      env,
-      stdio: uninherited.cover(['pipe', 'ignore', 'ignore']) as ['pipe', 'ignore', 'ignore'],
-      detached: true,
-    })
+    // Not a socket: bash would take itself for a remote shell and read ~/.bashrc (bash(1), INVOCATION).
+    const { readFd, writeFd } = await pipes.openInput()
+    const stdio = uninherited.cover([readFd, 'ignore', 'ignore']) as StdioOptions
+    const { file, argv0, cwd } = launch
+    let child: ChildProcess
+    try {
+      child = spawn(file, ['-c', program, argv0], { argv0, cwd, env, stdio, detached: true })
+    } catch (error) {
+      closeSync(writeFd)
+      throw error
+    } finally {
+      closeSync(readFd)
+    }
     child.once('error', () => forget(child))
     child.once('exit', () => forget(child))
-    // Met by its exit.
-    child.stdin?.on('error', () => undefined)
     child.unref()
-    ;(child.stdin as Socket).unref()
-    waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
+    waiting = { child, inputFd: writeFd, launch: { ...launch, env }, place: identify(launch.cwd) }
   }
 
   function forget(child: ChildProcess): void {
-    if (waiting?.child === child) waiting = null
+    if (waiting?.child !== child) return
+    closeSync(waiting.inputFd)
+    waiting = null
   }
 
   return {
@@ -70,31 +84,43 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
     },
     take(launch, paths) {
       if (waiting === null || !canWaitFor(launch)) return null
-      const { child, launch: ready, place } = waiting
+      const { child, inputFd, launch: ready, place } = waiting
       if (ready.file !== launch.file || ready.argv0 !== launch.argv0) return null
       if (ready.cwd !== launch.cwd || place !== identify(launch.cwd)) return null
       const text = composeHandOver(ready.env, launch, paths)
       if (text === null || child.pid === undefined) return null
+      try {
+        writeSync(inputFd, `${text}\0`)
+      } catch {
+        // It has been ended, and its exit is yet to be heard.
+        return null
+      }
+      closeSync(inputFd)
       waiting = null
       child.ref()
-      child.stdin?.end(`${text}\0`)
       return child
     },
     prepare(launch) {
-      if (closed || timer !== null || waiting !== null || !canWaitFor(launch)) return
+      if (closed || timer || starting || waiting || !canWaitFor(launch)) return
       timer = setTimeout(() => {
         timer = null
-        start(launch)
+        // Where there is no pipe for it, the next run has none either, and says why.
+        const settled = () => {
+          starting = null
+        }
+        starting = start(launch).then(settled, settled)
       }, delayMs).unref()
     },
     async close() {
       closed = true
       if (timer) clearTimeout(timer)
-      const child = waiting?.child
-      if (child === undefined || child.pid === undefined) return
+      await starting
+      if (waiting === null || waiting.child.pid === undefined) return
+      const { child, inputFd } = waiting
+      waiting = null
       const gone = new Promise((resolve) => child.once('exit', resolve))
       child.ref()
-      child.stdin?.end()
+      closeSync(inputFd)
       await gone
     },
   }

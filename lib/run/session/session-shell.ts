@@ -3,8 +3,9 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { codeOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
-import type { SharedFolder } from '../pipe/fifo.ts'
+import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../launch.ts'
 import { openDescriptors } from '../launch-descriptors.ts'
 import { findConfined } from '../process-table.ts'
@@ -38,6 +39,7 @@ export interface SessionShellOptions {
   dialect: SessionDialect
   login: boolean
   setUp: string
+  pipes: FifoPool
   uninherited: Uninherited
   cwd: string
   /** `OLDPWD` at the start. */
@@ -78,7 +80,15 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   let lines = script?.lines ?? 0
   let turnBytes = 0
 
+  let inputFd: number | null = null
+
+  function endInput(): void {
+    if (inputFd !== null) closeSync(inputFd)
+    inputFd = null
+  }
+
   function release(): void {
+    endInput()
     closeSync(turnFd)
     closeSync(scriptFd)
     removeFiles()
@@ -86,7 +96,10 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
 
   let child: ChildProcess
   try {
-    child = await spawnShell(launch, directory, options.uninherited)
+    // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
+    const input = await options.pipes.openInput()
+    inputFd = input.writeFd
+    child = await spawnShell(launch, directory, input.readFd, options.uninherited)
   } catch (error) {
     release()
     throw describeStartFailure(error, launch)
@@ -96,7 +109,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   let token = readyToken
   let settle: ((end: TurnEnd) => void) | null = null
   let alive = true
-  const handles = [child, child.stdin as Socket, child.stdout as Socket]
+  const handles = [child, child.stdout as Socket]
 
   /** A waiting session does not keep nacre from ending. */
   function setBusy(busy: boolean): void {
@@ -113,8 +126,8 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     done?.(turnEnd)
   }
 
-  // The end of the process tells more than the end of its pipes.
-  for (const pipe of [child.stdin, child.stdout]) pipe?.on('error', () => undefined)
+  // The end of the process tells more than the end of its pipe.
+  child.stdout?.on('error', () => undefined)
   child.stdout?.on('data', (chunk: Uint8Array) => {
     const record = records.read(chunk, token)
     if (record === null) return
@@ -128,12 +141,21 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   const gone = new Promise<void>((resolve) => {
     child.once('exit', (code, signal) => {
       alive = false
-      for (const pipe of [child.stdin, child.stdout]) pipe?.destroy()
+      child.stdout?.destroy()
       release()
       end({ kind: 'gone', code, signal })
       resolve()
     })
   })
+
+  function wake(): void {
+    try {
+      if (inputFd !== null) writeSync(inputFd, '\n')
+    } catch (error) {
+      // It is gone, and its exit is yet to be heard.
+      if (codeOf(error) !== 'EPIPE') throw error
+    }
+  }
 
   function awaitTurn(): Promise<TurnEnd> {
     setBusy(true)
@@ -159,11 +181,11 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       if (bytes < turnBytes) ftruncateSync(turnFd, bytes)
       turnBytes = bytes
       const ended = awaitTurn()
-      child.stdin?.write('\n')
+      wake()
       return ended
     },
     close() {
-      child.stdin?.end()
+      endInput()
       return gone
     },
   }
@@ -183,19 +205,25 @@ function writeAt(fd: number, text: string, position: number): number {
 async function spawnShell(
   launch: Launch,
   directory: string,
+  stdinFd: number,
   uninherited: Uninherited,
 ): Promise<ChildProcess> {
   const given = openDescriptors(launch)
-  const child = spawn(launch.file, launch.args, {
-    argv0: launch.argv0,
-    cwd: directory,
-    env: launch.env,
-    stdio: uninherited.cover(given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore'])),
-    detached: true,
-  })
-  given.release()
-  if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))
-  return child
+  const stdio = given.stdio<number | 'pipe' | 'ignore'>([stdinFd, 'pipe', 'ignore'])
+  try {
+    const child = spawn(launch.file, launch.args, {
+      argv0: launch.argv0,
+      cwd: directory,
+      env: launch.env,
+      stdio: uninherited.cover(stdio),
+      detached: true,
+    })
+    if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))
+    return child
+  } finally {
+    given.release()
+    closeSync(stdinFd)
+  }
 }
 
 /** By the status with which the session's program gives up before it is ready. */

@@ -103,6 +103,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       dialect: options.dialect,
       login: request.login,
       setUp: text,
+      pipes: options.pipes,
       uninherited: options.uninherited,
       cwd: launch.cwd,
       oldCwd: launch.env['OLDPWD'],

@@ -31,7 +31,7 @@ async function withBench(check: (bench: Bench) => Promise<void>, environment = {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'nacre-test-')))
   const pipes = createFifoPool()
   const uninherited = createUninherited()
-  const inner = createPrestarted(uninherited)
+  const inner = createPrestarted(pipes, uninherited)
   let taken = false
   const prestarted: Prestarted = {
     ready: true,
@@ -117,6 +117,17 @@ const commands: Record<string, string> = {
   variables: 'compgen -v | grep -v -e ^BASH_ARGV -e ^_$ -e RANDOM | sort',
 }
 
+test('a waiting shell that no other shell has started reads no ~/.bashrc', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'nacre-test-'))
+  writeFileSync(join(home, '.bashrc'), 'export FROM_RC=1\n')
+  const check = async ({ waited }: Bench) => {
+    const { prestarted, stdout } = await waited('echo "[$FROM_RC]"')
+    assert.equal({ prestarted, stdout }, { prestarted: true, stdout: '[]\n' })
+  }
+  await withBench(check, { HOME: home, SHLVL: undefined })
+  rmSync(home, { recursive: true })
+})
+
 for (const [name, command] of Object.entries(commands)) {
   test(`in a waiting shell as in its own: ${name}`, async () => {
     await withBench(async ({ waited, fresh }) => {
@@ -160,7 +171,7 @@ test('a run in another directory gets a shell of its own', async () => {
 test('a waiting shell ends when nacre lets go of it', async () => {
   const pipes = createFifoPool()
   const uninherited = createUninherited()
-  const prestarted = createPrestarted(uninherited)
+  const prestarted = createPrestarted(pipes, uninherited)
   const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
   prestarted.prepare(await prepare(parseRequest(request('true'), { cwd: tmpdir() })))
   while (!prestarted.ready) await new Promise((resolve) => setTimeout(resolve, 5))
