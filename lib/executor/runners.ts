@@ -48,7 +48,7 @@ export function createRunners(options: RunnersOptions): Runners {
   const prepare = createPrepareLaunch({ ...options, confine })
   const uninherited = createUninherited()
   const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
-  const prestarted = createPrestarted(pipes, uninherited)
+  const prestarted = createPrestarted(uninherited)
   const pipe = createPipeRunner({ prepare, pipes, uninherited, prestarted })
   let pty: Runner | null = null
 

@@ -12,6 +12,12 @@ const root = join(import.meta.dirname, '../..')
 const peers = join(root, '.tools/peers')
 const rounds = 200
 
+/** Milliseconds. */
+interface Times {
+  builtin: number
+  program: number
+}
+
 /** What one run costs inside a process that is already there. */
 export async function benchLatency(): Promise<void> {
   await withExecutor(async (executor) => {
@@ -19,26 +25,35 @@ export async function benchLatency(): Promise<void> {
       const where = session === undefined ? {} : { session }
       await executor.run({ command, origin: 'agent', ...where })
     }
-    const plainBuiltin = await time(() => spawnPlain('true'))
-    const plainProgram = await time(() => spawnPlain('/bin/true'))
+    const timeBoth = async (way: (command: string) => () => Promise<void>, apartMs = 0) => ({
+      builtin: await time(way('true'), apartMs),
+      program: await time(way('/bin/true'), apartMs),
+    })
+    const plain = (command: string) => () => spawnPlain(command)
+    const inSession = (command: string) => run(command, 's')
     const natives = await timeNatives()
-    const rows: [string, number, number][] = [
-      ['in a session', await time(run('true', 's')), await time(run('/bin/true', 's'))],
-      ['fresh, back to back', await time(run('true')), await time(run('/bin/true'))],
-      ['fresh, 20 ms apart', await time(run('true'), 20), await time(run('/bin/true'), 20)],
-    ]
-    if (natives) rows.push(['pi-natives, shell kept open', natives.builtin, natives.program])
-    printTable(`One run, median of ${rounds} (of: plain spawn of bash -c)`, [
-      ['way', 'true', 'of', '/bin/true', 'of'],
-      ['plain spawn of bash -c', formatMs(plainBuiltin), '', formatMs(plainProgram), ''],
-      ...rows.map(([name, builtin, program]) => [
-        name,
-        formatMs(builtin),
-        formatRatio(builtin / plainBuiltin),
-        formatMs(program),
-        formatRatio(program / plainProgram),
-      ]),
-    ])
+    for (const [name, apartMs] of [
+      ['back to back', 0],
+      ['20 ms apart', 20],
+    ] as const) {
+      const base = await timeBoth(plain, apartMs)
+      const rows: [way: string, Times][] = [
+        ['in a session', await timeBoth(inSession, apartMs)],
+        ['fresh', await timeBoth((command) => run(command), apartMs)],
+      ]
+      if (natives && apartMs === 0) rows.push(['pi-natives, shell kept open', natives])
+      printTable(`One run, ${name}, median of ${rounds} (of: plain spawn of bash -c)`, [
+        ['way', 'true', 'of', '/bin/true', 'of'],
+        ['plain spawn of bash -c', formatMs(base.builtin), '', formatMs(base.program), ''],
+        ...rows.map(([way, { builtin, program }]) => [
+          way,
+          formatMs(builtin),
+          formatRatio(builtin / base.builtin),
+          formatMs(program),
+          formatRatio(program / base.program),
+        ]),
+      ])
+    }
   })
 }
 
@@ -101,13 +116,13 @@ function spawnPlain(command: string): Promise<void> {
 }
 
 /** The in-process shell needs Bun; null where either is not installed. */
-async function timeNatives(): Promise<{ builtin: number; program: number } | null> {
+async function timeNatives(): Promise<Times | null> {
   const bun = join(peers, 'node_modules/@oven/bun-linux-x64/bin/bun')
   if (!existsSync(bun)) return null
   const script = join(import.meta.dirname, 'peers/natives.mjs')
   const env = { NACRE_BENCH_PEERS: peers }
   const { finished, stdout } = await measure([bun, script, String(rounds)], { env })
-  return finished ? (JSON.parse(stdout) as { builtin: number; program: number }) : null
+  return finished ? (JSON.parse(stdout) as Times) : null
 }
 
 function countDescriptors(): number {

@@ -1,11 +1,8 @@
 import type { Launch } from '../launch.ts'
 import { quoteWord } from '../quote.ts'
 
-/**
- * What a pipe takes in one piece (PIPE_BUF, pipe(7)). A longer command is better given to a new
- * process anyhow: the waiting shell reads byte by byte.
- */
-const maxBytes = 4096
+/** A longer command is better given to a new process: the waiting shell reads byte by byte. */
+const maxChars = 4096
 
 /**
  * The text by which a waiting bash, started with `ready`, becomes the process of `launch`; null where
@@ -23,7 +20,7 @@ export function composeHandOver(
   const redirections = `exec </dev/null >${quoteWord(stdout)} 2>${quoteWord(stderr)}`
   const shell = `exec -a ${quoteWord(launch.argv0)} ${quoteWord(launch.file)} -c ${quoteWord(command)}`
   const text = [...environment, redirections, ...composeProgram(command), shell].join('\n')
-  return Buffer.byteLength(text) >= maxBytes || text.includes('\0') ? null : text
+  return text.length > maxChars || text.includes('\0') ? null : text
 }
 
 /** What makes one environment out of the other; null where a shell cannot. */

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
-import { closeSync, statSync, writeSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import type { Launch } from '../launch.ts'
-import type { FifoPool } from './fifo.ts'
 import { composeHandOver } from './hand-over.ts'
 import { markVariable } from '../stop.ts'
 import type { Uninherited } from '../uninherited.ts'
@@ -26,17 +26,8 @@ export interface Prestarted {
   close(): Promise<void>
 }
 
-interface Waiting {
-  child: ChildProcess
-  /** What it reads its one command from. */
-  inputFd: number
-  launch: Launch
-  /** Where it was started. */
-  place: string
-}
-
 /** A waiting shell takes a moment of the processor: not while calls come back to back. */
-const delayMs = 20
+const delayMs = 5
 
 /**
  * Keeps one bash waiting. It serves one command and becomes it by `exec`: the program itself, or
@@ -44,38 +35,34 @@ const delayMs = 20
  * `$PPID`, `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a
  * process by nacre, and for a plain program also that of its shell.
  */
-export function createPrestarted(pipes: FifoPool, uninherited: Uninherited): Prestarted {
-  let waiting: Waiting | null = null
-  let starting: Promise<void> | null = null
+export function createPrestarted(uninherited: Uninherited): Prestarted {
+  let waiting: { child: ChildProcess; launch: Launch; place: string } | null = null
   let timer: NodeJS.Timeout | null = null
   let closed = false
 
-  async function start(launch: Launch): Promise<void> {
+  function start(launch: Launch): void {
+    if (closed || waiting !== null) return
     const env = { ...launch.env }
     delete env[markVariable]
-    // Not a socket: bash would take itself for a remote shell and read ~/.bashrc (bash(1), INVOCATION).
-    const { readFd, writeFd } = await pipes.openInput()
-    const stdio = uninherited.cover([readFd, 'ignore', 'ignore']) as StdioOptions
-    const { file, argv0, cwd } = launch
-    let child: ChildProcess
-    try {
-      child = spawn(file, ['-c', program, argv0], { argv0, cwd, env, stdio, detached: true })
-    } catch (error) {
-      closeSync(writeFd)
-      throw error
-    } finally {
-      closeSync(readFd)
-    }
+    // On a socket bash takes itself for a remote shell, and would read ~/.bashrc (bash(1), INVOCATION).
+    const child = spawn(launch.file, ['--norc', '-c', program, launch.argv0], {
+      argv0: launch.argv0,
+      cwd: launch.cwd,
+      env,
+      stdio: uninherited.cover(['pipe', 'ignore', 'ignore']) as ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
     child.once('error', () => forget(child))
     child.once('exit', () => forget(child))
+    // Met by its exit.
+    child.stdin?.on('error', () => undefined)
     child.unref()
-    waiting = { child, inputFd: writeFd, launch: { ...launch, env }, place: identify(launch.cwd) }
+    ;(child.stdin as Socket).unref()
+    waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
   }
 
   function forget(child: ChildProcess): void {
-    if (waiting?.child !== child) return
-    closeSync(waiting.inputFd)
-    waiting = null
+    if (waiting?.child === child) waiting = null
   }
 
   return {
@@ -83,51 +70,53 @@ export function createPrestarted(pipes: FifoPool, uninherited: Uninherited): Pre
       return waiting !== null
     },
     take(launch, paths) {
+      // Its start would hold up the run that begins now.
+      if (timer) clearTimeout(timer)
+      timer = null
       if (waiting === null || !canWaitFor(launch)) return null
-      const { child, inputFd, launch: ready, place } = waiting
+      const { child, launch: ready, place } = waiting
       if (ready.file !== launch.file || ready.argv0 !== launch.argv0) return null
       if (ready.cwd !== launch.cwd || place !== identify(launch.cwd)) return null
       const text = composeHandOver(ready.env, launch, paths)
       if (text === null || child.pid === undefined) return null
-      try {
-        writeSync(inputFd, `${text}\0`)
-      } catch {
-        // It has been ended, and its exit is yet to be heard.
-        return null
-      }
-      closeSync(inputFd)
       waiting = null
       child.ref()
+      child.stdin?.end(frame(text))
       return child
     },
     prepare(launch) {
-      if (closed || timer || starting || waiting || !canWaitFor(launch)) return
+      if (closed || timer !== null || waiting !== null || !canWaitFor(launch)) return
       timer = setTimeout(() => {
         timer = null
-        // Where there is no pipe for it, the next run has none either, and says why.
-        const settled = () => {
-          starting = null
-        }
-        starting = start(launch).then(settled, settled)
+        start(launch)
       }, delayMs).unref()
     },
     async close() {
       closed = true
       if (timer) clearTimeout(timer)
-      await starting
-      if (waiting === null || waiting.child.pid === undefined) return
-      const { child, inputFd } = waiting
-      waiting = null
+      const child = waiting?.child
+      if (child === undefined || child.pid === undefined) return
       const gone = new Promise((resolve) => child.once('exit', resolve))
       child.ref()
-      closeSync(inputFd)
+      child.stdin?.end()
       await gone
     },
   }
 }
 
-/** Waits for one command; at the end of its input (nacre is gone) it exits. */
-const program = `IFS= read -r -d '' REPLY && eval "$REPLY"`
+/**
+ * Waits for one text; at the end of its input (nacre is gone) it exits. bash takes a text of known
+ * length in one read, and one that ends with NUL byte by byte.
+ */
+const program =
+  `IFS= read -r -N 5 REPLY && if ((10#$REPLY > 0)); then IFS= read -r -N $((10#$REPLY)) REPLY; ` +
+  `else IFS= read -r -d '' REPLY; fi && eval "$REPLY"`
+
+/** The length counts characters, which for other texts depend on the locale of the shell. */
+function frame(text: string): string {
+  const isAscii = Buffer.byteLength(text) === text.length
+  return isAscii ? String(text.length).padStart(5, '0') + text : `00000${text}\0`
+}
 
 /** A bash that runs one text, and an environment that means nothing to the waiting shell itself. */
 function canWaitFor(launch: Launch): boolean {

@@ -31,7 +31,7 @@ async function withBench(check: (bench: Bench) => Promise<void>, environment = {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'nacre-test-')))
   const pipes = createFifoPool()
   const uninherited = createUninherited()
-  const inner = createPrestarted(pipes, uninherited)
+  const inner = createPrestarted(uninherited)
   let taken = false
   const prestarted: Prestarted = {
     ready: true,
@@ -171,7 +171,7 @@ test('a run in another directory gets a shell of its own', async () => {
 test('a waiting shell ends when nacre lets go of it', async () => {
   const pipes = createFifoPool()
   const uninherited = createUninherited()
-  const prestarted = createPrestarted(pipes, uninherited)
+  const prestarted = createPrestarted(uninherited)
   const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
   prestarted.prepare(await prepare(parseRequest(request('true'), { cwd: tmpdir() })))
   while (!prestarted.ready) await new Promise((resolve) => setTimeout(resolve, 5))
