@@ -23,12 +23,11 @@ export interface Launch {
   shared?: string
 }
 
-export interface LaunchDescriptor {
-  /** From 3 on. */
-  fd: number
-  path: string
-  access: 'read' | 'write'
-}
+/** `fd`: from 3 on. */
+export type LaunchDescriptor =
+  | { fd: number; path: string; access: 'read' | 'write' }
+  /** To read: a file of this content, which has no name. */
+  | { fd: number; text: string }
 
 /** How a runner uses the shell, where it is not `-c <command>`. */
 export interface ShellUse {

@@ -5,6 +5,7 @@ import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch } from './launch.ts'
+import { shortenCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { nameProcess } from './process-table.ts'
 
@@ -39,10 +40,13 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       owner,
     })
     const args = use?.args(use.share) ?? [request.login ? '-lc' : '-c', request.command]
-    const bare: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
+    const whole: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
+    const hasPrefix = takesPrefix(request, prefix)
+    // What stands before the shell may pass no descriptor on.
+    const bare = use || hasPrefix ? whole : shortenCommand(whole)
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
     const launch = closesInput ? closeInput(bare) : bare
-    const prefixed = takesPrefix(request, prefix)
+    const prefixed = hasPrefix
       ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
       : launch
     return confine(prefixed, request, use)

@@ -66,8 +66,9 @@ test('a new size reaches the program, clamped to what a terminal may measure', a
   run.running.write('late')
 })
 
-test('a command that is too long for the system is an error, not output', async () => {
-  const start = startTerminal(`: ${'x'.repeat(200_000)}`)
+test('an environment that is too long for the system is an error, not output', async () => {
+  const env = { LONG: 'x'.repeat(200_000) }
+  const start = startTerminal('true', { env })
   const error = await start.then(
     () => null,
     (caught: unknown) => caught,

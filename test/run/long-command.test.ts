@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor } from '../../lib/executor/executor.ts'
+import type { RequestInput } from '../../lib/protocol/request.ts'
+import type { Result } from '../../lib/protocol/result.ts'
+import { findObstacle } from '../helpers/sandbox-places.ts'
+
+/** A here-document of 400 KB in letters of two bytes, three times what the system takes as one word. */
+const words = 'ö'.repeat(200_000)
+const command = `cat <<'END' | wc -c
+${words}
+END
+echo "$LINENO $0 $#" é
+ls /proc/self/fd | wc -l
+no-such-program
+(exit 7)`
+
+async function run(changes: Partial<RequestInput>, prefix: string[] = []): Promise<Result> {
+  const executor = createExecutor({ stateDir: null, prefix })
+  try {
+    const result = await executor.run({ command, origin: 'print', shell: 'bash', ...changes })
+    return { ...result, ...(result.output && { output: result.output.replaceAll('\r', '') }) }
+  } finally {
+    await executor.close()
+  }
+}
+
+const descriptors = execFileSync('bash', ['-c', 'ls /proc/self/fd | wc -l'], { encoding: 'utf8' })
+const expected = `400001\n4 bash 0 é\n${descriptors}bash: line 6: no-such-program: command not found\n`
+const obstacle = await findObstacle()
+
+const ways: Record<string, Partial<RequestInput>> = {
+  fresh: {},
+  'with sh': { shell: 'sh' },
+  'in a session': { session: 'a' },
+  'on a terminal': { pty: true },
+  'with a closed stdin': { stdin: { kind: 'closed' } },
+  ...(obstacle === null && {
+    'in the sandbox': { sandbox: 'workspace', workspace: import.meta.dirname },
+  }),
+}
+if (obstacle !== null) console.log(`SKIP a long command in the sandbox: ${obstacle}`)
+
+for (const [name, changes] of Object.entries(ways)) {
+  test(`a command longer than one word may be runs as any other: ${name}`, async () => {
+    const { output, exitCode, error } = await run({
+      streams: 'merged',
+      cwd: import.meta.dirname,
+      ...changes,
+    })
+    assert.is(error, null)
+    const lines = (output ?? '').split('\n')
+    assert.is(lines[0], '400001')
+    if (name !== 'with sh') {
+      assert.is(lines[1], '4 bash 0 é')
+      assert.match(lines[3] ?? '', /^bash: line 6: no-such-program: command not found$/)
+    }
+    // ls itself holds three and the folder; a terminal or a session has none more.
+    if (name === 'fresh') assert.is(output, expected)
+    assert.is(exitCode, 7)
+  })
+}
+
+test('behind a prefix, which may pass nothing on, it is too long, and says so', async () => {
+  const { status, error } = await run({ origin: 'agent', guard: false }, ['env'])
+  assert.is(status, 'not_started')
+  assert.is(error?.code, 'too_long')
+})
+
+test.run()
