@@ -13,7 +13,7 @@ import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 import { withoutMarks } from './shell/marked-text.ts'
 
 /** A longer command is not read: the verdict is `ask`. */
-export const maxCommandLength = 65_536
+export const maxCommandLength = 262_144
 
 export interface GuardOptions {
   /** The home folder of the user whose commands run. Absolute. */

@@ -25,6 +25,17 @@ test('a command over the limit is asked about, whatever stands in it', async () 
   assert.is((await ask('a'.repeat(maxCommandLength + 1))).decision, 'ask')
 })
 
+test('a file of 250 KB is written by a here-document, and what comes after it is read', async () => {
+  const text = 'const answer = compute({ a: 1 }) && `${x}` // and more\n'.repeat(4500)
+  const command = `cat > notes.txt <<'END'\n${text}END\n`
+  assert.is((await ask(command)).decision, 'allow')
+  assert.is((await ask(`${command}rm -rf /`)).decision, 'deny')
+})
+
+test('a command of 40,000 words is read within the time limit of this file', async () => {
+  assert.is((await ask(`rm -rf ${'word '.repeat(40_000)} /`)).decision, 'deny')
+})
+
 test('the hundredth subcommand is read like the first', async () => {
   assert.is((await ask(`${'ls; '.repeat(2000)} rm -rf /`)).decision, 'deny')
   assert.is((await ask(`${'ls && '.repeat(500)} git push -f`)).decision, 'deny')

@@ -70,7 +70,11 @@ function combine(words: readonly string[][][]): string[][] {
   let argvs: string[][] = [[]]
   for (const [index, readings] of words.entries()) {
     const choices = total > maxReadings && index > 0 ? [readings.flat()] : readings
-    argvs = argvs.flatMap((argv) => choices.map((fields) => argv.concat(fields)))
+    const [only] = choices
+    if (choices.length === 1 && only) {
+      // In place: one copy for each word would be quadratic.
+      for (const argv of argvs) for (const field of only) argv.push(field)
+    } else argvs = argvs.flatMap((argv) => choices.map((fields) => argv.concat(fields)))
   }
   return argvs
 }
