@@ -44,14 +44,22 @@ export function readInvocation(
     const words = positionals.join(' ')
     throw new MisuseError('wrong_usage', `Unexpected words after the command: ${words}; quote it`)
   }
+  const prompt = command ?? (positionals.length > 0 ? positionals.join(' ') : null)
+  const inputFormat = (options['input-format'] ?? 'text') as PrintInvocation['inputFormat']
+  if (inputFormat === 'lines' && prompt !== null) {
+    throw new MisuseError(
+      'wrong_usage',
+      '`--input-format lines` reads prompts from standard input; leave this one out',
+    )
+  }
   return {
     artifactDir: artifactDir === undefined ? usualDir : resolve(artifactDir),
     passesThrough: outputFormat === 'text',
     print: {
-      prompt: command ?? (positionals.length > 0 ? positionals.join(' ') : null),
+      prompt,
       isCommand: command !== undefined,
       outputFormat,
-      inputFormat: (options['input-format'] ?? 'text') as PrintInvocation['inputFormat'],
+      inputFormat,
       quiet: options['quiet'] === true,
       run: { ...passedThrough(defaults), ...readRunOptions(options) },
     },
@@ -69,7 +77,16 @@ function passedThrough({ streams, artifact }: InvocationDefaults['defaults']): R
 const modes = ['rpc', 'print', 'repl'] as const
 
 /** Chooses the front door, once. Throws `MisuseError` where there is none of that name. */
-export function chooseMode({ options, positionals }: ParsedArgv): InvocationMode {
+export function chooseMode(parsed: ParsedArgv): InvocationMode {
+  const mode = findMode(parsed)
+  const { command } = parsed.options
+  if (mode === 'rpc' && (command !== undefined || parsed.positionals.length > 0)) {
+    throw new MisuseError('wrong_usage', '`--rpc` reads its requests from standard input alone')
+  }
+  return mode
+}
+
+function findMode({ options, positionals }: ParsedArgv): InvocationMode {
   if (options['help']) return 'help'
   if (options['version']) return 'version'
   if (options['rpc']) return 'rpc'

@@ -9,6 +9,10 @@ export function describeStartFailure(error: unknown, launch: Launch): StartError
     const message = 'The command or its environment is too long for the system to start'
     return new StartError({ code: 'too_long', message, exitCode: 126 })
   }
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    const message = 'No more files can be opened: raise the limit (`ulimit -n`) or end other runs'
+    return new StartError({ code: 'too_many_files', message, exitCode: 125 })
+  }
   const message = `Cannot start ${launch.file}: ${messageOf(error)}`
   return new StartError({ code: 'spawn_failed', message, exitCode: code === 'EACCES' ? 126 : 125 })
 }

@@ -38,6 +38,11 @@ test('words after the command', () => refuses(['-c', 'echo', 'a', 'b'], 125, /qu
 test('an unknown word', () => refuses(['run'], 125, /Unknown command `run`/))
 test('an unknown mode', () => refuses(['--mode', 'rcp'], 125, /Unknown mode `rcp`.*`rpc`/))
 test('no terminal for the REPL', () => refuses([], 125, /needs a terminal; use --print/))
+test('a command for the RPC mode', () =>
+  refuses(['--rpc', '-c', 'true'], 125, /standard input alone/))
+test('words for the RPC mode', () => refuses(['--mode', 'rpc', 'a'], 125, /standard input alone/))
+test('lines of input beside a prompt', () =>
+  refuses(['-p', '!echo a', '--input-format', 'lines'], 125, /leave this one out/))
 test('a prompt for a model without a model', () =>
   refuses(['-p', 'hello'], 1, /No model is set: .*--model/))
 
@@ -53,6 +58,23 @@ test('a shell by a name that is not on the path', () =>
   refuses(['-c', 'true', '--shell', 'no-such-shell'], 127, /Shell does not exist/))
 test('a shell that is not executable', () =>
   refuses(['-c', 'true', '--shell', '/etc/passwd'], 126, /not executable: \/etc\/passwd/))
+
+test('a limit of open files that is too low', async () => {
+  const line = 'ulimit -n 22; exec "$@"'
+  const { status, stderr } = await runProgram('bash', [
+    '-c',
+    line,
+    '_',
+    ...cliCommand(),
+    '-c',
+    'true',
+  ])
+  assert.is(status, 125)
+  assert.is(
+    stderr.toString(),
+    'nacre: No more files can be opened: raise the limit (`ulimit -n`) or end other runs\n',
+  )
+})
 
 test('a start that fails is a result in json', async () => {
   const result = await runJson(['-c', 'pwd', '--cwd', '/does/not/exist'])

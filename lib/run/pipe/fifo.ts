@@ -122,7 +122,7 @@ export function createFifoPool(
   return {
     async open() {
       const { idle, readFd, path } = await take()
-      const writeFd = openSync(path, constants.O_WRONLY)
+      const writeFd = openWriteEnd(path, constants.O_WRONLY, readFd)
       let writeOpen = true
       const closeWrite = () => {
         if (writeOpen) closeSync(writeFd)
@@ -144,7 +144,7 @@ export function createFifoPool(
     async openInput() {
       const { readFd: firstFd, path } = await take()
       // A blocking read end waits for nobody here: the write end is open already.
-      const writeFd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+      const writeFd = openWriteEnd(path, constants.O_WRONLY | constants.O_NONBLOCK, firstFd)
       const readFd = openSync(path, constants.O_RDONLY)
       closeSync(firstFd)
       return { readFd, writeFd }
@@ -156,5 +156,15 @@ export function createFifoPool(
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) rmSync(directory, { recursive: true, force: true })
     },
+  }
+}
+
+/** Where the system refuses it, the other end is closed too. */
+function openWriteEnd(path: string, flags: number, readFd: number): number {
+  try {
+    return openSync(path, flags)
+  } catch (error) {
+    closeSync(readFd)
+    throw error
   }
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import { closeSync, fstatSync } from 'node:fs'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
-import type { Exit, Runner, Running } from '../../protocol/ports.ts'
+import { type Exit, type Runner, type Running, StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
@@ -36,11 +36,11 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
-    const fifos: Fifo[] = []
-    for (const _ of names) fifos.push(await deps.pipes.open())
-    const { stdin } = request
-    const input =
-      stdin.kind === 'open' ? await openWritableInput(deps.pipes) : openStandardInput(stdin)
+    const { fifos, input } = await openPipes(deps.pipes, request, names.length).catch(
+      (error: unknown) => {
+        throw error instanceof StartError ? error : describeStartFailure(error, launch)
+      },
+    )
     const child =
       takePrestarted(deps.prestarted, launch, request, fifos) ??
       (await start(launch, input, fifos, deps.uninherited))
@@ -51,6 +51,30 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     })
     const written = input.writeFd === null ? null : createPipeInput(input.writeFd)
     return follow(child, launch, outputs, written)
+  }
+}
+
+/** What the process is attached to. Where the system refuses one of them, none stays open. */
+async function openPipes(
+  pipes: FifoPool,
+  { stdin }: Request,
+  count: number,
+): Promise<{ fifos: Fifo[]; input: StandardInput }> {
+  const fifos: Fifo[] = []
+  try {
+    while (fifos.length < count) fifos.push(await pipes.open())
+    const input = stdin.kind === 'open' ? await openWritableInput(pipes) : openStandardInput(stdin)
+    return { fifos, input }
+  } catch (error) {
+    closeUnused(fifos)
+    throw error
+  }
+}
+
+function closeUnused(fifos: readonly Fifo[]): void {
+  for (const fifo of fifos) {
+    fifo.release(true)
+    closeSync(fifo.readFd)
   }
 }
 
@@ -82,10 +106,7 @@ async function start(
     }
     return child
   } catch (error) {
-    for (const fifo of fifos) {
-      fifo.release(true)
-      closeSync(fifo.readFd)
-    }
+    closeUnused(fifos)
     if (input.writeFd !== null) closeSync(input.writeFd)
     throw describeStartFailure(error, launch)
   } finally {
