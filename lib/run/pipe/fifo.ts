@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { closeSync, constants, openSync, rmSync, unlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { messageOf } from '../../protocol/errors.ts'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { SpareFifos } from './spare-fifos.ts'
@@ -81,6 +81,7 @@ export function createFifoPool(
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
     } catch (error) {
       if (shared === null) rmSync(directory, { recursive: true, force: true })
+      if (codeOf(error) === 'EMFILE') throw error
       const message = `Cannot make pipes with mkfifo (is it installed?): ${messageOf(error)}`
       throw new StartError({ code: 'pipe_failed', message, exitCode: 125 })
     }
