@@ -3,7 +3,7 @@ import { runEscape, runSequence } from './commands.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
-import { createScanner, type Scanner } from './scan.ts'
+import { createScanner, endOfZeros, type Scanner } from './scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
 import { incompleteTail, replacement } from './utf8.ts'
@@ -97,6 +97,11 @@ export class Filter {
     this.#needsScreen = false
     let at = from
     while (at < bytes.length) {
+      if (bytes[at] === 0 && this.#parser.isAtText) {
+        // Dropped, in one piece: they come by the megabyte.
+        at = endOfZeros(bytes, at)
+        continue
+      }
       const blockEnd = Math.min(at + this.#blockBytes, bytes.length)
       const plainEnd = this.#plainEnd(bytes, at, blockEnd)
       if (plainEnd > at) {

@@ -103,3 +103,16 @@ export function createByteScanner(): Scanner {
     return result
   }
 }
+
+const zeros = new Uint8Array(16 * 1024)
+
+/** Where a run of NUL bytes ends that begins at `from`. */
+export function endOfZeros(bytes: Uint8Array, from: number): number {
+  let at = from
+  const size = zeros.length
+  while (bytes.length - at >= size && Buffer.compare(bytes.subarray(at, at + size), zeros) === 0) {
+    at += size
+  }
+  while (bytes[at] === 0) at++
+  return at
+}

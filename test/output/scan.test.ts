@@ -1,7 +1,12 @@
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createByteScanner, createScanner, createSimdScanner } from '../../lib/output/scan.ts'
+import {
+  createByteScanner,
+  createScanner,
+  createSimdScanner,
+  endOfZeros,
+} from '../../lib/output/scan.ts'
 
 const interesting = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0x20, max: 0x7e }) },
@@ -57,6 +62,17 @@ test('a scanner goes over to SIMD after the first quarter of a MiB and tells the
   for (let round = 0; round < 6; round++) {
     assert.is(scan(bytes, 0, bytes.length).newlines, 10_000)
   }
+})
+
+test('a run of NUL bytes is seen to its end, however long and wherever it begins', () => {
+  const length = fc.oneof(fc.nat(40), fc.integer({ min: 16_300, max: 50_000 }))
+  fc.assert(
+    fc.property(fc.nat(20), length, fc.boolean(), (before, zeros, goesOn) => {
+      const bytes = new Uint8Array(before + zeros + (goesOn ? 3 : 0)).fill(0x61)
+      bytes.fill(0, before, before + zeros)
+      assert.is(endOfZeros(bytes, before), before + zeros)
+    }),
+  )
 })
 
 test.run()
