@@ -1,24 +1,20 @@
-import { dirname, resolve } from 'node:path'
-import { exitStatusOf, failureStatus, signalStatus } from './cli/exit-status.ts'
+import { resolve } from 'node:path'
+import { exitStatusOf, failureStatus } from './cli/exit-status.ts'
 import { flags, helpFlag, runFlags } from './cli/flags.ts'
 import { describeCommand, describeUsage } from './cli/help.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
-import { chooseMode, type Invocation, readInvocation } from './cli/invocation.ts'
-import { programWords } from './cli/program.ts'
-import { readRunOptions, type RunOptions } from './cli/run-options.ts'
+import { chooseMode, readInvocation } from './cli/invocation.ts'
+import { readRunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
-import { assemble, type Configuration } from './config/configuration.ts'
-import { logicalDirectory, stateDirectory, userConfigFile } from './config/paths.ts'
-import { readConfiguration } from './config/read-configuration.ts'
-import type { Executor, ExecutorOptions } from './executor/executor.ts'
+import { logicalDirectory, stateDirectory } from './config/paths.ts'
+import { configure, configureNothing } from './main/configure.ts'
+import { executorOptions } from './main/executor-options.ts'
+import { supervise } from './main/supervise.ts'
+import { withExecutor } from './main/with-executor.ts'
 import type { Command } from './modes/command.ts'
 import { commands, listCommands } from './modes/commands.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
-import type {
-  runSupervised as RunSupervised,
-  Supervision,
-} from './modes/supervise/run-supervised.ts'
-import { messageOf, MisuseError } from './protocol/errors.ts'
+import { MisuseError } from './protocol/errors.ts'
 
 /** Takes the words after the program's name; gives the exit status. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -62,7 +58,7 @@ async function runCommand(
     version,
     configuration: () => configure({}),
     async useExecutor(use, { toolNames = [], configured = true } = {}) {
-      const configuration = configured ? await configure({ ...run }) : assemble([], noFiles)
+      const configuration = configured ? await configure({ ...run }) : configureNothing()
       const artifactDir = options['artifact-dir'] as string | undefined
       const door = {
         artifactDir: artifactDir === undefined ? null : resolve(artifactDir),
@@ -104,8 +100,7 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
       return withExecutor(options, streams, (executor, signal) =>
         print(invocation.print, {
           executor,
-          runSupervised: (input, options = {}) =>
-            runSupervised(supervision(invocation), input, options),
+          runSupervised: (input, options) => supervise(invocation.artifactDir, input, options),
           streams,
           signal,
           exitStatusOf,
@@ -172,123 +167,6 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
   process.exit(status)
 }
 
-/** Reads the configuration once; of the flags, those that say where it lies. */
-function configure({ cwd, workspace }: Readonly<Record<string, unknown>>): Promise<Configuration> {
-  return readConfiguration({
-    environment: process.env,
-    cwd: logicalDirectory(process.env),
-    runCwd: cwd as string | undefined,
-    workspace: workspace as string | undefined,
-  })
-}
-
 async function tell(notices: readonly string[], { stderr }: Streams): Promise<void> {
   for (const notice of notices) await stderr.write(`nacre: ${notice}\n`)
-}
-
-const noFiles = { files: [], notices: [], neverTerminals: false } as const
-
-interface DoorOptions {
-  toTerminal: boolean
-  artifactDir?: string | null
-  /** What flags say of every run; it wins over what is configured. */
-  run?: RunOptions
-  toolNames?: readonly string[] | (() => readonly string[])
-  /** Its runs outlive it even where it is killed. */
-  leavesRuns?: boolean
-}
-
-/** What is configured, as the executor takes it. */
-function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
-  const artifactDir = door.artifactDir ?? configuration.artifactDir
-  const cwd = logicalDirectory(process.env)
-  const { run = {} } = door
-  const { defaults } = configuration
-  return {
-    cwd,
-    environment: process.env,
-    stateDir: stateDirectory(process.env),
-    ...(artifactDir === null ? {} : { artifactDir }),
-    artifactLimits: configuration.artifactLimits,
-    defaults: {
-      ...defaults,
-      ...run,
-      ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
-      env: { ...defaults.env, ...run.env },
-    },
-    timeoutSeconds: configuration.timeoutSeconds,
-    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
-    prefix: configuration.prefix,
-    guardOptions: {
-      rules: configuration.guardRules,
-      suggestTool: configuration.suggestTool,
-      toolNames: door.toolNames ?? [],
-    },
-    sandbox: {
-      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
-      writable: configuration.writableFolders,
-      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
-    },
-    ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
-    toTerminal: door.toTerminal,
-  }
-}
-
-function supervision({ artifactDir }: Invocation): Supervision {
-  return {
-    program: programWords(process),
-    environment: process.env,
-    stateDir: stateDirectory(process.env),
-    artifactDir,
-  }
-}
-
-/** Loaded with the first run that may outlive this process. */
-const runSupervised: typeof RunSupervised = async (...args) =>
-  (await import('./modes/supervise/run-supervised.ts')).runSupervised(...args)
-
-/** How long the runs have to end after a fault of nacre's own: the graces of a stop. */
-const crashGraceMs = 6000
-
-/** Whatever ends nacre ends its runs; only KILL cannot be heard. */
-const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
-
-async function withExecutor(
-  options: ExecutorOptions,
-  streams: Streams,
-  use: (
-    executor: Executor,
-    signal: AbortSignal,
-    onCrash: (restore: () => void) => void,
-  ) => Promise<number>,
-): Promise<number> {
-  const { createExecutor } = await import('./executor/executor.ts')
-  const executor = createExecutor(options)
-  const ending = new AbortController()
-  let endedBy: NodeJS.Signals | null = null
-  const end = (signal: NodeJS.Signals) => {
-    endedBy ??= signal
-    ending.abort()
-  }
-  let restore = () => {}
-  const crash = (error: unknown) => {
-    restore()
-    process.exitCode = failureStatus
-    void streams.stderr.write(`nacre: internal error: ${messageOf(error)}\n`)
-    // What has failed may be what the runs wait for.
-    setTimeout(() => process.exit(failureStatus), crashGraceMs)
-    void executor.close().then(() => process.exit(failureStatus))
-  }
-  for (const signal of endingSignals) process.on(signal, end)
-  process.on('uncaughtException', crash)
-  try {
-    const status = await use(executor, ending.signal, (wanted) => {
-      restore = wanted
-    })
-    return endedBy === null ? status : signalStatus(endedBy)
-  } finally {
-    await executor.close()
-    process.off('uncaughtException', crash)
-    for (const signal of endingSignals) process.off(signal, end)
-  }
 }

@@ -86,6 +86,10 @@ test('only the entry and its edges touch the process', () => {
   // The addon is looked for beside the program; a client starts a process of its own.
   const allowed = new Set([
     'main.ts',
+    'main/configure.ts',
+    'main/executor-options.ts',
+    'main/supervise.ts',
+    'main/with-executor.ts',
     'executor/executor.ts',
     'run/terminal/pty-addon.ts',
     'client.ts',

@@ -1,25 +1,23 @@
 import type { StreamName } from '../protocol/event.ts'
 import type { OutputSink } from '../protocol/ports.ts'
-import type { ArtifactRef, Truncation } from '../protocol/result.ts'
+import type { Result } from '../protocol/result.ts'
 import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
 import { Journal } from './journal.ts'
 
 export type { CaptureOptions } from './captured-stream.ts'
 
 /** The output side of a result. */
-export interface Captured {
-  /** Merged streams. */
-  output?: string
-  /** Separate streams, in place of `output`. */
-  stdout?: string
-  stderr?: string
-  /** Of `output`, or of `stdout`. */
-  truncation: Truncation | null
-  artifact: ArtifactRef | null
-  stderrTruncation?: Truncation | null
-  stderrArtifact?: ArtifactRef | null
-  notices: string[]
-}
+export type Captured = Pick<
+  Result,
+  | 'output'
+  | 'stdout'
+  | 'stderr'
+  | 'truncation'
+  | 'artifact'
+  | 'stderrTruncation'
+  | 'stderrArtifact'
+  | 'notices'
+>
 
 /** Takes the bytes of one run: raw to an artifact, clean and bounded for the result. */
 export interface Capture extends OutputSink {

@@ -13,7 +13,9 @@ export interface ArtifactInfo {
   createdAt: string
   /** Null while its run goes on, or where it was cut off. */
   endedAt: string | null
+  /** That the run wrote to this stream; until it has ended, those that are in the file. */
   bytes: number
+  /** False: the middle is missing, both ends are there; or its run has not ended. */
   complete: boolean
   /** Its run goes on. */
   isLive: boolean

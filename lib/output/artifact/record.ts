@@ -1,22 +1,12 @@
 import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
-import type { StreamName } from '../../protocol/event.ts'
+import type { ArtifactInfo } from '../../protocol/artifacts.ts'
 import type { ProcessIdentity } from './process.ts'
 
 /** What is known of an artifact, in a small file beside it. */
-export interface ArtifactRecord {
-  id: string
-  runId: string
-  command: string
-  stream: StreamName
-  /** ISO 8601, UTC. */
-  createdAt: string
-  /** Null until the run has ended; stays null where its nacre was killed. */
-  endedAt: string | null
-  /** Bytes that the run wrote to this stream; of a live one 0. */
+export interface ArtifactRecord extends Omit<ArtifactInfo, 'uri' | 'path' | 'isLive'> {
+  /** 0 until the run has ended. */
   bytes: number
-  /** False: the middle is missing, both ends are there. */
-  complete: boolean
   writer: ProcessIdentity
 }
 

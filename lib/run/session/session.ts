@@ -1,21 +1,18 @@
 import { nowMs } from '../../protocol/clock.ts'
 import { createId } from '../../protocol/ids.ts'
-import {
-  type Exit,
-  type OutputSink,
-  type Running,
-  StartError,
-  type StopReport,
-} from '../../protocol/ports.ts'
+import type { Exit, OutputSink, Running, StopReport } from '../../protocol/ports.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request.ts'
-import { createFifoPool, type FifoPool, type SharedFolder } from '../pipe/fifo.ts'
+import type { FifoPool } from '../pipe/fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { quoteWord } from '../quote.ts'
 import { createCarriedState } from './session-carried.ts'
 import type { SessionDialect } from './session-dialect.ts'
-import { createSessionOutput, type SessionOutput } from './session-output.ts'
+import { describeEnd, describeLoss, exitOf } from './session-exit.ts'
+import { createIdleTimer } from './session-idle.ts'
+import { createSessionOutputs } from './session-outputs.ts'
 import { type ActiveTurn, createSessionQueue } from './session-queue.ts'
+import { checkConfinement, checkRequest, describeConfinement, refuse } from './session-refusals.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './session-shell.ts'
 import { openSessionStdin } from './session-stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './session-stop.ts'
@@ -51,9 +48,16 @@ const followAfterMs = 2
 
 export function createSession(name: string, options: SessionOptions): Session {
   const mark = createId('session')
-  let pipes = options.pipes
-  let outputs = createOutputs(pipes)
-  const queue = createSessionQueue(rest)
+  const outputs = createSessionOutputs(options.pipes)
+  const idle = createIdleTimer({
+    limitMs: options.idleMs,
+    isBusy: () => queue.busy,
+    onIdle() {
+      options.onIdle()
+      void close()
+    },
+  })
+  const queue = createSessionQueue(() => idle.rest())
   const carried = createCarriedState(options.dialect)
   let shell: SessionShell | null = null
   let shellName: string | null = null
@@ -65,33 +69,11 @@ export function createSession(name: string, options: SessionOptions): Session {
   let notices = [...options.notices]
   /** How the shell before was lost, until there is another. */
   let lost: string | null = null
-  let usedMs = nowMs()
-  let idleTimer: NodeJS.Timeout | null = null
-
-  function rest(): void {
-    usedMs = nowMs()
-    idleTimer ??= setTimeout(expire, options.idleMs).unref()
-  }
-
-  function expire(): void {
-    idleTimer = null
-    if (closed) return
-    const leftMs = usedMs + options.idleMs - nowMs()
-    if (queue.busy || leftMs > 0) {
-      idleTimer = setTimeout(expire, Math.max(leftMs, 1)).unref()
-      return
-    }
-    options.onIdle()
-    void close()
-  }
 
   async function ensureShell(request: Request): Promise<SessionShell> {
     if (shell?.alive) {
-      if (confinement === describeConfinement(request)) return shell
-      throw refuse(
-        'session_sandbox',
-        `The shell of session ${name} runs with ${confinement}; take another name for ${describeConfinement(request)}`,
-      )
+      checkConfinement(request, name, confinement)
+      return shell
     }
     if (shell) lose('was ended from outside')
     const launch = await prepareShell({ ...request, sandbox: 'off' })
@@ -114,20 +96,8 @@ export function createSession(name: string, options: SessionOptions): Session {
     shellName = request.shell
     confinement = describeConfinement(request)
     cwd = launch.cwd
-    await openOutputs(shell.shared)
+    await outputs.place(shell.shared)
     return shell
-  }
-
-  /** Where the shell sees only a folder of its own, its pipes are in there. */
-  async function openOutputs(shared: SharedFolder | null): Promise<void> {
-    await closeOutputs()
-    pipes = shared === null ? options.pipes : createFifoPool(null, shared)
-    outputs = createOutputs(pipes)
-  }
-
-  async function closeOutputs(): Promise<void> {
-    for (const output of outputs) output.close()
-    if (pipes !== options.pipes) await pipes.close()
   }
 
   function addMarks(launch: Launch): Launch {
@@ -164,8 +134,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       return
     }
     if (end.kind === 'gone') lose('was ended from outside')
-    const message = `Working directory may not be entered: ${directory}`
-    throw new StartError({ code: 'cwd_not_accessible', message, exitCode: 125 })
+    throw refuse('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
   }
 
   async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
@@ -173,15 +142,12 @@ export function createSession(name: string, options: SessionOptions): Session {
     const current = await ensureShell(request)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
     const stdin = openSessionStdin(request.stdin, current.shared)
-    const merged = request.streams === 'merged'
-    const stdout = await outputs[0].open(merged ? 'output' : 'stdout', sink)
-    const stderr = merged ? stdout : await outputs[1].open('stderr', sink)
+    const { paths, used } = await outputs.open(request.streams, sink)
     const startedMs = nowMs()
     const { status, lastArgument } = carried
     const text = carried.compose(request)
-    const paths = { stdin: stdin.path, stdout, stderr }
-    const ended = current.run({ ...paths, status, lastArgument, mark: request.id, text })
-    const used = merged ? [outputs[0]] : outputs
+    const files = { stdin: stdin.path, ...paths }
+    const ended = current.run({ ...files, status, lastArgument, mark: request.id, text })
     const timer = setTimeout(() => used.forEach((output) => output.follow()), followAfterMs)
     let stopping: Promise<StopReport> | null = null
 
@@ -215,35 +181,25 @@ export function createSession(name: string, options: SessionOptions): Session {
   }
 
   function settle(end: TurnEnd, stopped: boolean): Exit {
-    const told = notices
-    notices = []
-    const ending = stopped ? { code: null, signal: 'SIGTERM' } : null
+    const exit = exitOf(end, stopped)
     if (end.kind === 'gone') {
-      const { code, signal } = end
-      lose(stopped ? 'did not survive the stop' : describeEnd(code, signal))
-      return { code, signal, ...ending, cwd, notices: told }
+      lose(stopped ? 'did not survive the stop' : describeEnd(end.code, end.signal))
+    } else {
+      carried.remember(end.record, stopped)
+      if (end.record.cwd.startsWith('/')) cwd = end.record.cwd
     }
-    const { record } = end
-    carried.remember(record, stopped)
-    if (record.cwd.startsWith('/')) cwd = record.cwd
-    if (record.repaired) {
-      told.push('The session needs the builtins builtin and eval: it has restored them')
-    }
-    if (!record.started) {
-      told.push('The command did not run: the session could not open its input or output')
-    }
-    const code = record.started ? record.status : 125
-    const { pipeStatus } = record
-    return { code, signal: null, ...ending, pipeStatus, cwd, notices: told }
+    const told = [...notices, ...exit.notices]
+    notices = []
+    return { ...exit, cwd, notices: told }
   }
 
   async function close(): Promise<StopReport> {
     closed = true
-    if (idleTimer) clearTimeout(idleTimer)
+    idle.stop()
     await active?.stop()
     await queue.idle()
     const report = await stopSession(shell, mark)
-    await closeOutputs()
+    await outputs.close()
     return report
   }
 
@@ -259,50 +215,11 @@ export function createSession(name: string, options: SessionOptions): Session {
         cwd,
         busy: queue.busy,
         queued: queue.length,
-        idleMs: queue.busy ? 0 : nowMs() - usedMs,
+        idleMs: queue.busy ? 0 : idle.idleMs,
       }
     },
     close,
   }
 }
 
-function createOutputs(pipes: FifoPool): readonly [SessionOutput, SessionOutput] {
-  return [createSessionOutput(pipes), createSessionOutput(pipes)]
-}
-
-/** For the reader, and to compare. */
-function describeConfinement({ sandbox, network, workspace }: Request): string {
-  if (sandbox === 'off') return 'no sandbox'
-  const place = workspace === null ? '' : ` of ${workspace}`
-  return `sandbox ${sandbox}${place}, network ${network}`
-}
-
 const noSetUp = { text: '', notices: [] }
-
-function checkRequest(request: Request, shellName: string | null): void {
-  if (request.command.includes('\0')) {
-    throw refuse('invalid_command', 'A command cannot hold a NUL character')
-  }
-  if (request.shell !== null && shellName !== null && request.shell !== shellName) {
-    throw refuse(
-      'session_shell',
-      `This session runs ${shellName}; take another name for ${request.shell}`,
-    )
-  }
-  for (const variable of Object.keys(request.env)) {
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
-    throw refuse('session_environment', `A shell cannot hold a variable of this name: ${variable}`)
-  }
-}
-
-function describeLoss(how: string, cwd: string): string {
-  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
-}
-
-function describeEnd(code: number | null, signal: string | null): string {
-  return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
-}
-
-function refuse(code: string, message: string): StartError {
-  return new StartError({ code, message, exitCode: 125 })
-}

@@ -39,6 +39,24 @@ function withStore(
   return withFolder(async (dir) => use(createArtifactStore({ dir, ...options }), dir))
 }
 
+/** A store on a file system of its own; `mountOptions` as tmpfs takes them. */
+function withMount(mountOptions: string, use: (store: ArtifactStore) => Promise<void>) {
+  return withFolder(async (dir) => {
+    const mounted = join(dir, 'mounted')
+    mkdirSync(mounted)
+    const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', mountOptions, 'tmpfs', mounted])
+    if (mount.status !== 0) {
+      console.log(`skipped: a file system (${mountOptions}) cannot be mounted here`)
+      return
+    }
+    try {
+      await use(createArtifactStore({ dir: join(mounted, 'store') }))
+    } finally {
+      assert.is(spawnSync('umount', [mounted]).status, 0)
+    }
+  })
+}
+
 test('lines are read in turns until the end, clean', () =>
   withStore(async (store) => {
     const id = await put(store, `\u001b[31m${numbered(5000)}\u001b[0mlast`)
@@ -258,54 +276,24 @@ test('two processes do not trip over each other while both prune', () =>
     assert.equal(readdirSync(dir), [])
   }))
 
-test('a full disk costs the artifact, gives its space back, and is told', async () => {
-  await withFolder(async (dir) => {
-    const mounted = join(dir, 'small')
-    mkdirSync(mounted)
-    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', mounted]).status !== 0) {
-      console.log('skipped: a small file system cannot be mounted here')
-      return
-    }
-    try {
-      const writer = createArtifactStore({ dir: join(mounted, 'store') }).create({
-        runId: 'run_f',
-        command: 'yes',
-        stream: 'output',
-      })
-      for (let count = 0; count < 40; count++) await writer.write(Buffer.alloc(100_000, 0x79))
-      const { artifact, notice } = await writer.finish()
-      assert.is(artifact, null)
-      assert.match(notice!, /^The complete output was not kept: ENOSPC/)
-      assert.equal(readdirSync(join(mounted, 'store')), [])
-    } finally {
-      assert.is(spawnSync('umount', [mounted]).status, 0)
-    }
-  })
-})
+test('a full disk costs the artifact, gives its space back, and is told', () =>
+  withMount('size=1m', async (store) => {
+    const writer = store.create({ runId: 'run_f', command: 'yes', stream: 'output' })
+    for (let count = 0; count < 40; count++) await writer.write(Buffer.alloc(100_000, 0x79))
+    const { artifact, notice } = await writer.finish()
+    assert.is(artifact, null)
+    assert.match(notice!, /^The complete output was not kept: ENOSPC/)
+    assert.equal(readdirSync(store.dir), [])
+  }))
 
-test('a read-only file system costs the artifact and is told', async () => {
-  await withFolder(async (dir) => {
-    const mounted = join(dir, 'fixed')
-    mkdirSync(mounted)
-    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'tmpfs', mounted]).status !== 0) {
-      console.log('skipped: a read-only file system cannot be mounted here')
-      return
-    }
-    try {
-      const writer = createArtifactStore({ dir: join(mounted, 'store') }).create({
-        runId: 'run_f',
-        command: 'yes',
-        stream: 'output',
-      })
-      await writer.write(Buffer.from('x'))
-      const { artifact, notice } = await writer.finish()
-      assert.is(artifact, null)
-      assert.match(notice!, /EROFS/)
-    } finally {
-      assert.is(spawnSync('umount', [mounted]).status, 0)
-    }
-  })
-})
+test('a read-only file system costs the artifact and is told', () =>
+  withMount('ro', async (store) => {
+    const writer = store.create({ runId: 'run_f', command: 'yes', stream: 'output' })
+    await writer.write(Buffer.from('x'))
+    const { artifact, notice } = await writer.finish()
+    assert.is(artifact, null)
+    assert.match(notice!, /EROFS/)
+  }))
 
 test('a command that reads the whole store ends, although its own output goes there', () =>
   withFolder(async (dir) => {

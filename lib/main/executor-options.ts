@@ -1,0 +1,53 @@
+import { dirname, resolve } from 'node:path'
+import { programWords } from '../cli/program.ts'
+import type { RunOptions } from '../cli/run-options.ts'
+import type { Configuration } from '../config/configuration.ts'
+import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
+import type { ExecutorOptions } from '../executor/executor.ts'
+
+/** What a front door wants of its executor. */
+export interface DoorOptions {
+  toTerminal: boolean
+  artifactDir?: string | null
+  /** What flags say of every run; it wins over what is configured. */
+  run?: RunOptions
+  toolNames?: readonly string[] | (() => readonly string[])
+  /** Its runs outlive it even where it is killed. */
+  leavesRuns?: boolean
+}
+
+/** What is configured, as the executor takes it. */
+export function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
+  const artifactDir = door.artifactDir ?? configuration.artifactDir
+  const cwd = logicalDirectory(process.env)
+  const { run = {} } = door
+  const { defaults } = configuration
+  return {
+    cwd,
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    ...(artifactDir === null ? {} : { artifactDir }),
+    artifactLimits: configuration.artifactLimits,
+    defaults: {
+      ...defaults,
+      ...run,
+      ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
+      env: { ...defaults.env, ...run.env },
+    },
+    timeoutSeconds: configuration.timeoutSeconds,
+    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
+    prefix: configuration.prefix,
+    guardOptions: {
+      rules: configuration.guardRules,
+      suggestTool: configuration.suggestTool,
+      toolNames: door.toolNames ?? [],
+    },
+    sandbox: {
+      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
+      writable: configuration.writableFolders,
+      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
+    },
+    ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
+    toTerminal: door.toTerminal,
+  }
+}

@@ -1,0 +1,21 @@
+import { programWords } from '../cli/program.ts'
+import { stateDirectory } from '../config/paths.ts'
+import type { RunOptions } from '../executor/executor.ts'
+import type { RequestInput } from '../protocol/request.ts'
+import type { Result } from '../protocol/result.ts'
+
+/** Takes one run to a nacre of its own; loaded with the first that may outlive this process. */
+export async function supervise(
+  artifactDir: string | null,
+  input: RequestInput,
+  options: Pick<RunOptions, 'signal' | 'onEvent'> = {},
+): Promise<Result> {
+  const { runSupervised } = await import('../modes/supervise/run-supervised.ts')
+  const supervision = {
+    program: programWords(process),
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    artifactDir,
+  }
+  return runSupervised(supervision, input, options)
+}

@@ -1,0 +1,54 @@
+import { failureStatus, signalStatus } from '../cli/exit-status.ts'
+import type { Executor, ExecutorOptions } from '../executor/executor.ts'
+import type { Streams } from '../modes/streams.ts'
+import { messageOf } from '../protocol/errors.ts'
+
+/** How long the runs have to end after a fault of nacre's own: the graces of a stop. */
+const crashGraceMs = 6000
+
+/** Whatever ends nacre ends its runs; only KILL cannot be heard. */
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
+
+/**
+ * Gives the exit status of `use`, or that of the signal that ended nacre; the executor is closed
+ * either way. `onCrash` takes what comes first after a fault of nacre's own.
+ */
+export async function withExecutor(
+  options: ExecutorOptions,
+  streams: Streams,
+  use: (
+    executor: Executor,
+    signal: AbortSignal,
+    onCrash: (restore: () => void) => void,
+  ) => Promise<number>,
+): Promise<number> {
+  const { createExecutor } = await import('../executor/executor.ts')
+  const executor = createExecutor(options)
+  const ending = new AbortController()
+  let endedBy: NodeJS.Signals | null = null
+  const end = (signal: NodeJS.Signals) => {
+    endedBy ??= signal
+    ending.abort()
+  }
+  let restore = () => {}
+  const crash = (error: unknown) => {
+    restore()
+    process.exitCode = failureStatus
+    void streams.stderr.write(`nacre: internal error: ${messageOf(error)}\n`)
+    // What has failed may be what the runs wait for.
+    setTimeout(() => process.exit(failureStatus), crashGraceMs)
+    void executor.close().then(() => process.exit(failureStatus))
+  }
+  for (const signal of endingSignals) process.on(signal, end)
+  process.on('uncaughtException', crash)
+  try {
+    const status = await use(executor, ending.signal, (wanted) => {
+      restore = wanted
+    })
+    return endedBy === null ? status : signalStatus(endedBy)
+  } finally {
+    await executor.close()
+    process.off('uncaughtException', crash)
+    for (const signal of endingSignals) process.off(signal, end)
+  }
+}
