@@ -2,7 +2,7 @@
  * The programs that building, testing and measuring need beside the project's own packages. Each
  * is pinned with a lock file in a folder here and installed on first use into `.tools/<name>`.
  *
- *     node .ci/tools/install.js <name>     prints the program, or the folder of `pkg` and `peers`
+ *     node .ci/tools/install.js <name>     prints the program, or the folder of a library
  */
 import { spawn } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
@@ -18,15 +18,16 @@ const programs = {
   node24: `node-${platform}-${arch}/bin/node`,
   deno: `@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}/deno`,
   pkg: null,
+  pi: null,
   peers: null,
 }
 
 /**
  * Installs a tool unless it is there as its lock file says.
  *
- * @param {'node24' | 'deno' | 'pkg' | 'peers'} name
- * @returns {Promise<string>} absolute path of the program; of `pkg` and `peers` the folder that
- *   holds their node_modules
+ * @param {'node24' | 'deno' | 'pkg' | 'pi' | 'peers'} name
+ * @returns {Promise<string>} absolute path of the program; of a library the folder that holds its
+ *   node_modules
  * @throws {Error} when npm fails, or the registry has no such program for this platform
  */
 export async function ensureTool(name) {

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- group…]`: what nacre promises, side by side with plain bash and with peers, in
  * one run. Ratios matter, not the figures. Peers are measured where they are
- * installed: `node .ci/tools/install.js peers`.
+ * installed: `node .ci/tools/install.js peers` and `… pi`.
  */
 import { benchGuard } from './guard.ts'
 import { benchEndless, benchOutput } from './output.ts'

@@ -6,7 +6,7 @@ import { formatMb, formatMs, formatRatio, printTable } from './table.ts'
 
 const root = join(import.meta.dirname, '../..')
 const cli = join(root, 'bin/nacre.js')
-const peers = join(root, '.tools/peers')
+const tools = join(root, '.tools')
 
 const commands: Record<string, string> = {
   '1 GB of 80-byte lines': 'yes "$(printf %079d 0)" | head -c 1000000000',
@@ -79,9 +79,10 @@ function liftQuotas(folder: string): Record<string, string> {
 
 /** Time and peak memory of a peer's own executor, where it is installed and finishes within a minute. */
 async function runPeer(name: string, command: string, folder: string): Promise<string> {
-  if (!existsSync(peers)) return 'not installed'
+  const installed = join(tools, name === 'pi' ? 'pi' : 'peers')
+  if (!existsSync(installed)) return 'not installed'
   const script = join(import.meta.dirname, 'peers', `${name}.mjs`)
-  const env = { TMPDIR: folder, NACRE_BENCH_PEERS: peers }
+  const env = { TMPDIR: folder, NACRE_BENCH_PEERS: installed }
   const peer = await measure([process.execPath, script, command], { env })
   return peer.finished ? `${formatMs(peer.ms)}, ${formatMb(peer.peakBytes)}` : 'not finished'
 }

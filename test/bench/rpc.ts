@@ -6,7 +6,7 @@ import { type Client, startClient } from '../../lib/client.ts'
 import { createLineReader } from '../../lib/protocol/json-lines.ts'
 
 const root = join(import.meta.dirname, '../..')
-const pi = join(root, '.tools/peers/node_modules/@mariozechner/pi-coding-agent/dist/cli.js')
+const pi = join(root, '.tools/pi/node_modules/@mariozechner/pi-coding-agent/dist/cli.js')
 
 /** How many of each way: enough for a second or so of the quickest. */
 const sessionCalls = 5000

@@ -39,7 +39,7 @@ const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'true']).status =
 /** Tests what a shell really offers; `ask` gives the offered words of a line. */
 function testShell(shell: string, ask: (words: string[], script: string) => Promise<string[]>) {
   if (!isInstalled(shell)) {
-    console.log(`skipped: ${shell} is not installed`)
+    console.log(`SKIP completion in ${shell}: it is not installed`)
     return
   }
   for (const [words, offered, not] of lines) {

@@ -17,7 +17,7 @@ function runLine(line: string) {
 
 for (const format of ['text', 'json', 'stream-json']) {
   test(`a full disk does not swallow the output in silence: ${format}`, async () => {
-    if (!existsSync('/dev/full')) return console.log('skipped: no /dev/full')
+    if (!existsSync('/dev/full')) return console.log('SKIP a full disk: there is no /dev/full')
     const { status, stderr } = await runLine(
       `${nacre} --output-format ${format} -c 'echo hi' > /dev/full`,
     )
@@ -27,7 +27,7 @@ for (const format of ['text', 'json', 'stream-json']) {
 }
 
 test('a command of nacre tells a full disk too', async () => {
-  if (!existsSync('/dev/full')) return console.log('skipped: no /dev/full')
+  if (!existsSync('/dev/full')) return console.log('SKIP a full disk: there is no /dev/full')
   assert.is((await runLine(`${nacre} --help > /dev/full`)).status, 125)
 })
 

@@ -22,7 +22,8 @@ test('a file on the way is told', () => {
 })
 
 test('a file system that says ENOENT of an existing parent does not keep it for ever', () => {
-  if (!existsSync('/proc/self')) return console.log('skipped: no /proc')
+  if (!existsSync('/proc/self'))
+    return console.log('SKIP a file system that says ENOENT: there is no /proc')
   assert.throws(() => makePrivateFolder('/proc/nacre/x'), /ENOENT/)
 })
 

@@ -12,7 +12,7 @@ const program = (name: string) => join(import.meta.dirname, '../../fixtures/prog
 function testWith(programs: string[], name: string, run: () => Promise<void>): void {
   const missing = programs.filter((wanted) => !findProgram(wanted))
   if (missing.length === 0) test(name, run)
-  else console.log(`skipped: ${name}: ${missing.join(', ')} is not installed`)
+  else console.log(`SKIP ${name}: ${missing.join(', ')} is not installed`)
 }
 
 function findProgram(name: string): string | undefined {

@@ -95,14 +95,14 @@ function filesWith(folder: string, text: string): string[] {
 }
 
 const name = 'ssh asks for its secret, which nothing shows or keeps, and opens a shell'
-if (!existsSync(sshd)) console.log(`skipped: ${name}: sshd is not installed`)
+if (!existsSync(sshd)) console.log(`SKIP ${name}: sshd is not installed`)
 else {
   test(name, async () => {
     let server: Server
     try {
       server = await startServer()
     } catch (error) {
-      console.log(`skipped: ${name}: ${String(error)}`)
+      console.log(`SKIP ${name}: ${String(error)}`)
       return
     }
     try {

@@ -66,7 +66,7 @@ if (process.platform === 'linux') {
     )
   })
 } else {
-  console.log('skipped: the memory of another process is read from /proc')
+  console.log('SKIP a slow reader: the memory of another process is read from /proc')
 }
 
 test.run()

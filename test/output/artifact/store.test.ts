@@ -46,7 +46,7 @@ function withMount(mountOptions: string, use: (store: ArtifactStore) => Promise<
     mkdirSync(mounted)
     const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', mountOptions, 'tmpfs', mounted])
     if (mount.status !== 0) {
-      console.log(`skipped: a file system (${mountOptions}) cannot be mounted here`)
+      console.log(`SKIP a file system with ${mountOptions}: it cannot be mounted here`)
       return
     }
     try {

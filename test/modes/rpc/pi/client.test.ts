@@ -10,7 +10,7 @@ import { createState, type Message } from '../../../helpers/rpc.ts'
  */
 
 const root = join(import.meta.dirname, '../../../..')
-const peer = join(root, '.tools/peers/node_modules/@mariozechner/pi-coding-agent')
+const peer = join(root, '.tools/pi/node_modules/@mariozechner/pi-coding-agent')
 const clientFile = join(peer, 'dist/modes/rpc/rpc-client.js')
 
 interface BashResult {
@@ -162,7 +162,7 @@ if (existsSync(clientFile)) {
       assert.equal(await client.getForkMessages(), [])
     }))
 } else {
-  console.log(`skipped: the client of pi is not installed (node .ci/tools/install.js peers)`)
+  console.log('SKIP the client of pi: it is not installed (node .ci/tools/install.js pi)')
 }
 
 test.run()
