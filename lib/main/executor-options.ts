@@ -24,7 +24,8 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
   const { defaults } = configuration
   return {
     cwd,
-    environment: process.env,
+    // A copy, since every look at `process.env` asks the system for all of it.
+    environment: { ...process.env },
     stateDir: stateDirectory(process.env),
     ...(artifactDir === null ? {} : { artifactDir }),
     artifactLimits: configuration.artifactLimits,
