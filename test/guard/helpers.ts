@@ -8,7 +8,7 @@ import { loadGrammar } from '../../lib/guard/shell/grammar.ts'
 import type { Verdict } from '../../lib/protocol/verdict.ts'
 
 export const home = '/home/u'
-export const cwd = '/home/u/work/app'
+export const cwd = '/home/u/code/app'
 
 /** The lines of a table of cases. */
 export function readTable<T>(name: string): T[] {

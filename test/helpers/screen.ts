@@ -51,14 +51,14 @@ export async function withScreen(
   use: (screen: Screen) => Promise<void>,
 ): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'nacre-screen-'))
-  mkdirSync(join(home, 'work'))
+  mkdirSync(join(home, 'code'))
   options.prepare?.(home)
   const { columns = 80, rows = 24 } = options
   const [program = '', ...args] = options.program ?? [...cliCommand(), ...(options.args ?? [])]
   const child = pty.spawn(program, args, {
     cols: columns,
     rows,
-    cwd: join(home, 'work'),
+    cwd: join(home, 'code'),
     name: options.env?.['TERM'] ?? 'xterm-256color',
     env: environmentOf(home, options.env ?? {}),
   })
@@ -80,7 +80,7 @@ function environmentOf(home: string, env: Record<string, string>): Record<string
   return {
     PATH,
     HOME: home,
-    PWD: join(home, 'work'),
+    PWD: join(home, 'code'),
     SHELL: '/bin/bash',
     LANG: 'C.UTF-8',
     XDG_STATE_HOME: join(home, 'state'),

@@ -39,7 +39,7 @@ testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reac
     screen.type('\r:wq\r')
     await screen.shows('✓ exit 0')
     assert.not.ok(screen.isAlternate)
-    assert.is(readFileSync(join(screen.home, 'work/note.txt'), 'utf8'), 'Xone two\n')
+    assert.is(readFileSync(join(screen.home, 'code/note.txt'), 'utf8'), 'Xone two\n')
   }),
 )
 
@@ -84,7 +84,7 @@ testWith(['git', 'vim'], 'git commit opens its editor', () =>
   withScreen(
     {
       env: { EDITOR: 'vim -u NONE -N', GIT_CONFIG_GLOBAL: '/dev/null' },
-      prepare: (home) => makeCommit(join(home, 'work')),
+      prepare: (home) => makeCommit(join(home, 'code')),
     },
     async (screen) => {
       await screen.shows('> ')
@@ -94,7 +94,7 @@ testWith(['git', 'vim'], 'git commit opens its editor', () =>
       await screen.shows('Subject line')
       screen.type(':wq\r')
       await screen.shows('✓ exit 0')
-      const cwd = join(screen.home, 'work')
+      const cwd = join(screen.home, 'code')
       const subject = execFileSync('git', ['log', '-1', '--format=%s'], { cwd, encoding: 'utf8' })
       assert.is(subject, 'Subject line\n')
     },

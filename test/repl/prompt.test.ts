@@ -7,7 +7,7 @@ import { keys } from '../helpers/keys.ts'
 
 test('starts with a prompt, its colour and the status bar', () =>
   withScreen({}, async (screen) => {
-    await screen.shows('~/work')
+    await screen.shows('~/code')
     assertScreen(screen, 'start')
     assert.is(screen.colorOf('> '), 209)
     assert.equal(screen.cursor(), { row: 1, column: 2 })
@@ -24,8 +24,8 @@ test('runs a command and closes it with its exit status', () =>
   }))
 
 test('the status bar shows the branch', () =>
-  withScreen({ prepare: (home) => makeRepository(join(home, 'work')) }, async (screen) => {
-    await screen.shows('~/work (topic/x)')
+  withScreen({ prepare: (home) => makeRepository(join(home, 'code')) }, async (screen) => {
+    await screen.shows('~/code (topic/x)')
   }))
 
 function makeRepository(folder: string): void {
@@ -130,7 +130,7 @@ test('the palette lists slash commands and what was typed lately', () =>
   }))
 
 test('completes programs, paths and slash commands', () => {
-  const prepare = (home: string) => writeFileSync(join(home, 'work/a file.txt'), 'content\n')
+  const prepare = (home: string) => writeFileSync(join(home, 'code/a file.txt'), 'content\n')
   return withScreen({ prepare }, async (screen) => {
     await screen.shows('> ')
     screen.type('!readlin\t')

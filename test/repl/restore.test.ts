@@ -24,7 +24,7 @@ function shellOptions(): { program: string[] } {
 
 async function checkRestored(screen: Screen, status: number): Promise<void> {
   await screen.shows(`ended with ${status}`)
-  const read = (name: string) => readFileSync(join(screen.home, 'work', name), 'utf8')
+  const read = (name: string) => readFileSync(join(screen.home, 'code', name), 'utf8')
   assert.is(read('after'), read('before'), 'the modes of the terminal are as before')
   assert.not.ok(screen.isAlternate)
   assert.not.ok(screen.modes.bracketedPasteMode)
@@ -38,7 +38,7 @@ async function checkRestored(screen: Screen, status: number): Promise<void> {
 }
 
 function pidOf({ home }: Screen): number {
-  return Number(readFileSync(join(home, 'work/pid'), 'utf8'))
+  return Number(readFileSync(join(home, 'code/pid'), 'utf8'))
 }
 
 test('nothing is left on the terminal after /quit', () =>
