@@ -81,7 +81,10 @@ export function chooseMode(parsed: ParsedArgv): InvocationMode {
   const mode = findMode(parsed)
   const { command } = parsed.options
   if (mode === 'rpc' && (command !== undefined || parsed.positionals.length > 0)) {
-    throw new MisuseError('wrong_usage', '`--rpc` reads its requests from standard input alone')
+    throw new MisuseError(
+      'wrong_usage',
+      'The RPC mode reads its requests from standard input alone',
+    )
   }
   return mode
 }

@@ -28,7 +28,7 @@ export function createListening(onEvent: RunListener | undefined): Listening {
     if (failure || !onEvent) return
     try {
       const answer = onEvent(event)
-      return answer instanceof Promise ? answer.catch(fail) : answer
+      return typeof answer === 'object' ? Promise.resolve(answer).catch(fail) : answer
     } catch (error) {
       fail(error)
     }

@@ -7,6 +7,7 @@ import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
 import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
+import { describeRefusal } from '../run/start-failure.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
@@ -93,7 +94,14 @@ export function createRunners(options: RunnersOptions): Runners {
   return {
     choose(request) {
       watchdog?.watch()
-      return request.sandbox === 'off' ? choose(request) : inSandbox
+      const runner = request.sandbox === 'off' ? choose(request) : inSandbox
+      return async (...run) => {
+        try {
+          return await runner(...run)
+        } catch (error) {
+          throw describeRefusal(error)
+        }
+      }
     },
     sessions: {
       list: () => sessions?.list() ?? [],

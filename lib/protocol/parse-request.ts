@@ -4,14 +4,15 @@ import { MisuseError } from './errors.ts'
 import { type FieldName, fieldNames, fields } from './fields.ts'
 import { createId } from './ids.ts'
 import { limits } from './limits.ts'
-import type {
-  Origin,
-  Ready,
-  Request,
-  RequestDefaults,
-  RequestInput,
-  TimeMode,
-  Truncate,
+import {
+  type Origin,
+  origins,
+  type Ready,
+  type Request,
+  type RequestDefaults,
+  type RequestInput,
+  type TimeMode,
+  type Truncate,
 } from './request.ts'
 import { toSnakeCase, unknownName } from './wire.ts'
 
@@ -92,7 +93,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const notices: string[] = []
   const input = layOver(given, context, notices)
   checkFields(input)
-  const defaults = originDefaults[input.origin]
+  const defaults = originDefaults[checkOrigin(input.origin)]
   const shell = input.shell ?? null
   const waitMs = chooseWaitMs(input)
   return {
@@ -232,4 +233,11 @@ function parseReady(text: string): Ready {
     }
   }
   throw invalid('ready', '`port:N`, `regex:…` or `quiet:ms`', text)
+}
+
+/** Of a caller in JavaScript it may be anything. */
+function checkOrigin(origin: Origin): Origin {
+  if (origins.includes(origin)) return origin
+  const message = `\`origin\` must be one of ${origins.join(', ')}`
+  throw new MisuseError('invalid_field', message, 'origin')
 }

@@ -1,6 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import type { Launch, LaunchDescriptor } from './launch.ts'
-import { openTextFile } from './text-file.ts'
 
 /** A launch's further descriptors, open for one start. */
 export interface OpenDescriptors {
@@ -16,7 +15,9 @@ export function openDescriptors({ descriptors = [] }: Launch): OpenDescriptors {
     for (const { fd } of opened.splice(0)) closeSync(fd)
   }
   try {
-    for (const wanted of descriptors) opened.push({ fd: open(wanted), target: wanted.fd })
+    for (const { fd: target, path, access } of descriptors) {
+      opened.push({ fd: openSync(path, access === 'read' ? 'r' : 'w', 0o600), target })
+    }
   } catch (error) {
     release()
     throw error
@@ -33,11 +34,6 @@ export function openDescriptors({ descriptors = [] }: Launch): OpenDescriptors {
     },
     release,
   }
-}
-
-function open(wanted: LaunchDescriptor): number {
-  if ('text' in wanted) return openTextFile(wanted.text)
-  return openSync(wanted.path, wanted.access === 'read' ? 'r' : 'w', 0o600)
 }
 
 const closeOnExec = 0o2000000

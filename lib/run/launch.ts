@@ -23,11 +23,12 @@ export interface Launch {
   shared?: string
 }
 
-/** `fd`: from 3 on. */
-export type LaunchDescriptor =
-  | { fd: number; path: string; access: 'read' | 'write' }
-  /** To read: a file of this content, which has no name. */
-  | { fd: number; text: string }
+export interface LaunchDescriptor {
+  /** From 3 on. */
+  fd: number
+  path: string
+  access: 'read' | 'write'
+}
 
 /** How a runner uses the shell, where it is not `-c <command>`. */
 export interface ShellUse {

@@ -5,7 +5,7 @@ import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch } from './launch.ts'
-import { shortenCommand } from './long-command.ts'
+import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { nameProcess } from './process-table.ts'
 
@@ -41,12 +41,10 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
     })
     const args = use?.args(use.share) ?? [request.login ? '-lc' : '-c', request.command]
     const whole: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
-    const hasPrefix = takesPrefix(request, prefix)
-    // What stands before the shell may pass no descriptor on.
-    const bare = use || hasPrefix ? whole : shortenCommand(whole)
+    const bare = use ? whole : splitCommand(whole)
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
     const launch = closesInput ? closeInput(bare) : bare
-    const prefixed = hasPrefix
+    const prefixed = takesPrefix(request, prefix)
       ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
       : launch
     return confine(prefixed, request, use)

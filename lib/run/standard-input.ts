@@ -1,7 +1,8 @@
-import { closeSync } from 'node:fs'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Stdin } from '../protocol/request.ts'
 import type { FifoPool } from './pipe/fifo.ts'
-import { openTextFile } from './text-file.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
 
 /** A standard input that is about to be given to a process. */
 export interface StandardInput {
@@ -17,7 +18,12 @@ export function openStandardInput(stdin: Stdin): StandardInput {
   const plain = { writeFd: null, release: () => undefined }
   if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
   if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
-  const fd = openTextFile(stdin.text)
+  // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
+  const directory = makeTemporaryFolder('stdin')
+  const path = join(directory, 'text')
+  writeFileSync(path, stdin.text, { mode: 0o600 })
+  const fd = openSync(path, 'r')
+  rmSync(directory, { recursive: true })
   return { ...plain, stdin: fd, release: () => closeSync(fd) }
 }
 

@@ -5,7 +5,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
+import { MisuseError } from '../../lib/protocol/errors.ts'
 import type { RunListener } from '../../lib/protocol/event.ts'
+import type { RequestInput } from '../../lib/protocol/request.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
 
 /** Until its parent has heard of its end. */
@@ -66,6 +68,28 @@ for (const type of ['started', 'output', 'exited'] as const) {
     })
   })
 }
+
+test('a listener may answer with any thenable, and its failure is caught as well', async () => {
+  await withExecutor(async (executor) => {
+    const failing = {
+      // oxlint-disable-next-line unicorn/no-thenable
+      then: (_: unknown, reject: (error: Error) => void) => reject(new Error('late')),
+    }
+    const onEvent = ((event) => (event.type === 'output' ? failing : undefined)) as RunListener
+    const run = executor.run({ command: 'echo a; sleep 100', origin: 'agent' }, { onEvent })
+    const error = await run.catch((thrown: unknown) => thrown)
+    assert.is(error instanceof Error && error.message, 'late')
+  })
+})
+
+test('a request of nobody is misuse', async () => {
+  await withExecutor(async (executor) => {
+    const input = { command: 'true', origin: 'user' } as unknown as RequestInput
+    const error = await executor.run(input).catch((thrown: unknown) => thrown)
+    assert.instance(error, MisuseError)
+    assert.is((error as MisuseError).field, 'origin')
+  })
+})
 
 test('a listener of a job that throws stops the job, and its result says why', async () => {
   await withExecutor(async (executor) => {

@@ -1,4 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
@@ -62,8 +66,37 @@ for (const [name, changes] of Object.entries(ways)) {
   })
 }
 
-test('behind a prefix, which may pass nothing on, it is too long, and says so', async () => {
-  const { status, error } = await run({ origin: 'agent', guard: false }, ['env'])
+test('start files, functions and a PATH of the user do not come between', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'nacre-test-'))
+  writeFileSync(join(home, 'start'), 'exec 9>/dev/null; set -u; cat() { echo mine; }\n')
+  try {
+    const env = { PATH: '/nowhere', BASH_ENV: join(home, 'start'), 'BASH_FUNC_cat%%': '() { :; }' }
+    const { output, exitCode } = await run({
+      command: `: ${words}\necho "$#" "$LINENO"; exit 7`,
+      streams: 'merged',
+      shell: '/bin/bash',
+      env,
+    })
+    assert.equal([output, exitCode], ['0 2\n', 7])
+  } finally {
+    rmSync(home, { recursive: true })
+  }
+})
+
+test('behind a prefix too', async () => {
+  const { output, exitCode } = await run({ origin: 'agent', guard: false }, ['env'])
+  assert.match(output ?? '', /^400001\n4 bash 0 é\n/)
+  assert.is(exitCode, 7)
+})
+
+test('characters of two halves are not torn apart', async () => {
+  const text = `a${'🐚'.repeat(70_000)}`
+  const { output } = await run({ command: `printf %s '${text}' | md5sum`, streams: 'merged' })
+  assert.is(output?.split(' ')[0], createHash('md5').update(text).digest('hex'))
+})
+
+test('what is too long for the system in any case says so', async () => {
+  const { status, error } = await run({ command: `: ${'x'.repeat(9_000_000)}`, guard: false })
   assert.is(status, 'not_started')
   assert.is(error?.code, 'too_long')
 })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, openSync, rmSync, unlinkSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, rmdirSync, rmSync, unlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
@@ -75,23 +75,24 @@ export function createFifoPool(
   let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
+    const names = Array.from({ length: perBatch }, () => createId('pipe'))
     const directory = shared?.path ?? makeTemporaryFolder('pipes')
-    const paths = Array.from({ length: perBatch }, () => join(directory, createId('pipe')))
+    const paths = names.map((name) => join(directory, name))
     try {
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
+      if (anonymous) for (const path of paths) free.push({ fd: openSync(path, readFlags) })
     } catch (error) {
-      if (shared === null) rmSync(directory, { recursive: true, force: true })
+      if (shared === null) removePipes(directory, paths)
       if (codeOf(error) === 'EMFILE') throw error
       const message = `Cannot make pipes with mkfifo (is it installed?): ${messageOf(error)}`
       throw new StartError({ code: 'pipe_failed', message, exitCode: 125 })
     }
     if (anonymous) {
-      for (const path of paths) free.push({ fd: openSync(path, readFlags) })
-      rmSync(directory, { recursive: true, force: true })
-    } else {
-      for (const path of paths) free.push({ path })
-      if (shared === null) directories.push(directory)
+      removePipes(directory, paths)
+      return
     }
+    for (const path of paths) free.push({ path })
+    if (shared === null) directories.push(directory)
   }
 
   /** One made earlier, without waiting. False: there is none. */
@@ -146,9 +147,14 @@ export function createFifoPool(
       const { readFd: firstFd, path } = await take()
       // A blocking read end waits for nobody here: the write end is open already.
       const writeFd = openWriteEnd(path, constants.O_WRONLY | constants.O_NONBLOCK, firstFd)
-      const readFd = openSync(path, constants.O_RDONLY)
-      closeSync(firstFd)
-      return { readFd, writeFd }
+      try {
+        return { readFd: openSync(path, constants.O_RDONLY), writeFd }
+      } catch (error) {
+        closeSync(writeFd)
+        throw error
+      } finally {
+        closeSync(firstFd)
+      }
     },
     async close() {
       closed = true
@@ -168,4 +174,10 @@ function openWriteEnd(path: string, flags: number, readFd: number): number {
     closeSync(readFd)
     throw error
   }
+}
+
+/** One by one: to list a folder takes a descriptor, and there may be none left. */
+function removePipes(directory: string, paths: readonly string[]): void {
+  for (const path of paths) if (existsSync(path)) unlinkSync(path)
+  rmdirSync(directory)
 }

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import { closeSync, fstatSync } from 'node:fs'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
-import { type Exit, type Runner, type Running, StartError } from '../../protocol/ports.ts'
+import type { Exit, Runner, Running } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { describeLeftBehind, isGroupAlive } from '../left-behind.ts'
-import { openDescriptors } from '../launch-descriptors.ts'
+import { type OpenDescriptors, openDescriptors } from '../launch-descriptors.ts'
 import { createPipeInput, type PipeInput } from './pipe-input.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
@@ -36,11 +36,7 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
-    const { fifos, input } = await openPipes(deps.pipes, request, names.length).catch(
-      (error: unknown) => {
-        throw error instanceof StartError ? error : describeStartFailure(error, launch)
-      },
-    )
+    const { fifos, input } = await openPipes(deps.pipes, request, names.length)
     const child =
       takePrestarted(deps.prestarted, launch, request, fifos) ??
       (await start(launch, input, fifos, deps.uninherited))
@@ -96,10 +92,11 @@ async function start(
   uninherited: Uninherited,
 ): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const given = openDescriptors(launch)
-  const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
   const { file, args, argv0, cwd, env } = launch
+  let given: OpenDescriptors | null = null
   try {
+    given = openDescriptors(launch)
+    const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
     const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })
     if (child.pid === undefined) {
       await new Promise((_, reject) => child.once('error', reject))
@@ -111,7 +108,7 @@ async function start(
     throw describeStartFailure(error, launch)
   } finally {
     input.release()
-    given.release()
+    given?.release()
   }
 }
 

@@ -56,6 +56,7 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
     child.once('exit', () => forget(child))
     // Met by its exit.
     child.stdin?.on('error', () => undefined)
+    if (child.pid === undefined) return
     child.unref()
     ;(child.stdin as Socket).unref()
     waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
@@ -105,17 +106,19 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
 }
 
 /**
- * Waits for one text; at the end of its input (nacre is gone) it exits. bash takes a text of known
- * length in one read, and one that ends with NUL byte by byte.
+ * Waits for one text; at the end of its input (nacre is gone) it exits. From 4.1 on bash takes a text
+ * of known length in one read, else byte by byte to the NUL at its end.
  */
 const program =
-  `IFS= read -r -N 5 REPLY && if ((10#$REPLY > 0)); then IFS= read -r -N $((10#$REPLY)) REPLY; ` +
-  `else IFS= read -r -d '' REPLY; fi && eval "$REPLY"`
+  `if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 401)); ` +
+  `then IFS= read -r -d '' REPLY && REPLY=\${REPLY:5}; ` +
+  `else IFS= read -r -N 5 REPLY && if ((10#$REPLY > 0)); ` +
+  `then IFS= read -r -N $((10#$REPLY)) REPLY; else IFS= read -r -d '' REPLY; fi; fi && eval "$REPLY"`
 
 /** The length counts characters, which for other texts depend on the locale of the shell. */
 function frame(text: string): string {
   const isAscii = Buffer.byteLength(text) === text.length
-  return isAscii ? String(text.length).padStart(5, '0') + text : `00000${text}\0`
+  return `${isAscii ? String(text.length).padStart(5, '0') : '00000'}${text}\0`
 }
 
 /** A bash that runs one text, and an environment that means nothing to the waiting shell itself. */

@@ -2,16 +2,16 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Whether what runs in the sandbox could get as far as `path`, which exists and is canonical. Root
+ * Whether what runs in the sandbox might get as far as `path`, which exists and is canonical. Root
  * gives up its power over the files of others there (capabilities(7), CAP_DAC_OVERRIDE), bwrap as
  * well: in a private folder of another user there is nothing to hide, and no mount can be made.
+ * Where an access list lets somebody in, the mode tells it as that of the group (acl(5)).
  */
 export function isReachable(path: string): boolean {
   if (process.geteuid?.() !== 0) return true
-  const groups = new Set([process.getegid?.(), ...(process.getgroups?.() ?? [])])
   for (let folder = dirname(path); folder !== '/'; folder = dirname(folder)) {
-    const { uid, gid, mode } = statSync(folder)
-    const mayEnter = uid === 0 ? 0o100 : groups.has(gid) ? 0o010 : 0o001
+    const { uid, mode } = statSync(folder)
+    const mayEnter = uid === 0 ? 0o111 : 0o011
     if ((mode & mayEnter) === 0) return false
   }
   return true

@@ -115,7 +115,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       env,
       descriptors: [
         ...(inherited ??= coverInherited()),
-        ...(launch.descriptors ?? []),
         { fd: 3, path: folder.filter, access: 'read' },
         { fd: 4, path: status, access: 'write' },
       ],

@@ -7,7 +7,7 @@ import { codeOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../launch.ts'
-import { openDescriptors } from '../launch-descriptors.ts'
+import { type OpenDescriptors, openDescriptors } from '../launch-descriptors.ts'
 import { findConfined } from '../process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { encodeTurn } from './session-turn.ts'
@@ -54,56 +54,63 @@ export interface SessionShellOptions {
  */
 export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
   const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
-  const removeFiles = () => rmSync(directory, { recursive: true, force: true })
-  const turnFd = openSync(join(directory, 'turn'), 'wx+', 0o600)
-  const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
-  const compose = (seenAs: string) => {
-    const turnPath = isAnonymous(seenAs)
-      ? `/proc/${process.pid}/fd/${turnFd}`
-      : join(seenAs, 'turn')
-    return options.dialect.compose({ ...options, turnPath })
-  }
-  const use: ShellUse = { share: directory, args: (seenAs) => compose(seenAs).args }
-  let launch: Launch
-  try {
-    launch = await options.prepare(use)
-  } catch (error) {
-    closeSync(turnFd)
-    removeFiles()
-    throw error
-  }
-  const seenAs = launch.shared ?? directory
-  const { args, script } = compose(seenAs)
-  // Named as in `args`: bash puts the name of its script before its messages.
-  const scriptFd = openSync(join(directory, basename(args.at(-1) ?? 'script')), 'wx', 0o600)
-  let scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
-  let lines = script?.lines ?? 0
-  let turnBytes = 0
-
+  const opened: number[] = []
   let inputFd: number | null = null
+  const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
+
+  function openFile(name: string, flags: 'wx' | 'wx+'): number {
+    const fd = openSync(join(directory, name), flags, 0o600)
+    opened.push(fd)
+    return fd
+  }
 
   function endInput(): void {
     if (inputFd !== null) closeSync(inputFd)
     inputFd = null
   }
 
+  function removeFiles(): void {
+    rmSync(directory, { recursive: true, force: true })
+  }
+
   function release(): void {
     endInput()
-    closeSync(turnFd)
-    closeSync(scriptFd)
+    for (const fd of opened.splice(0)) closeSync(fd)
     removeFiles()
   }
 
-  let child: ChildProcess
-  try {
+  async function start() {
+    const turnFd = openFile('turn', 'wx+')
+    const compose = (seenAs: string) => {
+      const turnPath = isAnonymous(seenAs)
+        ? `/proc/${process.pid}/fd/${turnFd}`
+        : join(seenAs, 'turn')
+      return options.dialect.compose({ ...options, turnPath })
+    }
+    const launch = await options.prepare({
+      share: directory,
+      args: (seenAs) => compose(seenAs).args,
+    })
+    const { args, script } = compose(launch.shared ?? directory)
+    // Named as in `args`: bash puts the name of its script before its messages.
+    const scriptFd = openFile(basename(args.at(-1) ?? 'script'), 'wx')
+    const scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
     // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
     const input = await options.pipes.openInput()
     inputFd = input.writeFd
-    child = await spawnShell(launch, directory, input.readFd, options.uninherited)
-  } catch (error) {
-    release()
-    throw describeStartFailure(error, launch)
+    const child = await spawnShell(launch, directory, input.readFd, options.uninherited)
+    return { launch, turnFd, script, scriptFd, scriptBytes, child }
   }
+
+  const started = await start().catch((error: unknown) => {
+    release()
+    throw error
+  })
+  const { launch, turnFd, script, scriptFd, child } = started
+  const seenAs = launch.shared ?? directory
+  let { scriptBytes } = started
+  let lines = script?.lines ?? 0
+  let turnBytes = 0
 
   const records = createRecordReader()
   let token = readyToken
@@ -208,20 +215,24 @@ async function spawnShell(
   stdinFd: number,
   uninherited: Uninherited,
 ): Promise<ChildProcess> {
-  const given = openDescriptors(launch)
-  const stdio = given.stdio<number | 'pipe' | 'ignore'>([stdinFd, 'pipe', 'ignore'])
+  let given: OpenDescriptors | null = null
   try {
+    given = openDescriptors(launch)
     const child = spawn(launch.file, launch.args, {
       argv0: launch.argv0,
       cwd: directory,
       env: launch.env,
-      stdio: uninherited.cover(stdio),
+      stdio: uninherited.cover(
+        given.stdio<number | 'pipe' | 'ignore'>([stdinFd, 'pipe', 'ignore']),
+      ),
       detached: true,
     })
     if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))
     return child
+  } catch (error) {
+    throw describeStartFailure(error, launch)
   } finally {
-    given.release()
+    given?.release()
     closeSync(stdinFd)
   }
 }

@@ -53,9 +53,10 @@ function isReadable(shell: string, text: string): Promise<boolean> {
   return new Promise((resolve) => {
     const args = ['--norc', '--noprofile', '-O', 'extglob', '-n']
     const child = spawn(shell, args, { stdio: ['pipe', 'ignore', 'ignore'] })
-    child.stdin.on('error', () => undefined)
     child.once('error', () => resolve(false))
     child.once('exit', (code) => resolve(code === 0))
-    child.stdin.end(text)
+    // There is none where the system has no more descriptors.
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(text)
   })
 }

@@ -14,9 +14,7 @@ export function startWithFork(
   { launch, size }: PtyStart,
   { addon: { addon, helperPath }, calls, uninherited }: PtyParts,
 ): PtyProcess {
-  const { args, cwd, descriptors } = launch
-  // forkpty passes none on; what is given by one is a command that is too long to be a word.
-  if (descriptors) throw Object.assign(new Error('argument list too long'), { code: 'E2BIG' })
+  const { args, cwd } = launch
   const file = chooseFirstWord(launch)
   const { columns, rows } = size
   const env = Object.entries(launch.env).map(([name, value]) => `${name}=${value}`)
