@@ -159,7 +159,7 @@ test('killed at any moment, two nacres at once: no orphan but declared jobs', as
     ['-c', 'sleep 0.05; exit 3', '--wait', '0'],
     ['-c', 'sleep 300 & sleep 300', '--wait', '60'],
   ]
-  const kills = 40
+  const kills = 50
   // The kills fall between the start of nacre and well after its run began, on any machine.
   const before = performance.now()
   await home.start('echo up; sleep 300')
