@@ -35,7 +35,9 @@ const uses = [
 export function writeCodeCaches(folder, node = execPath) {
   const home = mkdtempSync(join(tmpdir(), 'nacre-build-'))
   try {
-    const env = { ...process.env, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
+    // Nobody's start files are read.
+    const own = { HOME: home, SHELL: '/bin/sh', XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
+    const env = { ...process.env, ...own }
     for (const [words, input] of [...uses, [[], '']]) {
       const { error, status, stderr } = spawnSync(node, [import.meta.filename, folder, ...words], {
         env,
