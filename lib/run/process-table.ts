@@ -92,12 +92,19 @@ export function readVariable(pid: number, name: string): string | null {
   return assignments?.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1) ?? null
 }
 
-/** Whether one of the process's first three descriptors is the given file. */
-export function holdsFile(pid: number, file: { dev: number; ino: number }): boolean {
+/** Of a pipe or a terminal that is open. */
+export interface FileIdentity {
+  dev: number
+  ino: number
+}
+
+/** Whether one of the process's first three descriptors is the given pipe or terminal. */
+export function holdsFile(pid: number, file: FileIdentity): boolean {
   for (const fd of [0, 1, 2]) {
     try {
       const stat = statSync(`/proc/${pid}/fd/${fd}`)
-      if (stat.ino === file.ino && stat.dev === file.dev) return true
+      const isOne = stat.isFIFO() || stat.isCharacterDevice()
+      if (isOne && stat.ino === file.ino && stat.dev === file.dev) return true
     } catch {
       // Closed, gone, or another user's.
     }
@@ -109,7 +116,7 @@ export function holdsFile(pid: number, file: { dev: number; ino: number }): bool
  * The pipes of nacre to which a process writes: FIFOs whose name is gone. Empty where `/proc` does not
  * tell.
  */
-export function listRunPipes(pid: number): { dev: number; ino: number }[] {
+export function listRunPipes(pid: number): FileIdentity[] {
   return [1, 2].flatMap((fd) => {
     const path = `/proc/${pid}/fd/${fd}`
     try {

@@ -5,6 +5,7 @@ import { limits } from '../protocol/limits.ts'
 import type { StopReport } from '../protocol/ports.ts'
 import {
   describeProcess,
+  type FileIdentity,
   hasEnvironment,
   holdsFile,
   isNamespaceInit,
@@ -26,8 +27,11 @@ export interface TreeRoot {
   mark: string
   /** More assignments (`NAME=value`) of which one in the environment marks a process of the run. */
   marks?: readonly string[]
-  /** The pipes it writes to: whoever holds one belongs to the run, even with another environment. */
-  pipes?: readonly { dev: number; ino: number }[]
+  /**
+   * The pipes it writes to: whoever holds one belongs to the run, even with another environment.
+   * Asked at every look: the number of one that was closed or given back may be another's.
+   */
+  pipes?: () => readonly FileIdentity[]
   /** Which of the living to leave alone (the shell of a session whose command is stopped). */
   spare?: (living: readonly ProcessEntry[]) => ReadonlySet<number>
 }
@@ -40,17 +44,18 @@ export interface TreeRoot {
 export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
   const known = new Map<number, string>()
 
-  function isMarked(entry: ProcessEntry): boolean {
+  function isMarked(entry: ProcessEntry, pipes: readonly FileIdentity[]): boolean {
     return (
       hasEnvironment(entry.pid, `${markVariable}=${root.mark}`) ||
       (root.marks?.some((mark) => hasEnvironment(entry.pid, mark)) ?? false) ||
-      (root.pipes?.some((pipe) => holdsFile(entry.pid, pipe)) ?? false)
+      pipes.some((pipe) => holdsFile(entry.pid, pipe))
     )
   }
 
   return () => {
     const living = listProcesses().filter((entry) => !entry.zombie && entry.pid !== process.pid)
     const found = new Map<number, ProcessEntry>()
+    const pipes = root.pipes?.() ?? []
     let grew = true
     const isOurs = (entry: ProcessEntry): boolean =>
       entry.pid === root.pid ||
@@ -60,7 +65,7 @@ export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
       found.has(entry.parent) ||
       known.get(entry.pid) === entry.startTime
     for (const entry of living) {
-      if (isOurs(entry) || isMarked(entry)) found.set(entry.pid, entry)
+      if (isOurs(entry) || isMarked(entry, pipes)) found.set(entry.pid, entry)
     }
     while (grew) {
       grew = false

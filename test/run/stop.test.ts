@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -7,6 +16,7 @@ import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import type { RequestInput } from '../../lib/protocol/request.ts'
 import type { Result } from '../../lib/protocol/result.ts'
 import { findProgram } from '../../lib/run/shell.ts'
+import { stopTree } from '../../lib/run/stop.ts'
 import { isAlive, until } from '../helpers/terminal-run.ts'
 
 interface Context {
@@ -134,6 +144,32 @@ test('what another run has started is left alone', async (context) => {
   assert.equal(before.filter(isAlive), before)
   await executor.jobs.kill(other.id)
   assert.equal(pids().filter(isAlive), [])
+})
+
+test('a file or a pipe that has got the number of a closed one makes nobody part of the run', async ({
+  folder,
+}) => {
+  const file = join(folder, 'log')
+  const fd = openSync(file, 'w')
+  const child = spawn('sleep', ['300'], { stdio: ['ignore', fd, fd] })
+  const identity = fstatSync(fd)
+  closeSync(fd)
+  try {
+    // As the number of the pipe that the file has now.
+    await stopTree({ pid: null, mark: 'run_none', pipes: () => [identity] })
+    assert.ok(isAlive(child.pid ?? 0))
+    // What is asked for is asked anew at each look.
+    let looks = 0
+    const pipes = () => {
+      looks++
+      return []
+    }
+    const run = spawn('sleep', ['300'], { detached: true, stdio: 'ignore' })
+    await stopTree({ pid: run.pid ?? null, mark: 'run_none', pipes })
+    assert.ok(looks > 1, String(looks))
+  } finally {
+    child.kill('SIGKILL')
+  }
 })
 
 test.run()

@@ -52,7 +52,8 @@ export async function endOrphan({ id, processes }: Orphan): Promise<Survivor[]> 
 
 /** How the processes of a run are found by its first one, which is alive. */
 export function rootFrom(pid: number, mark: string): TreeRoot {
-  return { pid, mark, pipes: listRunPipes(pid) }
+  const pipes = listRunPipes(pid)
+  return { pid, mark, pipes: () => pipes }
 }
 
 function groupByRun(dir: string, isWanted: (owner: string) => boolean): Orphan[] {

@@ -15,6 +15,8 @@ export interface PipeReader {
   /** Goes on reading what others still write, and drops it, without keeping nacre alive. */
   leave(): void
   close(): void
+  /** Also by its own end, by an error, or since nobody listens. */
+  readonly closed: boolean
 }
 
 const bufferBytes = 64 * 1024
@@ -85,6 +87,9 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
       watcher.resume()
     },
     close,
+    get closed() {
+      return closed
+    },
   }
 }
 

@@ -120,11 +120,8 @@ function follow(
   input: PipeInput | null,
 ): Running {
   const pid = child.pid as number
-  const root: TreeRoot = {
-    pid,
-    mark: launch.mark,
-    pipes: outputs.map(({ fifo }) => fstatSync(fifo.writeFd)),
-  }
+  const held = new Map(outputs.map(({ fifo }) => [fifo, fstatSync(fifo.writeFd)]))
+  const root: TreeRoot = { pid, mark: launch.mark, pipes: () => [...held.values()] }
   let stopping = false
   const exited = new Promise<Exit>((settle) => {
     child.once('exit', (code, signal) => settle(finish(code, signal)))
@@ -138,6 +135,8 @@ function follow(
       // Not before its turn: a reader that meets the end by itself closes what is yet to be drained.
       fifo.closeWrite()
       const atEnd = await reader.drain()
+      // From here on another run may write to it, or another file have its number.
+      if (atEnd || reader.closed) held.delete(fifo)
       fifo.release(atEnd)
       if (atEnd) reader.close()
       else reader.leave()

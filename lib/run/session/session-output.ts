@@ -10,7 +10,7 @@ export interface SessionOutput {
   open(stream: StreamName, sink: OutputSink): Promise<string>
   /** Reads from now on, for a run that takes its time. */
   follow(): void
-  /** To know who holds it. */
+  /** To know who holds it; null where it is not open. */
   identify(): { dev: number; ino: number } | null
   /** After the run's end: gives on what is left in the pipe. */
   finish(): Promise<void>
@@ -70,7 +70,7 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
       following = { reader: readPipe(fifo.readFd, take), holdFd }
     },
     identify() {
-      return fifo && fstatSync(fifo.readFd)
+      return fifo === null || following?.reader.closed ? null : fstatSync(fifo.readFd)
     },
     async finish() {
       if (fifo === null) return

@@ -7,7 +7,7 @@ import type { StopReport } from '../../protocol/ports.ts'
 import { type ProcessEntry, readVariable } from '../process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import type { SessionShell } from './session-shell.ts'
-import { markVariable, stopTree } from '../stop.ts'
+import { markVariable, stopTree, type TreeRoot } from '../stop.ts'
 
 /** The variable by which whatever a session ever started is found again. */
 export const sessionVariable = 'NACRE_SESSION'
@@ -25,7 +25,7 @@ export async function stopTurn(options: {
   mark: string
   /** nowMs() at the start of the run. */
   startedMs: number
-  pipes: readonly { dev: number; ino: number }[]
+  pipes: NonNullable<TreeRoot['pipes']>
   ended: Promise<unknown>
 }): Promise<StopReport> {
   const { shell, dialect, mark, startedMs, pipes, ended } = options

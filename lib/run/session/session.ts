@@ -165,13 +165,12 @@ export function createSession(name: string, options: SessionOptions): Session {
       pid: current.pid,
       exited: finish(),
       stop() {
-        const pipes = used.flatMap((output) => output.identify() ?? [])
         stopping ??= stopTurn({
           shell: current,
           dialect: options.dialect,
           mark: request.id,
           startedMs,
-          pipes,
+          pipes: () => used.flatMap((output) => output.identify() ?? []),
           ended,
         })
         return stopping

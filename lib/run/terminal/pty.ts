@@ -85,7 +85,8 @@ interface Context {
 function follow(program: PtyProcess, context: Context): Running {
   const { parts, sink, launch } = context
   const { pid, master, slave } = program
-  const root: TreeRoot = { pid, mark: launch.mark, pipes: [fstatSync(slave)] }
+  let terminals = [fstatSync(slave)]
+  const root: TreeRoot = { pid, mark: launch.mark, pipes: () => terminals }
   const input = createTerminalInput(master, parts.calls)
   const output = readTerminal(program, {
     take: (bytes) => sink.write('output', bytes),
@@ -108,6 +109,8 @@ function follow(program: PtyProcess, context: Context): Running {
     input.close()
     await output.drain()
     await output.close()
+    // Its number may be another's from here on.
+    terminals = []
     closeSync(slave)
     const notices = stopped ? [] : await listLeftBehind(pid, root)
     return notices.length > 0 ? { ...exit, notices } : exit
