@@ -124,9 +124,7 @@ function frame(text: string): string {
 /** A bash that runs one text, and an environment that means nothing to the waiting shell itself. */
 function canWaitFor(launch: Launch): boolean {
   const isBash = launch.argv0 === 'bash' && launch.args.length === 2 && launch.args[0] === '-c'
-  return (
-    isBash && !launch.descriptors && !Object.keys(launch.env).some((name) => meaningful.test(name))
-  )
+  return isBash && !Object.keys(launch.env).some((name) => meaningful.test(name))
 }
 
 /** Read by a bash that starts, or functions that it would take over. */
