@@ -88,7 +88,8 @@ export function createRunners(options: RunnersOptions): Runners {
 
   const inSandbox: Runner = async (request, sink) => {
     const { runInSandbox } = await import('../run/sandbox/sandboxed-runner.ts')
-    return runInSandbox(await openSandbox(), choose(request), request, sink)
+    const parts = { sandbox: await openSandbox(), runner: choose(request), pipes }
+    return runInSandbox(parts, request, sink)
   }
 
   return {

@@ -4,8 +4,10 @@ import { codeOf, MisuseError } from '../../protocol/errors.ts'
 
 /** What is written to the standard input of a run while it goes on. */
 export interface PipeInput {
-  /** Queues a text. Throws `MisuseError` where nobody reads any more. */
-  write(text: string): void
+  /** Queues a text or bytes. Throws `MisuseError` where nobody reads any more. */
+  write(data: string | Uint8Array): void
+  /** What the pipe has taken so far. */
+  readonly writtenBytes: number
   /** Settles when the pipe has taken all of it. Rejects with `MisuseError` where nobody reads. */
   drain(): Promise<void>
   /** End of file, after what was written. */
@@ -23,6 +25,7 @@ export function createPipeInput(fd: number): PipeInput {
   let lost: MisuseError | null = null
   let ended = false
   let closed = false
+  let writtenBytes = 0
 
   async function writeAll(bytes: Uint8Array): Promise<void> {
     let rest = bytes
@@ -30,6 +33,7 @@ export function createPipeInput(fd: number): PipeInput {
     while (rest.length > 0) {
       if (closed) throw unread()
       const written = writeNow(rest)
+      writtenBytes += written
       rest = rest.subarray(written)
       if (written > 0) {
         pauseMs = retryMs.first
@@ -64,9 +68,12 @@ export function createPipeInput(fd: number): PipeInput {
   }
 
   return {
-    write(text) {
+    get writtenBytes() {
+      return writtenBytes
+    },
+    write(data) {
       if (ended || closed) throw unread()
-      enqueue(() => writeAll(Buffer.from(text)))
+      enqueue(() => writeAll(typeof data === 'string' ? Buffer.from(data) : data))
     },
     async drain() {
       await last

@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Request } from '../../protocol/request.ts'
-import { isWithin, type SandboxPlaces } from './sandbox-places.ts'
+import { isWithin } from './paths.ts'
+import type { SandboxPlaces } from './sandbox-places.ts'
 
 /** Listens for writes that the sandbox has refused. */
 export interface RefusedWrites {
@@ -12,8 +13,11 @@ export interface RefusedWrites {
   lastWords(): string
 }
 
-/** strerror(EROFS) of the C libraries, which programs print; Node writes it small. */
-const refusal = /read-only file system/i
+/**
+ * strerror(3) of EROFS, and of EBUSY, which rename(2) gives for what is mounted on, as programs print
+ * them; Node writes them small.
+ */
+const refusal = /read-only file system|device or resource busy/i
 const longestLine = 4096
 const mostLines = 20
 
@@ -76,6 +80,7 @@ export function findPaths(line: string): string[] {
 
 function isRefused(name: string, cwd: string, places: SandboxPlaces): boolean {
   const path = findReal(resolve(cwd, name))
+  if (path !== null && isHostRun(path, places)) return true
   const open = [...places.writable, places.tmp, '/dev', '/run']
   if (path === null || open.some((folder) => isWithin(path, folder))) return false
   try {
@@ -96,7 +101,15 @@ function findReal(path: string): string | null {
   }
 }
 
-function compose(path: string, { writable, tmp }: SandboxPlaces): string {
+function isHostRun(path: string, { hostRun }: SandboxPlaces): boolean {
+  return hostRun.present.some((file) => isWithin(path, file))
+}
+
+function compose(path: string, places: SandboxPlaces): string {
+  if (isHostRun(path, places)) {
+    return `A write was refused: programs outside of the sandbox run or obey ${path}. To let runs write it, name it in \`writable_folders\` of your configuration`
+  }
+  const { writable, tmp } = places
   const open = [...writable, `a private ${tmp}`].join(' and ')
   return `A write was refused: ${path} is outside of what the sandbox lets this run write (${open})`
 }

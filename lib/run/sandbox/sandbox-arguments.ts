@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
-import { isWithin, type SandboxPlaces } from './sandbox-places.ts'
+import { isWithin } from './paths.ts'
+import type { SandboxPlaces } from './sandbox-places.ts'
 
 export interface SandboxMounts {
   places: SandboxPlaces
@@ -28,6 +29,8 @@ export function composeMounts(mounts: SandboxMounts): string[] {
   const { places, privateTmp, share, runFiles } = mounts
   const open = places.writable.length > 0 ? places.writable : [places.workspace]
   const bind = places.writable.length > 0 ? '--bind' : '--ro-bind'
+  const hidden = places.hidden.filter(({ path }) => !isLost(path, places))
+  const hostRun = places.hostRun.present
   const list: Mount[] = [
     { path: '/dev', words: ['--dev', '/dev'] },
     { path: '/proc', words: ['--proc', '/proc'] },
@@ -37,9 +40,9 @@ export function composeMounts(mounts: SandboxMounts): string[] {
     ...runFiles.map((path) => ({ path, words: ['--ro-bind', path, path] })),
     ...openTmp(places, privateTmp, open),
     ...open.map((path) => ({ path, words: [bind, path, path] })),
-    ...places.hidden
-      .filter(({ path }) => !isLost(path, places))
-      .flatMap(({ path, folder }) => [...pinAbove(path, places.writable), hide(path, folder)]),
+    ...pinAbove([...hidden.map(({ path }) => path), ...hostRun], places.writable, hostRun),
+    ...hostRun.map((path) => ({ path, words: ['--ro-bind', path, path] })),
+    ...hidden.map(({ path, folder }) => hide(path, folder)),
   ]
   if (share !== null) {
     list.push({ path: sharedFolder, words: ['--ro-bind', share, sharedFolder] })
@@ -78,13 +81,22 @@ function hide(path: string, folder: boolean): Mount {
   return { path, words }
 }
 
-/** Folders between a writable place and a hidden one are mounts too: a mount cannot be renamed. */
-function pinAbove(path: string, writable: readonly string[]): Mount[] {
-  const root = writable.find((folder) => isWithin(path, folder))
-  if (root === undefined) return []
-  const pins: Mount[] = []
-  for (let folder = dirname(path); folder !== root; folder = dirname(folder)) {
-    pins.push({ path: folder, words: ['--bind', folder, folder] })
+/**
+ * Folders between a writable place and what is mounted in it are mounts too: a mount cannot be
+ * renamed. In what is read-only anyway there is nothing to pin.
+ */
+function pinAbove(
+  paths: readonly string[],
+  writable: readonly string[],
+  readOnly: readonly string[],
+): Mount[] {
+  const pins = new Set<string>()
+  for (const path of paths) {
+    const root = writable.find((folder) => isWithin(path, folder))
+    if (root === undefined || path === root) continue
+    for (let folder = dirname(path); folder !== root; folder = dirname(folder)) pins.add(folder)
   }
-  return pins
+  return [...pins]
+    .filter((folder) => !readOnly.some((path) => isWithin(folder, path)))
+    .map((folder) => ({ path: folder, words: ['--bind', folder, folder] }))
 }

@@ -1,7 +1,8 @@
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Request } from '../../protocol/request.ts'
-import { isWithin, type SandboxPlaces } from './sandbox-places.ts'
+import { isWithin } from './paths.ts'
+import type { SandboxPlaces } from './sandbox-places.ts'
 
 /** Variables by which the loader, the C library or a shell takes code or settings from files. */
 const loaderVariable =

@@ -3,8 +3,9 @@ import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
+import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
 import { listNamedSockets } from './named-sockets.ts'
-import { isReachable } from './reachable.ts'
+import { isReachable, isWithin } from './paths.ts'
 
 /** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
 export const secretPaths: readonly string[] = [
@@ -39,6 +40,8 @@ export interface SandboxPlaces {
   writable: string[]
   /** What it may not see. */
   hidden: { path: string; folder: boolean }[]
+  /** What programs of the host run later on their own: not writable inside of the workspace. */
+  hostRun: HostRunFiles
   /** Where temporary files go: private to the sandbox, whatever is there outside. */
   tmp: string
   /** The directory of the run, as `cd` would name it. */
@@ -50,17 +53,25 @@ export interface PlacesOptions {
   base: string
   /** `$HOME`, where secrets are looked for, as they are in the home that the system knows. */
   home: string | null
-  /** Folders that a run in mode `workspace` may write beside its workspace. */
+  /**
+   * Folders that a run in mode `workspace` may write beside its workspace, and files and folders
+   * inside of it that it may write though programs of the host run them.
+   */
   writable: readonly string[]
   /** Files and folders that no run may see beside the secrets of the home. */
   hidden: readonly string[]
 }
 
 /**
- * Finds out what a request may touch. Throws `StartError` where its directory lies outside of its
+ * Finds out what a request may touch. `youngSockets`: also hide sockets that may be gone before they
+ * are. Throws `StartError` where its directory lies outside of its
  * workspace or in a hidden folder, and where a named folder does not exist.
  */
-export function findPlaces(request: Request, options: PlacesOptions): SandboxPlaces {
+export function findPlaces(
+  request: Request,
+  options: PlacesOptions,
+  youngSockets: boolean,
+): SandboxPlaces {
   const cwd = realpathSync(request.cwd)
   const workspace =
     request.workspace === null ? chooseRoot(request, cwd, options) : findFolder(request.workspace)
@@ -86,20 +97,25 @@ export function findPlaces(request: Request, options: PlacesOptions): SandboxPla
     const message = `The sandbox hides ${around.path}, so nothing can run there`
     throw new StartError({ code: 'cwd_hidden', message, exitCode: 125 })
   }
-  const writable = request.sandbox === 'workspace' ? findWritable(workspace, options.writable) : []
+  const writes = request.sandbox === 'workspace'
+  const declared = options.writable.map((path) => findExisting(path)[0] ?? path)
+  const stores = writes ? findWorktreeStore(workspace) : []
+  const writable = writes ? findWritable(workspace, stores, declared) : []
   return {
     workspace,
     writable,
-    hidden: [...hidden, ...findSockets([...writable, ...hidden.map(({ path }) => path)])],
+    hidden: [
+      ...hidden,
+      ...findSockets([...writable, ...hidden.map(({ path }) => path)], youngSockets),
+    ],
+    hostRun: writes ? findHostRunFiles(workspace, stores, declared) : nothingToRun,
     tmp: findFolder('/tmp'),
     cwd: request.cwd,
   }
 }
 
-/** Whether `path` is `folder` or lies in it. Both canonical. */
-export function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
-}
+/** A run that writes nothing leaves nothing to be run. */
+const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
 
 /** Who works for somebody does not choose its own workspace by choosing a directory. */
 function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
@@ -132,14 +148,18 @@ function findExisting(path: string): string[] {
   }
 }
 
-function findWritable(workspace: string, declared: readonly string[]): string[] {
-  const all = [workspace, ...findWorktreeStore(workspace), ...declared.map(findFolder)]
-  return outermost(all)
+function findWritable(
+  workspace: string,
+  stores: readonly string[],
+  declared: readonly string[],
+): string[] {
+  const beside = declared.filter((path) => !isWithin(path, workspace)).map(findFolder)
+  return outermost([workspace, ...stores, ...beside])
 }
 
 /** Sockets of programs outside, where they are neither the run's own to use nor hidden already. */
-function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
-  return listNamedSockets()
+function findSockets(elsewhere: readonly string[], young: boolean): SandboxPlaces['hidden'] {
+  return listNamedSockets(young)
     .flatMap(findExisting)
     .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
     .map((path) => ({ path, folder: false }))

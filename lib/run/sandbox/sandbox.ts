@@ -9,7 +9,8 @@ import { composeMounts, sharedFolder } from './sandbox-arguments.ts'
 import { chooseDirectory, redirectFiles, separateLoaderVariables } from './sandbox-environment.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
-import { findPlaces, isWithin, type PlacesOptions, type SandboxPlaces } from './sandbox-places.ts'
+import { isWithin } from './paths.ts'
+import { findPlaces, type PlacesOptions, type SandboxPlaces } from './sandbox-places.ts'
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
 import { awaitEmptyNamespace } from './sandbox-status.ts'
 import { chooseFirstWord } from '../shell.ts'
@@ -33,8 +34,10 @@ export interface Sandbox {
   decide(request: Request): Promise<SandboxDecision>
   /** A launch that does the same inside. The request's own where it asks for no sandbox. */
   confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
-  /** Throws `StartError`. */
+  /** What a request may touch, found once for each request. Throws `StartError`. */
   findPlaces(request: Request): SandboxPlaces
+  /** Finds it anew, where something was gone before it could be mounted on. Throws `StartError`. */
+  findPlacesAnew(request: Request, youngSockets: boolean): void
   /** Where the run's end is told. */
   statusFile(runId: string): string
   close(): void
@@ -54,6 +57,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let opened: SandboxFolder | null = null
   let canRestore: boolean | null = null
   let inherited: LaunchDescriptor[] | null = null
+  const placesOf = new WeakMap<Request, SandboxPlaces>()
 
   function openFolder(): SandboxFolder {
     opened ??= makeFolder(options.stateDir)
@@ -76,9 +80,18 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 
   function findRequestPlaces(request: Request): SandboxPlaces {
+    const found = placesOf.get(request)
+    // A session is not started again where a socket is gone, so that only settled ones are hidden.
+    return found ?? findPlacesAnew(request, request.session === null)
+  }
+
+  function findPlacesAnew(request: Request, youngSockets: boolean): SandboxPlaces {
     const own = openFolder().path
     const state = options.stateDir === null ? [] : [options.stateDir]
-    return findPlaces(request, { ...options, hidden: [...options.hidden, ...state, own] })
+    const hidden = [...options.hidden, ...state, own]
+    const places = findPlaces(request, { ...options, hidden }, youngSockets)
+    placesOf.set(request, places)
+    return places
   }
 
   async function confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch> {
@@ -130,6 +143,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     decide,
     confine,
     findPlaces: findRequestPlaces,
+    findPlacesAnew,
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
       opened?.remove()

@@ -10,8 +10,10 @@ import {
   type StartFailure,
 } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
+import type { FifoPool } from '../pipe/fifo.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
+import { sealStdin } from './sandbox-stdin.ts'
 import { readStatus, removeStatus } from './sandbox-status.ts'
 
 /**
@@ -19,23 +21,27 @@ import { readStatus, removeStatus } from './sandbox-status.ts'
  * run what only the sandbox can tell. Rejects with `StartError`.
  */
 export async function runInSandbox(
-  sandbox: Sandbox,
-  runner: Runner,
-  request: Request,
+  { sandbox, runner, pipes }: { sandbox: Sandbox; runner: Runner; pipes: FifoPool },
+  asked: Request,
   sink: OutputSink,
 ): Promise<Running> {
-  const { use, notices } = await sandbox.decide(request)
+  const { use, notices } = await sandbox.decide(asked)
   const told = (exit: Exit, more: string[] = []): Exit => ({
     ...exit,
     notices: [...notices, ...(exit.notices ?? []), ...more],
   })
   if (use.degraded) {
-    const running = await runner(request, sink)
+    const running = await runner(asked, sink)
     return { ...running, sandbox: use, exited: running.exited.then((exit) => told(exit)) }
   }
+  const sealed = await sealStdin(asked.stdin, pipes)
+  const request: Request = { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
   let stopping = false
-  let attempt = await begin()
+  let attempt = await begin().catch((error: unknown) => {
+    sealed.release()
+    throw error
+  })
 
   /** One try: what bwrap itself says is held back until it is known whether the command began. */
   async function begin(): Promise<Attempt> {
@@ -64,6 +70,7 @@ export async function runInSandbox(
       const notStarted = failure?.(watch.lastWords())
       if (notStarted && tries < mostTries && namesWhatIsGone(notStarted.message)) {
         try {
+          sandbox.findPlacesAnew(request, tries < triesWithYoungSockets)
           attempt = await begin()
           continue
         } catch (error) {
@@ -73,7 +80,8 @@ export async function runInSandbox(
       }
       await held.release()
       if (notStarted) return { ...told(exit), notStarted }
-      return told(stopping ? restoreSignal(exit) : exit, watch.describe())
+      const planted = sandbox.findPlaces(request).hostRun.refusePlanted()
+      return told(stopping ? restoreSignal(exit) : exit, [...watch.describe(), ...planted])
     }
   }
 
@@ -81,7 +89,7 @@ export async function runInSandbox(
   return {
     ...running,
     sandbox: use,
-    exited: follow(),
+    exited: follow().finally(() => sealed.release()),
     write: (data) => attempt.running.write(data),
     resize: (columns, rows) => attempt.running.resize(columns, rows),
     stop(reason) {
@@ -110,6 +118,7 @@ interface HeldBack extends OutputSink {
  * makes them a few milliseconds later; then it is listed anew.
  */
 const mostTries = 5
+const triesWithYoungSockets = 3
 
 /** `Can't bind mount /oldroot/dev/null on /newroot/tmp/a: No such file or directory` */
 function namesWhatIsGone(message: string): boolean {

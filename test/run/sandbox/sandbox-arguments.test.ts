@@ -9,6 +9,7 @@ function mount(changes: Partial<SandboxPlaces>, share: string | null = null): st
     workspace: '/w',
     writable: ['/w'],
     hidden: [],
+    hostRun: { present: [], refusePlanted: () => [] },
     tmp: '/tmp',
     cwd: '/w',
     ...changes,

@@ -22,7 +22,7 @@ const obstacle = await findUserObstacle()
 if (obstacle !== null) console.log(`SKIP the sandbox as an ordinary user: ${obstacle}`)
 
 if (obstacle === null) {
-  for (const file of ['sandbox-escape.test.ts', 'sandbox-work.test.ts']) {
+  for (const file of ['sandbox-doors.test.ts', 'sandbox-escape.test.ts', 'sandbox-work.test.ts']) {
     test(`${file} passes for an ordinary user`, async () => {
       const home = mkdtempSync('/var/tmp/nacre-user-')
       chmodSync(home, 0o777)

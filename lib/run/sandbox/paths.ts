@@ -16,3 +16,8 @@ export function isReachable(path: string): boolean {
   }
   return true
 }
+
+/** Whether `path` is `folder` or lies in it. Both are canonical. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
+}

@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, fstatSync, openSync, read, readFileSync, readlinkSync, readSync } from 'node:fs'
+import { isatty } from 'node:tty'
+import { promisify } from 'node:util'
+import { StartError } from '../../protocol/ports.ts'
+import type { Stdin } from '../../protocol/request.ts'
+import type { FifoPool } from '../pipe/fifo.ts'
+import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
+
+/** A standard input through which nothing but its bytes can be reached. */
+export interface SealedStdin {
+  readonly stdin: Stdin
+  /** To be called after the run. */
+  release(): void
+}
+
+/**
+ * `/proc/self/fd/0` opens anew what a descriptor leads to (proc(5)), with every right that its user
+ * has: a file for writing, a folder and what lies above it, a disk. So a sandboxed run reads files,
+ * devices and sockets through a pipe. A terminal and an unnamed pipe lead to nothing else and are
+ * handed on as they are. Throws `StartError` for a folder.
+ */
+export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedStdin> {
+  const asItIs = { stdin, release: () => undefined }
+  if (stdin.kind !== 'descriptor') return asItIs
+  const { fd } = stdin
+  const stat = fstatSync(fd)
+  if (stat.isDirectory()) {
+    const message =
+      'The standard input is a folder, through which a run could leave the sandbox; give it a file or nothing (</dev/null)'
+    throw new StartError({ code: 'stdin_is_folder', message, exitCode: 125 })
+  }
+  if (isNull(stat.rdev) || isatty(fd) || (stat.isFIFO() && !hasName(fd))) return asItIs
+  return stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes)
+}
+
+/** The device 1:3 of Linux, which every run finds in its own /dev; elsewhere there is no sandbox. */
+function isNull(device: number): boolean {
+  return device === ((1 << 8) | 3)
+}
+
+/** An unnamed pipe is in no folder: its link reads `pipe:[…]` (proc(5)). */
+function hasName(fd: number): boolean {
+  return !readlinkSync(`/proc/self/fd/${fd}`).startsWith('pipe:')
+}
+
+const chunkBytes = 64 * 1024
+
+/**
+ * A file is read by position, so that its descriptor, which the caller may share with others (`while
+ * read … done < list`), moves on after the run by just what the run has read.
+ */
+async function relayFile(fd: number, pipes: FifoPool): Promise<SealedStdin> {
+  const { readFd, writeFd } = await pipes.openInput()
+  const input = createPipeInput(writeFd)
+  void copy(fd, readPosition(fd), input)
+  return {
+    stdin: { kind: 'descriptor', fd: readFd },
+    release() {
+      input.close()
+      skip(fd, input.writtenBytes - skip(readFd, Infinity))
+      closeSync(readFd)
+    },
+  }
+}
+
+/** Ends when the file does, or when nobody reads any more. */
+async function copy(fd: number, from: number, input: PipeInput): Promise<void> {
+  const bytes = Buffer.alloc(chunkBytes)
+  try {
+    for (let position = from; ;) {
+      const { bytesRead } = await readAt(fd, bytes, 0, chunkBytes, position)
+      if (bytesRead === 0) break
+      position += bytesRead
+      input.write(bytes.subarray(0, bytesRead))
+      await input.drain()
+    }
+  } catch {
+    // A run need not read its input, and an input that cannot be read ends here, as it does for cat(1).
+  }
+  input.end()
+}
+
+const readAt = promisify(read)
+
+function readPosition(fd: number): number {
+  const position = /^pos:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1]
+  return Number(position ?? 0)
+}
+
+/** Reads over at most so many bytes, and gives how many there were. */
+function skip(fd: number, mostBytes: number): number {
+  const bytes = Buffer.alloc(chunkBytes)
+  let done = 0
+  while (done < mostBytes) {
+    const count = readSync(fd, bytes, 0, Math.min(chunkBytes, mostBytes - done), null)
+    if (count === 0) break
+    done += count
+  }
+  return done
+}
+
+/** A device, a socket or a named pipe can only be read on: cat(1) does, until the run has ended. */
+async function relayStream(fd: number, pipes: FifoPool): Promise<SealedStdin> {
+  const fifo = await pipes.open()
+  const readFd = openSync(fifo.path, 'r')
+  closeSync(fifo.readFd)
+  const relay = spawn('cat', [], { stdio: [fd, fifo.writeFd, 'ignore'] })
+  const started = once(relay, 'spawn')
+  fifo.release(false)
+  const release = () => {
+    closeSync(readFd)
+    relay.kill('SIGKILL')
+  }
+  try {
+    await started
+  } catch (error) {
+    closeSync(readFd)
+    throw error
+  }
+  return { stdin: { kind: 'descriptor', fd: readFd }, release }
+}

@@ -1,0 +1,248 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
+
+const obstacle = await findObstacle()
+if (obstacle !== null) console.log(`SKIP doors of the sandbox: ${obstacle}`)
+
+function door(name: string, check: (places: Places) => Promise<void>): void {
+  if (obstacle !== null) return
+  test(name, async () => {
+    const places = await openPlaces()
+    try {
+      await check(places)
+    } finally {
+      await places.remove()
+    }
+  })
+}
+
+/** Runs a command with a file as its standard input, opened as a shell opens it for `<`. */
+async function runWithInput({ run }: Places, path: string, command: string) {
+  const fd = openSync(path, 'r')
+  try {
+    const result = await run(command, { stdin: { kind: 'descriptor', fd } })
+    const rest = Buffer.alloc(1_000_000)
+    return { result, rest: rest.toString('utf8', 0, readSync(fd, rest)) }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+door('a file that is the standard input is read and not written', async (places) => {
+  const target = join(places.outside, 'target')
+  const { result } = await runWithInput(
+    places,
+    target,
+    'cat; echo X >/dev/stdin; echo X >>/proc/self/fd/0; echo X 1<>/proc/$$/fd/0',
+  )
+  assert.match(result.output ?? '', /^untouched$/m)
+  assert.is(readFileSync(target, 'utf8'), 'untouched\n')
+})
+
+door('a file that is read in part goes on where the command has stopped', async (places) => {
+  const path = join(places.outside, 'list')
+  const lines = Array.from({ length: 50_000 }, (_, index) => `line ${index}\n`)
+  writeFileSync(path, lines.join(''))
+  const { result, rest } = await runWithInput(places, path, 'read -r a; read -r b; echo "$a, $b"')
+  assert.is(result.output, 'line 0, line 1\n')
+  assert.ok(rest.startsWith('line 2\n'), rest.slice(0, 40))
+  const all = await runWithInput(places, path, 'wc -l')
+  assert.is(all.result.output?.trim(), '50000')
+  assert.is(all.rest, '')
+  const none = await runWithInput(places, path, 'true')
+  assert.ok(none.rest.startsWith('line 0\n'), none.rest.slice(0, 40))
+})
+
+door('a folder as standard input is refused', async (places) => {
+  const fd = openSync(places.home, 'r')
+  try {
+    const result = await places.run('ls /proc/self/fd/0/.ssh', {
+      stdin: { kind: 'descriptor', fd },
+    })
+    assert.is(result.status, 'not_started')
+    assert.is(result.error?.code, 'stdin_is_folder')
+  } finally {
+    closeSync(fd)
+  }
+})
+
+door('a device as standard input is read through a pipe', async (places) => {
+  const { result } = await runWithInput(
+    places,
+    '/dev/zero',
+    'head -c 5 | od -An -tx1; readlink /proc/self/fd/0; true',
+  )
+  assert.match(result.output ?? '', /00 00 00 00 00/)
+  assert.not.match(result.output ?? '', /dev\/zero/)
+})
+
+door('a named pipe of the host as standard input is not written', async (places) => {
+  const path = join(places.outside, 'fifo')
+  execFileSync('mkfifo', [path])
+  const both = openSync(path, 'r+')
+  const fd = openSync(path, 'r')
+  try {
+    const result = await places.run('test -p /dev/stdin && echo evil >/dev/stdin; echo done', {
+      stdin: { kind: 'descriptor', fd },
+    })
+    assert.is(result.output, 'done\n')
+    execFileSync('sh', ['-c', 'echo mine >"$1"', 'sh', path])
+    const text = Buffer.alloc(100)
+    assert.is(text.toString('utf8', 0, readSync(both, text)), 'mine\n')
+  } finally {
+    closeSync(fd)
+    closeSync(both)
+  }
+})
+
+const planted: Readonly<Record<string, string>> = {
+  '.envrc': 'echo evil >.envrc',
+  '.nacre': 'mkdir .nacre; echo {} >.nacre/config.json',
+  '.vscode': 'mkdir -p .vscode; echo {} >.vscode/tasks.json',
+  '.git/commondir': 'echo /tmp/evil >.git/commondir',
+  '.husky': 'ln -s /tmp .husky',
+}
+
+for (const [name, command] of Object.entries(planted)) {
+  door(`what the host would run is renamed where a run makes it: ${name}`, async (places) => {
+    execFileSync('git', ['init', '-q', places.workspace])
+    const result = await places.run(`${command}; echo made`)
+    assert.is(result.output, 'made\n')
+    assert.ok(!existsSync(join(places.workspace, name)))
+    assert.match(result.notices.join('\n'), `This run has made ${name}`)
+    const again = await places.run(command)
+    assert.match(again.notices.join('\n'), `${name}.refused-2`)
+  })
+}
+
+const obeyed = ['.git/hooks', '.git/config', '.vscode', '.envrc', '.git/modules', 'tools/hooks']
+
+/** Each tries to make the host run a command later; nothing of it may be there after the run. */
+const attempts: Readonly<Record<string, string>> = {
+  'a hook of git': 'printf "#!/bin/sh\\necho evil\\n" >.git/hooks/pre-commit',
+  'a hook over a sample':
+    'echo evil >.git/hooks/pre-commit.sample; mv -f .git/hooks/pre-commit.sample .git/hooks/pre-commit',
+  'a setting of git': 'git config core.fsmonitor evil',
+  'a setting of git by hand': 'echo "[core] fsmonitor = evil" >>.git/config',
+  'another git folder': 'mv .git .other; mkdir .git; printf "[core]\\nfsmonitor=evil" >.git/config',
+  'a link in place of the settings': 'echo evil >evil; ln -sf ../evil .git/config',
+  'a link in place of the hooks':
+    'mkdir e; echo evil >e/post-commit; rm -rf .git/hooks; ln -s ../e .git/hooks',
+  'a task of an editor': 'echo evil >.vscode/tasks.json',
+  'a new folder in place of the tasks':
+    'mv .vscode .v; mkdir .vscode; echo evil >.vscode/tasks.json',
+  'start file behind a link': 'echo evil >.envrc',
+  'a link to another file': 'rm -f .envrc; echo evil >evil; ln -s evil .envrc',
+  'hooks of a submodule': 'echo evil >.git/modules/sub/hooks/post-checkout',
+  'hooks of the configured folder': 'echo evil >tools/hooks/pre-commit',
+}
+
+for (const [name, command] of Object.entries(attempts)) {
+  door(`nothing is left for the host to run: ${name}`, async (places) => {
+    const at = (path: string) => join(places.workspace, path)
+    execFileSync('git', ['init', '-q', places.workspace])
+    execFileSync('git', ['init', '-q', '--bare', at('.git/modules/sub')])
+    for (const folder of ['tools/hooks', '.vscode']) mkdirSync(at(folder), { recursive: true })
+    execFileSync('git', ['-C', places.workspace, 'config', 'core.hooksPath', 'tools/hooks'])
+    writeFileSync(at('real-envrc'), 'echo mine\n')
+    symlinkSync('real-envrc', at('.envrc'))
+    const findEvil = () => obeyed.filter((path) => existsSync(at(path)) && grepsEvil(at(path)))
+    await places.run(command)
+    assert.equal(findEvil(), [])
+    await places.run(command, { sandbox: 'off' })
+    assert.is.not(findEvil().length, 0, 'does nothing without a sandbox either')
+  })
+}
+
+function grepsEvil(path: string): boolean {
+  try {
+    execFileSync('grep', ['-Rq', 'evil', path])
+    return true
+  } catch {
+    return false
+  }
+}
+
+door('git works in a repository whose settings are read-only', async (places) => {
+  execFileSync('git', ['init', '-q', places.workspace])
+  const result = await places.run(
+    'git add mine && git -c user.name=a -c user.email=a@b commit -qm one && git checkout -qb two && git stash list && git gc -q && git log --format=%s && git status --short',
+  )
+  assert.is(result.exitCode, 0, result.output)
+  assert.match(result.output ?? '', /^one$/m)
+  assert.equal(result.notices, [])
+})
+
+door('a new repository is the run’s own', async (places) => {
+  const result = await places.run(
+    'git init -q . && git config user.name me && ls -A .git | head -1',
+  )
+  assert.is(result.exitCode, 0, result.output)
+  assert.equal(result.notices, [])
+  assert.ok(existsSync(join(places.workspace, '.git/config')))
+})
+
+door('the settings of a new repository that run programs are renamed', async (places) => {
+  const result = await places.run('git init -q . && git config core.fsmonitor /tmp/evil')
+  assert.match(result.notices.join('\n'), /This run has made \.git\/config/)
+  assert.ok(!existsSync(join(places.workspace, '.git/config')))
+})
+
+if (obstacle === null) {
+  test('what the person declares may be written', async () => {
+    const first = await openPlaces()
+    const { workspace, root } = first
+    const places = await openPlaces({ sandbox: { writable: [join(workspace, '.envrc')] } })
+    try {
+      await places.run('echo mine >.envrc', { cwd: workspace, workspace })
+      assert.is(readFileSync(join(workspace, '.envrc'), 'utf8'), 'mine\n')
+      await places.run('mkdir .zed', { cwd: workspace, workspace })
+      assert.equal(
+        readdirSync(workspace).filter((name) => name.startsWith('.zed')),
+        ['.zed.refused'],
+      )
+    } finally {
+      await places.remove()
+      await first.remove()
+      rmSync(root, { recursive: true, force: true })
+    }
+  })
+
+  test('a socket that is a moment old is hidden', async () => {
+    const places = await openPlaces()
+    const path = join(places.outside, 'young')
+    const open = new Set<Socket>()
+    const server = createServer((socket) => open.add(socket)).listen(path)
+    await once(server, 'listening')
+    try {
+      const result = await places.run(
+        `perl -e 'use IO::Socket::UNIX; print IO::Socket::UNIX->new(Peer => "$ENV{OUT}/young") ? "in" : "out"'`,
+        { network: 'off' },
+      )
+      assert.is(result.output, 'out')
+      assert.is(open.size, 0)
+    } finally {
+      server.close()
+      await places.remove()
+    }
+  })
+}
+
+test.run()
