@@ -60,15 +60,21 @@ test('runs that are just starting end with close, and it waits for them', async 
 
 test('a run that was asked about when its executor closed does not start', async () => {
   await withExecutor(async (executor) => {
+    let tellAsked = () => {}
+    const asked = new Promise<void>((resolve) => {
+      tellAsked = resolve
+    })
     let answer: (allowed: boolean) => void = () => {}
-    const asked = new Promise<boolean>((resolve) => {
+    const answered = new Promise<boolean>((resolve) => {
       answer = resolve
     })
-    const run = executor.run(
-      { command: 'rm -rf /nowhere/*', origin: 'print' },
-      { approve: () => asked },
-    )
-    await nextTurn()
+    const approve = () => {
+      tellAsked()
+      return answered
+    }
+    const command = 'echo started; rm -rf "$NACRE_TEST_UNSET"/*'
+    const run = executor.run({ command, origin: 'print' }, { approve })
+    await Promise.race([asked, run.then((result) => assert.unreachable(JSON.stringify(result)))])
     await executor.close()
     answer(true)
     assert.instance(await run.catch((error: unknown) => error), MisuseError)

@@ -1,5 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -55,12 +63,14 @@ export interface SessionShellOptions {
 export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
   const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
   const opened: number[] = []
+  const names: string[] = []
   let inputFd: number | null = null
   const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
 
   function openFile(name: string, flags: 'wx' | 'wx+'): number {
     const fd = openSync(join(directory, name), flags, 0o600)
     opened.push(fd)
+    names.push(name)
     return fd
   }
 
@@ -69,8 +79,15 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     inputFd = null
   }
 
+  /** Removes them by their names: to read the folder takes a descriptor, and none may be left. */
   function removeFiles(): void {
-    rmSync(directory, { recursive: true, force: true })
+    for (const name of names.splice(0)) rmSync(join(directory, name), { force: true })
+    try {
+      rmdirSync(directory)
+    } catch {
+      // It has gone before, or what a sandboxed shell shares with us is still in it.
+      rmSync(directory, { recursive: true, force: true })
+    }
   }
 
   function release(): void {
