@@ -8,6 +8,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { argv, execPath, exit } from 'node:process'
+import { createLoad } from '../../bin/load.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const dist = join(root, 'dist')
@@ -65,7 +66,6 @@ async function use(folder, words) {
     const path = join(dist, name)
     return { source: readFileSync(path, 'utf8'), path }
   }
-  const { createLoad } = require('./load.js')
   const load = createLoad(read, require, (name, script) => scripts.set(name, script))
   process.on('exit', () => {
     const made = new Set(readdirSync(folder))
