@@ -12,10 +12,18 @@ export function createId(prefix: string): string {
 /** What `createId` makes, for checking ids that come from outside. */
 export const idPattern = /^[a-z]+_[a-z2-7]{20}$/
 
-/** The system's own source (random(4)), since loading `node:crypto` costs every start 2 ms. */
+/**
+ * Asks the system's own source (random(4)), since loading `node:crypto` costs every start 2 ms; and
+ * `node:crypto`, which needs no descriptor, where no more files can be opened.
+ */
 function randomBytes(count: number): Uint8Array {
   const bytes = new Uint8Array(count)
-  const fd = openSync('/dev/urandom', 'r')
+  let fd: number
+  try {
+    fd = openSync('/dev/urandom', 'r')
+  } catch {
+    return process.getBuiltinModule('node:crypto').randomFillSync(bytes)
+  }
   try {
     readSync(fd, bytes)
   } finally {
