@@ -83,7 +83,7 @@ export function createJobs(): JobTable {
     show: (id) => find(id).look(),
     read(id, cursor = 0) {
       const task = find(id)
-      return { ...task.capture.read(cursor), status: task.look().status }
+      return { ...task.capture.read({ cursor }), status: task.look().status }
     },
     wait: (id, timeoutSeconds) =>
       waitAtMost(find(id), Math.min(timeoutSeconds, limits.jobWaitSeconds) * 1000),

@@ -29,12 +29,14 @@ function createLineCheck(pattern: RegExp, task: Task): () => boolean {
   let cursor = 0
   let unfinished = ''
   return () => {
-    const read = task.capture.read(cursor)
-    if (read.cursor === cursor) return false
-    cursor = read.cursor
-    const lines = (unfinished + read.text).split('\n')
-    unfinished = lines.at(-1) ?? ''
-    return lines.some((line) => pattern.test(line))
+    for (;;) {
+      const read = task.capture.read({ cursor })
+      if (read.cursor === cursor) return false
+      cursor = read.cursor
+      const lines = (unfinished + read.text).split('\n')
+      unfinished = lines.at(-1) ?? ''
+      if (lines.some((line) => pattern.test(line))) return true
+    }
   }
 }
 

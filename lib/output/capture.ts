@@ -1,5 +1,7 @@
+import { MisuseError } from '../protocol/errors.ts'
 import type { StreamName } from '../protocol/event.ts'
 import type { OutputSink } from '../protocol/ports.ts'
+import type { Reading, TextPart } from '../protocol/reading.ts'
 import type { Result } from '../protocol/result.ts'
 import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
 import { Journal } from './journal.ts'
@@ -25,41 +27,69 @@ export interface Capture extends OutputSink {
   /** The output so far, of a run that goes on. */
   snapshot(): Captured
   /**
-   * Clean text since `cursor`, which starts at 0 and is held by the caller. The last MiB is there;
-   * `truncatedBefore` says how many bytes before the text are lost.
+   * A bounded part of the clean text, of which the last MiB is there. Throws `MisuseError` where one
+   * stream is asked for and the run has merged them.
    */
-  read(cursor: number): { text: string; cursor: number; truncatedBefore: number }
+  read(reading: Reading): TextPart
+  /** All clean text that is still there, and how many bytes there were before it. */
+  kept(): { text: string; start: number }
   /** After the last write. Never rejects: what is lost is told by a notice. */
   finish(): Promise<Captured>
 }
 
 export function createCapture(options: CaptureOptions): Capture {
+  return options.request.streams === 'merged' ? captureMerged(options) : captureSeparate(options)
+}
+
+function captureMerged(options: CaptureOptions): Capture {
   const journal = new Journal()
-  const open = (stream: StreamName) => new CapturedStream({ ...options, stream, journal })
-  if (options.request.streams === 'merged') {
-    const output = open('output')
-    return {
-      write: (_stream, bytes) => output.write(bytes),
-      snapshot: () => showMerged(output.snapshot()),
-      read(cursor) {
-        output.preview()
-        return journal.read(cursor)
-      },
-      finish: async () => showMerged(await output.finish()),
-    }
+  const output = new CapturedStream({ ...options, stream: 'output', journals: [journal] })
+  return {
+    write: (_stream, bytes) => output.write(bytes),
+    snapshot: () => showMerged(output.snapshot()),
+    read({ stream, ...reading }) {
+      if (stream !== undefined) {
+        const message = `\`stream\` is for runs with separate streams; this run has merged them`
+        throw new MisuseError('invalid_field', message, 'stream')
+      }
+      output.preview()
+      return journal.read(reading)
+    },
+    kept() {
+      output.preview()
+      return showKept(journal)
+    },
+    finish: async () => showMerged(await output.finish()),
   }
+}
+
+function captureSeparate(options: CaptureOptions): Capture {
+  const both = new Journal()
+  const journals = { stdout: new Journal(), stderr: new Journal() }
+  const open = (stream: 'stdout' | 'stderr') =>
+    new CapturedStream({ ...options, stream, journals: [both, journals[stream]] })
   const stdout = open('stdout')
   const stderr = open('stderr')
   return {
     write: (stream, bytes) => (stream === 'stderr' ? stderr : stdout).write(bytes),
     snapshot: () => showSeparate(stdout.snapshot(), stderr.snapshot()),
-    read(cursor) {
+    read({ stream, ...reading }) {
       stdout.preview()
       stderr.preview()
-      return journal.read(cursor)
+      return (stream === undefined ? both : journals[stream]).read(reading)
+    },
+    kept() {
+      stdout.preview()
+      stderr.preview()
+      return showKept(both)
     },
     finish: async () => showSeparate(await stdout.finish(), await stderr.finish()),
   }
+}
+
+function showKept(journal: Journal): { text: string; start: number } {
+  const { text, start } = journal.kept
+  return { text: text.toString(), start }
 }
 
 function showMerged({ text, truncation, artifact, notices }: ShownStream): Captured {

@@ -36,22 +36,22 @@ export class CapturedStream {
   readonly #options: CaptureOptions & { stream: StreamName }
   readonly #filter: Filter
   readonly #window: Window
-  readonly #feed: JournalFeed
+  readonly #feeds: JournalFeed[]
   #writer: ArtifactWriter | null = null
   /** Raw bytes from the start on, while there is no writer and one may be needed. */
   #undecided = new FirstBytes(undecidedBytes)
 
-  constructor(options: CaptureOptions & { stream: StreamName; journal: Journal }) {
+  constructor(options: CaptureOptions & { stream: StreamName; journals: readonly Journal[] }) {
     this.#options = options
     const { request } = options
     const scan = createScanner()
     this.#window = new Window(request, scan)
-    this.#feed = new JournalFeed(options.journal)
+    this.#feeds = options.journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
       emit: (bytes) => {
         const text = asBuffer(bytes)
         this.#window.write(text)
-        this.#feed.settle(text)
+        for (const feed of this.#feeds) feed.settle(text)
       },
       scan,
       ...(request.pty === null ? {} : request.pty),
@@ -69,9 +69,10 @@ export class CapturedStream {
     return Promise.all([stored, cleaned]).then(() => this.#decide())
   }
 
-  /** Brings what is not final yet to the readers of the journal. */
+  /** Brings what is not final yet to the readers of the journals. */
   preview(): void {
-    this.#feed.preview(this.#filter.pending())
+    const pending = this.#filter.pending()
+    for (const feed of this.#feeds) feed.preview(pending)
   }
 
   snapshot(): ShownStream {

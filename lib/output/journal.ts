@@ -1,4 +1,6 @@
+import type { Reading, TextPart } from '../protocol/reading.ts'
 import { LastBytes } from './ends.ts'
+import { readPart } from './part.ts'
 import { characterStart } from './utf8.ts'
 
 const newline = 0x0a
@@ -21,18 +23,18 @@ export class Journal {
     if (!this.#endsLine) this.append(Uint8Array.of(newline))
   }
 
-  /** Text since `cursor` (0: the start), the cursor for the next call, and the bytes lost between. */
-  read(cursor: number): { text: string; cursor: number; truncatedBefore: number } {
-    const kept = this.#last.bytes
-    const firstKept = this.#total - kept.length
-    const wanted = Math.min(Math.max(Math.floor(cursor), 0), this.#total)
-    const from = Math.max(wanted - firstKept, 0)
-    const start = from === 0 && firstKept === 0 ? 0 : characterStart(kept, from)
-    return {
-      text: kept.toString('utf8', start),
-      cursor: this.#total,
-      truncatedBefore: firstKept + start - wanted,
-    }
+  read(reading: Omit<Reading, 'stream'>): TextPart {
+    const { text, start } = this.kept
+    return readPart(text, start, reading)
+  }
+
+  /** All text that is still kept, and how many bytes there were before it. Valid until more comes. */
+  get kept(): { text: Buffer; start: number } {
+    const text = this.#last.bytes
+    const start = this.#total - text.length
+    // The oldest character may have lost its beginning.
+    const border = start === 0 ? 0 : characterStart(text, 0)
+    return { text: text.subarray(border), start: start + border }
   }
 }
 

@@ -12,7 +12,8 @@ export function createNoCapture(streams: StreamMode): Capture {
   return {
     write: () => undefined,
     snapshot: nothing,
-    read: (cursor) => ({ text: '', cursor, truncatedBefore: 0 }),
+    read: () => ({ text: '', cursor: 0, truncatedBefore: 0, moreBytes: 0 }),
+    kept: () => ({ text: '', start: 0 }),
     finish: async () => nothing(),
   }
 }

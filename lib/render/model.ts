@@ -43,11 +43,12 @@ export function renderRunning(result: Result, pid: number | null): string {
 
 /** What a job wrote since a cursor. */
 export function renderJobOutput(output: JobOutput): string {
-  const { text, cursor, truncatedBefore, status } = output
+  const { text, cursor, truncatedBefore, moreBytes, status } = output
+  const more = moreBytes > 0 ? `${moreBytes} bytes more are there; ` : ''
   return joinParts([
-    truncatedBefore > 0 ? `${truncatedBefore} bytes before this are no longer kept here` : '',
+    truncatedBefore > 0 ? `[${truncatedBefore} bytes before this are not shown]` : '',
     text === '' ? '(no new output)' : text,
-    `Status: ${status}; to go on reading: cursor ${cursor}`,
+    `Status: ${status}; ${more}to go on reading: cursor ${cursor}`,
   ])
 }
 

@@ -145,7 +145,7 @@ test('readers with a cursor see prompts at once and progress as lines of its own
   const capture = open({}, null)
   let cursor = 0
   const read = () => {
-    const answer = capture.read(cursor)
+    const answer = capture.read({ cursor })
     cursor = answer.cursor
     return answer.text
   }
@@ -166,15 +166,42 @@ test('readers with a cursor see prompts at once and progress as lines of its own
   assert.is(output, `start\nPassword: \nok\ndone\n${numbered(1000)}`)
 })
 
-test('a slow reader is told how much it missed', async () => {
+test('a slow reader is told how much it missed, and reads the rest in bounded parts', async () => {
   const capture = open({}, null)
   const text = numbered(300_000)
   await capture.write('output', Buffer.from(text))
-  const answer = capture.read(10)
-  assert.is(answer.cursor, text.length)
-  assert.is(answer.truncatedBefore + answer.text.length, text.length - 10)
-  assert.ok(answer.text.length >= 1024 * 1024 - 1)
-  assert.ok(text.endsWith(answer.text))
+  const { text: kept, start } = capture.kept()
+  assert.is(start + kept.length, text.length)
+  assert.ok(kept.length >= 1024 * 1024 - 1)
+  let part = capture.read({ cursor: 10 })
+  assert.is(part.truncatedBefore, start - 10)
+  let read = part.text
+  while (part.moreBytes > 0) {
+    part = capture.read({ cursor: part.cursor })
+    assert.is(part.truncatedBefore, 0)
+    assert.ok(Buffer.byteLength(part.text) <= 51_200)
+    read += part.text
+  }
+  assert.is(read, kept)
+  assert.is(part.cursor, text.length)
+})
+
+test('each of two streams is read alone, with cursors of its own, or both together', async () => {
+  const capture = open({ streams: 'separate' }, null)
+  await capture.write('stdout', Buffer.from('out 1\n'))
+  await capture.write('stderr', Buffer.from('err 1\n'))
+  await capture.write('stdout', Buffer.from('out 2\nprompt: '))
+  const stdout = capture.read({ stream: 'stdout' })
+  assert.is(stdout.text, 'out 1\nout 2\nprompt: ')
+  assert.is(capture.read({ stream: 'stderr' }).text, 'err 1\n')
+  assert.is(capture.read({ stream: 'stdout', cursor: stdout.cursor }).text, '')
+  assert.is(capture.read({ stream: 'stdout', cursor: 6, head: 1 }).text, 'out 2\n')
+  await capture.write('stdout', Buffer.from('yes\n'))
+  assert.is(capture.read({ stream: 'stdout', cursor: stdout.cursor }).text, 'yes\n')
+  await capture.finish()
+  const both = capture.read({}).text
+  for (const text of ['out 1\n', 'err 1\n', 'out 2\n', 'yes\n']) assert.ok(both.includes(text))
+  assert.throws(() => open({}, null).read({ stream: 'stdout' }), /merged/)
 })
 
 test('a quota keeps both ends with one line between, and the run goes on', () =>

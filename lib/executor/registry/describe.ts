@@ -1,5 +1,4 @@
 import type { JobEntry } from '../../protocol/job-entry.ts'
-import type { JobOutput } from '../../protocol/job-output.ts'
 import { isAlive } from './identity.ts'
 import type { JobRecord } from './record.ts'
 
@@ -23,20 +22,5 @@ export function describeRecord(record: JobRecord): JobEntry {
     startedAt: record.startedAt,
     endedAt: record.endedAt,
     artifact: record.artifact,
-  }
-}
-
-/** Text since `cursor` out of what is kept, which begins at `start`; both count bytes. */
-export function cutText(text: string, start: number, cursor: number): Omit<JobOutput, 'status'> {
-  const bytes = Buffer.from(text)
-  const total = start + bytes.length
-  const wanted = Math.min(Math.max(Math.floor(cursor), 0), total)
-  let from = Math.max(wanted - start, 0)
-  // Never in the middle of a character.
-  while (from < bytes.length && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
-  return {
-    text: bytes.toString('utf8', from),
-    cursor: total,
-    truncatedBefore: start + from - wanted,
   }
 }

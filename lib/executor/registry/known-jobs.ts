@@ -4,13 +4,14 @@ import { MisuseError } from '../../protocol/errors.ts'
 import type { JobEntry } from '../../protocol/job-entry.ts'
 import type { JobOutput } from '../../protocol/job-output.ts'
 import { limits } from '../../protocol/limits.ts'
+import { readPart } from '../../output/part.ts'
 import type { Result } from '../../protocol/result.ts'
 import { stopTree } from '../../run/stop.ts'
 import { removeLeftFolders } from '../../run/temporary-folder.ts'
 import { isAlive } from './identity.ts'
 import { callOwner, type JobCall, OwnerGone } from './job-call.ts'
 import { findProcesses, lostResult, recapture, rootOf } from './lost.ts'
-import { cutText, describeRecord } from './describe.ts'
+import { describeRecord } from './describe.ts'
 import { describeOrphan, endOrphan, findOrphans } from './orphans.ts'
 import { pruneJobs } from './prune.ts'
 import { type JobRecord, listRecordIds, readKeptText, readRecord, writeRecord } from './record.ts'
@@ -103,8 +104,8 @@ export function openKnownJobs(dir: string): KnownJobs {
   async function readFiles(record: JobRecord, cursor: number): Promise<JobOutput> {
     const status = record.result?.status ?? 'running'
     const text = record.endedAt === null ? null : readKeptText(dir, record.id)
-    if (text === null) return { ...(await recapture(record)).read(cursor), status }
-    return { ...cutText(text, record.textStart, cursor), status }
+    if (text === null) return { ...(await recapture(record)).read({ cursor }), status }
+    return { ...readPart(Buffer.from(text), record.textStart, { cursor }), status }
   }
 
   async function waitForLost(record: JobRecord, timeoutMs: number): Promise<Result> {

@@ -88,7 +88,7 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
       records.delete(id)
       attempt(task, () => {
         ensureJobsFolder(dir)
-        const { text, truncatedBefore } = task.capture.read(0)
+        const { text, start } = task.capture.kept()
         writeText(dir, id, text)
         writeRecord(dir, {
           ...record,
@@ -96,7 +96,7 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
           artifact: result.artifact,
           stderrArtifact: result.stderrArtifact ?? null,
           result,
-          textStart: truncatedBefore,
+          textStart: start,
         })
       })
     },

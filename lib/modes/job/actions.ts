@@ -49,10 +49,12 @@ export const jobActions: Readonly<Record<string, Action>> = {
       return 0
     }
     if (output.truncatedBefore > 0) {
-      await tell(context, `${output.truncatedBefore} bytes before this are not kept`)
+      await tell(context, `${output.truncatedBefore} bytes before this are not shown`)
     }
     await stdout.write(output.text)
-    if (output.status === 'running') await tell(context, `running; next: --cursor ${output.cursor}`)
+    const next = `next: --cursor ${output.cursor}`
+    if (output.moreBytes > 0) await tell(context, `${output.moreBytes} bytes more; ${next}`)
+    else if (output.status === 'running') await tell(context, `running; ${next}`)
     return 0
   },
 

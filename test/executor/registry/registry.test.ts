@@ -9,11 +9,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
-import { cutText } from '../../../lib/executor/registry/describe.ts'
 import { identifyProcess, isAlive } from '../../../lib/executor/registry/identity.ts'
 import { openKnownJobs } from '../../../lib/executor/registry/known-jobs.ts'
 import { pruneJobs } from '../../../lib/executor/registry/prune.ts'
@@ -141,23 +139,6 @@ test('a state folder that cannot be written costs a notice, not the job', async 
   assert.is(result.status, 'running')
   assert.match(result.notices.join(), 'Other nacres cannot see this job')
   await executor.close()
-})
-
-test('cut at a cursor, a text is whole: nothing twice, nothing missing', () => {
-  const text = fc.string({ unit: 'grapheme' })
-  fc.assert(
-    fc.property(text, fc.nat(50), fc.array(fc.nat(100)), (kept, start, cursors) => {
-      const total = start + Buffer.byteLength(kept)
-      for (const cursor of cursors) {
-        const cut = cutText(kept, start, cursor)
-        assert.is(cut.cursor, total)
-        assert.ok(kept.endsWith(cut.text))
-        assert.ok(cut.truncatedBefore >= 0)
-        const from = Math.min(cursor, total)
-        assert.is(from + cut.truncatedBefore + Buffer.byteLength(cut.text), total)
-      }
-    }),
-  )
 })
 
 test.run()
