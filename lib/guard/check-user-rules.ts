@@ -1,5 +1,5 @@
 import { createCommandTable } from './commands/commands.ts'
-import { Inspection } from './inspection.ts'
+import { Interpreter } from './interpreter.ts'
 import { type CompiledUserRule, compileUserRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar } from './shell/grammar.ts'
 
@@ -29,7 +29,7 @@ export async function checkUserRules(input: unknown): Promise<string[]> {
 
 function catches(rule: CompiledUserRule, command: string, grammar: Grammar): boolean {
   let caught = rule.matchesText(command)
-  new Inspection({
+  new Interpreter({
     grammar,
     table: createCommandTable(),
     home: '/home/user',

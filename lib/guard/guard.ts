@@ -3,14 +3,13 @@ import type { Request } from '../protocol/request.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
-import { Inspection } from './inspection.ts'
+import { Interpreter } from './interpreter.ts'
 import { mentionsDanger } from './plain-danger.ts'
 import { builtInRules } from './rules/built-in.ts'
 import type { Rule } from './rules/rule.ts'
 import { createSuggestTool, type SuggestTool } from './rules/suggest-tool.ts'
 import { requireUserRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
-import { withoutMarks } from './shell/marked-text.ts'
 
 /** A longer command is not read: the verdict is `ask`. */
 export const maxCommandLength = 262_144
@@ -46,7 +45,7 @@ export function createGuard(
   function judge(question: Question, using: Grammar): Verdict | null {
     const findings = new Findings(isAgent(question))
     const rules = question.guard ? listOwnRules().filter((rule) => holds(rule, question)) : []
-    const inspection = new Inspection({
+    const interpreter = new Interpreter({
       grammar: using,
       table,
       home: options.home,
@@ -72,13 +71,13 @@ export function createGuard(
       if (rule.matchesText(question.command)) findings.addUserRule(rule, question.command)
     }
     try {
-      inspection.inspect(withoutMarks(question.command))
+      interpreter.inspect(question.command)
     } catch (error) {
       // The stack, used up by nesting: nothing was started, and nothing else throws one.
       if (!(error instanceof RangeError)) throw error
       findings.doubt('It is nested too deeply.', question.command)
     }
-    return inspection.needsGrammar ? null : findings.verdict
+    return interpreter.needsGrammar ? null : findings.verdict
   }
 
   return (question) => {

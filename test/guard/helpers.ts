@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCommandTable } from '../../lib/guard/commands/commands.ts'
 import { createGuard, type GuardOptions, type Question } from '../../lib/guard/guard.ts'
-import { Inspection } from '../../lib/guard/inspection.ts'
+import { Interpreter } from '../../lib/guard/interpreter.ts'
 import type { SeenCommand } from '../../lib/guard/rules/rule.ts'
 import { loadGrammar } from '../../lib/guard/shell/grammar.ts'
 import type { Verdict } from '../../lib/protocol/verdict.ts'
@@ -35,7 +35,7 @@ export async function seenCommands(
   doubts: string[] = [],
 ): Promise<SeenCommand[]> {
   const seen: SeenCommand[] = []
-  new Inspection({
+  new Interpreter({
     grammar: await loadGrammar(),
     table: createCommandTable(),
     home: places.home,

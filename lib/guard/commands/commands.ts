@@ -1,38 +1,33 @@
-import type { Call, Follow } from '../shell/interpreter.ts'
-import { unknown } from '../shell/marked-text.ts'
+import { unknown, type Text } from '../shell/text.ts'
+import type { Call, Follow } from './call.ts'
 import { find } from './find.ts'
-import { readGitScripts } from './git-scripts.ts'
 import { inlineCodeCommands } from './inline-code.ts'
 import { printingCommands, unfollowedOutput } from './print.ts'
-import { scheduledCommands } from './scheduled.ts'
-import { scriptCommands } from './shells.ts'
-import { startOther } from './start.ts'
+import { readGitScripts, scriptCommands } from './scripts.ts'
 import { stateCommands } from './state.ts'
-import { wrappers } from './wrappers.ts'
+import { wrapperCommands } from './wrappers.ts'
 import { parallel, xargs } from './xargs.ts'
 
 export interface CommandTable {
   /** Changes the scope, reads what the command would start; gives what it prints. */
-  follow(call: Call): string
+  follow(call: Call): Text
   /** Names that a globbed command name is tried on. */
   readonly names: readonly string[]
 }
 
 export function createCommandTable(): CommandTable {
-  const table = new Map<string, Follow>([
-    ...Object.entries(printingCommands),
-    ...Object.entries(stateCommands),
-    ...Object.entries(scriptCommands),
-    ...Object.entries(wrappers).map(([name, wrapper]): [string, Follow] => [
-      name,
-      startOther(wrapper),
-    ]),
-    ...Object.entries(inlineCodeCommands),
-    ...Object.entries(scheduledCommands),
-    ['find', find],
-    ['xargs', xargs],
-    ['parallel', parallel],
-  ])
+  const table = new Map<string, Follow>(
+    Object.entries({
+      ...printingCommands,
+      ...stateCommands,
+      ...scriptCommands,
+      ...wrapperCommands,
+      ...inlineCodeCommands,
+      find,
+      xargs,
+      parallel,
+    }),
+  )
   return {
     follow(call) {
       if (call.name.startsWith('git')) readGitScripts(call)

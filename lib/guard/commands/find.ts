@@ -1,6 +1,6 @@
-import { activateGlobs, anyText, isKnown, matchesGlob, unknown } from '../shell/marked-text.ts'
-import type { Call, Follow } from '../shell/interpreter.ts'
 import type { Scope } from '../shell/scope.ts'
+import { anyText, empty, Text, unknown } from '../shell/text.ts'
+import type { Follow } from './call.ts'
 
 /** What the tests before an action let through. */
 type Matched =
@@ -9,10 +9,10 @@ type Matched =
   /** A part that no name describes: by age, size, owner. */
   | { kind: 'some' }
   /** Names or paths that fit one of these patterns. */
-  | { kind: 'named'; patterns: readonly string[] }
+  | { kind: 'named'; patterns: readonly Text[] }
 
 interface Action {
-  readonly words: readonly string[] | 'delete' | 'print'
+  readonly words: readonly Text[] | 'delete' | 'print'
   readonly matched: Matched
 }
 
@@ -28,15 +28,19 @@ const regexTests = /^-i?regex$/
 class Expression {
   readonly actions: Action[] = []
   private at = 0
-  private readonly words: readonly string[]
+  private readonly words: readonly Text[]
 
-  constructor(words: readonly string[]) {
+  constructor(words: readonly Text[]) {
     this.words = words
+  }
+
+  private get next(): string {
+    return this.words[this.at]?.chars ?? ''
   }
 
   readList(before: Matched): Matched {
     const results = [this.readSequence(before)]
-    while (/^-(?:o|or)$|^,$/.test(this.words[this.at] ?? '')) {
+    while (/^-(?:o|or)$|^,$/.test(this.next)) {
       this.at++
       results.push(this.readSequence(before))
     }
@@ -46,7 +50,7 @@ class Expression {
   private readSequence(before: Matched): Matched {
     let matched = before
     while (this.at < this.words.length) {
-      const word = this.words[this.at] ?? ''
+      const word = this.next
       if (word === ')' || /^-(?:o|or)$|^,$/.test(word)) break
       this.at++
       if (/^-(?:a|and)$/.test(word)) continue
@@ -57,13 +61,14 @@ class Expression {
 
   private readTerm(word: string, before: Matched): Matched {
     if (word === '!' || word === '-not') {
-      const next = this.words[this.at++] ?? ''
+      const { next } = this
+      this.at++
       this.readTerm(next, before)
       return before
     }
     if (word === '(') {
       const inner = this.readList(before)
-      if (this.words[this.at] === ')') this.at++
+      if (this.next === ')') this.at++
       return inner
     }
     if (word === '-delete') return this.act('delete', before)
@@ -78,9 +83,10 @@ class Expression {
       return before
     }
     if (nameTests.test(word)) return this.narrow(before, (pattern) => pattern)
-    if (pathTests.test(word)) return this.narrow(before, (pattern) => `/${pattern}`)
+    if (pathTests.test(word)) return this.narrow(before, (pattern) => Text.join(['/', pattern]))
     if (regexTests.test(word)) {
-      const pattern = this.words[this.at++] ?? ''
+      const pattern = this.next
+      this.at++
       return /^[.*/\\^$()+]*$/.test(pattern) || before.kind === 'named' ? before : { kind: 'some' }
     }
     if (ignoredArgument.has(word)) {
@@ -90,24 +96,24 @@ class Expression {
     if (partTests.test(word)) {
       if (!noArgument.test(word)) this.at++
       if (before.kind === 'named') return before
-      return word === '-empty' ? { kind: 'named', patterns: ['empty'] } : { kind: 'some' }
+      return word === '-empty' ? { kind: 'named', patterns: [new Text('empty')] } : { kind: 'some' }
     }
     return before
   }
 
-  private narrow(before: Matched, pathOf: (pattern: string) => string): Matched {
-    const pattern = activateGlobs(this.words[this.at++] ?? '')
+  private narrow(before: Matched, pathOf: (pattern: Text) => Text): Matched {
+    const pattern = (this.words[this.at++] ?? empty).activated()
     if (before.kind === 'named') return before
     const isWide =
-      isKnown(pattern) && ['src', 'a', 'README.md'].every((name) => matchesGlob(pattern, name))
+      pattern.isKnown && ['src', 'a', 'README.md'].every((name) => pattern.matches(name))
     return isWide ? before : { kind: 'named', patterns: [pathOf(pattern)] }
   }
 
-  private readCommand(): string[] {
-    const words: string[] = []
+  private readCommand(): Text[] {
+    const words: Text[] = []
     for (; this.at < this.words.length; this.at++) {
-      const word = this.words[this.at] ?? ''
-      if (word === ';' || (word === '+' && words.at(-1) === '{}')) {
+      const word = this.words[this.at] ?? empty
+      if (word.is(';') || (word.is('+') && words.at(-1)?.is('{}'))) {
         this.at++
         break
       }
@@ -128,57 +134,60 @@ function either(results: readonly Matched[]): Matched {
   return { kind: 'named', patterns: results.flatMap((r) => (r.kind === 'named' ? r.patterns : [])) }
 }
 
-export const find: Follow = ({ words, scope, interpreter }: Call) => {
-  const args = words.slice(1)
-  while (/^-(?:[HLP]|O\d*|D)$/.test(args[0] ?? '')) if (args.shift() === '-D') args.shift()
-  const end = args.findIndex((word) => /^[-(!,]/.test(word))
+export const find: Follow = ({ args: own, scope, shell }) => {
+  const args = [...own]
+  while (args[0]?.test(/^-(?:[HLP]|O\d*|D)$/)) if (args.shift()?.is('-D')) args.shift()
+  const end = args.findIndex((word) => word.test(/^[-(!,]/))
   const given = end < 0 ? args : args.slice(0, end)
-  const roots = given.length > 0 ? given : ['.']
+  const roots = given.length > 0 ? given : [new Text('.')]
   const expression = new Expression(end < 0 ? [] : args.slice(end))
   const matched = expression.readList({ kind: 'all' })
-  let output = ''
-  for (const action of expression.actions) {
-    const targets = roots.flatMap((root) => targetsBelow(root, action.matched, scope))
-    if (action.words === 'print') output += printed(targets, action.matched)
-    else if (action.words === 'delete')
-      interpreter.runWords(['rm', '-r', ...targets], scope.clone(), null)
-    else for (const target of targets) runOn(target, action.words)
+  const below = (what: Matched) => roots.flatMap((root) => targetsBelow(root, what, scope))
+  const outputs: Text[] = []
+  for (const { words, matched: reached } of expression.actions) {
+    const targets = below(reached)
+    if (words === 'print') outputs.push(printed(targets, reached))
+    else if (words === 'delete') shell.runWords([...removal, ...targets], scope.clone(), null)
+    else for (const target of targets) shell.runWords(fill(words, target), scope.clone(), null)
   }
-  function runOn(target: string, inner: readonly string[]): void {
-    const filled = inner.map((word) => word.replaceAll('{}', () => target))
-    const [name = '', ...rest] = filled
-    // On every file below a folder, a plain rm does what rm -r does to the folder.
-    const isPlainRemoval = /(?:^|\/)(?:rm|unlink|shred)$/.test(name)
-    interpreter.runWords(isPlainRemoval ? ['rm', '-r', ...rest] : filled, scope.clone(), null)
-  }
-  if (expression.actions.length > 0) return output
-  return printed(
-    roots.flatMap((root) => targetsBelow(root, matched, scope)),
-    matched,
-  )
+  return expression.actions.length > 0 ? Text.join(outputs) : printed(below(matched), matched)
+}
+
+const removal = [new Text('rm'), new Text('-r')]
+
+/** What is started for one file. On every file below a folder, a plain rm removes the folder. */
+function fill(words: readonly Text[], target: Text): readonly Text[] {
+  const filled = words.map((word) => word.replaceAll('{}', target))
+  const isPlainRemoval = filled[0]?.test(/(?:^|\/)(?:rm|unlink|shred)$/)
+  return isPlainRemoval ? [...removal, ...filled.slice(1)] : filled
 }
 
 /** Lines as another command would read them; a whole tree shows by its two levels. */
-function printed(targets: readonly string[], matched: Matched): string {
-  if (matched.kind !== 'all') return targets.map((target) => `${target}\n`).join('')
-  return targets.map((target) => `${target}\n${target}/${anyText}/${anyText}\n`).join('')
+function printed(targets: readonly Text[], { kind }: Matched): Text {
+  return Text.join(
+    targets.flatMap((target) =>
+      kind === 'all'
+        ? [target, '\n', ...[target, '/', anyText, '/', anyText, '\n']]
+        : [target, '\n'],
+    ),
+  )
 }
 
-function targetsBelow(root: string, matched: Matched, scope: Scope): string[] {
+function targetsBelow(root: Text, matched: Matched, scope: Scope): Text[] {
   if (matched.kind === 'all') return [root]
   if (matched.kind === 'some') {
-    const isWhole = isRootOrHome(root, scope)
-    return [isWhole ? root : `${root}/found`]
+    return [isRootOrHome(root, scope) ? root : Text.join([root, '/found'])]
   }
   return matched.patterns.map((pattern) => {
-    if (!pattern.startsWith('/')) return `${root}/${pattern}`
-    const path = pattern.slice(1)
-    return path.startsWith(root) ? path : `${root}/${path}`
+    const path = pattern.startsWith('/') ? pattern.slice(1) : null
+    if (path?.startsWith(root.chars)) return path
+    return Text.join([root, '/', path ?? pattern])
   })
 }
 
-function isRootOrHome(root: string, scope: Scope): boolean {
-  if (/^\/*(?:[^/]+\/*)?$/.test(root) && root.startsWith('/'))
-    return !/^\/+(?:tmp|var)\/*$/.test(root)
-  return scope.variables.get('HOME')?.values.includes(root.replace(/\/+$/, '')) ?? root === unknown
+function isRootOrHome(root: Text, scope: Scope): boolean {
+  if (root.test(/^\/+(?:[^/]+\/*)?$/)) return !root.test(/^\/+(?:tmp|var)\/*$/)
+  const path = root.chars.replace(/\/+$/, '')
+  const homes = scope.variables.get('HOME')?.values
+  return homes ? homes.some((home) => home.chars === path) : root.equals(unknown)
 }

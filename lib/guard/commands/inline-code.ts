@@ -1,6 +1,5 @@
-import type { Call, Follow } from '../shell/interpreter.ts'
-import { unknown } from '../shell/marked-text.ts'
-import { quote } from './quote.ts'
+import { quote, Text, unknown } from '../shell/text.ts'
+import type { Call, Follow } from './call.ts'
 
 /** The options by which an interpreter takes its program as an argument. */
 const programOptions: Readonly<Record<string, RegExp>> = {
@@ -33,46 +32,47 @@ const forkLoop =
  * A program in another language. Only what is plain in it is seen: texts that it hands to a shell,
  * and folders that it removes by name.
  */
-export const runInlineCode: Follow = (call) => {
+const runInlineCode: Follow = (call) => {
   for (const code of programs(call)) {
-    if (forkLoop.test(code)) call.interpreter.sawForkBomb()
-    call.interpreter.onlyWhatIsCertain(() => readCode(code, call))
+    if (code.test(forkLoop)) call.shell.sawForkBomb()
+    call.shell.onlyWhatIsCertain(() => readCode(code.source, call))
   }
   return unknown
 }
 
-function programs({ name, words }: Call): string[] {
-  if (name.endsWith('awk')) return words.slice(1).filter((word) => /[{(]/.test(word))
+function programs({ name, args }: Call): Text[] {
+  if (name.endsWith('awk')) return args.filter((word) => word.test(/[{(]/))
   const option = programOptions[name.replace(/^(python3|ruby|php|perl|lua)[\d.]+$/, '$1')]
-  if (!option) return []
-  return words.filter((_, index) => option.test(words[index - 1] ?? ''))
+  return option ? args.filter((_, index) => args[index - 1]?.test(option)) : []
 }
 
-function readCode(code: string, { scope, interpreter }: Call): void {
+function readCode(code: string, { scope, shell }: Call): void {
   if (starts.test(code)) {
-    let list: string[] = []
+    let list: Text[] = []
     let end = -1
     for (const match of code.matchAll(literal)) {
-      const text = unescape(match[1] ?? match[2] ?? match[3] ?? '')
+      const text = Text.parsed(unescape(match[1] ?? match[2] ?? match[3] ?? ''))
       const between = end < 0 ? '' : code.slice(end, match.index)
       if (end < 0 || !/^[\s,[\]]*$/.test(between)) {
-        if (list.length > 1) interpreter.runWords(list, scope.clone(), null)
+        if (list.length > 1) shell.runWords(list, scope.clone(), null)
         list = []
       }
       list.push(text)
-      interpreter.runScript(text, scope.clone(), null)
+      shell.runScript(text, scope.clone(), null)
       end = match.index + match[0].length
     }
-    if (list.length > 1) interpreter.runWords(list, scope.clone(), null)
+    if (list.length > 1) shell.runWords(list, scope.clone(), null)
+  }
+  const remove = (path: Text): void => {
+    shell.runScript(Text.join(['rm -rf ', path]), scope.clone(), null)
   }
   for (const { index, 0: name } of code.matchAll(removes)) {
     const rest = code.slice(index + name.length, index + name.length + 100)
-    if (home.test(rest)) interpreter.runScript('rm -rf ~', scope.clone(), null)
+    if (home.test(rest)) remove(new Text('~'))
     const [first] = rest.matchAll(literal)
     if (!first || !/^\W*(?:\w+[.(]+){0,3}$/.test(rest.slice(0, first.index))) continue
-    const path = unescape(first[1] ?? first[2] ?? first[3] ?? '')
-    const word = path.startsWith('~') ? path : quote(path)
-    interpreter.runScript(`rm -rf ${word}`, scope.clone(), null)
+    const path = Text.parsed(unescape(first[1] ?? first[2] ?? first[3] ?? ''))
+    remove(path.startsWith('~') ? path : quote(path))
   }
 }
 

@@ -1,149 +1,151 @@
-import { isKnown, spelled, unknown } from '../shell/marked-text.ts'
-import type { Call, Follow } from '../shell/interpreter.ts'
-import { quote } from './quote.ts'
+import { empty, quote, Text, unknown } from '../shell/text.ts'
+import type { Follow } from './call.ts'
 
-const silent: Follow = () => ''
+const silent: Follow = () => empty
 
-function changeDirectory({ words, scope }: Call): string {
-  const target = words.slice(1).findLast((word) => !/^-[LPe@]*$|^--$/.test(word) || word === '-')
+const cd: Follow = ({ args, scope }) => {
+  const target = args.findLast((word) => word.is('-') || !word.test(/^-[LPe@]*$|^--$/))
   scope.enter(target === undefined ? (scope.variables.get('HOME')?.values ?? [unknown]) : [target])
-  return ''
+  return empty
 }
 
-function pushDirectory(call: Call): string {
-  const { scope, words } = call
-  const target = words[1]
-  if (target === undefined || /^[+-]\d+$/.test(target)) return ''
+const pushd: Follow = (call) => {
+  const { scope, args } = call
+  const [target] = args
+  if (target === undefined || target.test(/^[+-]\d+$/)) return empty
   scope.directoryStack = [...scope.directoryStack, scope.directories]
-  return changeDirectory(call)
+  return cd(call)
 }
 
-function popDirectory({ scope }: Call): string {
+const popd: Follow = ({ scope }) => {
   scope.directories = scope.directoryStack.at(-1) ?? [unknown]
   scope.directoryStack = scope.directoryStack.slice(0, -1)
-  return ''
+  return empty
 }
 
 /** `export`, `declare`, `local`, `readonly`, `typeset`: `NAME=value` words assign. */
-function declare({ words, scope }: Call): string {
-  for (const word of words.slice(1)) {
-    const [, name, append, value] = /^([A-Za-z_]\w*)(\+?)=(.*)$/s.exec(word) ?? []
-    if (name === undefined || value === undefined) continue
-    const before = append ? (scope.variables.get(name)?.values ?? ['']) : ['']
+const declare: Follow = ({ args, scope }) => {
+  for (const word of args) {
+    const [start = '', name, append] = /^([A-Za-z_]\w*)(\+?)=/.exec(word.chars) ?? []
+    if (name === undefined) continue
+    const value = word.slice(start.length)
+    const before = (append === '+' && scope.variables.get(name)?.values) || [empty]
     scope.assign(
       name,
-      before.map((text) => text + value),
+      before.map((text) => Text.join([text, value])),
     )
   }
-  return ''
+  return empty
 }
 
-function unset({ words, scope }: Call): string {
-  for (const name of words.slice(1)) {
+const unset: Follow = ({ args, scope }) => {
+  for (const { chars: name } of args) {
     if (name.startsWith('-')) continue
-    scope.assign(name, [''])
+    scope.assign(name, [empty])
     scope.functions.delete(name)
   }
-  return ''
+  return empty
 }
 
-function setParameters({ words, scope }: Call): string {
-  const args = words.slice(1)
+const set: Follow = ({ args, scope }) => {
+  const [first] = args
   // With an option that it does not know, it sets nothing.
-  if (/^-[^-]*[^abefhkmnoptuvxBCEHPT]/.test(args[0] ?? '') && args[0] !== '--') return ''
+  if (first && !first.is('--') && first.test(/^-[^-]*[^abefhkmnoptuvxBCEHPT]/)) return empty
   const at = args.findIndex(
-    (word, index) =>
-      word === '--' || (!/^[-+]/.test(word) && !/^[-+]\w*o$/.test(args[index - 1] ?? '')),
+    (word, index) => word.is('--') || (!word.test(/^[-+]/) && !args[index - 1]?.test(/^[-+]\w*o$/)),
   )
-  if (at >= 0) scope.parameters = args[at] === '--' ? args.slice(at + 1) : args.slice(at)
-  return ''
+  if (at >= 0) scope.parameters = args.slice(args[at]?.is('--') ? at + 1 : at)
+  return empty
 }
 
-function shift({ words, scope }: Call): string {
-  if (scope.parameters) scope.parameters = scope.parameters.slice(Number(words[1] ?? 1) || 1)
-  return ''
+const shift: Follow = ({ args, scope }) => {
+  scope.parameters = scope.parameters?.slice(Number(args[0]?.chars ?? 1) || 1) ?? null
+  return empty
 }
 
-function read({ words, scope, stdin }: Call): string {
+const read: Follow = ({ args, scope, stdin }) => {
   const names: string[] = []
-  for (let index = 1; index < words.length; index++) {
-    const word = words[index] ?? ''
+  for (let index = 0; index < args.length; index++) {
+    const word = args[index]?.chars ?? ''
     if (/^-\w*[adinNptu]$/.test(word)) {
-      if (word.endsWith('a')) names.push(words[index + 1] ?? '')
       index++
+      if (word.endsWith('a')) names.push(args[index]?.chars ?? '')
     } else if (!word.startsWith('-')) names.push(word)
   }
-  const lines = stdin === null ? [unknown] : stdin.split('\n').filter((line) => line !== '')
-  if (names.some((name) => !/^[A-Za-z_]\w*(?:\[.*\])?$/.test(name))) return ''
+  if (names.some((name) => !/^[A-Za-z_]\w*(?:\[.*\])?$/.test(name))) return empty
   if (names.length === 0) names.push('REPLY')
+  const lines = linesOf(stdin)
+  const isArray = args.some((word) => word.test(/^-\w*a/))
   for (const [index, name] of names.entries()) {
-    const isLast = index === names.length - 1
-    const values = lines.map((line) => {
-      const fields = line.trim().split(/\s+/)
-      return isLast ? fields.slice(index).join(' ') : (fields[index] ?? '')
-    })
-    if (words.some((word) => /^-\w*a/.test(word)))
+    if (isArray) {
       scope.assignElements(
         name,
         lines.flatMap((line) => line.split(/\s+/)),
       )
-    else scope.assign(name, values)
+      continue
+    }
+    const isLast = index === names.length - 1
+    const values = lines.map((line) => {
+      const fields = line.split(/\s+/).filter(({ length }) => length > 0)
+      return isLast ? Text.join(fields.slice(index), ' ') : (fields[index] ?? empty)
+    })
+    scope.assign(name, values)
   }
-  return ''
+  return empty
 }
 
-function mapfile({ words, scope, stdin, interpreter }: Call): string {
-  const callback = words[words.indexOf('-C') + 1]
-  if (words.includes('-C') && callback !== undefined)
-    interpreter.runScript(spelled(callback), scope.clone(), null)
-  const last = words.at(-1) ?? 'MAPFILE'
-  const name = words.length > 1 && !last.startsWith('-') ? last : 'MAPFILE'
-  scope.assignElements(
-    name,
-    stdin === null ? [unknown] : stdin.split('\n').filter((line) => line !== ''),
-  )
-  return ''
-}
+const linesOf = (stdin: Text | null): Text[] =>
+  stdin === null ? [unknown] : stdin.split('\n').filter(({ length }) => length > 0)
 
-function alias({ words, scope }: Call): string {
-  for (const word of words.slice(1)) {
-    const [, name, value] = /^([^=]+)=(.*)$/s.exec(word) ?? []
-    if (name !== undefined && value !== undefined) scope.aliases.set(name, value)
+const mapfile: Follow = ({ args, scope, stdin, shell }) => {
+  const callback = args[args.findIndex((word) => word.is('-C')) + 1]
+  if (callback && args.some((word) => word.is('-C'))) {
+    shell.runScript(callback, scope.clone(), null)
   }
-  return ''
+  const last = args.at(-1)
+  const name = last && !last.startsWith('-') ? last.chars : 'MAPFILE'
+  scope.assignElements(name, linesOf(stdin))
+  return empty
 }
 
-function hash({ words, scope }: Call): string {
-  const [, option, path, name] = words
-  if (option === '-p' && path !== undefined && name !== undefined)
-    scope.aliases.set(name, quote(path))
-  return ''
+const alias: Follow = ({ args, scope }) => {
+  for (const word of args) {
+    const at = word.chars.indexOf('=')
+    if (at > 0) scope.aliases.set(word.chars.slice(0, at), word.slice(at + 1))
+  }
+  return empty
+}
+
+const hash: Follow = ({ args: [option, path, name], scope }) => {
+  if (option?.is('-p') && path && name) scope.aliases.set(name.chars, quote(path))
+  return empty
 }
 
 /** `cp /bin/rm x`: later `x` is `rm`. */
-function copyProgram({ words, scope }: Call): string {
-  const operands = words.slice(1).filter((word) => !word.startsWith('-'))
-  const [from, to] = operands
-  if (operands.length !== 2 || from === undefined || to === undefined) return ''
-  if (!/^\/(?:usr\/)?s?bin\/[\w.-]+$/.test(from) || !isKnown(to)) return ''
-  const isFolder = to.endsWith('/')
-  const base = isFolder ? from.slice(from.lastIndexOf('/') + 1) : to.slice(to.lastIndexOf('/') + 1)
-  scope.aliases.set(base, from)
-  return ''
+const copyProgram: Follow = ({ args, scope }) => {
+  const [from, to, ...others] = args.filter((word) => !word.startsWith('-'))
+  if (!from || !to || others.length > 0) return empty
+  if (!from.test(/^\/(?:usr\/)?s?bin\/[\w.-]+$/) || !to.isKnown) return empty
+  const named = to.endsWith('/') ? from : to
+  scope.aliases.set(named.chars.slice(named.chars.lastIndexOf('/') + 1), from)
+  return empty
 }
 
+const silentNames = 'true false : exit return shopt umask wait sleep mkdir touch rm'.split(' ')
+
+/** Commands that change the state of the shell, or print nothing. */
 export const stateCommands: Readonly<Record<string, Follow>> = {
-  cd: changeDirectory,
-  chdir: changeDirectory,
-  pushd: pushDirectory,
-  popd: popDirectory,
+  cd,
+  chdir: cd,
+  pushd,
+  popd,
   export: declare,
   declare,
   typeset: declare,
   local: declare,
   readonly: declare,
   unset,
-  set: setParameters,
+  set,
   shift,
   read,
   mapfile,
@@ -153,16 +155,5 @@ export const stateCommands: Readonly<Record<string, Follow>> = {
   cp: copyProgram,
   ln: copyProgram,
   install: copyProgram,
-  true: silent,
-  false: silent,
-  ':': silent,
-  exit: silent,
-  return: silent,
-  shopt: silent,
-  umask: silent,
-  wait: silent,
-  sleep: silent,
-  mkdir: silent,
-  touch: silent,
-  rm: silent,
+  ...Object.fromEntries(silentNames.map((name) => [name, silent])),
 }

@@ -1,11 +1,9 @@
-import { readOptions } from '../shell/options.ts'
+import { type OptionStyle, readOptions } from '../shell/options.ts'
+import { anyText, baseName, empty, Text } from '../shell/text.ts'
+import type { Follow } from './call.ts'
 
 /** How a command that starts another one reads what stands before it. */
-export interface Wrapper {
-  /** Short options that take a value. */
-  readonly shortValues?: string
-  /** Long options whose value is the next word. */
-  readonly longValues?: readonly string[]
+interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   /** Words of its own after the options: the duration of `timeout`. */
   readonly operands?: number
   /** `NAME=value` may stand before the command. */
@@ -20,236 +18,214 @@ export interface Wrapper {
   readonly idleOptions?: readonly string[]
   /** The words are joined and given to a shell. */
   readonly joins?: boolean
-  /** The command stands somewhere behind options that are not listed here. */
-  readonly anywhere?: boolean
+  /** What it starts changes the shell itself. */
+  readonly staysInShell?: boolean
 }
 
+const plain: Wrapper = {}
+const inShell: Wrapper = { staysInShell: true }
 const su: Wrapper = {
   shortValues: 'cgGsuwC',
-  longValues: [
-    'command',
-    'session-command',
-    'group',
-    'supp-group',
-    'shell',
-    'user',
-    'whitelist-environment',
-  ],
+  longValues: 'command session-command group supp-group shell user whitelist-environment',
   scriptOptions: ['c', 'command', 'session-command'],
 }
 const tracer: Wrapper = {
   shortValues: 'oepsuEabIOPSXUzlnxFAD',
-  longValues: ['output', 'trace', 'attach', 'string-limit', 'user', 'env'],
+  longValues: 'output trace attach string-limit user env',
 }
-const anywhere: Wrapper = { anywhere: true }
+const timeout: Wrapper = {
+  shortValues: 'ks',
+  longValues: 'kill-after signal',
+  operands: 1,
+}
 
 /** Sources: the manual pages of sudo, coreutils, util-linux, strace, and of each one named. */
-export const wrappers: Readonly<Record<string, Wrapper>> = {
+const wrappers: Readonly<Record<string, Wrapper>> = {
   sudo: {
     shortValues: 'CDghpRTtUru',
-    longValues: [
-      'close-from',
-      'chdir',
-      'group',
-      'host',
-      'prompt',
-      'chroot',
-      'command-timeout',
-      'type',
-      'other-user',
-      'role',
-      'user',
-    ],
+    longValues:
+      'close-from chdir group host prompt chroot command-timeout type other-user role user',
     assignments: true,
     directoryOptions: ['D', 'chdir'],
     idleOptions: [
-      'l',
-      'list',
-      'v',
-      'validate',
-      'e',
-      'edit',
-      'V',
-      'version',
-      'K',
-      'remove-timestamp',
+      ...['l', 'v', 'e', 'V', 'K'],
+      ...['list', 'validate', 'edit', 'version', 'remove-timestamp'],
     ],
   },
   doas: { shortValues: 'uCa', idleOptions: ['C'] },
   su,
   runuser: su,
-  pkexec: { shortValues: 'u', longValues: ['user'] },
+  pkexec: { shortValues: 'u', longValues: 'user' },
   gosu: { operands: 1 },
   'su-exec': { operands: 1 },
-  setpriv: {
-    longValues: [
-      'reuid',
-      'regid',
-      'groups',
-      'inh-caps',
-      'ambient-caps',
-      'bounding-set',
-      'securebits',
-    ],
-  },
+  setpriv: { longValues: 'reuid regid groups inh-caps ambient-caps bounding-set securebits' },
   sg: { operands: 1, shortValues: 'c', scriptOptions: ['c'] },
   env: {
     shortValues: 'uCSP',
-    longValues: ['unset', 'chdir', 'split-string'],
+    longValues: 'unset chdir split-string',
     assignments: true,
     splitOptions: ['S', 'split-string'],
     directoryOptions: ['C', 'chdir'],
   },
-  command: { idleOptions: ['v', 'V'] },
-  builtin: {},
-  exec: { shortValues: 'a' },
-  nohup: {},
-  time: { shortValues: 'fo', longValues: ['format', 'output'] },
-  timeout: { shortValues: 'ks', longValues: ['kill-after', 'signal'], operands: 1 },
-  gtimeout: { shortValues: 'ks', longValues: ['kill-after', 'signal'], operands: 1 },
-  nice: { shortValues: 'n0123456789', longValues: ['adjustment'] },
-  ionice: { shortValues: 'cnpPu', longValues: ['class', 'classdata', 'pid'] },
+  command: { ...inShell, idleOptions: ['v', 'V'] },
+  builtin: inShell,
+  exec: { ...inShell, shortValues: 'a' },
+  nohup: plain,
+  time: { shortValues: 'fo', longValues: 'format output' },
+  timeout,
+  gtimeout: timeout,
+  nice: { shortValues: 'n0123456789', longValues: 'adjustment' },
+  ionice: { shortValues: 'cnpPu', longValues: 'class classdata pid' },
   chrt: { shortValues: 'pTPD', operands: 1 },
-  stdbuf: { shortValues: 'ioe', longValues: ['input', 'output', 'error'] },
-  setsid: {},
+  stdbuf: { shortValues: 'ioe', longValues: 'input output error' },
+  setsid: plain,
   setarch: { operands: 1 },
-  linux64: {},
-  linux32: {},
+  linux64: plain,
+  linux32: plain,
   strace: tracer,
   ltrace: tracer,
   flock: {
     shortValues: 'wEc',
-    longValues: ['timeout', 'conflict-exit-code', 'command'],
+    longValues: 'timeout conflict-exit-code command',
     operands: 1,
     scriptOptions: ['c', 'command'],
   },
   taskset: { operands: 1, idleOptions: ['p', 'pid'] },
-  busybox: {},
-  toybox: {},
-  chroot: { longValues: ['userspec', 'groups'], operands: 1 },
+  busybox: plain,
+  toybox: plain,
+  chroot: { longValues: 'userspec groups', operands: 1 },
   script: {
     shortValues: 'cEIOBTmo',
-    longValues: [
-      'command',
-      'echo',
-      'log-in',
-      'log-out',
-      'log-io',
-      'log-timing',
-      'logging-format',
-      'output-limit',
-    ],
+    longValues: 'command echo log-in log-out log-io log-timing logging-format output-limit',
     scriptOptions: ['c', 'command'],
     operands: 1,
   },
-  watch: { shortValues: 'nq', longValues: ['interval', 'equexit'], joins: true },
+  watch: { shortValues: 'nq', longValues: 'interval equexit', joins: true },
   ssh: { shortValues: 'BbcDEeFIiJLlmOopQRSWw', operands: 1, joins: true },
-  catchsegv: {},
-  unbuffer: {},
-  chronic: {},
-  eatmydata: {},
+  catchsegv: plain,
+  unbuffer: plain,
+  chronic: plain,
+  eatmydata: plain,
   fakeroot: { shortValues: 'lsib' },
   caffeinate: { shortValues: 'tw' },
-  rlwrap: {},
-  setlocale: {},
-  torsocks: {},
-  torify: {},
+  rlwrap: plain,
+  setlocale: plain,
+  torsocks: plain,
+  torify: plain,
   proxychains: { shortValues: 'f' },
   proxychains4: { shortValues: 'f' },
-  prlimit: anywhere,
-  cpulimit: anywhere,
-  numactl: anywhere,
-  systemd_run: anywhere,
-  'systemd-run': anywhere,
-  'systemd-inhibit': anywhere,
-  'dbus-run-session': anywhere,
-  'xvfb-run': anywhere,
-  unshare: anywhere,
-  nsenter: anywhere,
-  bwrap: anywhere,
-  firejail: anywhere,
-  proot: anywhere,
-  valgrind: anywhere,
-  perf: anywhere,
-  gdb: anywhere,
-  faketime: anywhere,
-  'start-stop-daemon': anywhere,
-  tini: anywhere,
-  'dumb-init': anywhere,
-  s6: anywhere,
-  tmux: anywhere,
-  screen: anywhere,
-  entr: anywhere,
-  retry: anywhere,
-  doppler: anywhere,
-  'aws-vault': anywhere,
-  dotenv: anywhere,
-  direnv: anywhere,
-  nix: anywhere,
-  'nix-shell': anywhere,
-  devbox: anywhere,
-  mise: anywhere,
-  asdf: anywhere,
-  poetry: anywhere,
-  uv: anywhere,
-  pipenv: anywhere,
-  conda: anywhere,
-  bundle: anywhere,
-  npx: anywhere,
-  bunx: anywhere,
-  pnpm: anywhere,
-  yarn: anywhere,
-  npm: anywhere,
-  bun: anywhere,
-  shx: anywhere,
-  op: anywhere,
   'cross-env': { assignments: true },
-  hyperfine: anywhere,
-  concurrently: anywhere,
-  nodemon: anywhere,
-  watchexec: anywhere,
-  daemonize: anywhere,
-  sshpass: anywhere,
-  expect: anywhere,
-  cgexec: anywhere,
-  runcon: anywhere,
-  capsh: anywhere,
 }
 
-export interface Unwrapped {
-  readonly words: readonly string[]
-  readonly scripts: readonly string[]
-  readonly assignments: readonly string[]
-  readonly directory: string | null
+/** Programs that start another one, which stands somewhere behind options that are not listed. */
+const looseWrappers =
+  `prlimit cpulimit numactl systemd-run systemd-inhibit dbus-run-session xvfb-run
+  unshare nsenter bwrap firejail proot valgrind perf gdb faketime start-stop-daemon tini dumb-init s6
+  tmux screen entr retry doppler aws-vault dotenv direnv nix nix-shell devbox mise asdf poetry uv
+  pipenv conda bundle npx bunx pnpm yarn npm bun shx op hyperfine concurrently nodemon watchexec
+  daemonize sshpass expect cgexec runcon capsh`.split(/\s+/)
+
+/** Programs that a command behind an unlisted option is recognised by. */
+const dangerous = new Set(
+  `rm git dd mkfs find sh bash dash zsh ksh sudo env xargs rimraf shred tee eval timeout nohup
+  nice`.split(/\s+/),
+)
+
+/** Follows what a wrapper with known options starts. */
+const startInner =
+  (wrapper: Wrapper): Follow =>
+  ({ args, scope: outer, stdin, shell }) => {
+    const inner = unwrap(args, wrapper)
+    if (!inner) return args.at(-1) ?? empty
+    const scope = wrapper.staysInShell ? outer : outer.clone()
+    for (const assignment of inner.assignments) {
+      const at = assignment.chars.indexOf('=')
+      scope.assign(assignment.chars.slice(0, at), [assignment.slice(at + 1)])
+    }
+    if (inner.directory !== null) scope.enter([inner.directory])
+    const outputs = inner.scripts.map((script) => shell.runScript(script, scope, stdin))
+    const split = splitValue(args, wrapper)
+    const text = Text.join(inner.words, ' ')
+    if (split !== null) {
+      outputs.push(shell.runScript(Text.join(['env', split, text], ' '), scope, stdin))
+    } else if (inner.words.length === 0) {
+      // `ssh host <<E`: the other side's shell reads it.
+      if (wrapper.joins && stdin !== null) shell.runScript(stdin, scope, null)
+    } else if (wrapper.joins) outputs.push(shell.runScript(text, scope, stdin))
+    else outputs.push(shell.runWords(inner.words, scope, stdin))
+    return Text.join(outputs)
+  }
+
+interface Unwrapped {
+  readonly words: readonly Text[]
+  readonly scripts: readonly Text[]
+  readonly assignments: readonly Text[]
+  readonly directory: Text | null
 }
 
 /** What a wrapper starts; null: nothing. */
-export function unwrap(args: readonly string[], wrapper: Wrapper): Unwrapped | null {
-  const { shortValues = '', longValues = [], operands: own = 0 } = wrapper
-  const { flags, values, operands } = readOptions(args, {
-    shortValues,
-    longValues,
-    stopsAtOperand: true,
-  })
-  if (flags.some((flag) => wrapper.idleOptions?.includes(flag))) return null
-  const valueOf = (names: readonly string[] = []): string[] =>
-    names.flatMap((name) => values.get(name) ?? [])
-  let words = [...operands]
-  if (words[0] === '-') words.shift()
-  const assignments: string[] = []
-  while (wrapper.assignments && /^[A-Za-z_]\w*=/.test(words[0] ?? ''))
-    assignments.push(words.shift() ?? '')
-  const scripts = valueOf(wrapper.scriptOptions)
-  words = words.slice(own)
-  // `flock file -c script`, `su user -c script`: the option comes after the operand.
-  const late = words.findIndex((word) => /^-\w*c$|^--command$/.test(word))
-  if (wrapper.scriptOptions && late >= 0) scripts.push(words[late + 1] ?? '')
-  const attached = wrapper.scriptOptions && words.find((word) => word.startsWith('--command='))
-  if (attached) scripts.push(attached.slice('--command='.length))
-  return {
-    words,
-    scripts,
-    assignments,
-    directory: valueOf(wrapper.directoryOptions)[0] ?? null,
+function unwrap(args: readonly Text[], wrapper: Wrapper): Unwrapped | null {
+  const { operands: own = 0, idleOptions = [], scriptOptions, directoryOptions = [] } = wrapper
+  const options = readOptions(args, { ...wrapper, stopsAtOperand: true })
+  if (options.has(...idleOptions)) return null
+  let words: readonly Text[] = options.operands
+  if (words[0]?.is('-')) words = words.slice(1)
+  const isAssignment = (word: Text): boolean =>
+    wrapper.assignments === true && word.test(/^[A-Za-z_]\w*=/)
+  const end = words.findIndex((word) => !isAssignment(word))
+  const assignments = words.slice(0, end < 0 ? words.length : end)
+  words = words.slice(assignments.length + own)
+  const scripts = (scriptOptions ?? []).flatMap((name) => options.values.get(name) ?? [])
+  if (scriptOptions) {
+    // `flock file -c script`, `su user -c script`: the option comes after the operand.
+    const late = words.findIndex((word) => word.test(/^-\w*c$|^--command$/))
+    if (late >= 0) scripts.push(words[late + 1] ?? empty)
+    const attached = words.find((word) => word.startsWith('--command='))
+    if (attached) scripts.push(attached.slice('--command='.length))
   }
+  return { words, scripts, assignments, directory: options.valueOf(...directoryOptions) }
+}
+
+/** `env -S 'a b' c`: the text is split as words, then the rest follows. */
+function splitValue(args: readonly Text[], wrapper: Wrapper): Text | null {
+  if (!wrapper.splitOptions) return null
+  const index = args.findIndex((word) => word.test(/^-[A-Za-z0]*S|^--split-string/))
+  const word = args[index]
+  if (!word) return null
+  const [option = ''] = /^--split-string=?|^-[A-Za-z0]*?S/.exec(word.chars) ?? []
+  return word.length > option.length ? word.slice(option.length) : (args[index + 1] ?? empty)
+}
+
+/** Reads on from each word that names a program which a rule may catch. */
+const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
+  for (let index = 1; index < words.length; index++) {
+    const word = words[index] ?? empty
+    const base = baseName(word).chars
+    const before = words[index - 1]?.chars ?? ''
+    if (dangerous.has(base) || Object.hasOwn(wrapperCommands, base)) {
+      if (name === base || isOwnSubcommand(name, base)) continue
+      shell.runWords(words.slice(index), scope.clone(), stdin)
+      return anyText
+    }
+    const runsWords = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon)$/.test(name)
+    if (runsScript(before, name) || (runsWords && word.test(/\s/))) {
+      shell.runScript(word, scope.clone(), stdin)
+    }
+  }
+  return anyText
+}
+
+/** `npm run env`, `yarn time`: scripts of the project. */
+const isOwnSubcommand = (name: string, base: string): boolean =>
+  /^(?:npm|pnpm|yarn|bun)$/.test(name) && !dangerous.has(base)
+
+/** `nix develop -c`, `nix-shell --run`: what follows is a command. */
+const runsScript = (option: string, program: string): boolean =>
+  /^(?:-c|--run|--command|--exec|--shell-command)$/.test(option) &&
+  !/^(?:perf|gdb|valgrind)$/.test(program)
+
+/** Commands that start another one. */
+export const wrapperCommands: Readonly<Record<string, Follow>> = {
+  ...Object.fromEntries(looseWrappers.map((name) => [name, startAnywhere])),
+  ...Object.fromEntries(Object.entries(wrappers).map(([name, own]) => [name, startInner(own)])),
 }

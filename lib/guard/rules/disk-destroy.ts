@@ -1,6 +1,5 @@
-import { isGlob, isKnown, matchesGlob, shown } from '../shell/marked-text.ts'
 import { readOptions } from '../shell/options.ts'
-import { absoluteNames } from '../shell/path.ts'
+import { absoluteNames, Text } from '../shell/text.ts'
 import { type Caught, forkBomb, type Places, type Rule, type SeenCommand } from './rule.ts'
 
 /** Devices under /dev that hold no file system. */
@@ -8,20 +7,7 @@ const harmless =
   /^(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty\w*|console|ptmx|pts\/.*|fd\/.*|shm\/.*|tcp\/.*|udp\/.*|kmsg|log|lp\d.*|usb\/.*|input\/.*|snd\/.*|dsp|video\d+|cu\..*|serial\/.*)$/
 const disks =
   /^(?:(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|loop|nbd|sr|ram|zram|rdisk|disk|mtdblock|mtd|bcache|drbd|rbd|zd|pmem|fd\d)\w*|(?:mapper|disk|block|zvol|vg\w*|md)\/.*|root|mem|kmem|port)$/
-const diskNames = [
-  'sda',
-  'sda1',
-  'sdb',
-  'vda',
-  'nvme0n1',
-  'xvda',
-  'mmcblk0',
-  'disk0',
-  'disk1',
-  'hda',
-  'md0',
-  'dm-0',
-]
+const diskNames = 'sda sda1 sdb vda nvme0n1 xvda mmcblk0 disk0 disk1 hda md0 dm-0'.split(' ')
 
 export const diskDestroy: Rule = {
   name: 'disk-destroy',
@@ -54,18 +40,18 @@ export const diskDestroy: Rule = {
 }
 
 function destroyed({ name, args, places }: SeenCommand): Caught | null {
-  const anyOf = (words: readonly string[], does: string): Caught | null => {
+  const anyOf = (words: readonly Text[], does: string): Caught | null => {
     for (const word of words) {
       const caught = onDisk(word, places, does)
       if (caught) return caught
     }
     return null
   }
-  const operands = (shortValues = ''): readonly string[] =>
+  const operands = (shortValues = ''): readonly Text[] =>
     readOptions(args, { shortValues }).operands
-  const has = (pattern: RegExp): boolean => args.some((word) => pattern.test(word))
+  const has = (pattern: RegExp): boolean => args.some((word) => word.test(pattern))
   if (/^(?:mkfs(?:\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(?:_\w+)?)$/.test(name)) {
-    const unknownOperand = operands().some((word) => !isKnown(word))
+    const unknownOperand = operands().some((word) => !word.isKnown)
     const caught = anyOf(args, 'makes a new file system on')
     return (
       caught ??
@@ -83,7 +69,7 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
     case 'dc3dd': {
       const target = args.findLast((word) => word.startsWith('of='))?.slice(3)
       if (target === undefined) return null
-      if (/^[\uF8E2\uF8E3\uF8E6]/.test(target)) {
+      if (target.beginsWith('uog')) {
         return {
           does: 'writes over a file or device that is not known before the run',
           certain: false,
@@ -152,19 +138,19 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
   }
 }
 
-function onDisk(path: string, places: Places, does: string, anyDevice = false): Caught | null {
+function onDisk(path: Text, places: Places, does: string, anyDevice = false): Caught | null {
   for (const directory of places.directories) {
     const [root, ...rest] = absoluteNames(path, directory)
-    if (root !== 'dev' || rest.length === 0) continue
-    const device = rest.join('/')
-    const certain = isKnown(path)
+    if (!root?.is('dev') || rest.length === 0) continue
+    const device = Text.join(rest, '/')
+    const certain = path.isKnown
     const isDisk =
-      isGlob(device) || !certain
-        ? diskNames.some((name) => matchesGlob(device, name))
+      device.isGlob || !certain
+        ? diskNames.some((name) => device.matches(name))
         : anyDevice
-          ? !harmless.test(device)
-          : disks.test(device)
-    if (isDisk) return { does: `${does} /dev/${shown(device)}`, certain }
+          ? !device.test(harmless)
+          : device.test(disks)
+    if (isDisk) return { does: `${does} /dev/${device.chars}`, certain }
   }
   return null
 }

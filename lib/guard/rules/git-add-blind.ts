@@ -1,45 +1,17 @@
 import { readOptions } from '../shell/options.ts'
-import { activateGlobs, isKnown, matchesGlob } from '../shell/marked-text.ts'
 import { readGit } from './git.ts'
-import { absoluteNames, pathNames } from '../shell/path.ts'
+import { absoluteNames, pathNames, Text } from '../shell/text.ts'
 import type { Places, Rule } from './rule.ts'
 
 const style = {
-  longValues: ['chmod', 'pathspec-from-file'],
-  longFlags: [
-    'all',
-    'no-all',
-    'ignore-removal',
-    'no-ignore-removal',
-    'update',
-    'dry-run',
-    'verbose',
-    'force',
-    'interactive',
-    'patch',
-    'edit',
-    'intent-to-add',
-    'refresh',
-    'ignore-errors',
-    'ignore-missing',
-    'sparse',
-    'renormalize',
-    'pathspec-file-nul',
-  ],
+  longValues: 'chmod pathspec-from-file',
+  longFlags: `all no-all ignore-removal no-ignore-removal update dry-run verbose force interactive
+    patch edit intent-to-add refresh ignore-errors ignore-missing sparse renormalize
+    pathspec-file-nul`,
 }
-const addsNothingBlindly = new Set([
-  'n',
-  'dry-run',
-  'p',
-  'patch',
-  'i',
-  'interactive',
-  'e',
-  'edit',
-  'refresh',
-  'help',
-  'h',
-])
+const addsNothingBlindly = new Set(
+  'n dry-run p patch i interactive e edit refresh help h'.split(' '),
+)
 const addsAll = new Set(['A', 'all', 'no-ignore-removal'])
 
 export const gitAddBlind: Rule = {
@@ -62,7 +34,8 @@ export const gitAddBlind: Rule = {
   check({ name, args, places }) {
     const call = readGit(name, args)
     if (!call || (call.subcommand !== 'add' && call.subcommand !== 'stage')) return null
-    const { flags, operands } = readOptions(call.args, style)
+    const options = readOptions(call.args, style)
+    const { flags, operands } = options
     if (flags.some((flag) => addsNothingBlindly.has(flag))) return null
     const flag = flags.find((name) => addsAll.has(name))
     if (flag !== undefined) {
@@ -71,10 +44,10 @@ export const gitAddBlind: Rule = {
       return { does: `${does} (${spelled})`, certain: true }
     }
     // Only what is tracked already.
-    if (flags.includes('u') || flags.includes('update')) return null
+    if (options.has('u', 'update')) return null
     const within = call.folders.reduce(
       (directories, folder) =>
-        directories.map((d) => (folder.startsWith('/') ? folder : `${d}/${folder}`)),
+        directories.map((d) => (folder.startsWith('/') ? folder : Text.join([d, '/', folder]))),
       places.directories,
     )
     const blind = operands.find((word) => isEverything(word, { ...places, directories: within }))
@@ -83,32 +56,32 @@ export const gitAddBlind: Rule = {
   },
 }
 
-function isEverything(pathspec: string, places: Places): boolean {
-  const [, long, short, rest = ''] = /^:(?:\(([^)]*)\)|([/!^]+)|)(.*)$/s.exec(pathspec) ?? []
-  const isMagic = pathspec.startsWith(':')
-  if (isMagic) {
-    const excludes = /[!^]/.test(short ?? '') || (long ?? '').includes('exclude')
+function isEverything(pathspec: Text, places: Places): boolean {
+  const [magic] = /^:(?:\([^)]*\)|[/!^]+|)/.exec(pathspec.chars) ?? []
+  if (magic !== undefined) {
+    const rest = pathspec.slice(magic.length)
     // Only what to leave out: everything else is added.
-    if (excludes) return true
-    const fromTop = (short ?? '').includes('/') || (long ?? '').includes('top')
-    if (fromTop) return rest === '' || isWide(rest)
-    return rest === '' || isEverything(rest, places)
+    if (/^:(?:[/!^]*[!^]|\(.*exclude)/.test(magic)) return true
+    const fromTop = /^:(?:.*\/|\(.*top)/.test(magic)
+    if (fromTop) return rest.length === 0 || isWide(rest)
+    return rest.length === 0 || isEverything(rest, places)
   }
-  if (!isKnown(pathspec)) return false
+  if (!pathspec.isKnown) return false
   return places.directories.some((directory) => {
-    const parts = absoluteNames(pathspec, directory)
     const here = pathNames(directory)
-    let folder = parts
-    while (folder.length > 0 && isWide(folder.at(-1) ?? '')) folder = folder.slice(0, -1)
-    return folder.length <= here.length && folder.every((part, index) => part === here[index])
+    let folder = absoluteNames(pathspec, directory)
+    for (let last = folder.at(-1); last && isWide(last); last = folder.at(-1)) {
+      folder = folder.slice(0, -1)
+    }
+    return (
+      folder.length <= here.length && folder.every((part, at) => part.chars === here[at]?.chars)
+    )
   })
 }
 
 /** git expands `*` in a pathspec by itself, also a quoted one. */
-function isWide(part: string): boolean {
-  const active = activateGlobs(part.replaceAll('**', '*'))
-  if (/^[./]*$/.test(part)) return true
-  return active
-    .split('/')
-    .every((piece) => ['src', 'README.md', 'a'].every((name) => matchesGlob(piece, name)))
+function isWide(part: Text): boolean {
+  if (part.test(/^[./]*$/)) return true
+  const active = part.activated().split('/')
+  return active.every((piece) => ['src', 'README.md', 'a'].every((name) => piece.matches(name)))
 }

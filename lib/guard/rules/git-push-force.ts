@@ -1,38 +1,13 @@
 import { readOptions } from '../shell/options.ts'
-import { isKnown, withUnknownEmpty } from '../shell/marked-text.ts'
 import { readGit } from './git.ts'
 import type { Rule } from './rule.ts'
 
 const style = {
   shortValues: 'o',
-  longValues: ['repo', 'receive-pack', 'exec', 'push-option'],
-  longFlags: [
-    'all',
-    'branches',
-    'mirror',
-    'tags',
-    'follow-tags',
-    'atomic',
-    'dry-run',
-    'force',
-    'force-with-lease',
-    'force-if-includes',
-    'delete',
-    'prune',
-    'quiet',
-    'verbose',
-    'set-upstream',
-    'no-verify',
-    'verify',
-    'progress',
-    'thin',
-    'no-thin',
-    'signed',
-    'porcelain',
-    'ipv4',
-    'ipv6',
-    'recurse-submodules',
-  ],
+  longValues: 'repo receive-pack exec push-option',
+  longFlags: `all branches mirror tags follow-tags atomic dry-run force force-with-lease
+    force-if-includes delete prune quiet verbose set-upstream no-verify verify progress thin no-thin
+    signed porcelain ipv4 ipv6 recurse-submodules`,
 }
 
 export const gitPushForce: Rule = {
@@ -57,12 +32,13 @@ export const gitPushForce: Rule = {
   check({ name, args }) {
     const call = readGit(name, args)
     if (!call || (call.subcommand !== 'push' && call.subcommand !== 'send-pack')) return null
-    const { flags, operands } = readOptions(call.args, style)
-    if (flags.includes('n') || flags.includes('dry-run')) return null
+    const options = readOptions(call.args, style)
+    const { flags, operands } = options
+    if (options.has('n', 'dry-run')) return null
     const forced = flags.findLast((flag) => flag === 'f' || flag === 'force' || flag === 'no-force')
     if (forced && forced !== 'no-force')
       return { does: 'overwrites the remote history by force', certain: true }
-    if (flags.some((flag) => !isKnown(flag) && withUnknownEmpty(flag) === 'force')) {
+    if (options.unknownFlags.some((flag) => flag.withUnknownEmpty().is('force'))) {
       return { does: 'may overwrite the remote history by force', certain: false }
     }
     if (flags.includes('mirror') && flags.lastIndexOf('mirror') > flags.lastIndexOf('no-mirror')) {
@@ -70,12 +46,15 @@ export const gitPushForce: Rule = {
     }
     const refspec = operands.find((word) => word.startsWith('+'))
     if (refspec)
-      return { does: `overwrites the remote history by the refspec "${refspec}"`, certain: true }
+      return {
+        does: `overwrites the remote history by the refspec "${refspec.chars}"`,
+        certain: true,
+      }
     const setting = call.settings.find((text) =>
-      /^remote\..*\.(?:mirror=(?:true|1|yes|on)$|push=\+)/i.test(text),
+      text.test(/^remote\..*\.(?:mirror=(?:true|1|yes|on)$|push=\+)/i),
     )
     return setting
-      ? { does: `overwrites the remote history by the setting "${setting}"`, certain: true }
+      ? { does: `overwrites the remote history by the setting "${setting.chars}"`, certain: true }
       : null
   },
 }

@@ -1,13 +1,4 @@
-import {
-  anyCharacter,
-  anyText,
-  isGlob,
-  isKnown,
-  matchesGlob,
-  shown,
-  withUnknownEmpty,
-} from '../shell/marked-text.ts'
-import { absoluteNames, pathNames } from '../shell/path.ts'
+import { absoluteNames, pathNames, Text } from '../shell/text.ts'
 import type { Caught, Places } from './rule.ts'
 
 /** Folders of a system whose loss breaks it. Sources: hier(7), and macOS's file-system overview. */
@@ -44,75 +35,79 @@ const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
  * Whether the recursive removal of `path` takes away more than a project can lose: the root, a home,
  * the directory of the request or one above it, `.git`, a system folder, or everything in one of them.
  */
-export function criticalTarget(path: string, places: Places): Caught | null {
-  if (path === '') return null
+export function criticalTarget(path: Text, places: Places): Caught | null {
+  if (path.length === 0) return null
   for (const directory of places.directories) {
-    const certain = isKnown(path) && (path.startsWith('/') || isKnown(directory))
+    const certain = path.isKnown && (path.startsWith('/') || directory.isKnown)
     if (isOnlyUnknown(path)) {
       return { does: 'removes a folder recursively that is not known before the run', certain }
     }
     // An unknown value may be empty: `$X/*` is then `/*`.
     const reason = criticalParts(
-      absoluteNames(withUnknownEmpty(path), withUnknownEmpty(directory)),
+      absoluteNames(path.withUnknownEmpty(), directory.withUnknownEmpty()),
       places,
     )
     if (reason === null) continue
     // What lies in a scratch folder may be removed, and an unknown name is likely to be there.
-    if (!certain && scratchFolders.has(path.replace(/\/+[^/]*$/, ''))) continue
+    if (!certain && scratchFolders.has(path.chars.replace(/\/+[^/]*$/, ''))) continue
     const does = certain
       ? `removes ${reason} recursively`
-      : `may remove ${reason} recursively, since "${shown(path)}" is not known before the run`
+      : `may remove ${reason} recursively, since "${path.chars}" is not known before the run`
     return { does, certain }
   }
   return null
 }
 
-const isOnlyUnknown = (path: string): boolean =>
-  !/[^\uF8E2\uF8E3\uF8E6/.]/.test(path) && !isKnown(path)
+const isOnlyUnknown = (path: Text): boolean =>
+  !path.isKnown && !path.isGlob && path.test(/^[…/.]*$/)
 
-const isEverything = (part: string): boolean =>
-  isGlob(part) && ordinaryNames.every((name) => matchesGlob(part, name))
+const isEverything = (part: Text): boolean =>
+  part.isGlob && ordinaryNames.every((name) => part.matches(name))
 
 /** `.*`, `.[!.]*`, `.??*`: the hidden names, `.git` among them. */
-const isEveryHidden = (part: string): boolean =>
-  part.startsWith('.') && isGlob(part) && /^\.+[\uF8E0-\uF8E5!.^]*$/.test(part)
+const isEveryHidden = (part: Text): boolean => part.isGlob && part.test(/^\.+[*?[\]…!.^]*$/)
 
-function criticalParts(parts: readonly string[], places: Places): string | null {
-  const start = pathNames(places.start)
+function criticalParts(parts: readonly Text[], places: Places): string | null {
+  const start = namesOf(places.start)
   const last = parts.at(-1)
   if (last === undefined) return '/ (the root folder)'
-  if (last === '.git') return 'a .git folder'
+  if (last.is('.git')) return 'a .git folder'
   const parent = parts.slice(0, -1)
   if (isEverything(last) || isEveryHidden(last)) {
-    if (parent.at(-1) === '.git') return 'everything in a .git folder'
+    if (parent.at(-1)?.is('.git')) return 'everything in a .git folder'
     let folder = parent
-    while (folder.length > 0 && isEverything(folder.at(-1) ?? '')) folder = folder.slice(0, -1)
+    for (let end = folder.at(-1); end && isEverything(end); end = folder.at(-1)) {
+      folder = folder.slice(0, -1)
+    }
     const reason = criticalFolder(folder, start, places)
-    return reason && !scratchFolders.has(join(folder)) ? `everything in ${reason}` : null
+    return reason && !scratchFolders.has(join(folder).chars) ? `everything in ${reason}` : null
   }
-  if (parent.at(-1) === '.git' && /^(?:objects|refs|HEAD)$/.test(last)) return 'the history in .git'
+  if (parent.at(-1)?.is('.git') && last.test(/^(?:objects|refs|HEAD)$/))
+    return 'the history in .git'
   return criticalFolder(parts, start, places)
 }
 
-const join = (parts: readonly string[]): string => `/${parts.join('/')}`
+const join = (parts: readonly Text[]): Text => Text.join(['/', Text.join(parts, '/')])
+
+const namesOf = (path: string): string[] => pathNames(new Text(path)).map(({ chars }) => chars)
 
 function criticalFolder(
-  parts: readonly string[],
+  parts: readonly Text[],
   start: readonly string[],
   places: Places,
 ): string | null {
   if (parts.length === 0) return '/ (the root folder)'
   const path = join(parts)
-  const [first = '', second] = parts
-  const homes = pathNames(places.home)
-  if (fits(parts, homes) || fits(parts, ['root'])) return `${shown(path)} (a home folder)`
+  const [first = '', second = ''] = parts.map(({ chars }) => chars)
+  const homes = namesOf(places.home)
+  if (fits(parts, homes) || fits(parts, ['root'])) return `${path.chars} (a home folder)`
   if (parts.length === 2 && (first === 'home' || first === 'Users'))
-    return `${shown(path)} (a home folder)`
+    return `${path.chars} (a home folder)`
   if (parts.length <= start.length && fits(parts, start.slice(0, parts.length))) {
     const isStart = parts.length === start.length
-    return `${shown(path)} (${isStart ? 'the working directory' : 'a folder above the working directory'})`
+    return `${path.chars} (${isStart ? 'the working directory' : 'a folder above the working directory'})`
   }
-  if (start.length >= parts.length - 1 && fits(parts, [...start, '.git']) && isGlob(path))
+  if (start.length >= parts.length - 1 && fits(parts, [...start, '.git']) && path.isGlob)
     return 'a .git folder'
   if (parts.length > homes.length && fits(parts.slice(0, homes.length), homes)) {
     const below = parts.slice(homes.length)
@@ -120,24 +115,23 @@ function criticalFolder(
     if (found) return `~/${found}`
   }
   if (systemTrees.has(first) || (first === 'dev' && second !== 'shm'))
-    return `${shown(path)} (a system folder)`
-  if (first === 'mnt' && parts.length === 2 && /^[a-z]$/.test(second ?? ''))
-    return `${shown(path)} (a mounted drive)`
-  if (!isGlob(path)) return system.has(path) ? `${path} (a system folder)` : null
-  const hit = [...system].find((folder) => fits(parts, pathNames(folder)))
+    return `${path.chars} (a system folder)`
+  if (first === 'mnt' && parts.length === 2 && /^[a-z]$/.test(second))
+    return `${path.chars} (a mounted drive)`
+  if (!path.isGlob) return system.has(path.chars) ? `${path.chars} (a system folder)` : null
+  const hit = [...system].find((folder) => fits(parts, namesOf(folder)))
   return hit ? `${hit} (a system folder)` : null
 }
 
-function fits(parts: readonly string[], names: readonly string[]): boolean {
+function fits(parts: readonly Text[], names: readonly string[]): boolean {
   if (parts.length !== names.length) return false
   return parts.every((part, index) => {
     const name = names[index] ?? ''
-    if (!isGlob(part) && isKnown(part)) return part === name
+    if (!part.isGlob && part.isKnown) return part.is(name)
     if (name.startsWith('.') && !part.startsWith('.')) return false
-    return !isBare(part) && matchesGlob(part, name)
+    return !isBare(part) && part.matches(name)
   })
 }
 
 /** A lone `*` in the middle of a path: some folder, no matter which. */
-const isBare = (part: string): boolean =>
-  part === anyText || part === anyCharacter || !/[^\uF8E0\uF8E2]/.test(part)
+const isBare = (part: Text): boolean => part.isOnly('*u') || (part.length === 1 && part.isOnly('?'))

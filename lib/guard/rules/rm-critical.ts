@@ -1,5 +1,5 @@
 import { readOptions } from '../shell/options.ts'
-import { isKnown, isGlob } from '../shell/marked-text.ts'
+import type { Text } from '../shell/text.ts'
 import { criticalTarget } from './places.ts'
 import type { Caught, Rule, SeenCommand } from './rule.ts'
 
@@ -34,33 +34,23 @@ export const rmCritical: Rule = {
 }
 
 /** What the command removes recursively; null: nothing. */
-function removed({
-  name,
-  args,
-}: SeenCommand): { paths: readonly string[]; certain: boolean } | null {
+function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain: boolean } | null {
   if (alwaysRecursive.has(name)) {
     return { paths: args.filter((word) => !word.startsWith('-')), certain: true }
   }
   if (name !== 'rm') return null
-  const { flags, operands } = readOptions(args, {
-    longFlags: [
-      'recursive',
-      'force',
-      'interactive',
-      'one-file-system',
-      'no-preserve-root',
-      'preserve-root',
-      'dir',
-      'verbose',
-    ],
+  const options = readOptions(args, {
+    longFlags:
+      'recursive force interactive one-file-system no-preserve-root preserve-root dir verbose',
   })
+  const { flags, operands } = options
   // With an option that it does not know, rm does nothing.
   if (flags.some((flag) => flag.length === 1 && !'rRfiIdvxPW'.includes(flag))) return null
-  if (flags.some((flag) => flag === 'r' || flag === 'R' || flag === 'recursive')) {
+  if (options.has('r', 'R', 'recursive')) {
     return { paths: operands, certain: true }
   }
   // An unknown or globbed word in front may turn out to be an option.
-  const isDoubtful = operands.some((word) => !isKnown(word) && !/^[^\uF8E0-\uF8E6]/.test(word))
-  const named = operands.filter((word) => isKnown(word) && !isGlob(word))
+  const isDoubtful = operands.some((word) => !word.isKnown && word.beginsWith('*?[uog'))
+  const named = operands.filter((word) => word.isKnown && !word.isGlob)
   return isDoubtful ? { paths: named, certain: false } : null
 }

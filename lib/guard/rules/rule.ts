@@ -1,14 +1,15 @@
 import type { Decision } from '../../protocol/verdict.ts'
+import type { Text } from '../shell/text.ts'
 
 /** One simple command as it would be started: quotes, variables and wrappers resolved. */
 export interface SeenCommand {
   /** The program's name without its folder; empty where there are only redirections. */
   readonly name: string
   /** The program as written, then its arguments. */
-  readonly words: readonly string[]
-  readonly args: readonly string[]
+  readonly words: readonly Text[]
+  readonly args: readonly Text[]
   /** The files that its redirections write. */
-  readonly writes: readonly string[]
+  readonly writes: readonly Text[]
   /** Not in a pipeline, substitution, loop or function. */
   readonly standsAlone: boolean
   /** Whether it has redirections or reads a pipe. */
@@ -19,7 +20,7 @@ export interface SeenCommand {
 /** Where the command stands. All absolute. */
 export interface Places {
   /** Where the command may be running; several after a branch. */
-  readonly directories: readonly string[]
+  readonly directories: readonly Text[]
   /** The directory of the request. */
   readonly start: string
   readonly home: string

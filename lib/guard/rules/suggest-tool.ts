@@ -74,15 +74,15 @@ export function createSuggestTool(
 function kindOf({ name, args, writes, standsAlone, redirected }: SeenCommand): ToolKind | null {
   if (!standsAlone) return null
   const operands = args.filter((word) => !word.startsWith('-'))
-  const has = (pattern: RegExp): boolean => args.some((word) => pattern.test(word))
+  const has = (pattern: RegExp): boolean => args.some((word) => word.test(pattern))
   const writesText = writes.some((path) => !path.startsWith('/dev/'))
   if (writesText && /^(?:echo|printf)$/.test(name)) return 'write'
   if (name === 'cat' && writesText && operands.length === 0) return 'write'
   if (/^(?:sed|perl|gawk|awk)$/.test(name)) {
     if (name === 'sed' && has(/^-[a-zA-Z]*i|^--in-place/)) return 'edit'
     if (name === 'perl' && has(/^-\w*i/) && has(/^-\w*[pn]/)) return 'edit'
-    if (name.endsWith('awk') && args.includes('inplace')) return 'edit'
-    return name === 'sed' && !redirected && has(/^-n$/) && /^[\d,$]+p$/.test(operands[0] ?? '')
+    if (name.endsWith('awk') && args.some((word) => word.is('inplace'))) return 'edit'
+    return name === 'sed' && !redirected && has(/^-n$/) && operands[0]?.test(/^[\d,$]+p$/)
       ? 'read'
       : null
   }

@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import type { UserRule } from '../../protocol/user-rule.ts'
-import { shown } from '../shell/marked-text.ts'
+import { Text } from '../shell/text.ts'
 import type { SeenCommand } from './rule.ts'
 
 export interface CompiledUserRule {
@@ -145,8 +145,8 @@ function compilePattern(pattern: string): (text: string) => boolean {
 
 /** The command as written, and with the bare name of its program. */
 function spellings({ name, words, writes }: SeenCommand): string[] {
-  const redirections = writes.map((path) => ` > ${shown(path)}`).join('')
-  const written = words.map(shown).join(' ') + redirections
-  const [first = ''] = words
-  return first === name ? [written] : [written, name + written.slice(first.length)]
+  const redirections = writes.map((path) => ` > ${path.chars}`).join('')
+  const written = Text.join(words, ' ').chars + redirections
+  const typed = words[0]?.chars ?? ''
+  return typed === name ? [written] : [written, name + written.slice(typed.length)]
 }

@@ -1,58 +1,78 @@
-/** How a program reads its options. */
+import { empty, type Text } from './text.ts'
+
+/** How a program reads its options. Names of long options stand in one text, a space between two. */
 export interface OptionStyle {
   /** Short options that take a value, attached or as the next word. */
   readonly shortValues?: string
   /** Long options that take a value, after `=` or as the next word. */
-  readonly longValues?: readonly string[]
+  readonly longValues?: string
   /** All other long options that matter, for abbreviations. */
-  readonly longFlags?: readonly string[]
+  readonly longFlags?: string
   /** Options end at the first operand, as with wrappers and subcommands. */
   readonly stopsAtOperand?: boolean
 }
 
-export interface ReadOptions {
-  /** Without dashes, in order, abbreviations completed. */
-  readonly flags: readonly string[]
-  readonly values: ReadonlyMap<string, string>
-  readonly operands: readonly string[]
+/** The arguments of a program, told apart. Options stand without their dashes. */
+export class Options {
+  /** In order, abbreviations completed. */
+  readonly flags: string[] = []
+  /** Options that have something unknown in them. */
+  readonly unknownFlags: Text[] = []
+  readonly values = new Map<string, Text>()
+  readonly operands: Text[] = []
+
+  has(...names: readonly string[]): boolean {
+    return names.some((name) => this.flags.includes(name))
+  }
+
+  /** The value of the first of these options that was given. */
+  valueOf(...names: readonly string[]): Text | null {
+    const name = names.find((own) => this.values.has(own))
+    return name === undefined ? null : (this.values.get(name) ?? null)
+  }
 }
 
 /** Reads arguments as getopt_long does: clusters, attached values, abbreviations, `--`. */
-export function readOptions(words: readonly string[], style: OptionStyle): ReadOptions {
-  const flags: string[] = []
-  const values = new Map<string, string>()
-  const operands: string[] = []
-  const { shortValues = '', longValues = [], longFlags = [] } = style
+export function readOptions(words: readonly Text[], style: OptionStyle): Options {
+  const options = new Options()
+  const { flags, values, operands, unknownFlags } = options
+  const { shortValues = '' } = style
+  const longValues = namesIn(style.longValues)
+  const longNames = longValues.concat(namesIn(style.longFlags))
   for (let index = 0; index < words.length; index++) {
-    const word = words[index] ?? ''
-    if (word === '--') {
-      operands.push(...words.slice(index + 1))
+    const word = words[index] ?? empty
+    const isOption = word.startsWith('-') && word.length > 1
+    if (word.is('--') || (!isOption && style.stopsAtOperand)) {
+      for (const rest of words.slice(index + (isOption ? 1 : 0))) operands.push(rest)
       break
     }
+    if (!isOption) {
+      operands.push(word)
+      continue
+    }
+    if (!word.isKnown) unknownFlags.push(word.slice(word.startsWith('--') ? 2 : 1))
     if (word.startsWith('--')) {
-      const [, typed = '', attached] = /^--([^=]*)(?:=(.*))?$/s.exec(word) ?? []
-      const name = complete(typed, longValues, longFlags)
+      const end = word.chars.indexOf('=')
+      const name = complete(word.chars.slice(2, end < 0 ? undefined : end), longNames)
       flags.push(name)
-      if (attached !== undefined) values.set(name, attached)
-      else if (longValues.includes(name)) values.set(name, words[++index] ?? '')
-    } else if (word.startsWith('-') && word.length > 1) {
-      for (let at = 1; at < word.length; at++) {
-        const letter = word.charAt(at)
-        flags.push(letter)
-        if (!shortValues.includes(letter)) continue
-        values.set(letter, at + 1 < word.length ? word.slice(at + 1) : (words[++index] ?? ''))
-        break
-      }
-    } else if (style.stopsAtOperand) {
-      operands.push(...words.slice(index))
+      if (end >= 0) values.set(name, word.slice(end + 1))
+      else if (longValues.includes(name)) values.set(name, words[++index] ?? empty)
+      continue
+    }
+    for (let at = 1; at < word.length; at++) {
+      const letter = word.chars.charAt(at)
+      flags.push(letter)
+      if (!shortValues.includes(letter)) continue
+      values.set(letter, at + 1 < word.length ? word.slice(at + 1) : (words[++index] ?? empty))
       break
-    } else operands.push(word)
+    }
   }
-  return { flags, values, operands }
+  return options
 }
 
-function complete(typed: string, ...known: (readonly string[])[]): string {
-  const names = known.flat()
+const namesIn = (names: string | undefined): readonly string[] => names?.match(/\S+/g) ?? []
+
+function complete(typed: string, names: readonly string[]): string {
   if (names.includes(typed)) return typed
   const candidates = names.filter((name) => name.startsWith(typed))
   return candidates.length === 1 ? (candidates[0] ?? typed) : typed

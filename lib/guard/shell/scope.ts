@@ -1,5 +1,5 @@
 import type { Function } from 'unbash'
-import { obscured, unknown } from './marked-text.ts'
+import { distinct, empty, obscured, Text, unknown } from './text.ts'
 
 /** Above so many possible values a variable counts as unknown. */
 const maxValues = 256
@@ -10,9 +10,9 @@ const maxLength = 8192
 
 export interface Variable {
   /** Every value that it may have here. */
-  readonly values: readonly string[]
+  readonly values: readonly Text[]
   /** The elements, of an array. */
-  readonly elements?: readonly string[]
+  readonly elements?: readonly Text[]
 }
 
 export interface ShellFunction {
@@ -23,19 +23,16 @@ export interface ShellFunction {
 
 /** What is known of a shell's state at one point of the command. */
 export class Scope {
-  variables: Map<string, Variable>
-  functions: Map<string, ShellFunction>
-  aliases: Map<string, string>
+  variables = new Map<string, Variable>()
+  functions = new Map<string, ShellFunction>()
+  aliases = new Map<string, Text>()
   /** Absolute; several where it depends on a branch. */
-  directories: readonly string[]
-  directoryStack: readonly (readonly string[])[] = []
+  directories: readonly Text[]
+  directoryStack: readonly (readonly Text[])[] = []
   /** `$1`, `$2`, …; null: given from outside. */
-  parameters: readonly string[] | null = null
+  parameters: readonly Text[] | null = null
 
-  constructor(directories: readonly string[]) {
-    this.variables = new Map()
-    this.functions = new Map()
-    this.aliases = new Map()
+  constructor(directories: readonly Text[]) {
     this.directories = directories
   }
 
@@ -49,36 +46,32 @@ export class Scope {
     return copy
   }
 
-  assign(name: string, values: readonly string[]): void {
+  assign(name: string, values: readonly Text[]): void {
     this.variables.set(name, { values: bounded(values) })
   }
 
-  assignElements(name: string, elements: readonly string[]): void {
+  assignElements(name: string, elements: readonly Text[]): void {
     const kept =
       elements.length > maxElements ? [...elements.slice(0, maxElements), obscured] : elements
-    this.variables.set(name, { values: [kept[0] ?? ''], elements: kept })
+    this.variables.set(name, { values: [kept[0] ?? empty], elements: kept })
   }
 
   /** Changes the directory, relative to where the shell may stand. */
-  enter(targets: readonly string[]): void {
+  enter(targets: readonly Text[]): void {
     const before = this.directories
     this.directories = bounded(
       targets.flatMap((target) => {
-        if (target === '-') return this.variables.get('OLDPWD')?.values ?? [unknown]
+        if (target.is('-')) return this.variables.get('OLDPWD')?.values ?? [unknown]
         if (target.startsWith('/')) return [target]
-        return before.map((directory) => (target === '' ? directory : `${directory}/${target}`))
+        if (target.length === 0) return before
+        return before.map((directory) => Text.join([directory, '/', target]))
       }),
     )
     this.assign('OLDPWD', before)
   }
 
   become(other: Scope): void {
-    this.variables = other.variables
-    this.functions = other.functions
-    this.aliases = other.aliases
-    this.directories = other.directories
-    this.directoryStack = other.directoryStack
-    this.parameters = other.parameters
+    Object.assign(this, other)
   }
 
   /** Adds what may be true instead: the state of another branch. */
@@ -110,18 +103,12 @@ export class Scope {
 function union(a: Variable, b: Variable): Variable {
   const values = bounded([...a.values, ...b.values])
   if (!a.elements && !b.elements) return { values }
-  return {
-    values,
-    elements: [...new Set([...(a.elements ?? a.values), ...(b.elements ?? b.values)])],
-  }
+  const elements = distinct([...(a.elements ?? a.values), ...(b.elements ?? b.values)])
+  return { values, elements }
 }
 
-function bounded(values: readonly string[]): readonly string[] {
-  const [only] = values
-  if (values.length === 1 && only !== undefined)
-    return only.length > maxLength ? [obscured] : values
-  const distinct = [
-    ...new Set(values.map((value) => (value.length > maxLength ? obscured : value))),
-  ]
-  return distinct.length > maxValues ? [...distinct.slice(0, maxValues), obscured] : distinct
+function bounded(values: readonly Text[]): readonly Text[] {
+  const short = values.map((value) => (value.length > maxLength ? obscured : value))
+  const known = short.length > 1 ? distinct(short) : short
+  return known.length > maxValues ? [...known.slice(0, maxValues), obscured] : known
 }

@@ -7,29 +7,30 @@ import type {
   Word,
   WordPart,
 } from 'unbash'
-import { expandBraces } from './brace.ts'
-import { type Expanded, expandParameter, expandSimple } from './expansion.ts'
+import { expandBraces } from './braces.ts'
+import { type Expanded, expandParameter, expandSimple } from './parameters.ts'
+import type { Scope } from './scope.ts'
 import {
-  activateGlobs,
   anyCharacter,
   anyText,
+  distinct,
+  empty,
   given,
-  markSet,
-  spelled,
-  unknown,
   obscured,
-} from './marked-text.ts'
-import type { Scope } from './scope.ts'
+  setOf,
+  Text,
+  unknown,
+} from './text.ts'
 
 /** What expanding a word needs from the one who walks the script. */
 export interface WordHost {
   /** Runs a substitution; gives what it prints. */
-  substitute(script: ParsedScript | undefined, scope: Scope): string
+  substitute(script: ParsedScript | undefined, scope: Scope): Text
   /** The path that stands for `<(…)` or `>(…)`. */
-  processFile(part: ProcessSubstitutionPart, scope: Scope): string
+  processFile(part: ProcessSubstitutionPart, scope: Scope): Text
   /** Walks what has no value here, such as arithmetic, for the scripts in it. */
   visit(node: SyntaxNode, scope: Scope): void
-  /** Something cannot be read, and matters. */
+  /** Reports something that cannot be read and matters. */
   doubt(reason: string): void
   /** Reads the text of one word again, after brace expansion. */
   readWord(text: string): Word | null
@@ -39,12 +40,12 @@ export interface WordHost {
 const maxReadings = 256
 
 interface Reading {
-  readonly fields: readonly string[]
-  readonly current: string | null
+  readonly fields: readonly Text[]
+  readonly current: Text | null
 }
 
 /** The fields that bash makes of a word; one list for each way it may turn out. */
-export function expandWord(word: Word, scope: Scope, host: WordHost): string[][] {
+export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
   if (word.text.includes('{') && word.text.includes('}')) {
     const texts = expandBraces(word.text)
     if (!texts) return [[obscured]]
@@ -65,36 +66,36 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): string[][]
 }
 
 /** A word where bash neither splits nor globs: an assignment, a here-string, `[[ … ]]`. */
-export function expandText(word: Word, scope: Scope, host: WordHost): string[] {
-  let texts = ['']
+export function expandText(word: Word, scope: Scope, host: WordHost): Text[] {
+  let texts: Text[] = [empty]
   for (const piece of pieces(word, scope, host)) {
     const values = texts.length * piece.values.length > maxReadings ? [obscured] : piece.values
-    texts = texts.flatMap((text) => values.map((value) => text + value))
+    texts = texts.flatMap((text) => values.map((value) => Text.join([text, value])))
   }
-  return texts.map(spelled)
+  return texts.map((text) => text.withoutGlobs())
 }
 
 /** The body of a here-document. */
-export function expandParts(parts: readonly WordPart[], scope: Scope, host: WordHost): string {
-  let text = ''
+export function expandParts(parts: readonly WordPart[], scope: Scope, host: WordHost): Text {
+  const texts: Text[] = []
   for (const part of parts) {
     const quoted =
       part.type === 'DoubleQuoted' || part.type === 'LocaleString'
         ? [...quotedPieces(part.parts, scope, host)]
         : [readPart(part, scope, host, true)]
-    for (const { values } of quoted) text += values.join('\n')
+    for (const { values } of quoted) texts.push(Text.join(values, '\n'))
   }
-  return text
+  return Text.join(texts)
 }
 
-function expandEach(texts: readonly string[], scope: Scope, host: WordHost): string[][] {
-  let readings: string[][] = [[]]
+function expandEach(texts: readonly string[], scope: Scope, host: WordHost): Text[][] {
+  let readings: Text[][] = [[]]
   for (const text of texts) {
     const word = host.readWord(text)
     const expanded = word ? expandWord(word, scope, host) : [[unknown]]
     const [first = [unknown]] = expanded
     const choices =
-      readings.length * expanded.length > maxReadings ? [[...new Set(expanded.flat())]] : expanded
+      readings.length * expanded.length > maxReadings ? [distinct(expanded.flat())] : expanded
     readings =
       choices.length === 1
         ? readings.map((fields) => [...fields, ...(choices[0] ?? first)])
@@ -106,6 +107,8 @@ function expandEach(texts: readonly string[], scope: Scope, host: WordHost): str
 interface Piece extends Expanded {
   readonly quoted: boolean
 }
+
+const literal = (value: string): Piece => ({ values: [Text.parsed(value)], quoted: true })
 
 function* pieces(word: Word, scope: Scope, host: WordHost): Generator<Piece> {
   const { parts } = word
@@ -129,7 +132,7 @@ function* quotedPieces(
   scope: Scope,
   host: WordHost,
 ): Generator<Piece> {
-  if (parts.length === 0) yield { values: [''], quoted: true }
+  if (parts.length === 0) yield literal('')
   for (const part of parts) {
     const { values, list } = readPart(part, scope, host, true)
     const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(part.text)
@@ -137,18 +140,18 @@ function* quotedPieces(
   }
 }
 
-function expandTilde(text: string, value: string, scope: Scope): readonly string[] {
+function expandTilde(text: string, value: string, scope: Scope): readonly Text[] {
   const [prefix, user] = /^~([\w.+-]*)(?=\/|$)/.exec(text) ?? []
-  if (prefix === undefined || user === undefined) return [value]
-  const rest = value.slice(prefix.length)
-  return homeOf(user, scope).map((home) => home + rest)
+  if (prefix === undefined || user === undefined) return [Text.parsed(value)]
+  const rest = Text.parsed(value.slice(prefix.length))
+  return homeOf(user, scope).map((home) => Text.join([home, rest]))
 }
 
-function homeOf(user: string, scope: Scope): readonly string[] {
+function homeOf(user: string, scope: Scope): readonly Text[] {
   if (user === '') return expandSimple('HOME', scope).values
   if (user === '+') return scope.directories
   if (user === '-') return expandSimple('OLDPWD', scope).values
-  return [user === 'root' ? '/root' : `/home/${user}`]
+  return [new Text(user === 'root' ? '/root' : `/home/${user}`)]
 }
 
 function readPart(
@@ -161,55 +164,61 @@ function readPart(
     case 'Literal':
     case 'SingleQuoted':
     case 'AnsiCQuoted':
-      return { values: [part.value], quoted: true }
+      return literal(part.value)
     case 'Glob':
       if (part.kind === 'star') return { values: [anyText], quoted: true }
       if (part.kind === 'question') return { values: [anyCharacter], quoted: true }
       if (part.parts.every(({ type }) => type === 'Literal')) {
-        return { values: [markSet(part.value.slice(1, -1))], quoted: true }
+        return { values: [setOf(Text.parsed(part.value.slice(1, -1)))], quoted: true }
       }
       for (const child of part.parts) host.visit(child, scope)
       return { values: [unknown], quoted: true }
-    case 'ExtendedGlob':
+    case 'ExtendedGlob': {
       for (const child of part.parts ?? []) host.visit(child, scope)
       if (part.operator === '!') return { values: [anyText], quoted: true }
-      return { values: part.pattern.split('|').map(activateGlobs), quoted: true }
+      const choices = part.pattern.split('|')
+      return { values: choices.map((choice) => Text.parsed(choice).activated()), quoted: true }
+    }
     case 'SimpleExpansion':
       return { ...expandSimple(part.text.slice(1), scope), quoted }
-    case 'ParameterExpansion': {
-      const readText = (word: Word): string[] => expandText(word, scope, host)
-      return { ...expandParameter(part, scope, readText), quoted }
-    }
+    case 'ParameterExpansion':
+      return { ...expandParameter(part, scope, (word) => expandText(word, scope, host)), quoted }
     case 'CommandExpansion':
       // The parser ends the pattern of `${x/$(a/b)/c}` at the first slash, inside the substitution.
       if (!/[)`}]$/.test(part.text)) host.doubt('A substitution in it does not end.')
-      return { values: [host.substitute(part.script, scope).replace(/\n+$/, '')], quoted }
+      return { values: [withoutEnd(host.substitute(part.script, scope))], quoted }
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
       return { values: [part.expression ? numberOf(part.expression) : given], quoted: true }
     case 'ProcessSubstitution':
       return { values: [host.processFile(part, scope)], quoted: true }
     default:
-      return { values: [part.text], quoted: true }
+      return literal(part.text)
   }
 }
 
-const numberOf = (expression: ArithmeticExpression): string =>
-  expression.type === 'ArithmeticWord' && /^\d+$/.test(expression.value) ? expression.value : given
+/** A substitution loses the newlines at its end. */
+const withoutEnd = (output: Text): Text =>
+  output.slice(0, output.length - (/\n+$/.exec(output.chars)?.[0].length ?? 0))
 
-function extend({ fields, current }: Reading, piece: Piece, value: string, scope: Scope): Reading {
-  if (piece.list && value !== unknown) {
+const numberOf = (expression: ArithmeticExpression): Text =>
+  expression.type === 'ArithmeticWord' && /^\d+$/.test(expression.value)
+    ? new Text(expression.value)
+    : given
+
+function extend({ fields, current }: Reading, piece: Piece, value: Text, scope: Scope): Reading {
+  if (piece.list && !value.equals(unknown)) {
     const items = piece.quoted
       ? piece.list
-      : piece.list.flatMap((item) => split(activateGlobs(item), scope))
+      : piece.list.flatMap((item) => split(item.activated(), scope))
     return append({ fields, current }, items)
   }
-  if (piece.quoted) return { fields, current: (current ?? '') + value }
-  const active = activateGlobs(value)
+  if (piece.quoted) return { fields, current: current ? Text.join([current, value]) : value }
+  const active = value.activated()
   const items = split(active, scope)
   const separators = separatorsOf(scope)
-  const startsApart = active !== '' && separators.includes(active.charAt(0))
-  const endsApart = active !== '' && separators.includes(active.at(-1) ?? '')
+  const startsApart = active.length > 0 && separators.includes(active.chars.charAt(0))
+  const endsApart = active.length > 0 && separators.includes(active.chars.at(-1) ?? '')
   let reading: Reading = { fields, current }
   if (startsApart && current !== null) reading = { fields: [...fields, current], current: null }
   reading = append(reading, items)
@@ -219,36 +228,33 @@ function extend({ fields, current }: Reading, piece: Piece, value: string, scope
   return reading
 }
 
-function append({ fields, current }: Reading, items: readonly string[]): Reading {
+function append({ fields, current }: Reading, items: readonly Text[]): Reading {
   const [first, ...rest] = items
   if (first === undefined) return { fields, current }
-  const joined = (current ?? '') + first
+  const joined = current ? Text.join([current, first]) : first
   const last = rest.pop()
   if (last === undefined) return { fields, current: joined }
   return { fields: [...fields, joined, ...rest], current: last }
 }
 
-function separatorsOf(scope: Scope): string {
-  return scope.variables.get('IFS')?.values[0] ?? ' \t\n'
-}
+const separatorsOf = (scope: Scope): string =>
+  scope.variables.get('IFS')?.values[0]?.chars ?? ' \t\n'
 
 /** Word splitting: white space among the separators runs together, others part empty fields too. */
-function split(text: string, scope: Scope): string[] {
+function split(text: Text, scope: Scope): Text[] {
   const separators = separatorsOf(scope)
-  const fields: string[] = []
-  let field = ''
+  const fields: Text[] = []
+  let start = 0
   let afterField = false
-  for (const character of text) {
-    if (!separators.includes(character)) {
-      field += character
-      continue
-    }
+  for (let at = 0; at <= text.length; at++) {
+    const character = text.chars.charAt(at)
+    if (at < text.length && !separators.includes(character)) continue
+    const hasField = at > start
     const isSpace = /\s/.test(character)
-    if (field !== '') fields.push(field)
-    else if (!isSpace && !afterField) fields.push('')
-    afterField = isSpace && (field !== '' || afterField)
-    field = ''
+    if (hasField) fields.push(text.slice(start, at))
+    else if (at < text.length && !isSpace && !afterField) fields.push(empty)
+    afterField = isSpace && (hasField || afterField)
+    start = at + 1
   }
-  if (field !== '') fields.push(field)
   return fields
 }

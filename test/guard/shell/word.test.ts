@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { SeenCommand } from '../../../lib/guard/rules/rule.ts'
-import { isKnown, matchesGlob, spelled } from '../../../lib/guard/shell/marked-text.ts'
+import { Text } from '../../../lib/guard/shell/text.ts'
 import { seenCommands } from '../helpers.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'nacre-word-'))
@@ -26,11 +26,9 @@ function bashFields(script: string): string[][] {
     .map((line) => line.split('\u{1f}').slice(0, -1))
 }
 
-async function guardFields(script: string): Promise<string[][]> {
+async function guardFields(script: string): Promise<(readonly Text[])[]> {
   const seen = await seenCommands(script, { home: '/home/u', cwd: folder })
-  return seen
-    .filter(({ name }: SeenCommand) => name === 'show')
-    .map(({ args }) => args.map(spelled))
+  return seen.filter(({ name }: SeenCommand) => name === 'show').map(({ args }) => args)
 }
 
 const scripts = [
@@ -67,7 +65,8 @@ const scripts = [
 for (const script of scripts) {
   test(`reads words as bash does: ${JSON.stringify(script)}`, async () => {
     const expected = bashFields(script)
-    const actual = await guardFields(script)
+    const read = await guardFields(script)
+    const actual = read.map((fields) => fields.map(({ chars }) => chars))
     assert.ok(expected.length > 0)
     for (const fields of expected) {
       assert.ok(
@@ -117,8 +116,8 @@ test('any mix of quotes and braces gives the words that bash gives', async () =>
     const [expected] = bashFields(script)
     if (!expected) continue
     // `$Vb`, which nobody assigned, is unknown and may be nothing.
-    const patterns = (await guardFields(script)).map((fields) => fields.join('\u{1f}'))
-    const isRead = patterns.some((pattern) => matchesGlob(pattern, expected.join('\u{1f}')))
+    const patterns = (await guardFields(script)).map((fields) => Text.join(fields, '\u{1f}'))
+    const isRead = patterns.some((pattern) => pattern.matches(expected.join('\u{1f}')))
     assert.ok(isRead, `${script}: ${JSON.stringify(patterns)}`)
   }
 })
@@ -141,22 +140,15 @@ test('a glob matches what bash lets it match', () => {
   for (const pattern of patterns) {
     for (const name of names) {
       const { status } = spawnSync('bash', ['-c', `[[ $1 == ${pattern} ]]`, '_', name])
-      const marked = globOf(pattern)
-      assert.is(matchesGlob(marked, name), status === 0, `${pattern} ~ ${JSON.stringify(name)}`)
+      const glob = new Text(pattern).activated()
+      assert.is(glob.matches(name), status === 0, `${pattern} ~ ${JSON.stringify(name)}`)
     }
   }
 })
 
-function globOf(pattern: string): string {
-  return pattern
-    .replaceAll('*', '\uF8E0')
-    .replaceAll('?', '\uF8E1')
-    .replace(/^(.*?)\[((?:\[:\w+:\]|[^\]])*)\]/, '$1\uF8E4$2\uF8E5')
-}
-
 test('an unknown value is known to be unknown', async () => {
   const [seen] = await seenCommands('show "$NOT_ASSIGNED"', { home: '/home/u', cwd: folder })
-  assert.is(isKnown(seen?.args[0] ?? ''), false)
+  assert.is(seen?.args[0]?.isKnown, false)
 })
 
 test.run()

@@ -1,19 +1,21 @@
-import type { Scope } from './scope.ts'
+import type { Scope } from '../shell/scope.ts'
+import type { Text } from '../shell/text.ts'
 
-/** What the reading of one command may ask for: to read further commands that it would start. */
-export interface Interpreter {
+/** What the reading of one command may ask of the interpreter. */
+export interface Shell {
   /** Reads the text of a script; gives what it prints, as far as known. */
-  runScript(source: string, scope: Scope, stdin: string | null): string
+  runScript(source: Text, scope: Scope, stdin: Text | null): Text
   /** Reads one command that is already split into words. */
-  runWords(words: readonly string[], scope: Scope, stdin: string | null): string
+  runWords(words: readonly Text[], scope: Scope, stdin: Text | null): Text
   /** Reads a script at the end, in the scope as it is then. */
-  later(source: string, scope: Scope): void
+  later(source: Text, scope: Scope): void
   /** Notes what is written into a file, or hands it to the `>(…)` that the path stands for. */
-  write(path: string, text: string, scope: Scope): void
+  write(path: Text, text: Text, scope: Scope): void
   /** The text of a file that the command itself wrote, or what a `<(…)` prints; null: not known. */
-  readFile(path: string, scope: Scope): string | null
+  readFile(path: Text, scope: Scope): Text | null
   /** Reads what is a command only perhaps: findings that depend on something unknown are dropped. */
   onlyWhatIsCertain(read: () => void): void
+  /** Tells the rules that the command multiplies itself without an end. */
   sawForkBomb(): void
 }
 
@@ -22,12 +24,13 @@ export interface Call {
   /** The name without its folder. */
   readonly name: string
   /** The name as given, then the arguments. */
-  readonly words: readonly string[]
+  readonly words: readonly Text[]
+  readonly args: readonly Text[]
   readonly scope: Scope
   /** What it reads; null: not from this command. */
-  readonly stdin: string | null
-  readonly interpreter: Interpreter
+  readonly stdin: Text | null
+  readonly shell: Shell
 }
 
 /** Follows a command: changes the scope, reads nested commands, gives what it prints. */
-export type Follow = (call: Call) => string
+export type Follow = (call: Call) => Text

@@ -1,0 +1,163 @@
+import { gitAlias, readGit } from '../rules/git.ts'
+import { empty, quote, Text, unknown } from '../shell/text.ts'
+import type { Call, Follow } from './call.ts'
+
+const stdinPaths = new Set(['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'])
+
+/** `sh -c script`, `sh file`, `… | sh`. */
+const shell: Follow = ({ args, scope, stdin, shell }) => {
+  const { isScript, operands } = readShellOptions(args)
+  const inner = scope.clone()
+  const [first, ...rest] = operands
+  if (isScript) {
+    const [zero, ...parameters] = rest
+    if (zero !== undefined) inner.assign('0', [zero])
+    inner.parameters = parameters
+    return first === undefined ? empty : shell.runScript(first, inner, stdin)
+  }
+  const readsInput = first === undefined || stdinPaths.has(first.chars)
+  const isFile = !readsInput && !args.some((word) => word.test(/^-\w*s/))
+  inner.parameters = isFile ? rest : operands
+  const source = isFile ? shell.readFile(first, scope) : stdin
+  return source === null ? unknown : shell.runScript(source, inner, null)
+}
+
+function readShellOptions(args: readonly Text[]): {
+  isScript: boolean
+  operands: readonly Text[]
+} {
+  let isScript = false
+  let index = 0
+  for (; index < args.length; index++) {
+    const word = args[index]?.chars ?? ''
+    if (word === '--' || word === '-') {
+      index++
+      break
+    }
+    if (!/^[-+]./.test(word)) break
+    if (/^--(?:rcfile|init-file)$/.test(word)) index++
+    else if (!word.startsWith('--')) {
+      if (word.startsWith('-') && word.includes('c')) isScript = true
+      if (/[oO]$/.test(word)) index++
+    } else if (word === '--command') isScript = true
+  }
+  return { isScript, operands: args.slice(index) }
+}
+
+const evaluate: Follow = ({ args, scope, stdin, shell }) =>
+  shell.runScript(Text.join(args[0]?.is('--') ? args.slice(1) : args, ' '), scope, stdin)
+
+const source: Follow = ({ args: [file, ...rest], scope, stdin, shell }) => {
+  const isInput = file !== undefined && stdinPaths.has(file.chars)
+  const text = isInput ? stdin : shell.readFile(file ?? empty, scope)
+  if (rest.length > 0) scope.parameters = rest
+  return text === null ? unknown : shell.runScript(text, scope, null)
+}
+
+/** A trap runs when all that follows it has been assigned. */
+const trap: Follow = ({ args, scope, shell }) => {
+  const script = args.find((word) => !word.is('--'))
+  if (args.length > 1 && script && !script.is('-') && !script.test(/^-[lpP]/)) {
+    shell.later(script, scope)
+  }
+  return empty
+}
+
+/** `at now <<< script`, `batch`: what they read runs later. */
+const runsInput: Follow = ({ scope, stdin, shell }) => {
+  if (stdin !== null) shell.runScript(stdin, scope.clone(), null)
+  return unknown
+}
+
+/** `crontab <<< '* * * * * script'` */
+const crontab: Follow = ({ scope, stdin, shell }) => {
+  for (const line of stdin?.split('\n') ?? []) {
+    const [schedule] = /^\s*(?:@\w+|(?:\S+\s+){5})/.exec(line.chars) ?? []
+    if (schedule !== undefined) shell.runScript(line.slice(schedule.length), scope.clone(), null)
+  }
+  return unknown
+}
+
+/** Editors: `-c ':!script'`. */
+const editor: Follow = ({ words, scope, shell }) => {
+  for (const word of words) {
+    const [start] = /^(?:\+|:)*!/.exec(word.chars) ?? []
+    if (start !== undefined) shell.runScript(word.slice(start.length), scope.clone(), null)
+  }
+  return unknown
+}
+
+/** `tar --checkpoint-action=exec=script`, `--to-command=script`, `-I script`. */
+const tar: Follow = ({ words, scope, shell }) => {
+  for (const [index, word] of words.entries()) {
+    const [option] =
+      /^--(?:checkpoint-action=exec|to-command|use-compress-program)=/.exec(word.chars) ?? []
+    const script = option === undefined ? null : word.slice(option.length)
+    if (script) shell.runScript(script, scope.clone(), null)
+    else if (words[index - 1]?.is('-I')) shell.runScript(word, scope.clone(), null)
+  }
+  return unknown
+}
+
+const shellNames = 'sh bash dash ash zsh ksh mksh yash fish csh tcsh rbash'.split(' ')
+
+/** Programs that run the text of a script. */
+export const scriptCommands: Readonly<Record<string, Follow>> = {
+  ...Object.fromEntries(shellNames.map((name) => [name, shell])),
+  eval: evaluate,
+  source,
+  '.': source,
+  trap,
+  at: runsInput,
+  batch: runsInput,
+  crontab,
+  vi: editor,
+  vim: editor,
+  nvim: editor,
+  ex: editor,
+  tar,
+}
+
+/** Reads the commands that git itself starts: an alias given by `-c`, `submodule foreach`, `--exec`. */
+export function readGitScripts({ name, args: own, scope, shell }: Call): void {
+  const call = readGit(name, own)
+  if (!call) return
+  const { subcommand, args } = call
+  const run = (script: Text): void => {
+    shell.runScript(script, scope.clone(), null)
+  }
+  const alias = gitAlias(call) ?? scope.aliases.get(`git ${subcommand}`) ?? null
+  if (alias !== null) {
+    const isShell = alias.startsWith('!')
+    run(Text.join([...(isShell ? [alias.slice(1)] : ['git', alias]), ...args.map(quote)], ' '))
+    return
+  }
+  const afterOption = (option: RegExp): Text[] =>
+    args.flatMap((_, index) => (args[index - 1]?.test(option) ? (args[index] ?? []) : []))
+  switch (subcommand) {
+    case 'config': {
+      const [key, value] = args.filter((word) => !word.startsWith('-') && !word.is('set'))
+      if (key?.startsWith('alias.') && value) {
+        scope.aliases.set(`git ${key.chars.slice('alias.'.length)}`, value)
+      }
+      return
+    }
+    case 'submodule': {
+      const at = args.findIndex((word) => word.is('foreach'))
+      const script = args.slice(at + 1).filter((word) => !word.is('--recursive'))
+      if (at >= 0) run(Text.join(script, ' '))
+      return
+    }
+    case 'bisect':
+      if (args[0]?.is('run')) shell.runWords(args.slice(1), scope.clone(), null)
+      return
+    case 'rebase':
+      for (const script of afterOption(/^(?:-x|--exec)$/)) run(script)
+      for (const word of args) if (word.startsWith('--exec=')) run(word.slice('--exec='.length))
+      return
+    case 'filter-branch':
+      for (const script of afterOption(/^--\w+-filter$/)) run(script)
+      return
+    default:
+  }
+}
