@@ -1,14 +1,12 @@
-import { existsSync, realpathSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { relative } from 'node:path'
+import { findGitRoot } from '../system/git.ts'
 import type { Entry } from './entry.ts'
 import { keys } from './keys.ts'
 
 /** The git root above a directory, else the directory itself. */
 export function findWorkspace(cwd: string): string {
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, '.git'))) return folder
-    if (dirname(folder) === folder) return cwd
-  }
+  return findGitRoot(cwd) ?? cwd
 }
 
 /** Whether a folder is one of those trusted, or below one. Links lead to what they name. */

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { messageOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result.ts'
-import { makePrivateFolder } from '../protocol/private-folder.ts'
+import { makePrivateFolder } from '../system/private-files.ts'
 
 export interface Audit {
   /** Writes the line of a run. Gives a notice where it could not be written, once. */

@@ -1,4 +1,4 @@
-import { nowMs } from '../protocol/clock.ts'
+import { nowMs } from '../system/clock.ts'
 import type { Request } from '../protocol/request.ts'
 
 export interface Deadlines {

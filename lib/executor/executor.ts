@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { nowMs } from '../protocol/clock.ts'
+import { nowMs } from '../system/clock.ts'
 import { createGuard } from '../guard/guard.ts'
 import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
 import type { Capture, createCapture } from '../output/capture.ts'

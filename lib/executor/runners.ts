@@ -13,7 +13,7 @@ import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
-import { createUninherited } from '../run/uninherited.ts'
+import { createUninherited } from '../system/spawn.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 
 export interface RunnersOptions extends LaunchOptions {

@@ -1,4 +1,4 @@
-import { nowMs } from '../protocol/clock.ts'
+import { nowMs } from '../system/clock.ts'
 import type { Capture, Captured } from '../output/capture.ts'
 import type { Running, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'

@@ -55,7 +55,7 @@ const askPrograms = ['SSH_ASKPASS', 'SUDO_ASKPASS']
 const plainTerminal: Readonly<Record<string, string>> = { TERM: 'dumb', NO_COLOR: '1' }
 
 /** What nacre itself may be given to reach a model; no command has a use for them. */
-export const modelKeys: readonly string[] = [
+const modelKeys: readonly string[] = [
   'ANTHROPIC_API_KEY',
   'OPENAI_API_KEY',
   'OPENROUTER_API_KEY',

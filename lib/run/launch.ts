@@ -1,4 +1,5 @@
 import type { Request } from '../protocol/request.ts'
+import type { GivenFile } from '../system/spawn.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */
 export interface Launch {
@@ -13,7 +14,7 @@ export interface Launch {
   /** Value of `NACRE_RUN` in `env`, by which every descendant is found again. */
   mark: string
   /** Files that the program finds open beside its standard ones. */
-  descriptors?: readonly LaunchDescriptor[]
+  files?: readonly GivenFile[]
   /**
    * Settles when the system has taken away what the program left to it by exiting (the processes of
    * a sandbox). To be awaited between the program's exit and the last look at its output.
@@ -21,13 +22,6 @@ export interface Launch {
   settle?: () => Promise<void>
   /** Under which path the program sees `ShellUse.share`, where that is another; it starts in there. */
   shared?: string
-}
-
-export interface LaunchDescriptor {
-  /** From 3 on. */
-  fd: number
-  path: string
-  access: 'read' | 'write'
 }
 
 /** How a runner uses the shell, where it is not `-c <command>`. */

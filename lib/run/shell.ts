@@ -1,5 +1,4 @@
 import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
@@ -7,7 +6,8 @@ import { buildEnvironment } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch } from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
-import { nameProcess } from './process-table.ts'
+import { nameProcess } from '../system/process-table.ts'
+import { findProgram } from '../system/programs.ts'
 
 export interface LaunchOptions {
   /** Where this nacre keeps its state; runs are told by it whose they are. */
@@ -117,24 +117,6 @@ function findNamedShell(name: string, path: string): FoundShell {
       ? { code: 'shell_not_executable', message: `Shell is not executable: ${name}`, exitCode: 126 }
       : { code: 'shell_not_found', message: `Shell does not exist: ${name}`, exitCode: 127 },
   )
-}
-
-/** The absolute path of an executable file, looked up as execvp(3) does. */
-export function findProgram(name: string, path: string): string | null {
-  const candidates = name.includes('/')
-    ? [resolve(name)]
-    : path.split(delimiter).map((directory) => join(directory || '.', name))
-  for (const candidate of candidates) {
-    try {
-      // An exception for each directory that has none would take longer than everything else.
-      if (!statSync(candidate, { throwIfNoEntry: false })?.isFile()) continue
-      accessSync(candidate, constants.X_OK)
-      return isAbsolute(candidate) ? candidate : resolve(candidate)
-    } catch {
-      // Not here: the next directory of the path.
-    }
-  }
-  return null
 }
 
 /**

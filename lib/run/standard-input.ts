@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stdin } from '../protocol/request.ts'
 import type { FifoPool } from './pipe/fifo.ts'
-import { makeTemporaryFolder } from './temporary-folder.ts'
+import { makeTemporaryFolder } from '../system/temporary-folder.ts'
 
 /** A standard input that is about to be given to a process. */
 export interface StandardInput {

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import { nowMs } from '../protocol/clock.ts'
-import { codeOf } from '../protocol/errors.ts'
+import { nowMs } from '../system/clock.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopReport } from '../protocol/ports.ts'
 import {
@@ -8,11 +7,12 @@ import {
   type FileIdentity,
   hasEnvironment,
   holdsFile,
+  isAlive,
   isNamespaceInit,
   listProcesses,
-  readProcess,
   type ProcessEntry,
-} from './process-table.ts'
+  sendSignal,
+} from '../system/process-table.ts'
 
 /** The name of the variable that marks every process of a run. */
 export const markVariable = 'NACRE_RUN'
@@ -93,17 +93,17 @@ export async function stopTree(
   let alive = search()
   const keeper = findNamespaceKeeper(alive, root.pid)
   for (const entry of alive) {
-    if (entry.pid !== keeper) send(entry.pid, 'SIGTERM')
+    if (entry.pid !== keeper) sendSignal(entry.pid, 'SIGTERM')
     // A stopped process takes TERM only when it goes on.
-    send(entry.pid, 'SIGCONT')
+    sendSignal(entry.pid, 'SIGCONT')
   }
   alive = await waitForEnd(alive, search, graceMs)
   const killDeadline = nowMs() + limits.killGraceMs
   while (alive.length > 0 && nowMs() < killDeadline) {
     // Frozen first, so that none can start another while the rest is ended.
-    for (const entry of alive) send(entry.pid, 'SIGSTOP')
+    for (const entry of alive) sendSignal(entry.pid, 'SIGSTOP')
     const frozen = search()
-    for (const entry of frozen) send(entry.pid, 'SIGKILL')
+    for (const entry of frozen) sendSignal(entry.pid, 'SIGKILL')
     alive = await waitForEnd(frozen, search, 50)
   }
   return {
@@ -138,19 +138,5 @@ async function waitForEnd(
     // Searches of several runs take so long that their timers alone would fill the event loop.
     await nextTurn()
     pauseMs = Math.min(20, pauseMs * 2)
-  }
-}
-
-function isAlive(entry: ProcessEntry): boolean {
-  const now = readProcess(entry.pid)
-  return now !== null && !now.zombie && now.startTime === entry.startTime
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    // Gone already, or another user's: the search tells which.
-    if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error
   }
 }

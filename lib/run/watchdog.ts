@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
-import { nameProcess } from './process-table.ts'
-import type { Uninherited } from './uninherited.ts'
+import type { ChildProcess } from 'node:child_process'
+import { nameProcess } from '../system/process-table.ts'
+import { startProcess, type Uninherited } from '../system/spawn.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
 export interface Watchdog {
@@ -23,15 +23,22 @@ export function createWatchdog(reaper: readonly string[], uninherited: Uninherit
 
   function start(): void {
     const words = ['-c', 'read -r farewell || exec "$@"', 'sh', ...reaper, nameProcess(process.pid)]
-    shell = spawn('/bin/sh', words, {
-      detached: true,
-      stdio: uninherited.cover(['pipe', 'ignore', 'ignore']) as StdioOptions,
-    })
-    // Without it everything works as long as nobody kills nacre.
-    shell.on('error', () => undefined)
-    shell.stdin?.on('error', () => undefined)
-    shell.unref()
-    unref(shell.stdin)
+    const stdio = ['pipe', 'ignore', 'ignore'] as const
+    void startProcess({ file: '/bin/sh', args: words, stdio, detached: true, uninherited }).then(
+      (started) => {
+        shell = started
+        shell.stdin?.on('error', () => undefined)
+        shell.unref()
+        unref(shell.stdin)
+        if (closed) dismiss()
+      },
+      // Without it everything works as long as nobody kills nacre.
+      () => undefined,
+    )
+  }
+
+  function dismiss(): void {
+    shell?.stdin?.end('farewell\n')
   }
 
   return {
@@ -43,7 +50,7 @@ export function createWatchdog(reaper: readonly string[], uninherited: Uninherit
     close() {
       closed = true
       clearTimeout(timer)
-      shell?.stdin?.end('farewell\n')
+      dismiss()
     },
   }
 }

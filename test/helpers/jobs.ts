@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readVariable } from '../../lib/run/process-table.ts'
+import { readVariable } from '../../lib/system/process-table.ts'
 import { type Finished, runCli } from './run-cli.ts'
 import { until } from './terminal-run.ts'
 

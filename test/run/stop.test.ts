@@ -15,7 +15,7 @@ import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import type { RequestInput } from '../../lib/protocol/request.ts'
 import type { Result } from '../../lib/protocol/result.ts'
-import { findProgram } from '../../lib/run/shell.ts'
+import { findProgram } from '../../lib/system/programs.ts'
 import { stopTree } from '../../lib/run/stop.ts'
 import { isAlive, until } from '../helpers/terminal-run.ts'
 

@@ -1,5 +1,5 @@
 import type { JobEntry } from '../../protocol/job-entry.ts'
-import { isAlive } from './identity.ts'
+import { isAlive } from '../../system/process-table.ts'
 import type { JobRecord } from './record.ts'
 
 /** A record as a line of the list. */

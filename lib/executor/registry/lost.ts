@@ -3,9 +3,9 @@ import { type Capture, type Captured, createCapture } from '../../output/capture
 import { codeOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Result, Survivor } from '../../protocol/result.ts'
-import type { ProcessEntry } from '../../run/process-table.ts'
+import type { ProcessEntry } from '../../system/process-table.ts'
 import { createTreeSearch, type TreeRoot } from '../../run/stop.ts'
-import { isAlive } from './identity.ts'
+import { isAlive } from '../../system/process-table.ts'
 import { rootFrom } from './orphans.ts'
 import type { JobRecord } from './record.ts'
 

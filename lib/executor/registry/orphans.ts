@@ -10,7 +10,7 @@ import {
   nameProcess,
   type ProcessEntry,
   readVariable,
-} from '../../run/process-table.ts'
+} from '../../system/process-table.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
 import { readRecord } from './record.ts'
 

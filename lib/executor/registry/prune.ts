@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
-import { isRunning } from '../../run/process-table.ts'
+import { isRunning } from '../../system/process-table.ts'
 import { listFiles, readRecord, readRecords, removeRecord } from './record.ts'
 import { ownerOfSocket } from './socket-path.ts'
 

@@ -1,21 +1,12 @@
-import {
-  closeSync,
-  constants,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, constants, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
 import type { Origin, TerminalSize } from '../../protocol/request.ts'
 import type { ArtifactRef, Result } from '../../protocol/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
-import type { ProcessIdentity } from './identity.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import type { ProcessIdentity } from '../../system/process-table.ts'
+import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 
 /** What every nacre of this user knows of a job: `<state>/jobs/<id>.json`. */
 export interface JobRecord {
@@ -64,17 +55,6 @@ export function writeText(dir: string, id: string, text: string): void {
 
 export function readKeptText(dir: string, id: string): string | null {
   return readOwnFile(pathsOf(dir, id).text)
-}
-
-function replaceFile(path: string, text: string): void {
-  const draft = `${path}.${process.pid}.new`
-  try {
-    writeFileSync(draft, text, { mode: 0o600 })
-    renameSync(draft, path)
-  } catch (error) {
-    rmSync(draft, { force: true })
-    throw error
-  }
 }
 
 /** Null where there is none, or none that makes sense. */

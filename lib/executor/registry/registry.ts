@@ -1,7 +1,7 @@
 import { messageOf } from '../../protocol/errors.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Task } from '../task.ts'
-import { identifyProcess, isAlive } from './identity.ts'
+import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
 import { type JobServer, serveJobs } from './job-server.ts'
 import { pruneJobs } from './prune.ts'
 import {
@@ -110,8 +110,6 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
 function describeTask(task: Task): JobRecord {
   const { request, running } = task
   const { artifact, stderrArtifact = null } = task.look()
-  const owner = identifyProcess(process.pid)
-  if (!owner) throw new Error('The process table does not show this process')
   return {
     id: request.id,
     command: request.command,
@@ -119,7 +117,7 @@ function describeTask(task: Task): JobRecord {
     origin: request.origin,
     pty: request.pty,
     process: running.pid === null ? null : identifyProcess(running.pid),
-    owner,
+    owner: identifySelf(),
     socket: null,
     startedAt: new Date().toISOString(),
     endedAt: null,

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { createId } from '../../protocol/ids.ts'
 
 /** `sun_path` of unix(7) holds 108 bytes on Linux and 104 on macOS, its NUL included. */
@@ -20,7 +20,7 @@ export function findSocketPlace(dir: string): SocketPlace {
     return { path, remove: () => rmSync(path, { force: true }) }
   }
   // A folder of ours alone (mode 0700).
-  const short = join(mkdtempSync(join(tmpdir(), 'nacre-job-')), 's')
+  const short = join(makeTemporaryFolder('job'), 's')
   return {
     path: short,
     remove() {

@@ -1,13 +1,14 @@
+import { quoteWord } from '../../system/programs.ts'
 import type { Grammar, Option, OptionValue } from './grammar.ts'
 
 /** A completion for zsh, to be sourced or to be put on the `fpath` as `_nacre`. */
 export function writeZsh({ options, commands }: Grammar): string {
-  const described = commands.map(({ name, description }) => quote(`${name}:${description}`))
+  const described = commands.map(({ name, description }) => quoteWord(`${name}:${description}`))
   const cases = commands.map(({ name, actions, options: own }) => {
-    const first = actions.length === 0 ? [] : [quote(`1:action:(${actions.join(' ')})`)]
+    const first = actions.length === 0 ? [] : [quoteWord(`1:action:(${actions.join(' ')})`)]
     return `    ${name})
       shift words; (( CURRENT-- ))
-      _arguments ${[...first, ...own.flatMap(writeOption), quote('*: :_default')].join(' \\\n        ')}
+      _arguments ${[...first, ...own.flatMap(writeOption), quoteWord('*: :_default')].join(' \\\n        ')}
       ;;`
   })
   return `#compdef nacre
@@ -23,7 +24,7 @@ _nacre() {
   case \${words[2]} in
 ${cases.join('\n')}
     *)
-      _arguments ${[...options.flatMap(writeOption), quote('*: :_default')].join(' \\\n        ')}
+      _arguments ${[...options.flatMap(writeOption), quoteWord('*: :_default')].join(' \\\n        ')}
       ;;
   esac
 }
@@ -34,7 +35,7 @@ if [[ \${funcstack[1]} == _nacre ]]; then _nacre "$@"; else compdef _nacre nacre
 function writeOption({ names, description, value, repeatable }: Option): string[] {
   const text = description.replaceAll(/[[\]:\\]/g, String.raw`\$&`)
   const others = repeatable ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
-  return names.map((name) => quote(`${others}${name}[${text}]${writeValue(value)}`))
+  return names.map((name) => quoteWord(`${others}${name}[${text}]${writeValue(value)}`))
 }
 
 function writeValue(value: OptionValue | null): string {
@@ -49,8 +50,4 @@ function writeValue(value: OptionValue | null): string {
     case 'any':
       return `:${value.hint.replaceAll(/[:\\]/g, String.raw`\$&`)}:`
   }
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { CommandContext } from '../command.ts'
 import { type Check, works } from './check.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
 
 /** Whether every file of the configuration can be read and is right. */
 export async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {

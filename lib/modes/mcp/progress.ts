@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { nowMs } from '../../protocol/clock.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { RunListener } from '../../protocol/event.ts'
 
 /** Output this far apart at the least; what comes between goes with the next. */

@@ -1,7 +1,7 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 
 /** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
 export interface Approval {
@@ -74,7 +74,5 @@ function isApproval(entry: unknown): entry is Approval {
 
 function writeApprovals(file: string, approvals: readonly Approval[]): void {
   makePrivateFolder(dirname(file))
-  const fresh = `${file}.${process.pid}`
-  writeFileSync(fresh, `${JSON.stringify(approvals, null, 2)}\n`, { mode: 0o600 })
-  renameSync(fresh, file)
+  replaceFile(file, `${JSON.stringify(approvals, null, 2)}\n`)
 }

@@ -1,4 +1,4 @@
-import { nowMs } from '../../protocol/clock.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../streams.ts'
 import { createRegion } from './region.ts'
 import { openTerminal, type Terminal } from './terminal.ts'

@@ -1,7 +1,7 @@
-import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 
 /** What was typed at the prompt, kept between starts and shared by every nacre of the user. */
 export interface History {
@@ -68,10 +68,8 @@ function parseEntry(line: string): string | null {
 }
 
 function replace(file: string, lines: readonly string[]): void {
-  const fresh = `${file}.${process.pid}`
   try {
-    writeFileSync(fresh, `${lines.join('\n')}\n`, { mode: 0o600 })
-    renameSync(fresh, file)
+    replaceFile(file, `${lines.join('\n')}\n`)
   } catch {
     // It stays long until somebody can write it.
   }

@@ -1,4 +1,4 @@
-import { nowMs } from '../../protocol/clock.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { Result } from '../../protocol/result.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { outputLines, previewLines } from './block.ts'

@@ -1,4 +1,4 @@
-import { readGitBranch } from './git-branch.ts'
+import { readGitBranch } from '../../system/git.ts'
 import { countOf, fit, spread } from './columns.ts'
 import type { Style } from './style.ts'
 import type { ReplState } from './state.ts'

@@ -2,6 +2,7 @@ import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { fieldParams, type Param } from '../../protocol/params.ts'
 import { toWire } from '../../protocol/wire.ts'
+import { quoteWord } from '../../system/programs.ts'
 import { defineMethod, type Method, noParams } from './method.ts'
 
 const name: Param = { type: { kind: 'string', hint: 'name' }, description: 'Its name' }
@@ -44,7 +45,7 @@ export const sessions: Readonly<Record<string, Method>> = {
 /** `env` of a run is lent for that run; a session is to keep it. */
 function exportCommand(env: Readonly<Record<string, string>>): string {
   const assignments = Object.entries(env).map(([variable, value]) => {
-    if (/^[A-Za-z_]\w*$/.test(variable)) return `${variable}='${value.replaceAll("'", `'\\''`)}'`
+    if (/^[A-Za-z_]\w*$/.test(variable)) return `${variable}=${quoteWord(value)}`
     throw new MisuseError('invalid_field', `A shell has no variable named \`${variable}\``, 'env')
   })
   return assignments.length === 0 ? ':' : `export ${assignments.join(' ')}`

@@ -1,5 +1,5 @@
 import { rmSync, statSync } from 'node:fs'
-import { nowMs } from '../../protocol/clock.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'

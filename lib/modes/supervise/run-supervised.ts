@@ -8,7 +8,7 @@ import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import { nameOrder, type OrderFiles, writeOrder } from './order.ts'
 import { readReports } from './relay.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
 
 export interface Supervision {
   /** The words that start nacre once more. */

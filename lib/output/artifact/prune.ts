@@ -2,7 +2,7 @@ import { promises } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
-import { isAlive } from './process.ts'
+import { isAlive } from '../../system/process-table.ts'
 import { readRecord } from './record.ts'
 
 export interface PruneLimits {
@@ -52,7 +52,7 @@ export async function removeFiles(dir: string, id: string): Promise<void> {
 async function isInUse(dir: string, artifact: Stored, now: number): Promise<boolean> {
   const record = await readRecord(dir, artifact.id)
   if (record === null) return now - artifact.changedMs < graceMs
-  return record.endedAt === null && (await isAlive(record.writer))
+  return record.endedAt === null && isAlive(record.writer)
 }
 
 async function listStored(dir: string): Promise<Stored[]> {

@@ -1,7 +1,8 @@
 import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
 import type { ArtifactInfo } from '../../protocol/artifacts.ts'
-import type { ProcessIdentity } from './process.ts'
+import { replaceFile } from '../../system/private-files.ts'
+import type { ProcessIdentity } from '../../system/process-table.ts'
 
 /** What is known of an artifact, in a small file beside it. */
 export interface ArtifactRecord extends Omit<ArtifactInfo, 'uri' | 'path' | 'isLive'> {
@@ -25,17 +26,8 @@ export function pathsOf(dir: string, id: string) {
 export const createFlags =
   constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
-/** Writes the record so that a reader sees the old or the new one, never half of it. */
-export async function writeRecord(dir: string, record: ArtifactRecord): Promise<void> {
-  const { record: path } = pathsOf(dir, record.id)
-  const draft = `${path}.new`
-  try {
-    await promises.writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600, flag: 'wx' })
-    await promises.rename(draft, path)
-  } catch (error) {
-    await promises.rm(draft, { force: true })
-    throw error
-  }
+export function writeRecord(dir: string, record: ArtifactRecord): void {
+  replaceFile(pathsOf(dir, record.id).record, `${JSON.stringify(record)}\n`)
 }
 
 /** Reads a record; null where there is none, or none that makes sense. */

@@ -5,7 +5,7 @@ import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
 import type { GrepOptions } from './grep.ts'
-import { isAlive } from './process.ts'
+import { isAlive } from '../../system/process-table.ts'
 import { idOf, namesIn, pruneStore, removeFiles } from './prune.ts'
 import type { RawBytes } from './read.ts'
 import { pathsOf, readRecord } from './record.ts'
@@ -138,7 +138,7 @@ async function inspect(dir: string, id: string): Promise<ArtifactInfo | null> {
   ])
   if (record === null || file === null) return null
   const { writer, ...info } = record
-  const isLive = record.endedAt === null && (await isAlive(writer))
+  const isLive = record.endedAt === null && isAlive(writer)
   // Of a run whose nacre was killed, what reached the disk is known only now.
   const bytes = record.endedAt === null ? file.size : record.bytes
   return { ...info, bytes, uri: `artifact://${id}`, path, isLive }

@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises'
 import { promises } from 'node:fs'
 import type { ArtifactRef } from '../../protocol/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
-import { identifySelf } from './process.ts'
+import { identifySelf } from '../../system/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
 
 const bufferBytes = 512 * 1024
 /** A reader of the file of a live run sees what was written at the latest so long ago. */
@@ -165,8 +165,8 @@ export class ArtifactWriter {
     makePrivateFolder(dir)
     const data = await promises.open(this.path, createFlags, 0o600)
     this.#data = data
-    this.#record = { ...record, writer: await identifySelf() }
-    await writeRecord(dir, this.#record)
+    this.#record = { ...record, writer: identifySelf() }
+    writeRecord(dir, this.#record)
     await this.#options.onCreated()
     return data
   }
@@ -213,7 +213,7 @@ export class ArtifactWriter {
     }
     if ((await data.stat()).nlink === 0)
       throw new Error('its file was removed while the run went on')
-    await writeRecord(this.#options.dir, {
+    writeRecord(this.#options.dir, {
       ...this.#record!,
       endedAt: new Date().toISOString(),
       bytes: this.#bytes,

@@ -6,7 +6,7 @@ import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { SpareFifos } from './spare-fifos.ts'
-import { makeTemporaryFolder } from '../temporary-folder.ts'
+import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {

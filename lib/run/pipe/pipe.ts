@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { closeSync, fstatSync } from 'node:fs'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
@@ -6,15 +6,15 @@ import type { Exit, Runner, Running } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import { describeLeftBehind, isGroupAlive } from '../left-behind.ts'
-import { type OpenDescriptors, openDescriptors } from '../launch-descriptors.ts'
+import { isGroupAlive } from '../../system/process-table.ts'
+import { describeLeftBehind } from '../left-behind.ts'
+import { startProcess, type Uninherited } from '../../system/spawn.ts'
 import { createPipeInput, type PipeInput } from './pipe-input.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
 import { openStandardInput, openWritableInput, type StandardInput } from '../standard-input.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import { stopTree, type TreeRoot } from '../stop.ts'
-import type { Uninherited } from '../uninherited.ts'
 import { waitsForPipeInput } from '../terminal/waiting-for-input.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
@@ -92,23 +92,15 @@ async function start(
   uninherited: Uninherited,
 ): Promise<ChildProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const { file, args, argv0, cwd, env } = launch
-  let given: OpenDescriptors | null = null
   try {
-    given = openDescriptors(launch)
-    const stdio: StdioOptions = uninherited.cover(given.stdio([input.stdin, first, second]))
-    const child = spawn(file, args, { argv0, cwd, env, stdio, detached: true })
-    if (child.pid === undefined) {
-      await new Promise((_, reject) => child.once('error', reject))
-    }
-    return child
+    const stdio = [input.stdin, first, second]
+    return await startProcess({ ...launch, stdio, detached: true, uninherited })
   } catch (error) {
     closeUnused(fifos)
     if (input.writeFd !== null) closeSync(input.writeFd)
     throw describeStartFailure(error, launch)
   } finally {
     input.release()
-    given?.release()
   }
 }
 

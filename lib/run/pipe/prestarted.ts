@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { Launch } from '../launch.ts'
 import { composeHandOver } from './hand-over.ts'
 import { markVariable } from '../stop.ts'
-import type { Uninherited } from '../uninherited.ts'
+import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
 
 /** What a waiting shell is told to open as its standard streams, by path. */
 export interface StreamPaths {
@@ -36,8 +36,9 @@ const delayMs = 5
  * process by nacre, and for a plain program also that of its shell.
  */
 export function createPrestarted(uninherited: Uninherited): Prestarted {
-  let waiting: { child: ChildProcess; launch: Launch; place: string } | null = null
+  let waiting: { child: StartedProcess; launch: Launch; place: string } | null = null
   let timer: NodeJS.Timeout | null = null
+  let starting: Promise<void> | null = null
   let closed = false
 
   function start(launch: Launch): void {
@@ -45,21 +46,27 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
     const env = { ...launch.env }
     delete env[markVariable]
     // On a socket bash takes itself for a remote shell, and would read ~/.bashrc (bash(1), INVOCATION).
-    const child = spawn(launch.file, ['--norc', '-c', program, launch.argv0], {
+    starting = startProcess({
+      file: launch.file,
+      args: ['--norc', '-c', program, launch.argv0],
       argv0: launch.argv0,
       cwd: launch.cwd,
       env,
-      stdio: uninherited.cover(['pipe', 'ignore', 'ignore']) as ['pipe', 'ignore', 'ignore'],
+      stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
-    })
-    child.once('error', () => forget(child))
-    child.once('exit', () => forget(child))
-    // Met by its exit.
-    child.stdin?.on('error', () => undefined)
-    if (child.pid === undefined) return
-    child.unref()
-    ;(child.stdin as Socket).unref()
-    waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
+      uninherited,
+    }).then(
+      (child) => {
+        child.once('exit', () => forget(child))
+        // Its exit tells the same.
+        child.stdin?.on('error', () => undefined)
+        child.unref()
+        ;(child.stdin as Socket).unref()
+        waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
+      },
+      // The next run is then the start of a process.
+      () => undefined,
+    )
   }
 
   function forget(child: ChildProcess): void {
@@ -79,7 +86,7 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
       if (ready.file !== launch.file || ready.argv0 !== launch.argv0) return null
       if (ready.cwd !== launch.cwd || place !== identify(launch.cwd)) return null
       const text = composeHandOver(ready.env, launch, paths)
-      if (text === null || child.pid === undefined) return null
+      if (text === null) return null
       waiting = null
       child.ref()
       child.stdin?.end(frame(text))
@@ -95,8 +102,9 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
     async close() {
       closed = true
       if (timer) clearTimeout(timer)
+      await starting
       const child = waiting?.child
-      if (child === undefined || child.pid === undefined) return
+      if (child === undefined) return
       const gone = new Promise((resolve) => child.once('exit', resolve))
       child.ref()
       child.stdin?.end()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
 
 /** FIFOs made ahead of need, so that a short run need not wait for the process that makes them. */
 export interface SpareFifos {

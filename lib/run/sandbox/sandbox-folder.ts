@@ -3,7 +3,6 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
   rmSync,
@@ -11,7 +10,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { isRunning } from '../../system/process-table.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
 
 /** What one executor's sandboxes keep outside of themselves. No sandbox sees it. */
 export interface SandboxFolder {
@@ -56,16 +56,7 @@ function ownName(pid: number): string {
 function removeAbandoned(parent: string): void {
   for (const name of readdirSync(parent)) {
     const pid = Number(name.split('-')[1])
-    if (!Number.isInteger(pid) || !name.startsWith(`${ownName(pid)}-`) || isAlive(pid)) continue
+    if (!Number.isInteger(pid) || !name.startsWith(`${ownName(pid)}-`) || isRunning(pid)) continue
     rmSync(join(parent, name), { recursive: true, force: true })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    readFileSync(`/proc/${pid}/stat`)
-    return true
-  } catch {
-    return false
   }
 }

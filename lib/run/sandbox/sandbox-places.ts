@@ -1,4 +1,5 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { findGitRoot } from '../../system/git.ts'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
@@ -122,12 +123,9 @@ function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): str
   return findRoot(request.origin === 'agent' || request.origin === 'mcp' ? realpathSync(base) : cwd)
 }
 
-/** The folder above that holds `.git`, else the directory itself. */
+/** The git root, else the directory itself. */
 function findRoot(cwd: string): string {
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    if (lstatSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
-    if (folder === dirname(folder)) return cwd
-  }
+  return findGitRoot(cwd) ?? cwd
 }
 
 function findFolder(path: string): string {

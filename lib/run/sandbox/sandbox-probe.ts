@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
-import { findProgram } from '../shell.ts'
+import { findProgram } from '../../system/programs.ts'
 
 /** What the sandbox of this machine can do. */
 export interface SandboxProbe {

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { nowMs } from '../../protocol/clock.ts'
-import { readProcess } from '../process-table.ts'
+import { nowMs } from '../../system/clock.ts'
+import { isRunning } from '../../system/process-table.ts'
 
 /** What bwrap has told of a run (`--json-status-fd`). */
 export interface SandboxStatus {
@@ -39,9 +39,4 @@ export async function awaitEmptyNamespace(file: string): Promise<void> {
   for (let looks = 0; isRunning(initPid) && nowMs() < deadline; looks++) {
     await (looks < 5 ? nextTurn() : delay(1))
   }
-}
-
-function isRunning(pid: number): boolean {
-  const entry = readProcess(pid)
-  return entry !== null && !entry.zombie
 }

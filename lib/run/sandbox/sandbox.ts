@@ -3,8 +3,8 @@ import { messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { SandboxUse } from '../../protocol/result.ts'
-import type { Launch, LaunchDescriptor, ShellUse } from '../launch.ts'
-import { coverInherited } from '../launch-descriptors.ts'
+import type { Launch, ShellUse } from '../launch.ts'
+import { coverInherited, type GivenFile } from '../../system/spawn.ts'
 import { composeMounts, sharedFolder } from './sandbox-arguments.ts'
 import { chooseDirectory, redirectFiles, separateLoaderVariables } from './sandbox-environment.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
@@ -56,7 +56,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let probed: Promise<SandboxProbe> | null = null
   let opened: SandboxFolder | null = null
   let canRestore: boolean | null = null
-  let inherited: LaunchDescriptor[] | null = null
+  let inherited: GivenFile[] | null = null
   const placesOf = new WeakMap<Request, SandboxPlaces>()
 
   function openFolder(): SandboxFolder {
@@ -126,7 +126,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       argv0: 'bwrap',
       args: [...words, ...command],
       env,
-      descriptors: [
+      files: [
         ...(inherited ??= coverInherited()),
         { fd: 3, path: folder.filter, access: 'read' },
         { fd: 4, path: status, access: 'write' },

@@ -1,4 +1,4 @@
-import { nowMs } from '../../protocol/clock.ts'
+import { nowMs } from '../../system/clock.ts'
 
 /** Tells when a session has not been used for long. */
 export interface IdleTimer {

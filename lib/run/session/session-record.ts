@@ -49,7 +49,7 @@ export function createRecordReader(): RecordReader {
 }
 
 /** The first whole record of this token in the text, or null. The traps stand before it. */
-export function parseRecord(text: string, token: string): SessionRecord | null {
+function parseRecord(text: string, token: string): SessionRecord | null {
   const from = text.indexOf(`\0${token}\0`)
   if (from < 0) return null
   const traps = text.slice(0, from)

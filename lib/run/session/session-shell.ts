@@ -1,27 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  closeSync,
-  ftruncateSync,
-  mkdtempSync,
-  openSync,
-  rmdirSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, ftruncateSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../launch.ts'
-import { type OpenDescriptors, openDescriptors } from '../launch-descriptors.ts'
-import { findConfined } from '../process-table.ts'
+import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
+import { findConfined } from '../../system/process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { encodeTurn } from './session-turn.ts'
 import { createRecordReader, type SessionRecord } from './session-record.ts'
 import { describeStartFailure } from '../start-failure.ts'
-import type { Uninherited } from '../uninherited.ts'
 
 /** How a turn ended: the shell told, or it is gone. */
 export type TurnEnd =
@@ -61,7 +51,7 @@ export interface SessionShellOptions {
  * first command, where the shell sees them without. Rejects with `StartError`.
  */
 export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
-  const directory = mkdtempSync(join(tmpdir(), 'nacre-session-'))
+  const directory = makeTemporaryFolder('session')
   const opened: number[] = []
   const names: string[] = []
   let inputFd: number | null = null
@@ -188,7 +178,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     })
   }
 
-  let pid = child.pid as number
+  let { pid } = child
   const shell: SessionShell = {
     get pid() {
       return pid
@@ -231,25 +221,13 @@ async function spawnShell(
   directory: string,
   stdinFd: number,
   uninherited: Uninherited,
-): Promise<ChildProcess> {
-  let given: OpenDescriptors | null = null
+): Promise<StartedProcess> {
   try {
-    given = openDescriptors(launch)
-    const child = spawn(launch.file, launch.args, {
-      argv0: launch.argv0,
-      cwd: directory,
-      env: launch.env,
-      stdio: uninherited.cover(
-        given.stdio<number | 'pipe' | 'ignore'>([stdinFd, 'pipe', 'ignore']),
-      ),
-      detached: true,
-    })
-    if (child.pid === undefined) await new Promise((_, reject) => child.once('error', reject))
-    return child
+    const stdio = [stdinFd, 'pipe', 'ignore'] as const
+    return await startProcess({ ...launch, cwd: directory, stdio, detached: true, uninherited })
   } catch (error) {
     throw describeStartFailure(error, launch)
   } finally {
-    given?.release()
     closeSync(stdinFd)
   }
 }

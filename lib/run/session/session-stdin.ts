@@ -1,6 +1,6 @@
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request.ts'
 import type { SharedFolder } from '../pipe/fifo.ts'
@@ -27,7 +27,7 @@ export function openSessionStdin(stdin: Stdin, shared: SharedFolder | null): Ses
 
 /** A file, whose name is gone at once where the system has `/proc`. */
 function openText(text: string, shared: SharedFolder | null): SessionStdin {
-  const directory = mkdtempSync(join(shared?.path ?? tmpdir(), 'nacre-stdin-'))
+  const directory = makeTemporaryFolder('stdin', shared?.path)
   const path = join(directory, 'text')
   const remove = () => rmSync(directory, { recursive: true, force: true })
   writeFileSync(path, text, { mode: 0o600 })

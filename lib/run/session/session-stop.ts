@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import { nowMs } from '../../protocol/clock.ts'
-import { codeOf } from '../../protocol/errors.ts'
+import { nowMs } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
-import { type ProcessEntry, readVariable } from '../process-table.ts'
+import { type ProcessEntry, readVariable, sendSignal } from '../../system/process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import type { SessionShell } from './session-shell.ts'
 import { markVariable, stopTree, type TreeRoot } from '../stop.ts'
@@ -129,10 +128,5 @@ function ageMs(entry: ProcessEntry): number {
 }
 
 function signal(shell: SessionShell, name: NodeJS.Signals): void {
-  try {
-    if (shell.alive) process.kill(shell.pid, name)
-  } catch (error) {
-    // In a sandbox it is gone before the process around it.
-    if (codeOf(error) !== 'ESRCH') throw error
-  }
+  if (shell.alive) sendSignal(shell.pid, name)
 }

@@ -1,4 +1,4 @@
-import { quoteWord } from '../quote.ts'
+import { quoteWord } from '../../system/programs.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { suspendedOptions } from './session-turn.ts'
 

@@ -1,11 +1,11 @@
-import { nowMs } from '../../protocol/clock.ts'
+import { nowMs } from '../../system/clock.ts'
 import { createId } from '../../protocol/ids.ts'
 import type { Exit, OutputSink, Running, StopReport } from '../../protocol/ports.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import { quoteWord } from '../quote.ts'
+import { quoteWord } from '../../system/programs.ts'
 import { createCarriedState } from './session-carried.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { describeEnd, describeLoss, exitOf } from './session-exit.ts'
@@ -17,7 +17,7 @@ import { type SessionShell, startSessionShell, type TurnEnd } from './session-sh
 import { openSessionStdin } from './session-stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './session-stop.ts'
 import { markVariable } from '../stop.ts'
-import type { Uninherited } from '../uninherited.ts'
+import type { Uninherited } from '../../system/spawn.ts'
 
 /** One shell that keeps its state, replaced when a command ends it. */
 export interface Session {

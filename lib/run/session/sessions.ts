@@ -9,7 +9,7 @@ import type { SessionDialect } from './session-dialect.ts'
 import { zshDialect } from './session-zsh.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { createSession, type Session } from './session.ts'
-import type { Uninherited } from '../uninherited.ts'
+import type { Uninherited } from '../../system/spawn.ts'
 
 export interface SessionRunner {
   /** For requests with a session name. Rejects with `StartError` only. */

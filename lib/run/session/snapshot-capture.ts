@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startProcess, type StartedProcess } from '../../system/spawn.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import type { Launch } from '../launch.ts'
-import { quoteWord } from '../quote.ts'
+import { quoteWord } from '../../system/programs.ts'
 import { markVariable, stopTree } from '../stop.ts'
 
 /** What bash says of itself after the user's file. */
@@ -33,16 +33,18 @@ export async function captureSetUp(
   try {
     writeFileSync(wrapperPath, composeWrapper(options.rcPath, outPath), { mode: 0o600 })
     const { HISTFILE: _, BASH_ENV: __, ...env } = launch.env
-    const child = spawn(launch.file, ['--noprofile', '--rcfile', wrapperPath, '-i'], {
+    const child = await startProcess({
+      file: launch.file,
+      args: ['--noprofile', '--rcfile', wrapperPath, '-i'],
       argv0: launch.argv0,
       cwd: launch.cwd,
       env: { ...env, [markVariable]: mark },
       // What it asks gets no answer, what it prints is not ours to show.
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'ignore'],
       detached: true,
     })
     const how = await awaitEnd(child, options.timeoutMs)
-    if (child.pid !== undefined) await stopTree({ pid: child.pid, mark }, { graceMs: 200 })
+    await stopTree({ pid: child.pid, mark }, { graceMs: 200 })
     // What a stop woke up has seen its commands fail.
     const parts = how.late ? null : readParts(outPath)
     return parts ? { kind: 'captured', parts } : { kind: 'failed', why: how.text }
@@ -53,7 +55,7 @@ export async function captureSetUp(
 
 /** Waits for the end of the shell, not for what holds its streams. Tells how it ended. */
 function awaitEnd(
-  child: ReturnType<typeof spawn>,
+  child: StartedProcess,
   timeoutMs: number,
 ): Promise<{ text: string; late: boolean }> {
   return new Promise((resolve) => {
@@ -63,7 +65,6 @@ function awaitEnd(
       clearTimeout(timer)
       resolve({ text, late: false })
     }
-    child.once('error', (error) => end(error.message))
     child.once('exit', (code, signal) => end(`it ended the shell (${signal ?? `status ${code}`})`))
   })
 }

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
-import { createId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Launch } from '../launch.ts'
 import { captureSetUp } from './snapshot-capture.ts'
 import { composeSetUp } from './snapshot-text.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 
 /** What a new session's shell reads before its first command. */
 export interface SetUp {
@@ -46,7 +45,7 @@ export function createSnapshots(options: { directory: string; timeoutMs?: number
       if (captured.kind === 'failed') return failed(captured.why)
       const setUp = await composeSetUp(launch.file, captured.parts)
       const notices = setUp.dropped.map((part) => `${rcPath}: its ${part} could not be taken over`)
-      if (notices.length === 0) writeWhole(cachePath, setUp.text)
+      if (notices.length === 0) keep(cachePath, setUp.text)
       return { text: setUp.text, notices }
     } catch (error) {
       return failed(messageOf(error))
@@ -83,15 +82,11 @@ function readText(path: string): string | null {
   }
 }
 
-/** Never seen half, also by another nacre. */
-function writeWhole(path: string, text: string): void {
-  const part = `${path}.${createId('part')}`
+/** Without it the next nacre captures again. */
+function keep(path: string, text: string): void {
   try {
-    writeFileSync(part, text, { mode: 0o600 })
-    renameSync(part, path)
+    replaceFile(path, text)
   } catch (error) {
-    // Without it the next nacre captures again.
-    rmSync(part, { force: true })
     if (codeOf(error) === null) throw error
   }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
-import { makePrivateFolder } from '../../protocol/private-folder.ts'
+import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 
 /** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript. */
 export interface PtyAddon {
@@ -94,7 +94,7 @@ export function extractAddon(content: Uint8Array, cacheFolder?: string): string 
     try {
       ensurePrivateFolder(folder)
       const path = join(folder, `pty-${hash.slice(0, 32)}.node`)
-      if (!holds(path, content)) replaceFile(path, content)
+      if (!holds(path, content)) replaceFile(path, content, 0o700)
       return path
     } catch (error) {
       failures.push(messageOf(error))
@@ -118,16 +118,4 @@ function holds(path: string, content: Uint8Array): boolean {
   const uid = process.getuid?.()
   if (!stat?.isFile() || (uid !== undefined && stat.uid !== uid)) return false
   return Buffer.compare(readFileSync(path), content) === 0
-}
-
-/** Several processes may do this at once: each renames a whole file. */
-function replaceFile(path: string, content: Uint8Array): void {
-  const temporary = `${path}.${process.pid}.tmp`
-  rmSync(temporary, { force: true })
-  try {
-    writeFileSync(temporary, content, { mode: 0o700, flag: 'wx' })
-    renameSync(temporary, path)
-  } finally {
-    rmSync(temporary, { force: true })
-  }
 }

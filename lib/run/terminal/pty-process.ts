@@ -3,7 +3,7 @@ import type { TerminalSize } from '../../protocol/request.ts'
 import type { DescriptorCalls } from './descriptor-calls.ts'
 import type { Launch } from '../launch.ts'
 import type { LoadedAddon } from './pty-addon.ts'
-import type { Uninherited } from '../uninherited.ts'
+import type { Uninherited } from '../../system/spawn.ts'
 
 /** A program on a terminal of its own, which is the controlling one of its session. */
 export interface PtyProcess {

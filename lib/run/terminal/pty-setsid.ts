@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { messageOf } from '../../protocol/errors.ts'
 import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { TerminalSize } from '../../protocol/request.ts'
-import { openDescriptors } from '../launch-descriptors.ts'
+import { startProcess } from '../../system/spawn.ts'
 import type { PtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
 import { chooseFirstWord } from '../shell.ts'
@@ -27,19 +26,26 @@ export async function startWithSetsid(
     opened.push(fd)
     return fd
   }
+  /** The child's own end is a blocking one, and it is to inherit no other. */
+  const openBoth = () => {
+    try {
+      return [open(O_NONBLOCK), open(0)] as const
+    } finally {
+      calls.close(inheritable)
+    }
+  }
   try {
-    const slave = open(O_NONBLOCK)
-    const childFd = open(0)
-    calls.close(inheritable)
-    const given = openDescriptors(launch)
-    const child = spawn(setsid, ['-c', chooseFirstWord(launch), ...launch.args], {
+    const [slave, childFd] = openBoth()
+    const child = await startProcess({
+      file: setsid,
+      args: ['-c', chooseFirstWord(launch), ...launch.args],
       cwd: launch.cwd,
       env: launch.env,
-      stdio: uninherited.cover(given.stdio([childFd, childFd, childFd])),
+      stdio: [childFd, childFd, childFd],
+      files: launch.files ?? [],
+      uninherited,
     })
-    given.release()
     const { pid } = child
-    if (pid === undefined) return await new Promise((_, reject) => child.once('error', reject))
     const ended = new Promise<Exit>((settle) => {
       child.once('exit', (code, signal) => settle({ code, signal }))
     })

@@ -11,7 +11,8 @@ import {
 import type { Stdin, TerminalSize } from '../../protocol/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import { describeLeftBehind, isGroupAlive } from '../left-behind.ts'
+import { isGroupAlive } from '../../system/process-table.ts'
+import { describeLeftBehind } from '../left-behind.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess } from './pty-process.ts'
 import { runInScript } from './script-terminal.ts'
@@ -20,7 +21,7 @@ import type { stopTree, TreeRoot } from '../stop.ts'
 import { createTerminalInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
 import { typeStandardInput } from './typed-input.ts'
-import { createUninherited, type Uninherited } from '../uninherited.ts'
+import { createUninherited, type Uninherited } from '../../system/spawn.ts'
 import { createTerminalWatch } from './waiting-for-input.ts'
 
 export interface PtyRunnerParts {

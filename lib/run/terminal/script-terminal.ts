@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import {
@@ -9,9 +9,9 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request.ts'
-import { openDescriptors } from '../launch-descriptors.ts'
+import { startProcess, type StartedProcess } from '../../system/spawn.ts'
 import type { Launch } from '../launch.ts'
-import { findProgram } from '../shell.ts'
+import { findProgram, quoteWord } from '../../system/programs.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import type { stopTree } from '../stop.ts'
 import { typeStandardInput } from './typed-input.ts'
@@ -37,19 +37,18 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
   }
   const { launch, sink } = run
-  const given = openDescriptors(launch)
-  const child = spawn(script, ['-qec', composeCommand(run), '/dev/null'], {
+  const child = (await startProcess({
+    file: script,
+    args: ['-qec', composeCommand(run), '/dev/null'],
     cwd: launch.cwd,
     // script starts $SHELL; the command puts the run's own value back.
     env: { ...launch.env, SHELL: '/bin/sh' },
     detached: true,
-    stdio: given.stdio<'pipe' | 'ignore'>(['pipe', 'pipe', 'ignore']),
-  }) as ChildProcessByStdio<Writable, Readable, null>
-  given.release()
-  if (child.pid === undefined) {
-    const [error] = (await once(child, 'error')) as [unknown]
+    stdio: ['pipe', 'pipe', 'ignore'],
+    files: launch.files ?? [],
+  }).catch((error: unknown) => {
     throw describeStartFailure(error, launch)
-  }
+  })) as StartedProcess & ChildProcessByStdio<Writable, Readable, null>
   // A program that ends before it has read everything closes its side.
   child.stdin.on('error', () => child.stdin.destroy())
   const root = { pid: child.pid, mark: launch.mark }
@@ -88,11 +87,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
 
 function composeCommand({ launch, size }: ScriptRun): string {
   const shell = launch.env['SHELL']
-  const restore = shell === undefined ? 'unset SHELL' : `SHELL=${quote(shell)}`
-  const words = [launch.file, ...launch.args].map(quote).join(' ')
+  const restore = shell === undefined ? 'unset SHELL' : `SHELL=${quoteWord(shell)}`
+  const words = [launch.file, ...launch.args].map(quoteWord).join(' ')
   return `stty rows ${size.rows} columns ${size.columns}; ${restore}; exec ${words}`
-}
-
-function quote(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

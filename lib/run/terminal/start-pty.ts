@@ -3,11 +3,8 @@ import { StartError } from '../../protocol/ports.ts'
 import { startWithFork } from './pty-fork.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './pty-process.ts'
 import { startWithSetsid } from './pty-setsid.ts'
-import { findProgram } from '../shell.ts'
+import { findProgram, systemPath } from '../../system/programs.ts'
 import { describeStartFailure } from '../start-failure.ts'
-
-/** Where `setsid` is looked for: nowhere that a request's environment could change. */
-const systemPath = '/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin'
 
 /** Opens a terminal and starts a program on it. Rejects with `StartError`. */
 export async function startPty(start: PtyStart, parts: PtyParts): Promise<PtyProcess> {

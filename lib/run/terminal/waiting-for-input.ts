@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readlinkSync } from 'node:fs'
+import { listTree, readProcess } from '../../system/process-table.ts'
 import { type BlockedReader, describeSleep, findBlockedReader } from './blocked-reader.ts'
 import { type InputKind, readInputMode } from './terminal-mode.ts'
 
@@ -49,53 +50,16 @@ function findForegroundReader(
   leader: number,
   isTerminal: (link: string) => boolean,
 ): (BlockedReader & { hidden: boolean }) | null {
-  const foreground = readStat(leader)?.foreground
+  const foreground = readProcess(leader)?.foreground
   if (foreground === undefined) return null
   let hidden: BlockedReader | null = null
   // The group's leader need not descend from the session's any more.
   for (const pid of new Set([foreground, ...listTree(leader)])) {
-    const stat = readStat(pid)
+    const stat = readProcess(pid)
     if (stat?.group !== foreground || stat.state !== 'S') continue
     const reader = findBlockedReader(pid, isTerminal)
     if (reader && reader !== 'hidden') return { ...reader, hidden: false }
     if (reader === 'hidden') hidden ??= { pid, sleep: describeSleep(pid, pid) }
   }
   return hidden && { ...hidden, hidden: true }
-}
-
-/** A process and all that descend from it, parents first (`/proc/<pid>/task/<tid>/children`). */
-function listTree(root: number): number[] {
-  const found = [root]
-  for (const pid of found) {
-    for (const thread of listEntries(`/proc/${pid}/task`)) {
-      const children = readText(`/proc/${pid}/task/${thread}/children`)
-      found.push(...children.split(' ').filter(Boolean).map(Number))
-    }
-  }
-  return found
-}
-
-/** Of `/proc/<pid>/stat` (proc(5)); `foreground` is the group that the process's terminal listens to. */
-function readStat(pid: number): { state: string; group: number; foreground: number } | null {
-  const text = readText(`/proc/${pid}/stat`)
-  if (text === '') return null
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return { state: fields[0] ?? '', group: Number(fields[2]), foreground: Number(fields[5]) }
-}
-
-/** Empty where the process is gone in the meantime. */
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
-}
-
-function listEntries(path: string): string[] {
-  try {
-    return readdirSync(path)
-  } catch {
-    return []
-  }
 }

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
-import { identifyProcess, isAlive } from '../../../lib/executor/registry/identity.ts'
+import { identifyProcess, isAlive } from '../../../lib/system/process-table.ts'
 import { openKnownJobs } from '../../../lib/executor/registry/known-jobs.ts'
 import { pruneJobs } from '../../../lib/executor/registry/prune.ts'
 import {

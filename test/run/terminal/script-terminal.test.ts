@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findProgram } from '../../../lib/run/shell.ts'
+import { findProgram } from '../../../lib/system/programs.ts'
 import { createTestRunner, startTerminal } from '../../helpers/terminal-run.ts'
 
 /** As on a machine without the addon's package. */

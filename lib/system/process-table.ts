@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { codeOf } from '../protocol/errors.ts'
 
 /** One line of the system's process table. */
 export interface ProcessEntry {
@@ -7,6 +8,10 @@ export interface ProcessEntry {
   parent: number
   group: number
   session: number
+  /** The process group that the process's terminal listens to; -1 where it has none or that is not known. */
+  foreground: number
+  /** One letter: `R` runs, `S` sleeps, `D` waits for a device, `T` is stopped, `Z` has ended (proc(5)). */
+  state: string
   /** With the pid a name that is never given twice, where the system tells it (Linux: clock ticks since boot). */
   startTime: string
   zombie: boolean
@@ -30,7 +35,7 @@ function listFromProc(): ProcessEntry[] {
 
 /** One process, or null when it is gone. */
 export function readProcess(pid: number): ProcessEntry | null {
-  if (process.platform !== 'linux') return listFromPs().find((entry) => entry.pid === pid) ?? null
+  if (process.platform !== 'linux') return listFromPs(['-p', String(pid)])[0] ?? null
   const stat = readProc(pid, 'stat')
   if (stat === null) return null
   // The name, in brackets, may hold anything: the fields are counted after its end.
@@ -40,23 +45,20 @@ export function readProcess(pid: number): ProcessEntry | null {
     parent: Number(fields[1]),
     group: Number(fields[2]),
     session: Number(fields[3]),
+    foreground: Number(fields[5]),
+    state: fields[0] ?? '',
     startTime: fields[19] ?? '',
     zombie: fields[0] === 'Z' || fields[0] === 'X',
   }
 }
 
-/** Whether a process of this number runs; one that has ended and was not waited for does not. */
-export function isRunning(pid: number): boolean {
-  const entry = readProcess(pid)
-  return entry !== null && !entry.zombie
-}
-
-function listFromPs(): ProcessEntry[] {
-  const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], {
+function listFromPs(which: readonly string[] = ['-A']): ProcessEntry[] {
+  const columns = 'pid=,ppid=,pgid=,stat=,lstart='
+  const { stdout } = spawnSync('ps', [...which, '-o', columns], {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
   })
-  return text
+  return stdout
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
     .filter((fields) => fields.length > 4)
@@ -66,18 +68,110 @@ function listFromPs(): ProcessEntry[] {
       group: Number(group),
       // ps of macOS does not tell the session; the group of a session's leader stands for it.
       session: Number(group),
+      foreground: -1,
+      state: state?.[0] ?? '',
       startTime: start.join(' '),
       zombie: state?.startsWith('Z') ?? false,
     }))
 }
 
+/** A process as another one finds it again: the number alone is given anew after its end. */
+export interface ProcessIdentity {
+  pid: number
+  /** When it started, as the process table has it. */
+  startTime: string
+  /** Which start of the machine that was; empty where the system does not tell (no /proc). */
+  boot: string
+}
+
+/** The process of this number, or null when it is gone. */
+export function identifyProcess(pid: number): ProcessIdentity | null {
+  const entry = readProcess(pid)
+  return entry && { pid, startTime: entry.startTime, boot: readBoot() }
+}
+
+/** This process. */
+export function identifySelf(): ProcessIdentity {
+  return identifyProcess(process.pid) ?? { pid: process.pid, startTime: '', boot: '' }
+}
+
 /**
- * A name that no two processes of one start of the machine share: `<pid>:<start time>`. Empty for a
- * process that is gone.
+ * Whether that very process still runs; without `boot`, of this start of the machine. A process that
+ * has ended and that nobody has waited for yet (a zombie) does not run.
+ */
+export function isAlive({
+  pid,
+  startTime,
+  boot,
+}: Omit<ProcessIdentity, 'boot'> & { boot?: string }): boolean {
+  if (boot !== undefined && boot !== readBoot()) return false
+  const entry = readProcess(pid)
+  return entry !== null && !entry.zombie && entry.startTime === startTime
+}
+
+/** Whether a process of this number runs now, whichever that is. */
+export function isRunning(pid: number): boolean {
+  const entry = readProcess(pid)
+  return entry !== null && !entry.zombie
+}
+
+/** The number of this start of the machine (random(4)). */
+function readBoot(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * A name that no two processes of one start of the machine share: `<pid>:<start time>`. It is empty
+ * for a process that is gone.
  */
 export function nameProcess(pid: number): string {
   const entry = readProcess(pid)
   return entry ? `${pid}:${entry.startTime}` : ''
+}
+
+/** A process and all that descend from it, parents first (`/proc/<pid>/task/<tid>/children`). Linux only. */
+export function listTree(root: number): number[] {
+  const found = [root]
+  for (const pid of found) {
+    for (const thread of listThreads(pid)) {
+      const children = readProc(pid, `task/${thread}/children`) ?? ''
+      found.push(...children.split(' ').filter(Boolean).map(Number))
+    }
+  }
+  return found
+}
+
+function listThreads(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    // The process is gone.
+    return []
+  }
+}
+
+/** Sends a signal; a process that is gone already, or another user's, gets none. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error
+  }
+}
+
+/** Whether the process group that `pid` leads, or led, still has a member. */
+export function isGroupAlive(pid: number | null): boolean {
+  if (pid === null) return false
+  try {
+    process.kill(-pid, 0)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A variable of a process's environment as it was started, or null where it may not be read. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { makePrivateFolder } from '../../lib/protocol/private-folder.ts'
+import { makePrivateFolder } from '../../lib/system/private-files.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'private-folder-'))
 

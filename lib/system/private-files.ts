@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -26,5 +26,22 @@ function isFolder(path: string): boolean {
   } catch {
     // Missing, or below what is no folder: mkdir says which.
     return false
+  }
+}
+
+/**
+ * Puts a file of this user only (0600) in the place of the one that is there: who reads meanwhile sees
+ * the old or the new one, never half of it, also where two processes write. The draft beside it is
+ * `<path>.<pid>.new`. Throws the system's error and leaves no draft.
+ */
+export function replaceFile(path: string, content: string | Uint8Array, mode = 0o600): void {
+  const draft = `${path}.${process.pid}.new`
+  rmSync(draft, { force: true })
+  try {
+    writeFileSync(draft, content, { mode, flag: 'wx' })
+    renameSync(draft, path)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
   }
 }

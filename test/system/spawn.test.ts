@@ -3,11 +3,57 @@ import { closeSync, fstatSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createExecutor } from '../../lib/executor/executor.ts'
 import { createFifoPool } from '../../lib/run/pipe/fifo.ts'
 import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
-import { createUninherited } from '../../lib/run/uninherited.ts'
+import { createUninherited, startProcess } from '../../lib/system/spawn.ts'
 import { createTestRunner, isAlive, startTerminal, until } from '../helpers/terminal-run.ts'
+
+const countDescriptors = () => readdirSync('/proc/self/fd').length
+
+test('a start that fails leaves no descriptor', async () => {
+  const files = [3, 4].map((fd) => ({ fd, path: '/dev/null', access: 'read' as const }))
+  const start = () =>
+    startProcess({ file: '/nonexistent', args: [], stdio: ['pipe', 'pipe', 'ignore'], files })
+  await start().catch(() => null)
+  const before = countDescriptors()
+  for (let turn = 0; turn < 5; turn++) {
+    const error = await start().then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    assert.is((error as NodeJS.ErrnoException).code, 'ENOENT')
+  }
+  // Node closes its ends of the pipes in the next turn.
+  await new Promise((turned) => setImmediate(turned))
+  assert.is(countDescriptors(), before)
+})
+
+test('a terminal in a sandbox whose start fails leaves no descriptor', async () => {
+  const executor = createExecutor({ stateDir: null })
+  try {
+    const tooLong = { LONG: 'x'.repeat(200_000) }
+    const run = () =>
+      executor.run({
+        command: 'true',
+        origin: 'rpc',
+        pty: true,
+        sandbox: 'read-only',
+        env: tooLong,
+      })
+    await run()
+    const before = countDescriptors()
+    for (let turn = 0; turn < 3; turn++) {
+      const { status, error } = await run()
+      assert.is(status, 'not_started')
+      assert.is(error?.code, 'too_long', error?.message)
+    }
+    assert.is(countDescriptors(), before)
+  } finally {
+    await executor.close()
+  }
+})
 
 test('a program is hung up when nacre is killed, whatever runs beside it', async () => {
   const fixture = join(import.meta.dirname, '../../fixtures/programs/hold-terminals.ts')

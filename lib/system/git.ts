@@ -1,0 +1,31 @@
+import { lstatSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+
+/** The directory, or the one above it, that holds `.git`; null outside of every repository. */
+export function findGitRoot(directory: string): string | null {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if (lstatSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
+    if (dirname(folder) === folder) return null
+  }
+}
+
+/** The branch that a directory is on, or the beginning of its commit; null outside of git. */
+export function readGitBranch(directory: string): string | null {
+  const root = findGitRoot(directory)
+  if (root === null) return null
+  const path = join(root, '.git')
+  try {
+    // A worktree and a submodule have a file that names the folder (gitrepository-layout(5)).
+    const folder = statSync(path).isDirectory() ? path : followLink(path)
+    const head = readFileSync(join(folder, 'HEAD'), 'utf8').trim()
+    return /^ref: refs\/heads\/(.+)$/.exec(head)?.[1] ?? head.slice(0, 8)
+  } catch {
+    // It is no repository, or one that may not be read.
+    return null
+  }
+}
+
+function followLink(path: string): string {
+  const text = readFileSync(path, 'utf8')
+  return resolve(dirname(path), text.replace(/^gitdir:\s*/, '').trim())
+}

@@ -1,0 +1,130 @@
+import { type ChildProcess, type IOType, spawn } from 'node:child_process'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import type { Stream } from 'node:stream'
+
+/** What a process is given as one of its descriptors: a number of ours, a stream, or one of Node's words. */
+export type Given = IOType | 'ipc' | Stream | number | null | undefined
+
+/** A file that a process finds open beside its standard streams. */
+export interface GivenFile {
+  /** Under which number: 3 or above. */
+  fd: number
+  path: string
+  access: 'read' | 'write'
+}
+
+export interface ProcessStart {
+  file: string
+  args: readonly string[]
+  /** What the program is called as. Default: `file`. */
+  argv0?: string
+  cwd?: string
+  /** The whole environment. Default: that of nacre. */
+  env?: Readonly<Record<string, string>>
+  /** Standard input, output and error. */
+  stdio: readonly Given[]
+  files?: readonly GivenFile[]
+  /** As the leader of a process session of its own. */
+  detached?: boolean
+  uninherited?: Uninherited
+}
+
+/** A process that runs, or has just ended. */
+export type StartedProcess = ChildProcess & { readonly pid: number }
+
+/**
+ * Starts a process. Rejects with the system's error; what was opened for the start is closed again
+ * either way, but for descriptors of the caller's among `stdio`.
+ */
+export async function startProcess(start: ProcessStart): Promise<StartedProcess> {
+  const { file, args, stdio, files = [], uninherited, env, ...options } = start
+  const opened: number[] = []
+  const given: Given[] = [...stdio]
+  try {
+    for (const { fd, path, access } of files) {
+      const own = openSync(path, access === 'read' ? 'r' : 'w', 0o600)
+      opened.push(own)
+      // `ignore` above 2 leaves a number as it is.
+      while (given.length < fd) given.push('ignore')
+      given[fd] = own
+    }
+    const child = spawn(file, args, {
+      ...options,
+      ...(env && { env: { ...env } }),
+      stdio: uninherited?.cover(given) ?? given,
+    })
+    if (isStarted(child)) return child
+    const failed = new Promise<never>((_, reject) => child.once('error', reject))
+    // There are none where the system had no more descriptors for them.
+    for (const stream of child.stdio ?? []) stream?.destroy()
+    return await failed
+  } finally {
+    for (const fd of opened) closeSync(fd)
+  }
+}
+
+function isStarted(child: ChildProcess): child is StartedProcess {
+  return child.pid !== undefined
+}
+
+/**
+ * Descriptors that no child may have although they are not close-on-exec: the masters of terminals.
+ * A child that holds one keeps the program on that terminal from noticing that nacre is gone.
+ */
+export interface Uninherited {
+  add(fd: number): void
+  delete(fd: number): void
+  /** `stdio` of a spawn, with `/dev/null` put on the number of each such descriptor. */
+  cover(stdio: readonly Given[]): Given[]
+}
+
+/** Shared by everything in one executor that starts processes. Holds `/dev/null` open while in use. */
+export function createUninherited(): Uninherited {
+  const descriptors = new Set<number>()
+  let nullFd: number | null = null
+
+  return {
+    add(fd) {
+      nullFd ??= openSync('/dev/null', 'r+')
+      descriptors.add(fd)
+    },
+    delete(fd) {
+      descriptors.delete(fd)
+      if (descriptors.size > 0 || nullFd === null) return
+      closeSync(nullFd)
+      nullFd = null
+    },
+    cover(stdio) {
+      const covered: Given[] = [...stdio]
+      for (const fd of descriptors) {
+        // `ignore` above 2 leaves a number as it is.
+        while (covered.length < fd) covered.push('ignore')
+        if (nullFd !== null && fd >= stdio.length) covered[fd] = nullFd
+      }
+      return covered
+    },
+  }
+}
+
+const closeOnExec = 0o2000000
+
+/**
+ * Descriptors that nacre was started with and every process that it starts would inherit, as
+ * `/dev/null`. Node's own are close-on-exec (proc(5) on fdinfo; Linux only).
+ */
+export function coverInherited(): GivenFile[] {
+  const numbers = readdirSync('/proc/self/fd').map(Number)
+  return numbers
+    .filter((fd) => fd > 2 && isInherited(fd))
+    .map((fd) => ({ fd, path: '/dev/null', access: 'read' as const }))
+}
+
+function isInherited(fd: number): boolean {
+  try {
+    const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1]
+    return (Number.parseInt(flags ?? '0', 8) & closeOnExec) === 0
+  } catch {
+    // It was the descriptor of the listing itself, closed since.
+    return false
+  }
+}
