@@ -112,7 +112,7 @@ const commands: Record<string, string> = {
   'its directory': 'pwd; echo $PWD $OLDPWD; cd - 2>&1',
   'its limits and mask': 'umask; ulimit -a',
   // Read by the shell itself: while it waits for a program, its masks come and go.
-  'its signals': `while read -r line; do case $line in Sig*:*) echo "$line";; esac; done </proc/$$/status; trap -p`,
+  'its signals': `while read -r line; do case $line in Sig[PBIC]*:*) echo "$line";; esac; done </proc/$$/status; trap -p`,
   'the signals of its programs': `grep -E '^Sig(Pnd|Blk|Ign|Cgt)' /proc/self/status; :`,
   variables: 'compgen -v | grep -v -e ^BASH_ARGV -e ^_$ -e RANDOM | sort',
 }
