@@ -12,17 +12,19 @@ export function exitStatusOf(result: Result): number {
     case 'signaled':
       return signalStatus(result.signal)
     case 'stopped':
-      if (result.error) return failureStatus
-      return result.reason === 'timeout' || result.reason === 'inactivity'
-        ? 124
-        : signalStatus(result.reason === 'cancel' ? 'SIGINT' : (result.signal ?? 'SIGTERM'))
+      return result.error ? failureStatus : statusOfStop(result)
     case 'denied':
       return 126
     case 'not_started':
-      return statusOfFailure(result.error?.code)
+      return result.reason === null ? statusOfFailure(result.error?.code) : statusOfStop(result)
     case 'running':
       return 0
   }
+}
+
+function statusOfStop({ reason, signal }: Result): number {
+  if (reason === 'timeout' || reason === 'inactivity') return 124
+  return signalStatus(reason === 'cancel' ? 'SIGINT' : (signal ?? 'SIGTERM'))
 }
 
 export function signalStatus(signal: string | null): number {

@@ -6,6 +6,7 @@ import type { Capture, createCapture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/parse-request.ts'
+import type { RunListener } from '../protocol/event.ts'
 import { type OutputSink, StartError } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
@@ -13,28 +14,34 @@ import type { Sessions } from '../protocol/sessions.ts'
 import type { Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
 import { decide } from './decide.ts'
+import { createEventStream, type EventStream } from './event-stream.ts'
 import { createJobs, type Jobs, refuseJob } from './jobs.ts'
 import { createListening, type Listening } from './listening.ts'
 import type { ExecutorOptions, RunOptions } from './options.ts'
-import { deniedResult, notStartedResult } from './results.ts'
+import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
+import { createEndedRun, createRun, type LiveRun, type Run } from './run.ts'
 import type { Registry } from './registry/registry.ts'
 import { createRunners } from './runners.ts'
-import { createTask, type Task } from './task.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
 export type { ExecutorOptions, RunOptions } from './options.ts'
+export type { Run } from './run.ts'
 
 export interface Executor {
-  /** Takes one command the whole way. Rejects with `MisuseError`, or with what a listener threw. */
+  /**
+   * Takes one command the whole way, and gives the run as soon as its process has started (or waits for
+   * its session). A run that was denied or could not start is one that has ended. Rejects with
+   * `MisuseError` only.
+   */
+  start: (input: RequestInput, options?: RunOptions) => Promise<Run>
+  /** `start` and its `result`. */
   run: (input: RequestInput, options?: RunOptions) => Promise<Result>
-  /** The request that `run` would make of it. Throws `MisuseError`. */
+  /** The request that `start` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
   judge(input: RequestInput): Promise<Verdict>
   readonly jobs: Jobs
-  /** Leaves the result of an ended run where other nacres find it, as that of a job. */
-  keep(id: string): Promise<void>
   readonly sessions: Sessions
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
@@ -42,12 +49,19 @@ export interface Executor {
   close(): Promise<void>
 }
 
-/** What belongs to one call of `run`. */
+/** What belongs to one call of `start`. */
 interface Call {
-  runOptions: RunOptions
+  options: RunOptions
+  /** Hears every event: the caller's listener, then whoever iterates over the run's events. */
+  hear: RunListener
   listening: Listening
+  stream: EventStream
+  /** Until it settles, output is held back: whoever gets the run can listen to all of it. */
+  opened: Promise<void> | null
   /** Takes the final result before anybody else sees it. */
   settle(result: Result): Promise<Result>
+  /** Waits for the run as its caller asked. */
+  wait(run: LiveRun): Promise<Result>
 }
 
 /** Makes an executor of its own: two in one process know nothing of each other. */
@@ -83,82 +97,126 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** Runs whose process is about to start. */
   const starting = new Set<Promise<unknown>>()
 
-  async function run(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
+  /** Takes one command from its door to its process. */
+  async function begin(
+    input: RequestInput,
+    options: RunOptions,
+    opened: Promise<void> | null = null,
+  ): Promise<LiveRun> {
     refuseIfClosed()
     const request = parseRequest(input, context)
-    const verdict = await decide(request, guard, runOptions.approve)
-    const listening = createListening(runOptions.onEvent)
-    const settle = (result: Result) => conclude(result, verdict, listening)
-    const result =
-      verdict.decision === 'allow'
-        ? await startAndWait(request, { runOptions, listening, settle })
-        : await settle(deniedResult(request, verdict))
-    listening.rethrow()
-    return result
-  }
-
-  async function startAndWait(request: Request, call: Call): Promise<Result> {
-    const mayBecomeJob = mayReturnEarly(request)
-    const registry = mayBecomeJob ? await openRegistry() : null
-    const refusal = mayBecomeJob ? refuseJob(registry?.countAlive() ?? jobs.aliveCount) : null
-    if (refusal) return call.settle(notStartedResult(request, { ...refusal, exitCode: 125 }))
+    const verdict = await decide(request, guard, options.approve)
+    const call = createCall(options, opened, verdict)
+    if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
+    if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
+    const refusal = await refuseAsJob(request)
+    if (refusal) return end(request, refusal, call)
     // It may have been closed while the guard asked.
     refuseIfClosed()
-    const begun = start(request, call)
+    const begun = launch(request, call)
     starting.add(begun)
-    const task = await begun.finally(() => starting.delete(begun))
-    if ('status' in task) return call.settle(task)
-    jobs.add(task)
-    await registry?.declare(task)
-    const result = await waitAsAsked(task, request)
-    if (result.status === 'running') {
-      jobs.detach(request.id)
-      void registry?.keep(task)
-    } else {
-      registry?.withdraw(task)
+    return begun.finally(() => starting.delete(begun))
+  }
+
+  function createCall(
+    options: RunOptions,
+    opened: Promise<void> | null,
+    { decision }: Verdict,
+  ): Call {
+    const stream = createEventStream()
+    const listening = createListening(options.onEvent)
+    const hear: RunListener = (event) => both(listening.hear(event), stream.push(event))
+    return {
+      options,
+      hear,
+      listening,
+      stream,
+      opened,
+      /** Every run ends here, however it ended. */
+      async settle(result) {
+        const lost = audit?.record(result, decision)
+        if (lost) result.notices.push(lost)
+        await hear({ type: 'exited', id: result.id, result })
+        return result
+      },
+      async wait(run) {
+        let result = await waitAsAsked(run)
+        if (result.status === 'running') {
+          run.detach()
+          await run.declared
+          result = run.look()
+        }
+        listening.rethrow()
+        return result
+      },
     }
-    return result
+  }
+
+  /** The end of a run that nothing was started for. */
+  async function end(request: Request, result: Result, call: Call): Promise<LiveRun> {
+    return createEndedRun(request, await call.settle(result), call)
+  }
+
+  /** The result of a run that would be one job too many; null where it may start. */
+  async function refuseAsJob(request: Request): Promise<Result | null> {
+    if (!mayReturnEarly(request)) return null
+    const refusal = refuseJob((await openRegistry())?.countAlive() ?? jobs.aliveCount)
+    return refusal && notStartedResult(request, { ...refusal, exitCode: 125 })
   }
 
   function refuseIfClosed(): void {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
   }
 
-  /** Starts the process with its output on the way to the capture and to whoever listens. */
-  async function start(request: Request, call: Call): Promise<Task | Result> {
-    const { signal, text = true } = call.runOptions
-    const { hear, onFailure } = call.listening
+  /** Starts the process, with its output on the way to the capture and to whoever listens. */
+  async function launch(request: Request, call: Call): Promise<LiveRun> {
+    const { hear, opened } = call
+    const { signal, text = true } = call.options
     const startedAtMs = nowMs()
     const capture = await openCapture(request, text)
-    let touch = () => {}
+    let run: LiveRun | null = null
+    let tellStart = () => {}
+    /** The run can be found, and its start has been told. */
+    const told = new Promise<void>((resolve) => {
+      tellStart = resolve
+    }).then(() => opened)
+    let isTold = false
     const sink: OutputSink = {
       write(stream, bytes) {
-        touch()
-        const kept = capture.write(stream, bytes)
-        const heard = hear({ type: 'output', id: request.id, stream, bytes })
-        return kept instanceof Promise ? kept.then(() => heard) : heard
+        run?.touch()
+        if (!isTold) return told.then(() => this.write(stream, bytes))
+        return both(
+          capture.write(stream, bytes),
+          hear({ type: 'output', id: request.id, stream, bytes }),
+        )
       },
     }
     try {
       const running = await runners.choose(request)(request, sink)
-      const task = createTask({ ...call, request, running, capture, startedAtMs, signal })
-      touch = () => task.touch()
-      onFailure((message) => {
-        task.notice(message)
-        void task.stop('cancel')
+      run = createRun({ ...call, request, running, capture, startedAtMs, signal, onLeave })
+      jobs.add(run)
+      if (options.declaresRuns) await (await openRegistry())?.declare(run)
+      call.listening.onFailure((message) => {
+        run?.notice(message)
+        void run?.stop('cancel')
       })
-      await hear({
-        type: 'started',
-        id: request.id,
-        pid: running.pid,
-        command: request.command,
-      })
-      return task
+      await hear({ type: 'started', id: request.id, pid: running.pid, command: request.command })
+      void told.then(() => (isTold = true))
+      tellStart()
+      return run
     } catch (error) {
       await capture.finish()
-      if (error instanceof StartError) return notStartedResult(request, error.failure)
+      if (error instanceof StartError) {
+        return end(request, notStartedResult(request, error.failure), call)
+      }
       throw error
     }
+  }
+
+  /** A run has become a job: every nacre of this user is to find it. */
+  async function onLeave(run: LiveRun): Promise<void> {
+    jobs.leave(run)
+    await (await openRegistry())?.declare(run)
   }
 
   /** Loaded with the first run that may become a job. Null where nothing is kept. */
@@ -168,14 +226,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
       createRegistry(join(stateDir, 'jobs'), jobs),
     )
     return registry
-  }
-
-  /** Every run ends here, however it ended. */
-  async function conclude(result: Result, verdict: Verdict, { hear }: Listening): Promise<Result> {
-    const lost = audit?.record(result, verdict.decision)
-    if (lost) result.notices.push(lost)
-    await hear({ type: 'exited', id: result.id, result })
-    return result
   }
 
   async function close(): Promise<void> {
@@ -191,15 +241,31 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   return {
-    run,
+    async start(input, options = {}) {
+      let open = () => {}
+      const opened = new Promise<void>((resolve) => {
+        open = resolve
+      })
+      const run = await begin(input, options, opened)
+      setImmediate(open)
+      return run
+    },
+    run: async (input, options = {}) => (await begin(input, options)).result,
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
-    keep: async (id) => (await openRegistry())?.keep(jobs.find(id)),
     sessions: runners.sessions,
     artifacts,
     close: () => (closing ??= close()),
   }
+}
+
+/** The answer of two who take output: either may hold it up, and the last one says who reads it. */
+function both(
+  kept: ReturnType<OutputSink['write']>,
+  heard: ReturnType<OutputSink['write']>,
+): ReturnType<OutputSink['write']> {
+  return kept instanceof Promise ? kept.then(() => heard) : heard
 }
 
 function openArtifacts({

@@ -43,6 +43,11 @@ export interface ExecutorOptions {
    * (`<pid>:<start time>`) is added. Default: none, its runs stay.
    */
   reaper?: readonly string[]
+  /**
+   * Whoever waits for the runs of this executor may be gone at any moment: other nacres find each run
+   * from its start on, though it is no job yet. Default: false.
+   */
+  declaresRuns?: boolean
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }

@@ -1,36 +1,40 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Ready } from '../protocol/request.ts'
-import type { Task } from './task.ts'
+import type { LiveRun } from './run.ts'
 
 const lookEveryMs = 50
 
 /** Settles when the run is ready, or when `signal` says that nobody waits any more. */
-export async function waitUntilReady(ready: Ready, task: Task, signal: AbortSignal): Promise<void> {
-  const isReady = createCheck(ready, task)
+export async function waitUntilReady(
+  ready: Ready,
+  run: LiveRun,
+  signal: AbortSignal,
+): Promise<void> {
+  const isReady = createCheck(ready, run)
   while (!signal.aborted && !(await isReady())) {
     await delay(lookEveryMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
-function createCheck(ready: Ready, task: Task): () => boolean | Promise<boolean> {
+function createCheck(ready: Ready, run: LiveRun): () => boolean | Promise<boolean> {
   switch (ready.kind) {
     case 'port':
       return () => isListening(ready.port)
     case 'quiet':
-      return () => task.quietMs() >= ready.quietMs
+      return () => run.quietMs() >= ready.quietMs
     case 'regex':
-      return createLineCheck(new RegExp(ready.source), task)
+      return createLineCheck(new RegExp(ready.source), run)
   }
 }
 
 /** Looks at each line once; the last one, still unfinished, again. */
-function createLineCheck(pattern: RegExp, task: Task): () => boolean {
+function createLineCheck(pattern: RegExp, run: LiveRun): () => boolean {
   let cursor = 0
   let unfinished = ''
   return () => {
     for (;;) {
-      const read = task.capture.read({ cursor })
+      const read = run.read({ cursor })
       if (read.cursor === cursor) return false
       cursor = read.cursor
       const lines = (unfinished + read.text).split('\n')

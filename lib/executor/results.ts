@@ -45,8 +45,17 @@ export function notStartedResult(request: Request, failure: StartFailure): Resul
   return { ...begin(request), status: 'not_started', error: { code, message }, exitMeaning }
 }
 
+/** The result of a run whose caller had aborted it before anything was started. */
+export function neverStartedResult(request: Request): Result {
+  const message = 'The command never started: it was cancelled before'
+  return {
+    ...notStartedResult(request, { code: 'never_started', message, exitCode: 125 }),
+    reason: 'cancel',
+  }
+}
+
 export interface Progress {
-  sandbox: SandboxUse | undefined
+  sandbox: SandboxUse | null
   captured: Captured
   durationMs: number
   notices: readonly string[]
@@ -77,7 +86,8 @@ export function endedResult(request: Request, ending: Ending): Result {
   result.pipeStatus = exit.pipeStatus ?? null
   if (exit.notStarted) {
     const { code, message } = exit.notStarted
-    return { ...result, status: 'not_started', error: { code, message } }
+    const reason = stopped?.reason ?? null
+    return { ...result, status: 'not_started', reason, error: { code, message } }
   }
   if (stopped) {
     const survivors = stopped.survivors.map(

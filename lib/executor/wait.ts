@@ -2,26 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Request } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import { waitUntilReady } from './ready.ts'
-import type { Task } from './task.ts'
+import type { LiveRun } from './run.ts'
 
 /**
- * Waits for a run as long as its caller asked: to the end, for a while, until it is ready, or until
- * its deadline leaves it running. Gives the final result, or how it stands.
+ * Waits for a run as long as its caller asked: to the end, for a while, until it is ready, until its
+ * deadline leaves it running, or until the caller leaves. Gives the final result, or how it stands.
  */
-export async function waitAsAsked(task: Task, request: Request): Promise<Result> {
-  const { waitMs, ready } = request
-  if (waitMs === 0) return task.look()
-  if (waitMs === null && !ready && request.onTimeout === 'kill') return task.ended
+export async function waitAsAsked(run: LiveRun): Promise<Result> {
+  const { waitMs, ready } = run.request
+  if (waitMs === 0) return run.look()
+  const waits: Promise<unknown>[] = [run.ended, run.left]
   const over = new AbortController()
-  const waits: Promise<unknown>[] = [task.ended, task.leftAtDeadline]
   if (waitMs !== null) waits.push(waitMsOrAbort(waitMs, over.signal))
-  if (ready) waits.push(waitUntilReady(ready, task, over.signal))
-  try {
-    await Promise.race(waits)
-    return task.look()
-  } finally {
-    over.abort()
-  }
+  if (ready) waits.push(waitUntilReady(ready, run, over.signal))
+  await Promise.race(waits)
+  over.abort()
+  return run.look()
 }
 
 /** Whether the caller may be answered while the run goes on. */
@@ -29,12 +25,12 @@ export function mayReturnEarly({ waitMs, ready, onTimeout, timeoutMs }: Request)
   return waitMs !== null || ready !== null || (onTimeout === 'background' && timeoutMs !== null)
 }
 
-/** At most `timeoutMs`, and no timer is left when `task` ends before. */
-export async function waitAtMost(task: Task, timeoutMs: number): Promise<Result> {
+/** At most `timeoutMs`, and no timer is left when the run ends before. */
+export async function waitAtMost(run: LiveRun, timeoutMs: number): Promise<Result> {
   const over = new AbortController()
-  await Promise.race([task.ended, waitMsOrAbort(timeoutMs, over.signal)])
+  await Promise.race([run.ended, waitMsOrAbort(timeoutMs, over.signal)])
   over.abort()
-  return task.look()
+  return run.look()
 }
 
 async function waitMsOrAbort(ms: number, signal: AbortSignal): Promise<void> {

@@ -48,7 +48,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       writable: configuration.writableFolders,
       fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
-    ...(door.leavesRuns ? {} : { reaper: [...programWords(process), 'reap'] }),
+    ...(door.leavesRuns ? { declaresRuns: true } : { reaper: [...programWords(process), 'reap'] }),
     toTerminal: door.toTerminal,
   }
 }

@@ -30,27 +30,30 @@ export interface StartFailure {
   exitCode: 125 | 126 | 127
 }
 
-/** One process (tree) under way. */
+/** One process (tree) under way. Only `createRunning` makes one. */
 export interface Running {
+  /** Null while the run waits for its turn in a session. */
   readonly pid: number | null
-  /** Where the request asked for a sandbox. */
-  readonly sandbox?: SandboxUse
+  /** Null where the request asked for none. */
+  readonly sandbox: SandboxUse | null
   /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */
   readonly exited: Promise<Exit>
   /**
-   * To the terminal, or to a standard input that was given as `open`, in order. Throws `MisuseError`
-   * where nothing is read.
+   * Writes to the terminal, or to a standard input that was given as `open`, in order. Settles when all
+   * of it has been taken; rejects with `MisuseError` where nobody reads.
    */
-  write(data: string): void
-  /** Settles when all that was written has been taken; rejects with `MisuseError` where it was not. */
-  drain?(): Promise<void>
-  /** The end of the input, after what was written: end of file, or Ctrl-D on a terminal. */
-  endInput?(): void
+  write(data: string): Promise<void>
+  /**
+   * Ends the input after what was written: end of file, or Ctrl-D on a terminal. Throws `MisuseError`
+   * where there is none.
+   */
+  endInput(): void
+  /** Only a terminal has a size; elsewhere this does nothing. */
   resize(columns: number, rows: number): void
   /** TERM to everything that the run started, KILL after the grace. Settles when that is done. */
   stop(reason: StopReason): Promise<StopReport>
   /** Of a run that can be written to: whether it waits for input, and of which kind. */
-  waitingForInput?(): 'line' | 'password' | 'raw' | null
+  waitingForInput(): 'line' | 'password' | 'raw' | null
 }
 
 /**

@@ -54,7 +54,7 @@ export interface Result {
   exitCode: number | null
   /** `SIGSEGV` when signaled; the signal that ended it when stopped. */
   signal: string | null
-  /** Set when stopped. */
+  /** Set when stopped, also before anything was started (`not_started`). */
   reason: StopReason | null
   /** For known programs: what the exit code says. */
   exitMeaning: string | null

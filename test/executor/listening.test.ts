@@ -100,7 +100,7 @@ test('a listener of a job that throws stops the job, and its result says why', a
       { command: 'read line; echo a; sleep 100', origin: 'agent', openStdin: true, waitSeconds: 0 },
       { onEvent },
     )
-    executor.jobs.write(started.id, 'go\n')
+    void executor.jobs.write(started.id, 'go\n')
     const ended = await executor.jobs.wait(started.id, 60)
     assert.is(ended.reason, 'cancel')
     assert.ok(ended.notices.includes('Its listener failed: gone'), ended.notices.join('; '))

@@ -84,7 +84,7 @@ test('no program has the master of a terminal', async () => {
   })
   await throughPipes.exited
   await pipes.close()
-  first.running.write('\n')
+  void first.running.write('\n')
   await first.exited
   for (const text of [first, second, throughPipes].map((run) => run.text())) {
     assert.match(text, '/dev/')

@@ -68,7 +68,7 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     return textResult(renderJobs(list), false, { jobs: toWire(list) })
   },
   async read(given, { executor: { jobs } }) {
-    const output = jobs.read(jobIdOf(given), given.cursor)
+    const output = jobs.read(jobIdOf(given), { cursor: given.cursor ?? 0 })
     return textResult(renderJobOutput(output), false, toWire(output))
   },
   async wait(given, { executor: { jobs }, maxWaitSeconds = limits.jobWaitSeconds }) {
@@ -79,7 +79,7 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
   async write(given, { executor: { jobs } }) {
     const id = jobIdOf(given)
     if (given.text === undefined) throw missing('text', 'write')
-    jobs.write(id, given.text)
+    await jobs.write(id, given.text)
     return textResult('(written)', false, toWire(jobs.show(id)))
   },
   async kill(given, { executor: { jobs } }) {

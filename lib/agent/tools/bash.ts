@@ -1,4 +1,3 @@
-import type { RunListener } from '../../protocol/event.ts'
 import { schemaOfParams } from '../../protocol/json-schema.ts'
 import { limits } from '../../protocol/limits.ts'
 import { commandParam, createParamCheck, fieldParams, type Params } from '../../protocol/params.ts'
@@ -52,11 +51,6 @@ export const bashTool: Tool = {
   },
   async call(given, context) {
     const { timeout, command, ...fields } = checkParams(given) as unknown as BashArguments
-    let pid: number | null = null
-    const onEvent: RunListener = (event) => {
-      if (event.type === 'started') ({ pid } = event)
-      return context.onEvent?.(event)
-    }
     const input: RequestInput = {
       // A trailing `| head` becomes a limit, so that the artifact keeps everything.
       ...extractLimits(command),
@@ -66,13 +60,15 @@ export const bashTool: Tool = {
       origin: context.origin,
       artifact: fields.mode === 'background' ? 'always' : 'auto',
     }
-    const { signal, approve } = context
-    const result = await context.executor.run(input, {
-      onEvent,
+    const { signal, approve, onEvent } = context
+    const run = await context.executor.start(input, {
+      ...(onEvent && { onEvent }),
       ...(signal && { signal }),
       ...(approve && { approve }),
     })
-    const text = result.status === 'running' ? renderRunning(result, pid) : renderForModel(result)
+    const result = await run.result
+    const text =
+      result.status === 'running' ? renderRunning(result, run.pid) : renderForModel(result)
     return textResult(text, isFailure(result), toWire(result))
   },
 }

@@ -77,7 +77,7 @@ function answerCall(jobs: Jobs, call: JobCall): unknown {
     case 'show':
       return jobs.show(jobId)
     case 'read':
-      return jobs.read(jobId, call.cursor)
+      return jobs.read(jobId, { cursor: call.cursor })
     case 'wait':
       return jobs.wait(jobId, call.timeoutSeconds)
     case 'write':
@@ -93,8 +93,8 @@ async function writeInput(
   jobs: Jobs,
   { jobId, text, end }: Extract<JobCall, { method: 'write' }>,
 ): Promise<null> {
-  if (text !== '') jobs.write(jobId, text)
+  const written = text === '' ? null : jobs.write(jobId, text)
   if (end) jobs.endInput(jobId)
-  await jobs.drainInput(jobId)
+  await written
   return null
 }

@@ -1,6 +1,6 @@
 import { messageOf } from '../../protocol/errors.ts'
 import type { Jobs } from '../jobs.ts'
-import type { Task } from '../task.ts'
+import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
 import { type JobServer, serveJobs } from './job-server.ts'
 import { pruneJobs } from './prune.ts'
@@ -19,20 +19,17 @@ export interface Registry {
   /** How many jobs of this user are alive. */
   countAlive(): number
   /**
-   * Declares a run that its caller may leave. Never rejects: what could not be written is a notice of
-   * the task.
+   * Declares a run. Its end is written when it comes, where it is a job by then; else nothing is left of
+   * it. Never rejects: what could not be written is a notice of the run.
    */
-  declare(task: Task): Promise<void>
-  /** The run ended while its caller waited: it was never a job. */
-  withdraw(task: Task): void
-  /** The caller has left: the end is to be written when it comes. */
-  keep(task: Task): Promise<void>
+  declare(run: LiveRun): Promise<void>
   close(): Promise<void>
 }
 
 /** `dir` is the folder of the jobs. The socket opens with the first job. */
 export function createRegistry(dir: string, jobs: Jobs): Registry {
-  const records = new Map<string, JobRecord>()
+  /** The ends of declared runs, which are yet to be written. */
+  const ends = new Map<string, Promise<void>>()
   let opening: Promise<JobServer> | null = null
   let server: JobServer | null = null
 
@@ -43,11 +40,24 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
     return server
   }
 
-  function attempt(task: Task, write: () => void): void {
+  /** Leaves the end of a job where every nacre finds it. */
+  async function conclude(run: LiveRun, record: JobRecord): Promise<void> {
+    const result = await run.ended
     try {
-      write()
+      if (!run.isJob) return removeRecord(dir, run.id)
+      ensureJobsFolder(dir)
+      const { text, start } = run.kept()
+      writeText(dir, run.id, text)
+      writeRecord(dir, {
+        ...record,
+        endedAt: new Date().toISOString(),
+        artifact: result.artifact,
+        stderrArtifact: result.stderrArtifact ?? null,
+        result,
+        textStart: start,
+      })
     } catch (error) {
-      task.notice(`Other nacres cannot see this job: ${messageOf(error)}`)
+      tellUnseen(run, error)
     }
   }
 
@@ -61,62 +71,45 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
       }
     },
 
-    async declare(task) {
+    async declare(run) {
+      if (ends.has(run.id)) return
       // Read first: a process that has ended meanwhile is gone from the table.
-      const draft = describeTask(task)
+      const draft = describeRun(run)
       try {
         const { path } = await (opening ??= open())
-        const record = { ...draft, socket: path }
-        writeRecord(dir, record)
-        records.set(task.request.id, record)
+        writeRecord(dir, { ...draft, socket: path })
+        const end = conclude(run, { ...draft, socket: path })
+        ends.set(
+          run.id,
+          end.finally(() => ends.delete(run.id)),
+        )
       } catch (error) {
         opening = null
-        task.notice(`Other nacres cannot see this job: ${messageOf(error)}`)
+        tellUnseen(run, error)
       }
     },
 
-    withdraw(task) {
-      const { id } = task.request
-      if (!records.delete(id)) return
-      attempt(task, () => removeRecord(dir, id))
-    },
-
-    async keep(task) {
-      const result = await task.ended
-      const { id } = task.request
-      const record = records.get(id) ?? describeTask(task)
-      records.delete(id)
-      attempt(task, () => {
-        ensureJobsFolder(dir)
-        const { text, start } = task.capture.kept()
-        writeText(dir, id, text)
-        writeRecord(dir, {
-          ...record,
-          endedAt: new Date().toISOString(),
-          artifact: result.artifact,
-          stderrArtifact: result.stderrArtifact ?? null,
-          result,
-          textStart: start,
-        })
-      })
-    },
-
     async close() {
+      await Promise.all(ends.values())
       await server?.close()
     },
   }
 }
 
-function describeTask(task: Task): JobRecord {
-  const { request, running } = task
-  const { artifact, stderrArtifact = null } = task.look()
+function tellUnseen(run: LiveRun, error: unknown): void {
+  run.notice(`Other nacres cannot see this job: ${messageOf(error)}`)
+}
+
+function describeRun(run: LiveRun): JobRecord {
+  const { request, pid } = run
+  const { artifact, stderrArtifact = null } = run.look()
   return {
     id: request.id,
     command: request.command,
     cwd: request.cwd,
     origin: request.origin,
     pty: request.pty,
-    process: running.pid === null ? null : identifyProcess(running.pid),
+    process: pid === null ? null : identifyProcess(pid),
     owner: identifySelf(),
     socket: null,
     startedAt: new Date().toISOString(),

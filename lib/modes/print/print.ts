@@ -1,7 +1,7 @@
 import { noModelMessage } from '../../agent/no-model.ts'
-import type { Executor } from '../../executor/executor.ts'
+import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
-import type { Stdin } from '../../protocol/request.ts'
+import type { RequestInput, Stdin } from '../../protocol/request.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import type { Result } from '../../protocol/result.ts'
@@ -79,38 +79,37 @@ async function answerPrompt(
   const answer = createAnswer(options, wait, streams)
   // A job on a terminal is typed into from elsewhere.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
-  const executes = isSupervised ? { run: context.runSupervised } : executor
-  const result = await executes.run(
-    {
-      ...input,
-      ...answer.fields,
-      ...terminal?.fields,
-      cwd: request.cwd,
-      ...(request.pty && { stdin: { kind: 'none' } }),
-    },
-    {
-      signal,
-      text: answer.text,
-      onEvent(event) {
-        if (event.type === 'started') terminal?.connect(event.id)
-        return answer.onEvent(event)
-      },
-    },
-  )
-  terminal?.disconnect()
+  const wanted: RequestInput = {
+    ...input,
+    ...answer.fields,
+    ...terminal?.fields,
+    cwd: request.cwd,
+    ...(request.pty && { stdin: { kind: 'none' } }),
+  }
+  const runOptions = { signal, text: answer.text, onEvent: answer.onEvent }
+  const result = isSupervised
+    ? await context.runSupervised(wanted, runOptions)
+    : await runHere(wanted, runOptions)
   await answer.finish(result)
   return context.exitStatusOf(result)
+
+  async function runHere(wanted: RequestInput, runOptions: RunOptions): Promise<Result> {
+    const run = await executor.start(wanted, runOptions)
+    const disconnect = terminal?.connect(run)
+    try {
+      return await run.result
+    } finally {
+      disconnect?.()
+    }
+  }
 }
 
 /** A run on a terminal reads what is typed: standard input goes there, and the size comes along. */
-function connectTerminal(stdin: Stdin, { executor, streams }: PrintContext) {
+function connectTerminal(stdin: Stdin, { streams }: PrintContext) {
   const typed = stdin.kind === 'descriptor' || ['terminal', 'empty'].includes(streams.input)
-  let disconnect = () => {}
   return {
     fields: streams.stdout.isTerminal ? (streams.stdout.size() ?? {}) : {},
-    connect(id: string) {
-      if (typed) disconnect = typeIntoRun(id, executor.jobs, streams)
-    },
-    disconnect: () => disconnect(),
+    /** Gives what undoes it. */
+    connect: (run: Run) => (typed ? typeIntoRun(run, streams) : undefined),
   }
 }

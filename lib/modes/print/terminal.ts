@@ -1,4 +1,4 @@
-import type { Jobs } from '../../executor/jobs.ts'
+import type { Run } from '../../executor/executor.ts'
 import type { Streams } from '../streams.ts'
 
 /** End of input as a terminal knows it (Ctrl-D, termios(3) VEOF). */
@@ -8,23 +8,31 @@ const endOfInput = '\u0004'
  * Types what comes on standard input into a run's terminal: a person's keys as they are pressed, or
  * a given text and its end. Gives what undoes it.
  */
-export function typeIntoRun(id: string, jobs: Jobs, streams: Streams): () => void {
+export function typeIntoRun(run: Run, streams: Streams): () => void {
   const { stdin, input, stdout } = streams
   const isPerson = input === 'terminal'
   let last = '\n'
   let stopResize = () => {}
 
+  /** Reads no more than the run takes; what is typed after its end goes nowhere. */
+  const type = (text: string) => {
+    stdin.pause()
+    run.write(text).then(
+      () => stdin.resume(),
+      () => undefined,
+    )
+  }
   const onData = (text: string) => {
     last = text.at(-1) ?? last
-    jobs.write(id, text)
+    type(text)
   }
   const onEnd = () => {
     // In the middle of a line the first one only ends the line.
-    jobs.write(id, last === '\n' ? endOfInput : endOfInput + endOfInput)
+    type(last === '\n' ? endOfInput : endOfInput + endOfInput)
   }
   const onResize = () => {
     const size = stdout.size()
-    if (size) jobs.resize(id, size.columns, size.rows)
+    if (size) run.resize(size.columns, size.rows)
   }
 
   stdin.setEncoding('utf8')

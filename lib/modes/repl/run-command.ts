@@ -1,4 +1,4 @@
-import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import { previewLines, renderBlock, renderEnd } from './block.ts'
@@ -84,48 +84,42 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     display.print([`${style.dim(`[${result.id}]`)} ${command}  ${renderEnd(result, style)}`])
   }
 
-  function leaveRunning(id: string, running: Promise<Result>, injected: boolean): void {
+  function leaveRunning({ id, ended }: Run, injected: boolean): void {
     display.print([style.yellow(`… running as ${id} · /jobs lists, /kill ${id} stops`)])
-    tellLater(running, injected).catch(crash)
+    tellLater(ended, injected).catch(crash)
   }
 
   async function runInline(wanted: Wanted): Promise<void> {
     const stop = new AbortController()
-    let id = ''
-    let leave = () => {}
-    const left = new Promise<null>((resolve) => {
-      leave = () => resolve(null)
-    })
+    let run: Run | null = null
     let changed = true
     let seen: Result | null = null
     const progress = createProgress({
       style,
       look() {
-        if (id === '' || !changed) return seen
+        if (run === null || !changed) return seen
         changed = false
-        seen = executor.jobs.show(id)
+        seen = run.look()
         return seen
       },
       onStop: () => stop.abort(),
-      onBackground: () => id !== '' && leave(),
+      onBackground: () => run?.detach(),
       onOther: (data) => display.keepKey(data),
-    })
-    const running = executor.run(requestFor(wanted), {
-      signal: stop.signal,
-      approve,
-      onEvent(event) {
-        if (event.type === 'output') changed = true
-        // It is among the jobs a moment later.
-        if (event.type === 'started') setImmediate(() => void (id = event.id))
-      },
     })
     const close = display.open(progress)
     // A question that nobody answers any more does not keep the process.
     const ticking = setInterval(() => display.refresh(), tickMs).unref()
     try {
-      const result = await Promise.race([running, left])
-      if (result) finish(result, wanted)
-      else leaveRunning(id, running, wanted.injected)
+      run = await executor.start(requestFor(wanted), {
+        signal: stop.signal,
+        approve,
+        onEvent(event) {
+          if (event.type === 'output') changed = true
+        },
+      })
+      const result = await run.result
+      if (result.status === 'running') leaveRunning(run, wanted.injected)
+      else finish(result, wanted)
     } finally {
       clearInterval(ticking)
       close()
@@ -142,8 +136,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     const started = await runOnTerminal(
       requestFor({ ...wanted, session: false }),
       {
-        run: (input, options) => executor.run(input, options),
-        jobs: executor.jobs,
+        start: (input, options) => executor.start(input, options),
         display,
         style,
         colored: parts.colored,

@@ -1,8 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
-import type { RunOptions } from '../../executor/executor.ts'
-import type { Jobs } from '../../executor/jobs.ts'
+import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import type { Display } from './display.ts'
 import { createEmulator } from './emulator.ts'
 import { createOverlay, overlayBarRows } from './overlay.ts'
@@ -20,8 +18,7 @@ export interface TerminalRun {
 }
 
 export interface TerminalRunParts {
-  run: (input: RequestInput, options: RunOptions) => Promise<Result>
-  jobs: Jobs
+  start: Executor['start']
   display: Display
   style: Style
   colored: boolean
@@ -39,15 +36,13 @@ export async function runOnTerminal(
   parts: TerminalRunParts,
   options: RunOptions,
 ): Promise<TerminalRun | Result> {
-  const { display, jobs, style } = parts
+  const { display, style } = parts
   const rows = Math.max(1, display.rows - overlayBarRows)
   const size = { columns: display.columns, rows }
-  let id = ''
   let attached = false
   let note = ''
   let timer: NodeJS.Timeout | null = null
-  /** Typed before the run is among the jobs. */
-  let early: string[] | null = []
+  let run: Run | null = null
   const emulator = createEmulator({
     ...size,
     colored: parts.colored,
@@ -55,19 +50,11 @@ export async function runOnTerminal(
     onModes: (text) => attached && display.terminal.write(text),
   })
 
-  let started = () => {}
-  const hasStarted = new Promise<void>((resolve) => {
-    started = resolve
-  })
-  const ended = parts.run(
+  run = await parts.start(
     { ...input, pty: true, ...size },
     {
       ...options,
       async onEvent(event) {
-        if (event.type === 'started') {
-          id = event.id
-          started()
-        }
         if (event.type !== 'output') return
         await emulator.write(event.bytes)
         if (!attached) return
@@ -77,30 +64,25 @@ export async function runOnTerminal(
       },
     },
   )
+  const { id, ended } = run
 
+  /** What is typed when the program has just ended goes nowhere. */
   function type(data: string): void {
-    if (early) early.push(data)
-    else jobs.write(id, data)
+    run?.write(data).catch(() => undefined)
   }
 
   function look(): void {
     timer = null
     if (!attached) return
-    const waiting = jobs.show(id).waitingForInput
-    note = waiting === 'password' ? 'password: neither shown nor kept' : ''
+    note = run?.look().waitingForInput === 'password' ? 'password: neither shown nor kept' : ''
     display.refresh()
   }
 
-  const first = await Promise.race([ended, hasStarted])
-  if (first) {
+  if (run.pid === null) {
     emulator.close()
-    return first
+    return run.result
   }
-  await setImmediate()
-  const answers = early
-  early = null
-  for (const data of answers) type(data)
-  void ended.then(() => timer && clearTimeout(timer)).catch(() => undefined)
+  void ended.then(() => timer && clearTimeout(timer))
 
   return {
     id,
@@ -110,14 +92,17 @@ export async function runOnTerminal(
     async attach() {
       let leave = () => {}
       const left = new Promise<null>((resolve) => {
-        leave = () => resolve(null)
+        leave = () => {
+          run.detach()
+          resolve(null)
+        }
       })
       const overlay = createOverlay({
         command: input.command,
         emulator,
         style,
         onInput: type,
-        onResize: (columns, toRows) => jobs.resize(id, columns, toRows),
+        onResize: (columns, toRows) => run.resize(columns, toRows),
         onLeave: () => leave(),
         note: () => note,
       })

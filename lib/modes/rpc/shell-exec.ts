@@ -3,10 +3,9 @@ import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { ShellExecResult } from '../../protocol/rpc-messages.ts'
 import { toWire } from '../../protocol/wire.ts'
-import { type Call, defineMethod } from './method.ts'
+import { defineMethod } from './method.ts'
 import { notifyOfRun } from './run-events.ts'
 import { type RunCall, shellExecParams } from './run-params.ts'
-import type { RunListener } from '../../protocol/event.ts'
 
 interface ExecCall extends Omit<RunCall, 'stdin'> {
   stdin?: string
@@ -22,41 +21,19 @@ export const shellExec = defineMethod(shellExecParams, async (params: ExecCall, 
     streams: 'separate',
     origin: 'rpc',
   }
-  const detaching = createDetaching(call)
-  const notify = stream ? notifyOfRun(call, true) : null
-  const onEvent: RunListener = (event) => {
-    if (event.type === 'started') detaching.started(event.id)
-    return notify?.(event)
-  }
-  const { executor } = call.context
-  const { signal, approve } = call
+  const { signal, approve, peer } = call
+  const run = await call.context.executor.start(input, {
+    signal,
+    ...(stream && { onEvent: notifyOfRun(call, true) }),
+    ...(approve && { approve }),
+  })
+  peer.detachable.set(run.id, () => run.detach())
   try {
-    const ended = executor.run(input, { signal, onEvent, ...(approve && { approve }) })
-    const result = await Promise.race([ended, detaching.left])
-    return describeExec(result ?? executor.jobs.show(detaching.id))
+    return describeExec(await run.result)
   } finally {
-    detaching.over()
+    peer.detachable.delete(run.id)
   }
 })
-
-/** The way out of a call that waits for its run. */
-function createDetaching({ peer }: Call) {
-  let leave = () => {}
-  const left = new Promise<null>((resolve) => {
-    leave = () => resolve(null)
-  })
-  return {
-    id: '',
-    left,
-    started(id: string) {
-      this.id = id
-      peer.detachable.set(id, leave)
-    },
-    over() {
-      peer.detachable.delete(this.id)
-    },
-  }
-}
 
 function describeExec(result: Result): ShellExecResult {
   const { truncation, stderrTruncation, artifact, stderrArtifact } = result

@@ -45,7 +45,7 @@ export const shellJobs: Readonly<Record<string, Method>> = {
       },
     },
     (params: ByJob & { cursor?: number }, { context }) =>
-      toWire(context.executor.jobs.read(params.id, params.cursor)),
+      toWire(context.executor.jobs.read(params.id, { cursor: params.cursor ?? 0 })),
   ),
   'shell.wait': defineMethod(
     {
@@ -71,7 +71,7 @@ export const shellJobs: Readonly<Record<string, Method>> = {
       throw new MisuseError('not_waiting', `Nobody on this connection waits for \`${id}\``)
     }
     leave()
-    return toWire(context.executor.jobs.detach(id))
+    return toWire(context.executor.jobs.show(id))
   }),
   'shell.cancel': defineMethod({ id }, async ({ id }: ByJob, { context }) =>
     toWire(await context.executor.jobs.kill(id, 'cancel')),
@@ -85,10 +85,11 @@ export const shellJobs: Readonly<Record<string, Method>> = {
         description: 'Nothing more will come: the end of its input (default false)',
       },
     },
-    ({ id, data, end }: ByJob & { data: string; end?: boolean }, { context }) => {
+    async ({ id, data, end }: ByJob & { data: string; end?: boolean }, { context }) => {
       const { jobs } = context.executor
-      if (data !== '') jobs.write(id, data)
+      const written = data === '' ? null : jobs.write(id, data)
       if (end) jobs.endInput(id)
+      await written
       return {}
     },
   ),

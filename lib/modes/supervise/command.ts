@@ -1,6 +1,5 @@
 import { rmSync, statSync } from 'node:fs'
-import { nowMs } from '../../system/clock.ts'
-import type { Executor } from '../../executor/executor.ts'
+import type { Executor, Run } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -35,10 +34,11 @@ async function supervise(
   if (path === undefined) throw new MisuseError('wrong_usage', 'Name the file with the request')
   const caller = createCaller(streams.stdout)
   try {
-    const result = await executor.run(takeOrder(path), { signal, onEvent: caller.onEvent })
+    const run = await executor.start(takeOrder(path), { signal, onEvent: caller.onEvent })
+    const result = await run.result
     await caller.answer({ result })
-    if (result.status === 'running') await holdToEnd(executor, result.id)
-    else if (caller.isGone()) await executor.keep(result.id)
+    if (result.status === 'running') await holdToEnd(run)
+    else if (caller.isGone()) run.detach()
     return 0
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
@@ -68,14 +68,11 @@ function createCaller(stdout: Writer) {
   }
 }
 
-async function holdToEnd(executor: Executor, id: string): Promise<void> {
-  const deadline = nowMs() + limits.supervisedSeconds * 1000
-  for (;;) {
-    const leftSeconds = (deadline - nowMs()) / 1000
-    const result = await executor.jobs.wait(id, leftSeconds)
-    if (result.status !== 'running') return
-    if (leftSeconds <= 0) await executor.jobs.kill(id, 'timeout')
-  }
+/** What goes on without anybody ends after a day. */
+async function holdToEnd(run: Run): Promise<void> {
+  const timer = setTimeout(() => void run.stop('timeout'), limits.supervisedSeconds * 1000)
+  await run.ended
+  clearTimeout(timer)
 }
 
 function removeEmptyLog(path: string): void {

@@ -4,12 +4,13 @@ import { codeOf, MisuseError } from '../../protocol/errors.ts'
 
 /** What is written to the standard input of a run while it goes on. */
 export interface PipeInput {
-  /** Queues a text or bytes. Throws `MisuseError` where nobody reads any more. */
-  write(data: string | Uint8Array): void
+  /**
+   * Writes a text or bytes after those before them. Settles when the pipe has taken all of it; rejects
+   * with `MisuseError` where nobody reads any more.
+   */
+  write(data: string | Uint8Array): Promise<void>
   /** What the pipe has taken so far. */
   readonly writtenBytes: number
-  /** Settles when the pipe has taken all of it. Rejects with `MisuseError` where nobody reads. */
-  drain(): Promise<void>
   /** End of file, after what was written. */
   end(): void
   /** Gives up what is still to be written. */
@@ -54,11 +55,13 @@ export function createPipeInput(fd: number): PipeInput {
     }
   }
 
-  function enqueue(step: () => void | Promise<void>): void {
+  async function enqueue(step: () => void | Promise<void>): Promise<void> {
     last = last.then(step).catch((error: unknown) => {
       lost ??= error instanceof MisuseError ? error : unread()
       close()
     })
+    await last
+    if (lost) throw lost
   }
 
   function close(): void {
@@ -71,17 +74,14 @@ export function createPipeInput(fd: number): PipeInput {
     get writtenBytes() {
       return writtenBytes
     },
-    write(data) {
+    async write(data) {
       if (ended || closed) throw unread()
-      enqueue(() => writeAll(typeof data === 'string' ? Buffer.from(data) : data))
-    },
-    async drain() {
-      await last
-      if (lost) throw lost
+      await enqueue(() => writeAll(typeof data === 'string' ? Buffer.from(data) : data))
     },
     end() {
       ended = true
-      enqueue(close)
+      // Whoever wrote hears what was not taken.
+      enqueue(close).catch(() => undefined)
     },
     close,
   }

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, fstatSync } from 'node:fs'
-import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
 import type { Exit, Runner, Running } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
@@ -12,6 +11,7 @@ import { startProcess, type Uninherited } from '../../system/spawn.ts'
 import { createPipeInput, type PipeInput } from './pipe-input.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
+import { createRunning } from '../running.ts'
 import { openStandardInput, openWritableInput, type StandardInput } from '../standard-input.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import { stopTree, type TreeRoot } from '../stop.ts'
@@ -139,24 +139,14 @@ function follow(
     return { code, signal, notices }
   }
 
-  return {
-    pid,
+  return createRunning({
+    pid: () => pid,
     exited,
-    write(text) {
-      if (input) return input.write(text)
-      throw new MisuseError(
-        'no_input',
-        'This run reads no input; start it with an open stdin or a pty to write to it',
-      )
-    },
-    ...(input && { drain: () => input.drain(), endInput: () => input.end() }),
-    resize() {
-      // Only a terminal has a size.
-    },
+    ...(input && { input }),
     waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
     stop() {
       stopping = true
       return stopTree(root)
     },
-  }
+  })
 }

@@ -73,8 +73,7 @@ async function copy(fd: number, from: number, input: PipeInput): Promise<void> {
       const { bytesRead } = await readAt(fd, bytes, 0, chunkBytes, position)
       if (bytesRead === 0) break
       position += bytesRead
-      input.write(bytes.subarray(0, bytesRead))
-      await input.drain()
+      await input.write(bytes.subarray(0, bytesRead))
     }
   } catch {
     // A run need not read its input, and an input that cannot be read ends here, as it does for cat(1).

@@ -11,6 +11,7 @@ import {
 } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
+import { changeRunning } from '../running.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
@@ -32,7 +33,10 @@ export async function runInSandbox(
   })
   if (use.degraded) {
     const running = await runner(asked, sink)
-    return { ...running, sandbox: use, exited: running.exited.then((exit) => told(exit)) }
+    return changeRunning(() => running, {
+      sandbox: use,
+      exited: running.exited.then((exit) => told(exit)),
+    })
   }
   const sealed = await sealStdin(asked.stdin, pipes)
   const request: Request = { ...asked, stdin: sealed.stdin }
@@ -85,21 +89,14 @@ export async function runInSandbox(
     }
   }
 
-  const { running } = attempt
-  return {
-    ...running,
+  return changeRunning(() => attempt.running, {
     sandbox: use,
     exited: follow().finally(() => sealed.release()),
-    write: (data) => attempt.running.write(data),
-    resize: (columns, rows) => attempt.running.resize(columns, rows),
     stop(reason) {
       stopping = true
       return attempt.running.stop(reason)
     },
-    ...(running.waitingForInput && {
-      waitingForInput: () => attempt.running.waitingForInput?.() ?? null,
-    }),
-  }
+  })
 }
 
 interface Attempt {

@@ -1,5 +1,8 @@
-import { MisuseError } from '../../protocol/errors.ts'
+import { messageOf } from '../../protocol/errors.ts'
 import { type Exit, type Running, StartError, type StopReport } from '../../protocol/ports.ts'
+import type { StopReason } from '../../protocol/result.ts'
+import { createRunning } from '../running.ts'
+import { describeRefusal } from '../start-failure.ts'
 
 /** Starts the run whose turn it is. Rejects with `StartError`. */
 export type StartTurn = () => Promise<ActiveTurn>
@@ -58,7 +61,7 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
     })
     const begin = () => {
       turn = take(start).catch((error: unknown) => {
-        settle(describeFailure(error))
+        settle(neverStarted(describeRefusal(error)))
         return null
       })
       void turn.then((active) => {
@@ -67,23 +70,19 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
       })
     }
     waiting.push(begin)
-    return {
-      get pid() {
-        return pid
-      },
+    return createRunning({
+      pid: () => pid,
       exited,
-      write: refuseInput,
-      resize: ignoreSize,
-      async stop() {
+      async stop(reason) {
         const at = waiting.indexOf(begin)
         if (at >= 0) {
           waiting.splice(at, 1)
-          settle({ code: null, signal: 'SIGTERM' })
+          settle(neverStarted(new Error(reasons[reason])))
         }
         const active = await turn
         return (await active?.stop()) ?? { survivors: [] }
       },
-    }
+    })
   }
 
   return {
@@ -98,7 +97,7 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
       busy = true
       const turn = await take(start)
       const { pid, exited } = turn
-      return { pid, exited, write: refuseInput, resize: ignoreSize, stop: () => turn.stop() }
+      return createRunning({ pid: () => pid, exited, stop: () => turn.stop() })
     },
     async idle() {
       if (busy) await new Promise<void>((resolve) => idlers.push(resolve))
@@ -106,16 +105,21 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
   }
 }
 
-/** A run that waited has begun already for its caller: its failed start is a result. */
-function describeFailure(error: unknown): Exit {
-  if (!(error instanceof StartError)) throw error
-  return { code: error.failure.exitCode, signal: null, notices: [error.message] }
+/** The end of a run that waited and did not get its turn, or could not use it. */
+function neverStarted(error: unknown): Exit {
+  const notStarted =
+    error instanceof StartError
+      ? error.failure
+      : { code: 'never_started', message: messageOf(error), exitCode: 125 as const }
+  return { code: null, signal: null, notStarted }
 }
 
-function refuseInput(): never {
-  throw new MisuseError('no_input', 'A session run reads no typed input; start it with a pty')
-}
-
-function ignoreSize(): void {
-  // Only a terminal has a size.
+const busy = 'The command never started: its session was busy with another one'
+const reasons: Readonly<Record<StopReason, string>> = {
+  timeout: `${busy} until its time was over`,
+  inactivity: `${busy} for as long as it may be silent`,
+  cancel: `${busy} when it was cancelled`,
+  kill: `${busy} when it was stopped`,
+  shutdown: `${busy} when nacre ended`,
+  output_limit: `${busy} when it was stopped`,
 }

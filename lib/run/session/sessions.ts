@@ -4,6 +4,7 @@ import { type Runner, type Running, StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
+import { changeRunning } from '../running.ts'
 import { bashDialect } from './session-bash.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { zshDialect } from './session-zsh.ts'
@@ -123,5 +124,5 @@ function addNotice(running: Running, notice: string): Running {
     ...exit,
     notices: [...(exit.notices ?? []), notice],
   }))
-  return { ...running, exited }
+  return changeRunning(() => running, { exited })
 }

@@ -15,6 +15,7 @@ import { isGroupAlive } from '../../system/process-table.ts'
 import { describeLeftBehind } from '../left-behind.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess } from './pty-process.ts'
+import { createRunning } from '../running.ts'
 import { runInScript } from './script-terminal.ts'
 import { startPty } from './start-pty.ts'
 import type { stopTree, TreeRoot } from '../stop.ts'
@@ -117,12 +118,11 @@ function follow(program: PtyProcess, context: Context): Running {
     return notices.length > 0 ? { ...exit, notices } : exit
   })
 
-  return {
-    pid,
+  return createRunning({
+    pid: () => pid,
     exited,
-    write: (text) => void input.type(text),
-    // Ctrl-D, which a terminal reads as the end at the start of a line.
-    endInput: () => void input.type('\u0004'),
+    // A terminal reads Ctrl-D as the end at the start of a line.
+    input: { write: (text) => input.type(text), end: () => void input.type('\u0004') },
     resize(columns, rows) {
       if (!output.isOpen()) return
       const size = clampSize({ columns, rows })
@@ -133,7 +133,7 @@ function follow(program: PtyProcess, context: Context): Running {
       return stopped
     },
     waitingForInput: () => (ended ? null : look()),
-  }
+  })
 }
 
 /** What the hang-up at the end did not end. It takes effect a moment later. */

@@ -12,6 +12,7 @@ import type { Request, TerminalSize } from '../../protocol/request.ts'
 import { startProcess, type StartedProcess } from '../../system/spawn.ts'
 import type { Launch } from '../launch.ts'
 import { findProgram, quoteWord } from '../../system/programs.ts'
+import { createRunning } from '../running.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import type { stopTree } from '../stop.ts'
 import { typeStandardInput } from './typed-input.ts'
@@ -69,20 +70,17 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     return { code: exitCode, signal, notices: [notice] }
   }
 
-  return {
-    pid: child.pid,
+  const { pid } = child
+  return createRunning({
+    pid: () => pid,
     exited: copyOutput(),
-    write: (text) => void type(text),
-    endInput: () => void type('\u0004'),
-    resize() {
-      // script follows the size of its own terminal, which it has not.
-    },
+    input: { write: type, end: () => void type('\u0004') },
+    // script(1) follows the size of its own terminal, which it does not have: this one keeps its size.
     stop() {
       stopped ??= run.stop(root)
       return stopped
     },
-    waitingForInput: () => null,
-  }
+  })
 }
 
 function composeCommand({ launch, size }: ScriptRun): string {

@@ -304,7 +304,7 @@ test('Ctrl-C reaches the command and only it', async () => {
     )
     await until(() => text.includes('ready'))
     await until(() => executor.jobs.show(started.id).waitingForInput === 'line')
-    executor.jobs.write(started.id, '\u0003')
+    void executor.jobs.write(started.id, '\u0003')
     const result = await executor.jobs.wait(started.id, 30)
     assert.match(result.output ?? '', 'caught')
     assert.is(result.exitCode, 9)

@@ -44,7 +44,7 @@ test('a shell names itself as it does anywhere', async () => {
 test('keys of the terminal make signals', async () => {
   const run = await startTerminal('echo ready; exec sleep 1000')
   await run.shown('ready')
-  run.running.write('\x03')
+  void run.running.write('\x03')
   assert.equal(await run.exited, { code: null, signal: 'SIGINT' })
 })
 
@@ -59,11 +59,11 @@ test('a new size reaches the program, clamped to what a terminal may measure', a
   await run.shown('30 100')
   run.running.resize(1, 1000)
   await run.shown('200 20')
-  run.running.write('\x03')
+  void run.running.write('\x03')
   assert.is((await run.exited).code, 0)
   // After the end there is nothing to resize or to write to.
   run.running.resize(80, 24)
-  run.running.write('late')
+  void run.running.write('late')
 })
 
 test('an environment that is too long for the system is an error, not output', async () => {

@@ -25,7 +25,7 @@ if (process.platform === 'linux' && findProgram('script', '/usr/bin:/bin')) {
   test('without the addon input, exit code and stop work', async () => {
     const run = await startTerminal('stty -echo; echo ready; read x; exit $x', { runner })
     await run.shown('ready')
-    run.running.write('7\n')
+    void run.running.write('7\n')
     assert.is((await run.exited).code, 7)
     const endless = await startTerminal('echo ready; sleep 1000', { runner })
     await endless.shown('ready')

@@ -56,7 +56,7 @@ test('the end does not wait for a background child that floods the terminal', as
 test('the end does not wait for a terminal that was stopped with Ctrl-S', async () => {
   const run = await startTerminal('stty -echo ixon; echo ready; read x; exit 5')
   await run.shown('ready')
-  run.running.write('\x13go\n')
+  void run.running.write('\x13go\n')
   assert.is((await run.exited).code, 5)
   assert.is(run.text(), 'ready\r\n')
 })
@@ -96,7 +96,7 @@ test('where nobody reads any more, the program is hung up', async () => {
     // yes may see the failed write before the signal.
     assert.ok(exit.signal === 'SIGHUP' || exit.code === 1, JSON.stringify(exit))
     assert.is(writes, 1)
-    running.write('nobody')
+    void running.write('nobody')
     running.resize(40, 10)
   }
 })

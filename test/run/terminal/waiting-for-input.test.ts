@@ -46,14 +46,14 @@ for (const [command, kind] of waiting) {
     const run = await startTerminal(command)
     const seen = new Set<InputKind>()
     await until(() => {
-      const now = run.running.waitingForInput?.()
+      const now = run.running.waitingForInput()
       if (now) seen.add(now)
       return seen.size > 0
     })
     assert.equal([...seen], [kind])
     await run.running.stop('kill')
     await run.exited
-    assert.is(run.running.waitingForInput?.(), null)
+    assert.is(run.running.waitingForInput(), null)
   })
 }
 
@@ -63,7 +63,7 @@ for (const [command, asleep] of notWaiting) {
     await run.shown('ready')
     const pid = run.running.pid as number
     if (asleep) await until(() => name(pid) !== 'bash' && readState(pid) === 'S')
-    for (let look = 0; look < 20; look++) assert.is(run.running.waitingForInput?.(), null)
+    for (let look = 0; look < 20; look++) assert.is(run.running.waitingForInput(), null)
     await run.running.stop('kill')
     await run.exited
   })
@@ -71,13 +71,13 @@ for (const [command, asleep] of notWaiting) {
 
 test('a program that goes on after its input does not wait any more', async () => {
   const run = await startTerminal('read x; read -s y; echo $x $y; exec sleep 1000')
-  await until(() => run.running.waitingForInput?.() === 'line')
-  run.running.write('one\n')
-  await until(() => run.running.waitingForInput?.() === 'password')
-  run.running.write('two\n')
+  await until(() => run.running.waitingForInput() === 'line')
+  void run.running.write('one\n')
+  await until(() => run.running.waitingForInput() === 'password')
+  void run.running.write('two\n')
   await run.shown('one two')
   await until(() => name(run.running.pid as number) === 'sleep')
-  assert.is(run.running.waitingForInput?.(), null)
+  assert.is(run.running.waitingForInput(), null)
   await run.running.stop('kill')
   await run.exited
 })

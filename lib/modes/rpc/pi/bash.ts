@@ -1,5 +1,5 @@
 import { MisuseError } from '../../../protocol/errors.ts'
-import type { ListenerAnswer, RunListener } from '../../../protocol/event.ts'
+import type { ListenerAnswer } from '../../../protocol/event.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Result } from '../../../protocol/result.ts'
 import { describeTrouble } from '../../../render/messages.ts'
@@ -18,26 +18,7 @@ export async function runBash(
   signal: AbortSignal,
   tell: Tell,
 ): Promise<BashResult> {
-  let cursor = 0
-  const tellNew = (id: string): ReturnType<Tell> => {
-    const read = executor.jobs.read(id, cursor)
-    ;({ cursor } = read)
-    return read.text === '' ? undefined : tell(read.text)
-  }
-  const onEvent: RunListener = (event) => {
-    if (event.type === 'output' && isListed(event.id)) return tellNew(event.id)
-  }
-  /** A run is listed once it has started, which its first output may come before. */
-  function isListed(id: string): boolean {
-    try {
-      executor.jobs.read(id, cursor)
-      return true
-    } catch (error) {
-      if (error instanceof MisuseError && error.code === 'not_found') return false
-      throw error
-    }
-  }
-  const result = await executor.run(
+  const run = await executor.start(
     {
       command: command as string,
       origin: 'rpc',
@@ -45,12 +26,25 @@ export async function runBash(
       login: false,
       timeoutSeconds: limits.timeoutSeconds.background,
     },
-    { signal, onEvent },
+    { signal },
   )
+  let cursor = 0
+  const tellNew = async () => {
+    for (;;) {
+      const read = run.read({ cursor })
+      if (read.text === '') return
+      ;({ cursor } = read)
+      if ((await tell(read.text)) === 'closed') return 'closed'
+    }
+  }
+  for await (const { type } of run.events) {
+    if (type === 'output' && (await tellNew()) === 'closed') break
+  }
+  const result = await run.result
   if (result.status === 'denied' || result.status === 'not_started') {
     throw new MisuseError(result.status, describeTrouble(result).join('\n'))
   }
-  await tellNew(result.id)
+  await tellNew()
   return describeBash(result)
 }
 

@@ -1,0 +1,101 @@
+import type { ListenerAnswer, RunEvent } from '../protocol/event.ts'
+
+/** Output that a reader has not taken yet holds up the command from here on. */
+const highWaterBytes = 256 * 1024
+
+/** The events of one run, for whoever iterates over them. */
+export interface EventStream extends AsyncIterable<RunEvent> {
+  /** Gives an event to every reader; a promise says that one of them is slow. */
+  push(event: RunEvent): ListenerAnswer | Promise<ListenerAnswer>
+}
+
+/**
+ * Keeps what a reader is yet to take, and nothing where nobody reads. A reader that comes late begins
+ * with `started` and with what comes next; after the end it gets `started` and `exited`.
+ */
+export function createEventStream(): EventStream {
+  const readers = new Set<Reader>()
+  let started: RunEvent | null = null
+  let exited: RunEvent | null = null
+
+  return {
+    push(event) {
+      if (event.type === 'started') started = event
+      if (event.type === 'exited') exited = event
+      if (readers.size === 0) return
+      // The memory of the bytes is used again.
+      const kept =
+        event.type === 'output' ? { ...event, bytes: Uint8Array.from(event.bytes) } : event
+      const waits = [...readers].flatMap((reader) => reader.push(kept) ?? [])
+      return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
+    },
+    [Symbol.asyncIterator]() {
+      const reader = createReader(() => readers.delete(reader))
+      readers.add(reader)
+      for (const event of [started, exited]) if (event) void reader.push(event)
+      return reader.iterator
+    },
+  }
+}
+
+interface Reader {
+  push(event: RunEvent): Promise<void> | undefined
+  iterator: AsyncIterator<RunEvent>
+}
+
+function createReader(close: () => void): Reader {
+  const queue: RunEvent[] = []
+  let heldBytes = 0
+  let wake = () => {}
+  let hasRoom: (() => void) | null = null
+  let over = false
+
+  function release(): void {
+    hasRoom?.()
+    hasRoom = null
+  }
+
+  function finish(): IteratorResult<RunEvent> {
+    over = true
+    queue.length = 0
+    close()
+    release()
+    return { done: true, value: undefined }
+  }
+
+  return {
+    push(event) {
+      queue.push(event)
+      wake()
+      if (event.type !== 'output') return undefined
+      heldBytes += event.bytes.length
+      if (heldBytes < highWaterBytes) return undefined
+      return new Promise((resolve) => {
+        const before = hasRoom
+        hasRoom = () => {
+          before?.()
+          resolve()
+        }
+      })
+    },
+    iterator: {
+      async next() {
+        if (over) return finish()
+        while (queue.length === 0) {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        }
+        const event = queue.shift() as RunEvent
+        if (event.type === 'output') heldBytes -= event.bytes.length
+        if (heldBytes < highWaterBytes) release()
+        if (event.type === 'exited') {
+          over = true
+          close()
+        }
+        return { done: false, value: event }
+      },
+      return: async () => finish(),
+    },
+  }
+}

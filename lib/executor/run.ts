@@ -1,0 +1,273 @@
+import { nowMs } from '../system/clock.ts'
+import type { Capture, Captured } from '../output/capture.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import type { RunEvent } from '../protocol/event.ts'
+import type { JobOutput } from '../protocol/job-output.ts'
+import type { Reading } from '../protocol/reading.ts'
+import type { Running, StopReport } from '../protocol/ports.ts'
+import type { Request } from '../protocol/request.ts'
+import type { Result, StopReason } from '../protocol/result.ts'
+import { createDeadlines, type Deadlines } from './deadlines.ts'
+import type { EventStream } from './event-stream.ts'
+import { endedResult, runningResult } from './results.ts'
+
+/**
+ * One command taken through the executor, from its start on. Also a run that was denied or did not
+ * start is one: it has ended.
+ */
+export interface Run {
+  readonly id: string
+  readonly request: Request
+  /** Of its first process; null where it has none, or none yet (it waits for its session). */
+  readonly pid: number | null
+  /**
+   * The result as the caller asked to wait for it: the final one, or a running one, and then the run is
+   * a job. Rejects with what the run's listener threw, and with nothing else.
+   */
+  readonly result: Promise<Result>
+  /** The final result. Never rejects. */
+  readonly ended: Promise<Result>
+  /**
+   * What happens, in order, for each `for await` over it. One that begins right after `start` gets
+   * everything; while it has not taken what came, the command waits.
+   */
+  readonly events: AsyncIterable<RunEvent>
+  /** The clean text line by line, without the newlines, to its end. */
+  lines(): AsyncIterable<string>
+  /** How it stands. */
+  look(): Result
+  /** A part of the clean text; the caller holds the cursor. */
+  read(reading?: Reading): JobOutput
+  /**
+   * Writes to its terminal or its open standard input, after what was written before. Settles when all
+   * of it has been taken. Rejects with `MisuseError` where nobody reads, and where too much waits to be
+   * read already (`input_full`).
+   */
+  write(data: string): Promise<void>
+  /** Ends its input, after what was written. Throws `MisuseError` where there is none. */
+  endInput(): void
+  /** Changes the size of its terminal. */
+  resize(columns: number, rows: number): void
+  /** Stops everything that it started; the first reason is kept. Gives the final result. */
+  stop(reason?: StopReason): Promise<Result>
+  /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
+  detach(): Result
+}
+
+/** What the executor knows of a run beside what its caller sees. */
+export interface LiveRun extends Run {
+  /** Its caller waits no more. */
+  readonly isJob: boolean
+  /** Settles when the caller is to wait no more: it left, or the deadline says so. */
+  readonly left: Promise<void>
+  /** Settles when every nacre of this user can find the run, where it is a job. */
+  readonly declared: Promise<void>
+  /** All clean text that is kept, and how many bytes came before it. */
+  kept(): { text: string; start: number }
+  /** A short sentence for the reader of the result. */
+  notice(text: string): void
+  /** Says that output came. */
+  touch(): void
+  /** How long nothing has been written. */
+  quietMs(): number
+}
+
+export interface RunParts {
+  request: Request
+  running: Running
+  capture: Capture
+  startedAtMs: number
+  /** Aborting it stops the run. */
+  signal: AbortSignal | undefined
+  stream: EventStream
+  /** Takes the final result before anybody else sees it. */
+  settle(result: Result): Promise<Result>
+  /** Waits for the run as its caller asked. */
+  wait(run: LiveRun): Promise<Result>
+  /** Is told once, when the run becomes a job. */
+  onLeave(run: LiveRun): Promise<void>
+}
+
+/** What may wait to be read by one run. */
+const inputMaxBytes = 4 * 1024 * 1024
+
+/** Follows a started process to its end. Every cause of a stop comes together in `end`. */
+export function createRun(parts: RunParts): LiveRun {
+  const { request, running, capture, signal, stream } = parts
+  const notices: string[] = []
+  let stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
+  let final: Result | null = null
+  let declared: Promise<void> | null = null
+  let unreadBytes = 0
+  let leave = () => {}
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+
+  const deadlines: Deadlines = createDeadlines(request, {
+    onTimeout() {
+      if (request.onTimeout === 'background') leave()
+      else void stop('timeout')
+    },
+    onInactivity: () => void stop('inactivity'),
+  })
+  const onAbort = () => void stop('cancel')
+  if (signal?.aborted) onAbort()
+  else signal?.addEventListener('abort', onAbort, { once: true })
+
+  function stop(reason: StopReason): Promise<StopReport> {
+    stopping ??= { reason, report: running.stop(reason) }
+    return stopping.report
+  }
+
+  function progress(captured: Captured) {
+    const durationMs = nowMs() - parts.startedAtMs
+    return { captured, durationMs, notices, sandbox: running.sandbox }
+  }
+
+  async function end(): Promise<Result> {
+    const exit = await running.exited
+    const stopped = stopping
+      ? { reason: stopping.reason, survivors: (await stopping.report).survivors }
+      : null
+    deadlines.clear()
+    signal?.removeEventListener('abort', onAbort)
+    const measured = progress(await capture.finish())
+    const result = await parts.settle(endedResult(request, { ...measured, exit, stopped }))
+    final = result
+    return result
+  }
+
+  const look = () =>
+    final ?? runningResult(request, progress(capture.snapshot()), running.waitingForInput())
+
+  const run: LiveRun = {
+    id: request.id,
+    request,
+    get pid() {
+      return running.pid
+    },
+    get result() {
+      return result
+    },
+    ended: end(),
+    left,
+    get isJob() {
+      return declared !== null
+    },
+    get declared() {
+      return declared ?? Promise.resolve()
+    },
+    events: stream,
+    lines: () => readLines(run),
+    look,
+    read: (reading = {}) => ({ ...capture.read(reading), status: final?.status ?? 'running' }),
+    kept: () => capture.kept(),
+    async write(data) {
+      // A terminal that is gone would take everything and say nothing.
+      if (final) throw new MisuseError('no_input', `The run \`${request.id}\` has ended`, 'job_id')
+      const bytes = Buffer.byteLength(data)
+      if (unreadBytes > 0 && unreadBytes + bytes > inputMaxBytes) throw inputFull(unreadBytes)
+      unreadBytes += bytes
+      try {
+        await running.write(data)
+      } finally {
+        unreadBytes -= bytes
+      }
+    },
+    endInput: () => running.endInput(),
+    resize: (columns, rows) => running.resize(columns, rows),
+    async stop(reason = 'cancel') {
+      if (!final) await stop(reason)
+      return run.ended
+    },
+    detach() {
+      leave()
+      declared ??= parts.onLeave(run)
+      return look()
+    },
+    notice(text) {
+      if (final) final.notices.push(text)
+      else notices.push(text)
+    },
+    touch: () => deadlines.touch(),
+    quietMs: () => deadlines.quietMs(),
+  }
+  const result = markHandled(parts.wait(run))
+  return run
+}
+
+/** A run that has ended before it began: denied, refused, or not started. */
+export function createEndedRun(
+  request: Request,
+  result: Result,
+  { stream, wait }: Pick<RunParts, 'stream' | 'wait'>,
+): LiveRun {
+  const ended = Promise.resolve(result)
+  const refuse = () => new MisuseError('no_input', `The run \`${request.id}\` has ended`, 'job_id')
+  const run: LiveRun = {
+    id: request.id,
+    request,
+    pid: null,
+    get result() {
+      return waiting
+    },
+    ended,
+    left: Promise.resolve(),
+    isJob: false,
+    declared: Promise.resolve(),
+    events: stream,
+    lines: () => readLines(run),
+    look: () => result,
+    read: ({ cursor = 0 } = {}) => ({
+      text: '',
+      cursor,
+      truncatedBefore: 0,
+      moreBytes: 0,
+      status: result.status,
+    }),
+    kept: () => ({ text: '', start: 0 }),
+    write: () => Promise.reject(refuse()),
+    endInput() {
+      throw refuse()
+    },
+    resize: () => undefined,
+    stop: () => ended,
+    detach: () => result,
+    notice: (text) => void result.notices.push(text),
+    touch: () => undefined,
+    quietMs: () => 0,
+  }
+  const waiting = markHandled(wait(run))
+  return run
+}
+
+/** A caller that holds the run need not look at its result: that is no fault of nacre's. */
+function markHandled(result: Promise<Result>): Promise<Result> {
+  result.catch(() => undefined)
+  return result
+}
+
+function inputFull(unreadBytes: number): MisuseError {
+  const message = `${unreadBytes} bytes of input wait to be read; write more once they are`
+  return new MisuseError('input_full', message, 'data')
+}
+
+/** Follows the text of a run by its events; what is not whole yet waits for its newline or the end. */
+async function* readLines(run: LiveRun): AsyncGenerator<string> {
+  let cursor = 0
+  let unfinished = ''
+  function* readNew(): Generator<string> {
+    for (;;) {
+      const read = run.read({ cursor })
+      if (read.text === '') return
+      ;({ cursor } = read)
+      const lines = (unfinished + read.text).split('\n')
+      unfinished = lines.pop() ?? ''
+      yield* lines
+    }
+  }
+  for await (const { type } of run.events) if (type === 'output') yield* readNew()
+  yield* readNew()
+  if (unfinished !== '') yield unfinished
+}

@@ -1,0 +1,62 @@
+import { MisuseError } from '../protocol/errors.ts'
+import type { Running } from '../protocol/ports.ts'
+
+/** What a runner tells of its process. What it leaves out, the process does not have. */
+export interface RunningParts extends Pick<Running, 'exited' | 'stop'> {
+  /** Asked at each look: a run that waits for its turn gets its process later. */
+  pid: () => Running['pid']
+  sandbox?: Running['sandbox']
+  /** Absent where the run reads nothing. */
+  input?: { write(data: string): Promise<void>; end(): void }
+  resize?: Running['resize']
+  waitingForInput?: Running['waitingForInput']
+}
+
+/** Makes what every runner gives back. */
+export function createRunning(parts: RunningParts): Running {
+  const { input, exited, sandbox = null } = parts
+  return {
+    get pid() {
+      return parts.pid()
+    },
+    sandbox,
+    exited,
+    write: (data) => (input ? input.write(data) : Promise.reject(refuseInput())),
+    endInput() {
+      if (!input) throw refuseInput()
+      input.end()
+    },
+    resize: (columns, rows) => parts.resize?.(columns, rows),
+    stop: (reason) => parts.stop(reason),
+    waitingForInput: () => parts.waitingForInput?.() ?? null,
+  }
+}
+
+/**
+ * The same process, of which a runner around it tells something else. Everything else is asked of
+ * `current()` at each look.
+ */
+export function changeRunning(
+  current: () => Running,
+  changes: Pick<RunningParts, 'exited'> & Partial<Pick<RunningParts, 'sandbox' | 'stop'>>,
+): Running {
+  return createRunning({
+    pid: () => current().pid,
+    sandbox: current().sandbox,
+    input: {
+      write: (data) => current().write(data),
+      end: () => current().endInput(),
+    },
+    resize: (columns, rows) => current().resize(columns, rows),
+    stop: (reason) => current().stop(reason),
+    waitingForInput: () => current().waitingForInput(),
+    ...changes,
+  })
+}
+
+function refuseInput(): MisuseError {
+  return new MisuseError(
+    'no_input',
+    'This run reads no input; start it with an open stdin or a pty to write to it',
+  )
+}
