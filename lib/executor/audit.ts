@@ -1,6 +1,17 @@
-import { closeSync, fstatSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '../protocol/errors.ts'
+import { codeOf, messageOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
@@ -12,10 +23,19 @@ export interface Audit {
   close(): void
 }
 
+/** O_NONBLOCK: a named pipe of this name has no reader, and fails instead of waiting for one. */
+const appendFlags =
+  constants.O_WRONLY |
+  constants.O_APPEND |
+  constants.O_CREAT |
+  constants.O_NOFOLLOW |
+  constants.O_NONBLOCK
+
 /**
  * `audit.jsonl`: one line a run. A line is one append, which the system keeps whole between
  * processes; past `maxBytes` the file becomes `audit.jsonl.1`. The file stays open between lines, and
  * each line looks whether the name still means it: another nacre may have moved it, a person removed it.
+ * A link of that name is refused: the lines would go to another file.
  */
 export function createAudit(path: string, maxBytes: number = limits.auditBytes): Audit {
   let told = false
@@ -23,16 +43,43 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
   let opened: { fd: number; ino: number; dev: number } | null = null
 
   function openLog(): number {
-    const named = statSync(path, { throwIfNoEntry: false })
+    const named = lstatSync(path, { throwIfNoEntry: false })
     const isFull = named !== undefined && named.size > maxBytes
     if (opened && !isFull && named?.ino === opened.ino && named.dev === opened.dev) return opened.fd
     closeLog()
-    if (isFull) renameSync(path, `${path}.1`)
+    if (isFull) moveAside()
     makePrivateFolder(dirname(path))
-    const fd = openSync(path, 'a', 0o600)
+    const fd = openSync(path, appendFlags, 0o600)
     const { ino, dev } = fstatSync(fd)
     opened = { fd, ino, dev }
     return fd
+  }
+
+  /**
+   * Two nacres may find the file full at the same time. The slower one has the new file in its hand
+   * then, as its size tells, and puts it back.
+   */
+  function moveAside(): void {
+    const taken = `${path}.${process.pid}.full`
+    try {
+      renameSync(path, taken)
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return
+      throw error
+    }
+    if (lstatSync(taken).size > maxBytes) {
+      renameSync(taken, `${path}.1`)
+      return
+    }
+    try {
+      linkSync(taken, path)
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+      const fd = openSync(path, appendFlags, 0o600)
+      writeSync(fd, readFileSync(taken))
+      closeSync(fd)
+    }
+    unlinkSync(taken)
   }
 
   function closeLog(): void {

@@ -1,15 +1,28 @@
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder and those above it, for this user only (0700). Throws the system's error of the
- * first one that cannot be made.
+ * Makes a folder and those above it, for this user only (0700), and takes everybody else's rights
+ * away from one that is there already. A link that another user has put in its place is refused.
+ * Throws the system's error of the first one that cannot be made.
  *
  * Node's recursive mkdir takes ENOENT for a missing parent and tries for ever where a file system
  * gives that answer for a parent that exists (/proc), and hides EROFS behind ENOENT.
  */
 export function makePrivateFolder(path: string): void {
-  if (isFolder(path)) return
+  if (isFolder(path)) {
+    narrow(path)
+    return
+  }
   const parent = dirname(path)
   if (!existsSync(parent)) makePrivateFolder(parent)
   try {
@@ -18,6 +31,22 @@ export function makePrivateFolder(path: string): void {
     // Another process may have been first.
     if (!isFolder(path)) throw error
   }
+}
+
+/** A folder of another user is theirs to narrow; what root does there is not hidden from them anyway. */
+function narrow(path: string): void {
+  const own = process.geteuid?.()
+  const { mode, uid } = statSync(path)
+  if (uid === own && (mode & 0o077) !== 0) chmodSync(path, 0o700)
+  const name = lstatSync(path)
+  if (name.isSymbolicLink() && name.uid !== own && name.uid !== 0) {
+    throw new Error(`${path} is a link that belongs to another user; remove it`)
+  }
+}
+
+/** Makes a folder for whoever may read there: one that a person names, such as for an upload. */
+export function makeFolder(path: string): void {
+  if (!isFolder(path)) makePrivateFolder(path)
 }
 
 function isFolder(path: string): boolean {

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../../protocol/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
-import { makePrivateFolder } from '../../system/private-files.ts'
+import { makeFolder } from '../../system/private-files.ts'
 
 const bufferBytes = 512 * 1024
 /** A reader of the file of a live run sees what was written at the latest so long ago. */
@@ -162,7 +162,7 @@ export class ArtifactWriter {
 
   async #create(): Promise<FileHandle> {
     const { dir, record } = this.#options
-    makePrivateFolder(dir)
+    makeFolder(dir)
     const data = await promises.open(this.path, createFlags, 0o600)
     this.#data = data
     this.#record = { ...record, writer: identifySelf() }
