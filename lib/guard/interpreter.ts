@@ -186,11 +186,16 @@ export class Interpreter implements Shell, WordHost {
     if (likelihood === 'runs') this.options.doubted(reason, readable(text), kind)
   }
 
-  private tell(command: Omit<SeenCommand, 'standsAlone' | 'places'>, scope: Scope): void {
+  private tell(
+    command: Omit<SeenCommand, 'standsAlone' | 'places' | 'read'>,
+    scope: Scope,
+    stdin: Text | null = null,
+  ): void {
     const { text, likelihood, standsAlone } = this.frame
     const { home, directory: start } = this.options
-    const places = { directories: scope.directories, start, home }
-    this.options.saw({ ...command, standsAlone, places }, readable(text), likelihood)
+    const places = { directories: scope.directories, mounts: scope.mounts, start, home }
+    const read = (path: Text) => (path.is('-') ? stdin : this.readFile(path, scope))
+    this.options.saw({ ...command, standsAlone, places, read }, readable(text), likelihood)
   }
 
   private tellWrites(writes: readonly Text[], scope: Scope): void {
@@ -612,7 +617,7 @@ export class Interpreter implements Shell, WordHost {
       inner.parameters = args
       return this.runScript(script, inner, stdin)
     }
-    this.tell({ name, words, args, writes, redirected }, scope)
+    this.tell({ name, words, args, writes, redirected }, scope, stdin)
     return table.follow({ name, words, args, scope, stdin, shell: this })
   }
 

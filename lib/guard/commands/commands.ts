@@ -1,7 +1,9 @@
 import { unknown, type Text } from '../shell/text.ts'
 import type { Call, Follow } from './call.ts'
-import { find } from './find.ts'
+import { containerCommands } from './containers.ts'
+import { fd, find } from './find.ts'
 import { inlineCodeCommands } from './inline-code.ts'
+import { make } from './make.ts'
 import { printingCommands, unfollowedOutput } from './print.ts'
 import { readGitScripts, scriptCommands } from './scripts.ts'
 import { stateCommands } from './state.ts'
@@ -23,7 +25,13 @@ export function createCommandTable(): CommandTable {
       ...scriptCommands,
       ...wrapperCommands,
       ...inlineCodeCommands,
+      ...containerCommands,
       find,
+      fd,
+      fdfind: fd,
+      make,
+      gmake: make,
+      sem: parallel,
       xargs,
       parallel,
     }),

@@ -1,3 +1,4 @@
+import { type Options, readOptions } from '../shell/options.ts'
 import type { Scope } from '../shell/scope.ts'
 import { anyText, empty, Text, unknown } from '../shell/text.ts'
 import type { Follow } from './call.ts'
@@ -190,4 +191,50 @@ function isRootOrHome(root: Text, scope: Scope): boolean {
   const path = root.chars.replace(/\/+$/, '')
   const homes = scope.variables.get('HOME')?.values
   return homes ? homes.some((home) => home.chars === path) : root.equals(unknown)
+}
+
+const fdStyle = {
+  shortValues: 'eEtdSocjg',
+  longValues: `extension exclude type max-depth min-depth exact-depth size owner color threads
+    changed-within changed-before search-path base-directory format ignore-file max-results`,
+}
+
+/** `fd pattern folder -x command`: the command for every entry that fits. */
+export const fd: Follow = ({ args, scope: outer, shell }) => {
+  const at = args.findIndex((word) => word.test(/^(?:-[xX]|--exec|--exec-batch)$/))
+  const options = readOptions(at < 0 ? args : args.slice(0, at), fdStyle)
+  const [pattern = empty, ...folders] = options.operands
+  const scope = outer.clone()
+  for (const folder of options.valuesOf('base-directory')) scope.enter([folder])
+  const roots = [...folders, ...options.valuesOf('search-path')]
+  const names = namesFoundBy(pattern, options)
+  const targets = (roots.length > 0 ? roots : [new Text('.')]).flatMap((root) =>
+    names.map((name) => Text.join([root, '/', name])),
+  )
+  if (at < 0) return Text.join(targets.flatMap((target) => [target, '\n']))
+  const words = args.slice(at + 1).filter((word) => !word.is(';'))
+  const hasPlace = words.some((word) => word.test(/\{(?:|\/|\/\/|\.|\/\.)\}/))
+  for (const target of targets) {
+    const place = /\{(?:|\/|\/\/|\.|\/\.)\}/g
+    const filled = hasPlace
+      ? words.map((word) => word.replace(place, () => target))
+      : [...words, target]
+    shell.runWords(filled, scope.clone(), null)
+  }
+  return empty
+}
+
+/** The names that fd's pattern, a regular expression, lets through; everything where it is wide. */
+function namesFoundBy(pattern: Text, options: Options): Text[] {
+  const extensions = options.valuesOf('e', 'extension')
+  if (extensions.length > 0) return extensions.map((end) => Text.join([anyText, '.', end]))
+  if (options.has('S', 'size', 'o', 'owner', 'changed-within', 'changed-before')) {
+    return [new Text('found')]
+  }
+  if (options.has('g', 'glob')) return [pattern.activated()]
+  if (pattern.test(/^[.^$*]*$/)) return [anyText]
+  const [, start, plain, end] = /^(\^?)((?:[\w-]|\\\.)+)(\$?)$/.exec(pattern.chars) ?? []
+  if (plain === undefined) return [new Text('found')]
+  const name = plain.replaceAll('\\', '')
+  return [Text.join([start === '' ? anyText : '', name, end === '' ? anyText : ''])]
 }

@@ -40,10 +40,17 @@ const runInlineCode: Follow = (call) => {
   return unknown
 }
 
-function programs({ name, args }: Call): Text[] {
+function programs({ name, args, stdin, scope, shell }: Call): readonly Text[] {
   if (name.endsWith('awk')) return args.filter((word) => word.test(/[{(]/))
   const option = programOptions[name.replace(/^(python3|ruby|php|perl|lua)[\d.]+$/, '$1')]
-  return option ? args.filter((_, index) => args[index - 1]?.test(option)) : []
+  if (!option) return []
+  const given = args.filter((_, index) => args[index - 1]?.test(option))
+  if (given.length > 0) return given
+  // `python3 - <<E`, or a file that the command itself wrote.
+  const file = args.find((word) => !word.test(/^-./) && !word.is('run'))
+  const isInput = file === undefined || file.test(/^(?:-|\/dev\/stdin|\/dev\/fd\/0)$/)
+  const code = isInput ? stdin : shell.readFile(file, scope)
+  return code ? [code] : []
 }
 
 function readCode(code: string, { scope, shell }: Call): void {
@@ -63,6 +70,10 @@ function readCode(code: string, { scope, shell }: Call): void {
     }
     if (list.length > 1) shell.runWords(list, scope.clone(), null)
   }
+  for (const match of code.matchAll(literal)) {
+    const device = deviceWritten(code, match)
+    if (device !== null) shell.runScript(Text.join([': > ', quote(device)]), scope.clone(), null)
+  }
   const remove = (path: Text): void => {
     shell.runScript(Text.join(['rm -rf ', path]), scope.clone(), null)
   }
@@ -74,6 +85,24 @@ function readCode(code: string, { scope, shell }: Call): void {
     const path = Text.parsed(unescape(first[1] ?? first[2] ?? first[3] ?? ''))
     remove(path.startsWith('~') ? path : quote(path))
   }
+}
+
+const writesBefore =
+  /(?:\bwrite\w*|createWriteStream|file_put_contents|copyfile\w*|copyFile\w*|binwrite)\W{0,3}[^;\n]*$|['"]\+?>>?['"]\s*,\s*$|>\s*$/
+const writesAfter =
+  /^\s*,\s*(?:mode\s*=\s*|flags\s*:\s*)?(?:['"][^'"]{0,3}[wax+]|[^;\n]{0,20}O_(?:WRONLY|RDWR))|^\)\s*\.\s*(?:write|open\(\s*['"][wa])/
+
+/** The device that a text names, where the program opens it for writing: `open('/dev/sda', 'wb')`. */
+function deviceWritten(
+  code: string,
+  { 0: whole, index, 1: a, 2: b, 3: c }: RegExpExecArray,
+): Text | null {
+  const [, arrow, path] = /^(\+?>{0,2})\s*(\/dev\/.+)$/.exec(a ?? b ?? c ?? '') ?? []
+  if (path === undefined) return null
+  const before = code.slice(Math.max(0, index - 60), index)
+  const after = code.slice(index + whole.length, index + whole.length + 60)
+  const writes = arrow !== '' || writesBefore.test(before) || writesAfter.test(after)
+  return writes ? Text.parsed(unescape(path)) : null
 }
 
 const unescape = (text: string): string => text.replace(/\\(["'`\\])/g, '$1')

@@ -175,7 +175,11 @@ const git: Follow = ({ args, scope }) => {
   if (args[0]?.is('rev-parse') && args.some((word) => word.is('--show-toplevel'))) {
     return scope.directories[0] ?? unknown
   }
-  return args[0]?.is('ls-files') ? Text.join([anyText, 'x\n']) : unknown
+  if (!args[0]?.is('ls-files')) return unknown
+  // What is not tracked may be anything.
+  const isOthers = args.some((word) => word.test(/^-[a-z]*o|^--others$/))
+  const isIgnored = args.some((word) => word.test(/^-[a-z]*i|^--ignored$/))
+  return isOthers && !isIgnored ? lines([anyText]) : lines([Text.join([anyText, 'x'])])
 }
 
 const same = (path: Text): Text => path

@@ -99,6 +99,15 @@ const tar: Follow = ({ words, scope, shell }) => {
   return unknown
 }
 
+/** `sqlite3 db '.shell script'`, `psql -c '\\! script'`: a line may be a command of the shell. */
+const database: Follow = ({ args, stdin, scope, shell }) => {
+  for (const line of [...args, ...(stdin ? [stdin] : [])].flatMap((text) => text.split('\n'))) {
+    const [start] = /^\s*(?:\.(?:shell|system)|\\!)\s+/.exec(line.chars) ?? []
+    if (start !== undefined) shell.runScript(line.slice(start.length), scope.clone(), null)
+  }
+  return unknown
+}
+
 const shellNames = 'sh bash dash ash zsh ksh mksh yash fish csh tcsh rbash'.split(' ')
 
 /** Programs that run the text of a script. */
@@ -115,8 +124,15 @@ export const scriptCommands: Readonly<Record<string, Follow>> = {
   vim: editor,
   nvim: editor,
   ex: editor,
+  sqlite3: database,
+  psql: database,
+  mysql: database,
   tar,
 }
+
+/** Settings of git whose value it runs. */
+const commandSetting =
+  /^(?:core\.(?:sshcommand|pager|editor|fsmonitor)|diff\.external|sequence\.editor|pager\.\w+|credential\.helper)=!?/i
 
 /** Reads the commands that git itself starts: an alias given by `-c`, `submodule foreach`, `--exec`. */
 export function readGitScripts({ name, args: own, scope, shell }: Call): void {
@@ -125,6 +141,10 @@ export function readGitScripts({ name, args: own, scope, shell }: Call): void {
   const { subcommand, args } = call
   const run = (script: Text): void => {
     shell.runScript(script, scope.clone(), null)
+  }
+  for (const setting of call.settings) {
+    const [start] = commandSetting.exec(setting.chars) ?? []
+    if (start !== undefined) run(setting.slice(start.length))
   }
   const alias = gitAlias(call) ?? scope.aliases.get(`git ${subcommand}`) ?? null
   if (alias !== null) {

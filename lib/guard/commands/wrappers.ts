@@ -1,5 +1,5 @@
 import { type OptionStyle, readOptions } from '../shell/options.ts'
-import { anyText, baseName, empty, Text } from '../shell/text.ts'
+import { anyText, baseName, empty, quote, Text } from '../shell/text.ts'
 import type { Follow } from './call.ts'
 
 /** How a command that starts another one reads what stands before it. */
@@ -18,6 +18,8 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   readonly idleOptions?: readonly string[]
   /** The words are joined and given to a shell. */
   readonly joins?: boolean
+  /** Without words it starts a shell, which reads its input: always, or with one of these options. */
+  readonly startsShell?: 'always' | readonly string[]
   /** What it starts changes the shell itself. */
   readonly staysInShell?: boolean
 }
@@ -25,9 +27,11 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
 const plain: Wrapper = {}
 const inShell: Wrapper = { staysInShell: true }
 const su: Wrapper = {
+  operands: 1,
   shortValues: 'cgGsuwC',
   longValues: 'command session-command group supp-group shell user whitelist-environment',
   scriptOptions: ['c', 'command', 'session-command'],
+  startsShell: 'always',
 }
 const tracer: Wrapper = {
   shortValues: 'oepsuEabIOPSXUzlnxFAD',
@@ -51,10 +55,11 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
       ...['l', 'v', 'e', 'V', 'K'],
       ...['list', 'validate', 'edit', 'version', 'remove-timestamp'],
     ],
+    startsShell: ['s', 'i', 'shell', 'login'],
   },
-  doas: { shortValues: 'uCa', idleOptions: ['C'] },
+  doas: { shortValues: 'uCa', idleOptions: ['C'], startsShell: ['s'] },
   su,
-  runuser: su,
+  runuser: { ...su, operands: 0 },
   pkexec: { shortValues: 'u', longValues: 'user' },
   gosu: { operands: 1 },
   'su-exec': { operands: 1 },
@@ -93,7 +98,7 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   taskset: { operands: 1, idleOptions: ['p', 'pid'] },
   busybox: plain,
   toybox: plain,
-  chroot: { longValues: 'userspec groups', operands: 1 },
+  chroot: { longValues: 'userspec groups', operands: 1, startsShell: 'always' },
   script: {
     shortValues: 'cEIOBTmo',
     longValues: 'command echo log-in log-out log-io log-timing logging-format output-limit',
@@ -101,10 +106,11 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     operands: 1,
   },
   watch: { shortValues: 'nq', longValues: 'interval equexit', joins: true },
-  ssh: { shortValues: 'BbcDEeFIiJLlmOopQRSWw', operands: 1, joins: true },
+  ssh: { shortValues: 'BbcDEeFIiJLlmOopQRSWw', operands: 1, joins: true, startsShell: 'always' },
   catchsegv: plain,
   unbuffer: plain,
   chronic: plain,
+  ifne: plain,
   eatmydata: plain,
   fakeroot: { shortValues: 'lsib' },
   caffeinate: { shortValues: 'tw' },
@@ -145,13 +151,14 @@ const startInner =
     if (inner.directory !== null) scope.enter([inner.directory])
     const outputs = inner.scripts.map((script) => shell.runScript(script, scope, stdin))
     const split = splitValue(args, wrapper)
-    const text = Text.join(inner.words, ' ')
     if (split !== null) {
-      outputs.push(shell.runScript(Text.join(['env', split, text], ' '), scope, stdin))
+      outputs.push(
+        shell.runScript(Text.join(['env', split, ...inner.words.map(quote)], ' '), scope, stdin),
+      )
     } else if (inner.words.length === 0) {
-      // `ssh host <<E`: the other side's shell reads it.
-      if (wrapper.joins && stdin !== null) shell.runScript(stdin, scope, null)
-    } else if (wrapper.joins) outputs.push(shell.runScript(text, scope, stdin))
+      if (inner.startsShell && stdin !== null) shell.runScript(stdin, scope, null)
+    } else if (wrapper.joins)
+      outputs.push(shell.runScript(Text.join(inner.words, ' '), scope, stdin))
     else outputs.push(shell.runWords(inner.words, scope, stdin))
     return Text.join(outputs)
   }
@@ -161,6 +168,8 @@ interface Unwrapped {
   readonly scripts: readonly Text[]
   readonly assignments: readonly Text[]
   readonly directory: Text | null
+  /** Whether a shell is started that reads what the wrapper reads. */
+  readonly startsShell: boolean
 }
 
 /** What a wrapper starts; null: nothing. */
@@ -175,7 +184,7 @@ function unwrap(args: readonly Text[], wrapper: Wrapper): Unwrapped | null {
   const end = words.findIndex((word) => !isAssignment(word))
   const assignments = words.slice(0, end < 0 ? words.length : end)
   words = words.slice(assignments.length + own)
-  const scripts = (scriptOptions ?? []).flatMap((name) => options.values.get(name) ?? [])
+  const scripts = options.valuesOf(...(scriptOptions ?? []))
   if (scriptOptions) {
     // `flock file -c script`, `su user -c script`: the option comes after the operand.
     const late = words.findIndex((word) => word.test(/^-\w*c$|^--command$/))
@@ -183,7 +192,14 @@ function unwrap(args: readonly Text[], wrapper: Wrapper): Unwrapped | null {
     const attached = words.find((word) => word.startsWith('--command='))
     if (attached) scripts.push(attached.slice('--command='.length))
   }
-  return { words, scripts, assignments, directory: options.valueOf(...directoryOptions) }
+  const { startsShell = [] } = wrapper
+  return {
+    words,
+    scripts,
+    assignments,
+    directory: options.valueOf(...directoryOptions),
+    startsShell: startsShell === 'always' || options.has(...startsShell),
+  }
 }
 
 /** `env -S 'a b' c`: the text is split as words, then the rest follows. */
@@ -207,7 +223,7 @@ const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
       shell.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
     }
-    const runsWords = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon)$/.test(name)
+    const runsWords = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon|entr)$/.test(name)
     if (runsScript(before, name) || (runsWords && word.test(/\s/))) {
       shell.runScript(word, scope.clone(), stdin)
     }

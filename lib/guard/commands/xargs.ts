@@ -13,7 +13,8 @@ export const xargs: Follow = ({ args, scope, stdin, shell }) => {
   const options = readOptions(args, style)
   const command = options.operands.length > 0 ? options.operands : [new Text('echo')]
   const byLine = options.has('0', 'null', 'd', 'delimiter', 'I', 'i', 'replace')
-  const items = readItems(options.valueOf('a', 'arg-file') ? null : stdin, byLine)
+  const file = options.valueOf('a', 'arg-file')
+  const items = readItems(file ? shell.readFile(file, scope) : stdin, byLine)
   const given = options.valueOf('I', 'replace')
   const placeholder = given?.chars ?? (options.has('i', 'replace') ? '{}' : null)
   if (placeholder === null) {

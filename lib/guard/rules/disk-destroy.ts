@@ -1,6 +1,13 @@
 import { readOptions } from '../shell/options.ts'
 import { absoluteNames, Text } from '../shell/text.ts'
-import { type Caught, forkBomb, type Places, type Rule, type SeenCommand } from './rule.ts'
+import {
+  type Caught,
+  forkBomb,
+  pathsOnHost,
+  type Places,
+  type Rule,
+  type SeenCommand,
+} from './rule.ts'
 
 /** Devices under /dev that hold no file system. */
 const harmless =
@@ -39,7 +46,7 @@ export const diskDestroy: Rule = {
   },
 }
 
-function destroyed({ name, args, places }: SeenCommand): Caught | null {
+function destroyed({ name, args, places, redirected }: SeenCommand): Caught | null {
   const anyOf = (words: readonly Text[], does: string): Caught | null => {
     for (const word of words) {
       const caught = onDisk(word, places, does)
@@ -63,6 +70,7 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
         : null)
     )
   }
+  if (name.startsWith('partclone.')) return anyOf(writtenBy(args), 'writes over the device')
   switch (name) {
     case 'dd':
     case 'dcfldd':
@@ -85,15 +93,42 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
     case 'truncate':
     case 'pvcreate':
     case 'luksformat':
+    case 'sponge':
+    case 'nwipe':
+    case 'sg_format':
       return anyOf(operands('ns'), 'destroys what is on')
     case 'cp':
     case 'mv':
     case 'install':
     case 'rsync':
-    case 'ddrescue': {
+    case 'bmaptool':
+    case 'xfs_copy': {
       const last = operands().at(-1)
       return last === undefined ? null : onDisk(last, places, 'writes over the device')
     }
+    case 'ddrescue':
+      return anyOf(operands().slice(1), 'writes over the device')
+    case 'qemu-img':
+      return has(/^(?:convert|create|resize|commit|rebase|dd)$/)
+        ? anyOf(
+            operands('OofFBSlrmn')
+              .slice(args[0]?.is('convert') ? -1 : 1)
+              .concat(args.flatMap((word) => (word.startsWith('of=') ? word.slice(3) : []))),
+            'writes over the device',
+          )
+        : null
+    case 'curl':
+    case 'wget':
+    case 'aria2c':
+    case 'openssl':
+    case 'ntfsclone':
+      return anyOf(writtenBy(args), 'writes over the device')
+    case 'lvremove':
+    case 'vgremove':
+    case 'pvremove':
+      return { does: 'destroys a volume of disks', certain: true }
+    case 'bcachefs':
+      return has(/^format$/) ? anyOf(args, 'makes a new file system on') : null
     case 'wipefs':
       return has(/^-\w*a|^--all/) || has(/^-\w*o/)
         ? anyOf(operands('ot'), 'wipes the signatures of')
@@ -101,10 +136,13 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
     case 'badblocks':
       return has(/^-\w*w/) ? anyOf(operands('bcdeopit'), 'overwrites') : null
     case 'sgdisk':
-    case 'gdisk':
-      return has(/^-\w*[ozZdn]|^--(?:zap|clear|delete|new)/)
+      return has(
+        /^-\w*[ozZdnNlRgmGsrth]|^--(?:zap|clear|delete|new|load|replicate|mbrtogpt|largest)/,
+      )
         ? anyOf(args, 'changes the partitions of')
         : null
+    case 'gdisk':
+    case 'cgdisk':
     case 'fdisk':
     case 'cfdisk':
     case 'sfdisk':
@@ -112,7 +150,7 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
         ? null
         : anyOf(args, 'changes the partitions of')
     case 'parted':
-      return has(/^(?:mklabel|mktable|mkpart|rm|resizepart)$/)
+      return redirected || has(/^(?:mklabel|mktable|mkpart|mkfs|cp|move|resize|rm|resizepart)$/)
         ? anyOf(args, 'changes the partitions of')
         : null
     case 'cryptsetup':
@@ -130,6 +168,7 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
         ? { does: 'erases a disk', certain: true }
         : null
     case 'zpool':
+    case 'zfs':
       return has(/^(?:destroy|labelclear)$/)
         ? { does: 'destroys a storage pool', certain: true }
         : null
@@ -138,8 +177,19 @@ function destroyed({ name, args, places }: SeenCommand): Caught | null {
   }
 }
 
-function onDisk(path: Text, places: Places, does: string, anyDevice = false): Caught | null {
-  for (const directory of places.directories) {
+/** The files that options such as `-o` name. */
+const writtenBy = (args: readonly Text[]): Text[] =>
+  args.flatMap((word, at) => {
+    if (args[at - 1]?.test(/^(?:-[a-zA-Z]*[oO]|-out|--output(?:-document)?|--out|--overwrite)$/)) {
+      return [word]
+    }
+    const [option = ''] =
+      /^(?:-[oO](?=\/)|--(?:out|output|output-document|overwrite)=)/.exec(word.chars) ?? []
+    return option === '' ? [] : [word.slice(option.length)]
+  })
+
+function onDisk(given: Text, places: Places, does: string, anyDevice = false): Caught | null {
+  for (const [path, directory] of pathsOnHost(given, places)) {
     const [root, ...rest] = absoluteNames(path, directory)
     if (!root?.is('dev') || rest.length === 0) continue
     const device = Text.join(rest, '/')

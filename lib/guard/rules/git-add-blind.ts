@@ -31,7 +31,7 @@ export const gitAddBlind: Rule = {
     ],
     pass: ['git add src/a.ts', 'git add -u', "git add '*.md'", 'git add .gitignore', 'git add -p'],
   },
-  check({ name, args, places }) {
+  check({ name, args, places, read }) {
     const call = readGit(name, args)
     if (!call || (call.subcommand !== 'add' && call.subcommand !== 'stage')) return null
     const options = readOptions(call.args, style)
@@ -50,7 +50,16 @@ export const gitAddBlind: Rule = {
         directories.map((d) => (folder.startsWith('/') ? folder : Text.join([d, '/', folder]))),
       places.directories,
     )
-    const blind = operands.find((word) => isEverything(word, { ...places, directories: within }))
+    const list = options.valueOf('pathspec-from-file')
+    const listed = list && read(list)
+    if (list && !listed) {
+      return { does: `stages whatever "${list.chars}" lists`, certain: false }
+    }
+    const paths = [
+      ...operands,
+      ...(listed?.split(/[\n\0]/) ?? []).filter(({ length }) => length > 0),
+    ]
+    const blind = paths.find((word) => isEverything(word, { ...places, directories: within }))
     if (blind === undefined) return null
     return { does: 'stages everything, whatever it is', certain: true }
   },
@@ -73,6 +82,9 @@ function isEverything(pathspec: Text, places: Places): boolean {
     for (let last = folder.at(-1); last && isWide(last); last = folder.at(-1)) {
       folder = folder.slice(0, -1)
     }
+    // `.*`: all hidden names, whatever they are.
+    const last = folder.at(-1)
+    if (last?.isGlob && last.test(/^\.[*?]+$/)) folder = folder.slice(0, -1)
     return (
       folder.length <= here.length && folder.every((part, at) => part.chars === here[at]?.chars)
     )

@@ -1,5 +1,5 @@
 import { absoluteNames, pathNames, Text } from '../shell/text.ts'
-import type { Caught, Places } from './rule.ts'
+import { type Caught, pathsOnHost, type Places } from './rule.ts'
 
 /** Folders of a system whose loss breaks it. Sources: hier(7), and macOS's file-system overview. */
 const systemFolders = `
@@ -35,9 +35,9 @@ const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
  * Whether the recursive removal of `path` takes away more than a project can lose: the root, a home,
  * the directory of the request or one above it, `.git`, a system folder, or everything in one of them.
  */
-export function criticalTarget(path: Text, places: Places): Caught | null {
-  if (path.length === 0) return null
-  for (const directory of places.directories) {
+export function criticalTarget(given: Text, places: Places): Caught | null {
+  if (given.length === 0) return null
+  for (const [path, directory] of pathsOnHost(given, places)) {
     const certain = path.isKnown && (path.startsWith('/') || directory.isKnown)
     if (isOnlyUnknown(path)) {
       return { does: 'removes a folder recursively that is not known before the run', certain }
@@ -71,8 +71,8 @@ function criticalParts(parts: readonly Text[], places: Places): string | null {
   const start = namesOf(places.start)
   const last = parts.at(-1)
   if (last === undefined) return '/ (the root folder)'
-  if (last.is('.git')) return 'a .git folder'
   const parent = parts.slice(0, -1)
+  if (last.is('.git')) return isOthers(parent, start) ? null : 'a .git folder'
   if (isEverything(last) || isEveryHidden(last)) {
     if (parent.at(-1)?.is('.git')) return 'everything in a .git folder'
     let folder = parent
@@ -130,6 +130,32 @@ function fits(parts: readonly Text[], names: readonly string[]): boolean {
     if (!part.isGlob && part.isKnown) return part.is(name)
     if (name.startsWith('.') && !part.startsWith('.')) return false
     return !isBare(part) && part.matches(name)
+  })
+}
+
+/** Folders whose content comes from elsewhere, or is made: a repository in them is not the project's. */
+const othersFolders = new Set(
+  `vendor third_party third-party thirdparty external externals deps node_modules bower_components Pods
+  dist build out target coverage .cache .next .nuxt .venv venv tmp temp`.split(/\s+/),
+)
+
+/** Whether a folder is not the work of this project: below such a folder, or a temporary one. */
+function isOthers(folder: readonly Text[], start: readonly string[]): boolean {
+  const isBelow = start.every((name, at) => folder[at]?.is(name))
+  if (!isBelow && folder.length <= start.length && fits(folder, start.slice(0, folder.length))) {
+    return false
+  }
+  return folder.slice(isBelow ? start.length : 0).some(({ chars }) => othersFolders.has(chars))
+}
+
+/** Whether a glob takes a `.git` with it that may be there: `foo/.*`, `foo/.g*`. */
+export function mayTakeGit(path: Text, places: Places): boolean {
+  return pathsOnHost(path, places).some(([own, directory]) => {
+    const parts = absoluteNames(own, directory)
+    const last = parts.pop()
+    if (!last?.isGlob || !last.isKnown || !last.startsWith('.') || !last.matches('.git'))
+      return false
+    return !isOthers(parts, namesOf(places.start))
   })
 }
 

@@ -1,6 +1,6 @@
 import { readOptions } from '../shell/options.ts'
-import type { Text } from '../shell/text.ts'
-import { criticalTarget } from './places.ts'
+import { baseName, Text } from '../shell/text.ts'
+import { criticalTarget, mayTakeGit } from './places.ts'
 import type { Caught, Rule, SeenCommand } from './rule.ts'
 
 /** Programs that remove folders as `rm -r` does, without being asked to. */
@@ -28,6 +28,9 @@ export const rmCritical: Rule = {
       const caught = criticalTarget(target, command.places)
       if (caught?.certain && targets.certain) return caught
       if (caught) doubt ??= { ...caught, certain: false }
+      else if (mayTakeGit(target, command.places)) {
+        doubt ??= { does: `may remove a .git folder, by "${target.chars}"`, certain: false }
+      }
     }
     return doubt
   },
@@ -36,7 +39,11 @@ export const rmCritical: Rule = {
 /** What the command removes recursively; null: nothing. */
 function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain: boolean } | null {
   if (alwaysRecursive.has(name)) {
-    return { paths: args.filter((word) => !word.startsWith('-')), certain: true }
+    return { paths: operandsOf(args), certain: true }
+  }
+  if (name === 'rsync') return emptiedByRsync(args)
+  if (name === 'gio') {
+    return args[0]?.is('trash') ? { paths: operandsOf(args.slice(1)), certain: true } : null
   }
   if (name !== 'rm') return null
   const options = readOptions(args, {
@@ -44,6 +51,7 @@ function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain
       'recursive force interactive one-file-system no-preserve-root preserve-root dir verbose',
   })
   const { flags, operands } = options
+  if (options.unknownFlags.length > 0) return { paths: operands, certain: false }
   // With an option that it does not know, rm does nothing.
   if (flags.some((flag) => flag.length === 1 && !'rRfiIdvxPW'.includes(flag))) return null
   if (options.has('r', 'R', 'recursive')) {
@@ -53,4 +61,27 @@ function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain
   const isDoubtful = operands.some((word) => !word.isKnown && word.beginsWith('*?[uog'))
   const named = operands.filter((word) => word.isKnown && !word.isGlob)
   return isDoubtful ? { paths: named, certain: false } : null
+}
+
+const operandsOf = (args: readonly Text[]): Text[] => args.filter((word) => !word.startsWith('-'))
+
+/** `rsync --delete empty/ folder`: what is not in the source is removed from the folder. */
+function emptiedByRsync(args: readonly Text[]): ReturnType<typeof removed> {
+  const options = readOptions(args, {
+    shortValues: 'efBMT',
+    longValues: `rsh filter exclude include exclude-from include-from files-from block-size remote-option
+      temp-dir compare-dest copy-dest link-dest backup-dir suffix max-delete max-size min-size timeout
+      bwlimit log-file out-format password-file port rsync-path chmod chown usermap groupmap partial-dir`,
+  })
+  if (options.has('n', 'dry-run') || !options.flags.some((flag) => /^del(?:ete.*)?$/.test(flag))) {
+    return null
+  }
+  const sources = [...options.operands]
+  const target = sources.pop()
+  // On another machine the folders of this one mean nothing.
+  if (!target || target.test(/^[^/]*:/)) return null
+  const paths = sources.map((source) =>
+    source.test(/(?:^|\/)\.?$/) ? target : Text.join([target, '/', baseName(source)]),
+  )
+  return { paths, certain: true }
 }

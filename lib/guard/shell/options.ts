@@ -18,17 +18,21 @@ export class Options {
   readonly flags: string[] = []
   /** Options that have something unknown in them. */
   readonly unknownFlags: Text[] = []
-  readonly values = new Map<string, Text>()
+  readonly values: { readonly name: string; readonly value: Text }[] = []
   readonly operands: Text[] = []
 
   has(...names: readonly string[]): boolean {
     return names.some((name) => this.flags.includes(name))
   }
 
-  /** The value of the first of these options that was given. */
+  /** All values of these options, in order. */
+  valuesOf(...names: readonly string[]): Text[] {
+    return this.values.flatMap(({ name, value }) => (names.includes(name) ? value : []))
+  }
+
+  /** The value that counts, which is the last one. */
   valueOf(...names: readonly string[]): Text | null {
-    const name = names.find((own) => this.values.has(own))
-    return name === undefined ? null : (this.values.get(name) ?? null)
+    return this.valuesOf(...names).at(-1) ?? null
   }
 }
 
@@ -55,15 +59,19 @@ export function readOptions(words: readonly Text[], style: OptionStyle): Options
       const end = word.chars.indexOf('=')
       const name = complete(word.chars.slice(2, end < 0 ? undefined : end), longNames)
       flags.push(name)
-      if (end >= 0) values.set(name, word.slice(end + 1))
-      else if (longValues.includes(name)) values.set(name, words[++index] ?? empty)
+      if (end >= 0) values.push({ name, value: word.slice(end + 1) })
+      else if (longValues.includes(name)) values.push({ name, value: words[++index] ?? empty })
       continue
     }
     for (let at = 1; at < word.length; at++) {
       const letter = word.chars.charAt(at)
       flags.push(letter)
       if (!shortValues.includes(letter)) continue
-      values.set(letter, at + 1 < word.length ? word.slice(at + 1) : (words[++index] ?? empty))
+      const attached = word.slice(at + 1)
+      values.push({
+        name: letter,
+        value: attached.length > 0 ? attached : (words[++index] ?? empty),
+      })
       break
     }
   }

@@ -21,6 +21,13 @@ export interface ShellFunction {
   readonly source: string
 }
 
+/** A folder or device of this machine that a container sees. */
+export interface Mount {
+  readonly outside: Text
+  /** The names of the path in the container. */
+  readonly inside: readonly Text[]
+}
+
 /** What is known of a shell's state at one point of the command. */
 export class Scope {
   variables = new Map<string, Variable>()
@@ -31,6 +38,8 @@ export class Scope {
   directoryStack: readonly (readonly Text[])[] = []
   /** `$1`, `$2`, …; null: given from outside. */
   parameters: readonly Text[] | null = null
+  /** In a container, what it sees of this machine; null: not in one. */
+  mounts: readonly Mount[] | null = null
 
   constructor(directories: readonly Text[]) {
     this.directories = directories
@@ -43,6 +52,7 @@ export class Scope {
     copy.aliases = new Map(this.aliases)
     copy.directoryStack = this.directoryStack
     copy.parameters = this.parameters
+    copy.mounts = this.mounts
     return copy
   }
 
