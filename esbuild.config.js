@@ -111,7 +111,10 @@ async function joinChunks(file, chunks, homes) {
   const exported = own.map((name) => `export * as ${JSON.stringify(name)} from "./${name}"`)
   const { outputFiles } = await build({
     ...common,
-    stdin: { contents: own.length > 0 ? exported.join('\n') : chunks.get(file), sourcefile: file },
+    stdin: {
+      contents: own.length > 0 ? exported.join('\n') : (chunks.get(file) ?? ''),
+      sourcefile: file,
+    },
     format: 'cjs',
     supported: { 'dynamic-import': false },
     plugins: [
@@ -124,7 +127,7 @@ async function joinChunks(file, chunks, homes) {
             return homes.has(name) ? { path: name, namespace: 'packed' } : { external: true }
           })
           esbuild.onLoad({ filter: /./, namespace: 'own' }, ({ path }) => ({
-            contents: chunks.get(path),
+            contents: chunks.get(path) ?? '',
           }))
           esbuild.onLoad({ filter: /./, namespace: 'packed' }, ({ path }) => ({
             contents: `module.exports = require("./${homes.get(path)}")["${path}"]`,
@@ -134,7 +137,16 @@ async function joinChunks(file, chunks, homes) {
       },
     ],
   })
-  return outputFiles[0].text
+  return onlyText(outputFiles)
+}
+
+/**
+ * @param {import('esbuild').OutputFile[]} files
+ * @returns {string} what a build of one file gave
+ */
+function onlyText([file]) {
+  if (file === undefined) throw new Error('the build gave no file')
+  return file.text
 }
 
 /**
@@ -145,10 +157,11 @@ async function joinChunks(file, chunks, homes) {
  * @returns {Set<string>} file names
  */
 function listStatic({ outputs }, roots) {
-  const entryOf = (source) =>
-    Object.keys(outputs).find((path) => outputs[path].entryPoint === source)
+  const entryOf = (/** @type {string} */ source) =>
+    Object.keys(outputs).find((path) => outputs[path]?.entryPoint === source)
+  /** @type {Set<string>} */
   const reached = new Set()
-  const visit = (path) => {
+  const visit = (/** @type {string | undefined} */ path) => {
     if (path === undefined || reached.has(path)) return
     reached.add(path)
     for (const { path: next, kind } of outputs[path]?.imports ?? []) {
@@ -156,7 +169,7 @@ function listStatic({ outputs }, roots) {
     }
   }
   for (const source of roots) visit(entryOf(source))
-  const isEntry = (path) => /^(?:main|index|client)\.js$/.test(basename(path))
+  const isEntry = (/** @type {string} */ path) => /^(?:main|index|client)\.js$/.test(basename(path))
   return new Set(
     [...reached].filter((path) => outputs[path] && !isEntry(path)).map((path) => basename(path)),
   )
@@ -173,7 +186,7 @@ export async function bundleEntry() {
     entryPoints: ['bin/nacre.js'],
     format: 'cjs',
   })
-  return outputFiles[0].text
+  return onlyText(outputFiles)
 }
 
 /**
@@ -220,7 +233,7 @@ async function removeUnreached(folder) {
   const reached = new Set(['index.d.ts', 'client.d.ts'])
   for (const file of reached) {
     const text = await readFile(join(folder, file), 'utf8')
-    for (const [, target] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.ts['"]/g)) {
+    for (const [, target = ''] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.ts['"]/g)) {
       reached.add(`${join(dirname(file), target)}.d.ts`)
     }
   }
@@ -241,13 +254,22 @@ async function describeProtocol() {
     format: 'cjs',
     supported: { 'dynamic-import': false },
   })
+  /** @type {{ exports: any }} */
   const module = { exports: {} }
-  compileFunction(outputFiles[0].text, ['module', 'exports', 'require'])(
+  compileFunction(onlyText(outputFiles), ['module', 'exports', 'require'])(
     module,
     module.exports,
     createRequire(import.meta.url),
   )
   return `${JSON.stringify(module.exports.describeProtocol())}\n`
+}
+
+/**
+ * @param {unknown} error
+ * @returns {string}
+ */
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Writes the package's files and removes those of an earlier build. */
@@ -262,7 +284,7 @@ async function writePackage() {
   try {
     writeCodeCaches(dist)
   } catch (error) {
-    stderr.write(`nacre starts slower, without a code cache: ${error.message}\n`)
+    stderr.write(`nacre starts slower, without a code cache: ${messageOf(error)}\n`)
   }
 }
 
@@ -270,9 +292,10 @@ if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {
   await mkdir(dist, { recursive: true })
   // Both to the end, so that the messages of one are not cut off by the failure of the other.
   const [written, typed] = await Promise.allSettled([writePackage(), writeTypes()])
-  for (const { status, reason } of [written, typed]) {
-    if (status === 'rejected') stderr.write(`${reason.message}\n`)
+  for (const settled of [written, typed]) {
+    if (settled.status === 'rejected') stderr.write(`${messageOf(settled.reason)}\n`)
   }
-  if (typed.value === false) stderr.write('lib/ has type errors: dist/types is incomplete\n')
-  if (written.status === 'rejected' || typed.value !== true) exit(1)
+  const isTyped = typed.status === 'fulfilled' && typed.value
+  if (!isTyped) stderr.write('lib/ has type errors: dist/types is incomplete\n')
+  if (written.status === 'rejected' || !isTyped) exit(1)
 }

@@ -19,10 +19,14 @@ import { bundleEntry } from './esbuild.config.js'
 const root = import.meta.dirname
 const dist = join(root, 'dist')
 
-/** Removes the symbols, a seventh of the size; must happen before the script is put in. */
+/**
+ * Removes the symbols, a seventh of the size; must happen before the script is put in.
+ *
+ * @param {string} program
+ */
 function strip(program) {
   const { error, status, stderr: said } = spawnSync('strip', [program], { encoding: 'utf8' })
-  if (error?.code === 'ENOENT') {
+  if (error && 'code' in error && error.code === 'ENOENT') {
     stderr.write('no `strip` here (it comes with binutils): the executable keeps its symbols\n')
   } else if (error !== undefined || status !== 0) {
     throw new Error(`strip failed: ${error?.message ?? said}`)
@@ -114,6 +118,7 @@ try {
     exit(status ?? 1)
   }
 } catch (error) {
-  stderr.write(`dist/nacre was not built: ${error.message}\n`)
+  const message = error instanceof Error ? error.message : String(error)
+  stderr.write(`dist/nacre was not built: ${message}\n`)
   exit(1)
 }

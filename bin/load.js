@@ -6,7 +6,7 @@ const { Script } = require('node:vm')
  * @typedef {object} BuiltFile a file of dist/
  * @property {string} source
  * @property {string} path as stack traces name it
- * @property {Uint8Array} [cachedData] its code cache (`cachedData` of `vm.Script`), which another
+ * @property {Uint8Array | undefined} [cachedData] its code cache (`cachedData` of `vm.Script`), which another
  *   version of V8 than that of the build refuses and does without
  */
 
@@ -19,8 +19,13 @@ const { Script } = require('node:vm')
  * @returns {(name: string) => any} gives what the file exports
  */
 exports.createLoad = (read, require, onCompiled) => {
+  /** @type {Map<string, { exports: any }>} */
   const modules = new Map()
 
+  /**
+   * @param {string} name
+   * @returns {any}
+   */
   function load(name) {
     const loaded = modules.get(name)
     if (loaded !== undefined) return loaded.exports
@@ -30,7 +35,8 @@ exports.createLoad = (read, require, onCompiled) => {
     const script = new Script(wrapped, { filename: path, cachedData })
     const module = { exports: {} }
     modules.set(name, module)
-    const requireFrom = (id) => (id.startsWith('./') ? load(id.slice(2)) : require(id))
+    const requireFrom = (/** @type {string} */ id) =>
+      id.startsWith('./') ? load(id.slice(2)) : require(id)
     script.runInThisContext()(module.exports, requireFrom, module, path)
     onCompiled?.(name, script)
     return module.exports

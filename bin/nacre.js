@@ -2,29 +2,39 @@
 'use strict'
 
 const { readFileSync } = require('node:fs')
-const { join } = require('node:path')
+const path = require('node:path')
 const { createLoad } = require('./load.js')
 
 /** Absent in Deno. */
 const sea = process.getBuiltinModule('node:sea')
 
-/** In the package, beside this folder. */
+/**
+ * In the package, beside this folder.
+ *
+ * @param {string} name
+ */
 function readFromFolder(name) {
-  const path = join(__dirname, '../dist', name)
-  return { source: readFileSync(path, 'utf8'), path, cachedData: readCache(`${path}.cache`) }
+  const file = path.join(__dirname, '../dist', name)
+  return { source: readFileSync(file, 'utf8'), path: file, cachedData: readCache(`${file}.cache`) }
 }
 
-function readCache(path) {
+/** @param {string} file */
+function readCache(file) {
   try {
-    return readFileSync(path)
+    return readFileSync(file)
   } catch {
     return undefined
   }
 }
 
-/** In the single executable, which has them inside. */
+/**
+ * In the single executable, which has them inside.
+ *
+ * @param {string} name
+ */
 function readFromAsset(name) {
-  const asset = (key) => Buffer.from(sea.getRawAsset(key))
+  const asset = (/** @type {string} */ key) =>
+    Buffer.from(/** @type {ArrayBuffer} */ (sea.getRawAsset(key)))
   return { source: asset(name).toString(), path: name, cachedData: asset(`${name}.cache`) }
 }
 

@@ -1,11 +1,20 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Script } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { runProgram } from './helpers/run-cli.ts'
+import { writeCodeCaches } from '../.ci/tools/code-cache.js'
+import { runProgram } from './helpers/run-program.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -98,7 +107,11 @@ test('runs commands, on a terminal too, with its own dependencies only', async (
 
 test('starts with a code cache that fits, and without one that does not', async (context) => {
   const { folder, installed } = context
-  const file = join(installed, 'dist/run.js.cache')
+  // The package's own caches are of the Node that built it.
+  const dist = join(installed, 'dist')
+  for (const name of readdirSync(dist)) if (name.endsWith('.cache')) rmSync(join(dist, name))
+  writeCodeCaches(dist)
+  const file = join(dist, 'run.js.cache')
   const cached = readFileSync(file)
   const load = join(installed, 'bin/load.js')
   const { createLoad } = (await import(load)) as { createLoad: CreateLoad }

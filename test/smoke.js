@@ -16,11 +16,16 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const given = process.argv.slice(2)
-const [program, ...words] =
+const [program = '', ...words] =
   given.length > 0 ? given : [process.execPath, join(root, 'bin', 'nacre.js')]
 const home = mkdtempSync(join(tmpdir(), 'nacre-smoke-'))
 
-/** Runs nacre to its end; `stdout` and `stderr` are bytes. */
+/**
+ * Runs nacre to its end; `stdout` and `stderr` are bytes.
+ *
+ * @param {string[]} args
+ * @param {string | Uint8Array} [input]
+ */
 function nacre(args, input = '') {
   const outcome = spawnSync(program, [...words, ...args], {
     cwd: root,
@@ -38,7 +43,12 @@ function nacre(args, input = '') {
   return outcome
 }
 
-/** Asserts what a run gave, everything at once, so that a failure shows the whole of it. */
+/**
+ * Asserts what a run gave, everything at once, so that a failure shows the whole of it.
+ *
+ * @param {string[]} args
+ * @param {{ status?: number, stdout?: string, stderr?: string, input?: string }} expected
+ */
 function expectRun(args, { status = 0, stdout = '', stderr = '', input = '' }) {
   const run = nacre(args, input)
   assert.deepEqual(
@@ -147,7 +157,8 @@ const checks = {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
-    const names = answers.find(({ id }) => id === 2).result.tools.map(({ name }) => name)
+    const { tools } = answers.find(({ id }) => id === 2).result
+    const names = tools.map((/** @type {{ name: string }} */ { name }) => name)
     assert.deepEqual(names, ['bash', 'bash_job', 'artifact'])
   },
   'answers over RPC'() {
@@ -171,7 +182,8 @@ try {
       console.log(`ok     ${name}`)
     } catch (error) {
       counts.failed += 1
-      console.log(`FAILED ${name}\n${error.message.replaceAll(/^/gm, '  | ')}`)
+      const message = error instanceof Error ? error.message : String(error)
+      console.log(`FAILED ${name}\n${message.replaceAll(/^/gm, '  | ')}`)
     }
   }
 } finally {

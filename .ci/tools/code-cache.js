@@ -13,7 +13,11 @@ import { createLoad } from '../../bin/load.js'
 const root = join(import.meta.dirname, '..', '..')
 const dist = join(root, 'dist')
 
-/** Words and input; the first use that loads a file decides what its cache holds. */
+/**
+ * Words and input; the first use that loads a file decides what its cache holds.
+ *
+ * @type {readonly [words: string[], input: string][]}
+ */
 const uses = [
   [['-c', 'true'], ''],
   [['-p', '!echo a', '--output-format', 'json'], ''],
@@ -39,7 +43,7 @@ export function writeCodeCaches(folder, node = execPath) {
     // Nobody's start files are read.
     const own = { HOME: home, SHELL: '/bin/sh', XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
     const env = { ...process.env, ...own }
-    for (const [words, input] of [...uses, [[], '']]) {
+    for (const [words, input] of [...uses, /** @type {const} */ ([[], ''])]) {
       const { error, status, stderr } = spawnSync(node, [import.meta.filename, folder, ...words], {
         env,
         input,
@@ -55,14 +59,20 @@ export function writeCodeCaches(folder, node = execPath) {
   }
 }
 
-/** One use, in this process: writes the caches of the files that it was the first to load. */
+/**
+ * One use, in this process: writes the caches of the files that it was the first to load.
+ *
+ * @param {string} folder
+ * @param {string[]} words
+ */
 async function use(folder, words) {
   // What nacre would start anew.
   const entry = join(root, 'bin', 'nacre.js')
   argv.splice(1, argv.length - 1, entry, ...words)
   const require = createRequire(entry)
+  /** @type {Map<string, import('node:vm').Script>} */
   const scripts = new Map()
-  const read = (name) => {
+  const read = (/** @type {string} */ name) => {
     const path = join(dist, name)
     return { source: readFileSync(path, 'utf8'), path }
   }
@@ -81,6 +91,6 @@ async function use(folder, words) {
 }
 
 if (argv[1] === import.meta.filename) {
-  const [folder, ...words] = argv.slice(2)
+  const [folder = '', ...words] = argv.slice(2)
   await use(folder, words)
 }

@@ -13,21 +13,40 @@ import { argv, stdout } from 'node:process'
 
 const systems = new Set(['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32'])
 const processors = new Set(['arm', 'arm64', 'ia32', 'ppc64', 'riscv64', 's390x', 'x64'])
-/** The C library in a name such as linux-x64-musl, linux-arm-gnueabihf. */
+/**
+ * The C library in a name such as linux-x64-musl, linux-arm-gnueabihf.
+ *
+ * @type {readonly [mark: string, name: string][]}
+ */
 const libraries = [
   ['musl', 'musl'],
   ['gnu', 'glibc'],
 ]
 
-/** The entry of one missing platform package. */
+/**
+ * @typedef {object} Package an entry of the lock file, of which only this is read
+ * @property {Record<string, string>} [optionalDependencies]
+ * @property {Record<string, string>} [engines]
+ * @property {string} [license]
+ * @property {boolean} [dev]
+ */
+
+/**
+ * Makes the entry of one missing platform package.
+ *
+ * @param {string} name
+ * @param {string} version
+ * @param {Package} wanting the package that wants it
+ * @returns {object}
+ */
 function describe(name, version, wanting) {
-  const words = name.split('/').at(-1).split('-')
+  const words = name.slice(name.lastIndexOf('/') + 1).split('-')
   const os = words.find((word) => systems.has(word))
   const cpu = words.find((word) => processors.has(word))
   if (os === undefined || cpu === undefined || !/^\d+\.\d+\.\d+$/.test(version)) {
     throw new Error(`cannot tell the system or the version of ${name}@${version}`)
   }
-  const libc = os === 'linux' && libraries.find(([mark]) => words.at(-1).startsWith(mark))
+  const libc = os === 'linux' && libraries.find(([mark]) => words.at(-1)?.startsWith(mark))
   return {
     version,
     cpu: [cpu],
@@ -41,7 +60,9 @@ function describe(name, version, wanting) {
 }
 
 const file = argv[2] ?? 'package-lock.json'
+/** @type {{ packages: Record<string, Package> }} */
 const lock = JSON.parse(readFileSync(file, 'utf8'))
+/** @type {Record<string, object>} */
 const added = {}
 for (const [at, wanting] of Object.entries(lock.packages)) {
   for (const [name, version] of Object.entries(wanting.optionalDependencies ?? {})) {

@@ -13,10 +13,26 @@ import { arch, argv, exit, platform, stderr, stdout } from 'node:process'
 const root = join(import.meta.dirname, '..', '..')
 const manifests = ['package.json', 'package-lock.json']
 
-/** What to run of each tool below its node_modules; null where the folder itself is wanted. */
+/**
+ * @typedef {object} System whose program is wanted, in npm's words
+ * @property {string} os
+ * @property {string} cpu
+ * @property {string | null} libc `glibc` or `musl` on Linux
+ */
+
+/** @type {System} */
+const here = { os: platform, cpu: arch, libc: platform === 'linux' ? 'glibc' : null }
+
+/**
+ * The tools: what to run of each below its node_modules; null where the folder itself is wanted.
+ *
+ * @type {Readonly<Record<string, ((system: System) => string) | null>>}
+ */
 const programs = {
-  node24: `node-${platform}-${arch}/bin/node`,
-  deno: `@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}/deno`,
+  node24: ({ os, cpu }) => `node-${os}-${cpu}/bin/node`,
+  deno: ({ os, cpu, libc }) => `@deno/${os}-${cpu}${libc === null ? '' : `-${libc}`}/deno`,
+  bun: ({ os, cpu, libc }) =>
+    `@oven/bun-${os}-${cpu === 'arm64' ? 'aarch64' : cpu}${libc === 'musl' ? '-musl' : ''}/bin/bun`,
   pkg: null,
   pi: null,
   peers: null,
@@ -25,26 +41,33 @@ const programs = {
 /**
  * Installs a tool unless it is there as its lock file says.
  *
- * @param {'node24' | 'deno' | 'pkg' | 'pi' | 'peers'} name
+ * @param {string} name a folder beside this file
+ * @param {System} [system] another than this one, whose program is not to be run here
  * @returns {Promise<string>} absolute path of the program; of a library the folder that holds its
  *   node_modules
- * @throws {Error} when npm fails, or the registry has no such program for this platform
+ * @throws {Error} when npm fails, or the registry has no such program for the system
  */
-export async function ensureTool(name) {
-  if (!Object.hasOwn(programs, name)) {
+export async function ensureTool(name, system = here) {
+  const locate = programs[name]
+  if (locate === undefined) {
     throw new Error(`no tool "${name}": use one of ${Object.keys(programs).join(', ')}`)
   }
   const source = join(import.meta.dirname, name)
-  const folder = join(root, '.tools', name)
-  if (!(await isSame(source, folder))) await install(name, source, folder)
-  const program = programs[name]
-  if (program === null) return folder
-  const path = join(folder, 'node_modules', program)
+  const words = [system.os, system.cpu, system.libc].filter((word) => word !== null).join('-')
+  const folder = join(root, '.tools', system === here ? name : `${name}-${words}`)
+  if (!(await isSame(source, folder))) await install(name, { source, folder, system })
+  if (locate === null) return folder
+  const path = join(folder, 'node_modules', locate(system))
   if (existsSync(path)) return path
-  throw new Error(`${name}: there is no package with this program for ${platform}-${arch}`)
+  throw new Error(`${name}: there is no package with this program for ${words}`)
 }
 
-/** Whether the folder was installed from these very manifests. */
+/**
+ * Whether the folder was installed from these very manifests.
+ *
+ * @param {string} source
+ * @param {string} folder
+ */
 async function isSame(source, folder) {
   if (!existsSync(join(folder, 'node_modules'))) return false
   for (const name of manifests) {
@@ -56,15 +79,20 @@ async function isSame(source, folder) {
   return true
 }
 
-/** Installs beside the final place and moves there, so that a half installation is never seen. */
-async function install(name, source, folder) {
+/**
+ * Installs beside the final place and moves there, so that a half installation is never seen.
+ *
+ * @param {string} name
+ * @param {{ source: string, folder: string, system: System }} where
+ */
+async function install(name, { source, folder, system }) {
   await mkdir(join(folder, '..'), { recursive: true })
   const fresh = await mkdtemp(`${folder}-`)
   try {
     for (const manifest of manifests) {
       await copyFile(join(source, manifest), join(fresh, manifest))
     }
-    await runNpm(name, fresh)
+    await runNpm(name, fresh, system)
     await rm(folder, { recursive: true, force: true })
     await rename(fresh, folder).catch(async (error) => {
       // Another process has installed the same meanwhile.
@@ -75,9 +103,19 @@ async function install(name, source, folder) {
   }
 }
 
-async function runNpm(name, cwd) {
+/**
+ * @param {string} name of the tool
+ * @param {string} cwd
+ * @param {System} system
+ */
+async function runNpm(name, cwd, system) {
   const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
+  if (system !== here) {
+    options.push(`--os=${system.os}`, `--cpu=${system.cpu}`)
+    if (system.libc !== null) options.push(`--libc=${system.libc}`)
+  }
   const npm = spawn('npm', ['ci', ...options], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  /** @type {Buffer[]} */
   const said = []
   for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => said.push(chunk))
   const code = await new Promise((resolve, reject) => {
@@ -91,7 +129,7 @@ if (argv[1] !== undefined && realpathSync(argv[1]) === import.meta.filename) {
   try {
     stdout.write(`${await ensureTool(argv[2] ?? '')}\n`)
   } catch (error) {
-    stderr.write(`${error.message}\n`)
+    stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     exit(1)
   }
 }

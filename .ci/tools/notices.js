@@ -7,7 +7,11 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** A licence's own text, for packages that name it without a copy. */
+/**
+ * A licence's own text, for packages that name it without a copy.
+ *
+ * @type {Readonly<Record<string, () => Promise<string>>>}
+ */
 const standardTexts = {
   MIT: async () => (await readFile(join(root, 'LICENSE'), 'utf8')).replace(/^Copyright.*\n+/m, ''),
   'Apache-2.0': () => readFile(join(root, 'node_modules', 'typescript', 'LICENSE'), 'utf8'),
@@ -20,6 +24,7 @@ const standardTexts = {
  */
 export async function collectNotices(metafile) {
   // The single executable has its addon inside.
+  /** @type {Map<string, Set<string>>} */
   const packages = new Map([['node_modules/node-pty', new Set()]])
   for (const { inputs } of Object.values(metafile.outputs)) {
     for (const [file, { bytesInOutput }] of Object.entries(inputs)) {
@@ -34,8 +39,13 @@ export async function collectNotices(metafile) {
   return [introduction, ...notices.map(({ text }) => text)].join(`\n${'-'.repeat(78)}\n\n`)
 }
 
+/**
+ * @param {string} folder of a package, relative to the project
+ * @param {Set<string>} files those whose code is in the bundle
+ * @returns {Promise<{ name: string, text: string }>}
+ */
 async function describe(folder, files) {
-  const read = (file) => readFile(join(root, file), 'utf8')
+  const read = (/** @type {string} */ file) => readFile(join(root, file), 'utf8')
   const { name, version, license, author } = JSON.parse(await read(`${folder}/package.json`))
   const own = (await readdir(join(root, folder))).filter((file) =>
     /^(licen[cs]e|notice)/i.test(file),
@@ -53,7 +63,11 @@ async function describe(folder, files) {
   return { name, text: `${[...all].join('\n\n')}\n` }
 }
 
-/** What a file says in comments about who wrote it, of code that it has from elsewhere too. */
+/**
+ * What a file says in comments about who wrote it, of code that it has from elsewhere too.
+ *
+ * @param {string} code
+ */
 function findNotices(code) {
   return [...code.matchAll(/\/\*.*?\*\//gs)]
     .map(([comment]) => comment)

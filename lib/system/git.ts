@@ -4,8 +4,18 @@ import { dirname, join, resolve } from 'node:path'
 /** The directory, or the one above it, that holds `.git`; null outside of every repository. */
 export function findGitRoot(directory: string): string | null {
   for (let folder = directory; ; folder = dirname(folder)) {
-    if (lstatSync(join(folder, '.git'), { throwIfNoEntry: false })) return folder
+    if (isThere(join(folder, '.git'))) return folder
     if (dirname(folder) === folder) return null
+  }
+}
+
+/** Below a file, or in a folder that may not be entered, nothing is. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
-import { runCli, runJson, runProgram, type ProgramOptions } from '../helpers/run-cli.ts'
+import { runCli, runJson } from '../helpers/run-cli.ts'
+import { runProgram, type ProgramOptions } from '../helpers/run-program.ts'
 
 /** One clear sentence on stderr, nothing on stdout, and the status. */
 async function refuses(

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
-import { type Finished, runCli, runProgram } from '../helpers/run-cli.ts'
+import { runCli } from '../helpers/run-cli.ts'
+import { type Finished, runProgram } from '../helpers/run-program.ts'
 
 /** `### name`, then the lines of the command. */
 function readCommands(): [name: string, command: string][] {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createHome } from '../helpers/home.ts'
-import { runCli, runProgram } from '../helpers/run-cli.ts'
+import { runCli } from '../helpers/run-cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 /** A line up to the cursor, and some words that must and must not be offered there. */
 const lines: [words: string[], offered: string[], not: string[]][] = [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
-import { runProgram } from '../helpers/run-cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'full-disk-'))
 const nacre = cliCommand()

@@ -5,7 +5,8 @@ import * as assert from 'uvu/assert'
 import { commands } from '../../lib/modes/commands.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { withHome } from '../helpers/home.ts'
-import { runCli, runProgram } from '../helpers/run-cli.ts'
+import { runCli } from '../helpers/run-cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 /** Their examples need a client or a job; their own tests have one. */
 const notHere = new Set(['mcp', 'job'])

@@ -9,7 +9,8 @@ import * as assert from 'uvu/assert'
 import { describeProcess, readVariable } from '../../lib/system/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
-import { isAlive, until } from '../helpers/terminal-run.ts'
+import { isAlive } from '../helpers/terminal-run.ts'
+import { until } from '../helpers/until.ts'
 
 /** What is left when nacre is killed with KILL, which nobody can hear. */
 const test = suite<{ home: Home }>('job, killed')
@@ -183,7 +184,10 @@ test('killed at any moment, two nacres at once: no orphan but declared jobs', as
   // What a watchdog has still to end ends.
   let jobs = await readJobs()
   const isKnown = ({ run }: { run: string }) => jobs.get(run)?.['status'] === 'running'
-  while (!runsOf(home).every(isKnown)) jobs = await readJobs()
+  await until(async () => {
+    jobs = await readJobs()
+    return runsOf(home).every(isKnown)
+  })
   for (const [id, job] of jobs) {
     const alive = runsOf(home).some(({ run }) => run === id)
     if (job['status'] === 'running') assert.ok(alive, `${String(id)} is not running`)

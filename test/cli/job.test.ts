@@ -8,7 +8,8 @@ import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { type Home, openHome } from '../helpers/jobs.ts'
-import { isAlive, until } from '../helpers/terminal-run.ts'
+import { isAlive } from '../helpers/terminal-run.ts'
+import { until } from '../helpers/until.ts'
 
 const test = suite<{ home: Home }>('job')
 test.before.each((context) => {
@@ -143,8 +144,10 @@ test('the list answers while thousands of lines flow', async ({ home }) => {
 
 test('a job is written to, and says when it waits for that', async ({ home }) => {
   const id = await home.start('echo up; read -r x; echo "got $x"; cat; exit 9', '--open-stdin')
-  let shown: Record<string, unknown> = {}
-  while (shown['waiting_for_input'] !== 'line') shown = await home.json(['job', 'show', id])
+  await until(async () => {
+    const shown = await home.json(['job', 'show', id])
+    return shown['waiting_for_input'] === 'line'
+  })
   assert.is((await home.run(['job', 'write', id, 'it is', '--line'])).status, 0)
   assert.is((await home.run(['job', 'write', id, 'rest', '--eof'])).status, 0)
   assert.is((await home.run(['job', 'wait', id])).status, 9)

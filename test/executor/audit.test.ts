@@ -20,7 +20,7 @@ import * as assert from 'uvu/assert'
 import { type Audit, createAudit } from '../../lib/executor/audit.ts'
 import { deniedResult } from '../../lib/executor/results.ts'
 import { parseRequest } from '../../lib/protocol/parse-request.ts'
-import { runProgram } from '../helpers/run-cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 function withFolder(check: (folder: string, path: string) => void): void {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'nacre-test-')))

@@ -9,6 +9,7 @@ import { MisuseError } from '../../lib/protocol/errors.ts'
 import type { RunListener } from '../../lib/protocol/event.ts'
 import type { RequestInput } from '../../lib/protocol/request.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
+import { until } from '../helpers/until.ts'
 
 /** Until its parent has heard of its end. */
 function isKnown(pid: number): boolean {
@@ -37,7 +38,7 @@ test('an output taken long after the end of the process does not close the other
     const onEvent: RunListener = async (event) => {
       if (event.type === 'started') pid = event.pid ?? 0
       if (event.type !== 'output' || event.stream !== 'stdout') return
-      while (pid === 0 || isKnown(pid)) await nextTurn()
+      await until(() => pid !== 0 && !isKnown(pid))
       // Many turns of the event loop, in which the other reader could meet its end by itself.
       for (let turn = 0; turn < 1000; turn++) await nextTurn()
       // Whatever number was closed by then is that of another file now.

@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readVariable } from '../../lib/system/process-table.ts'
-import { type Finished, runCli } from './run-cli.ts'
-import { until } from './terminal-run.ts'
+import { runCli } from './run-cli.ts'
+import { type Finished } from './run-program.ts'
+import { until } from './until.ts'
 
 /** A user's nacres with a state folder of their own. */
 export interface Home {

@@ -11,6 +11,7 @@ import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { createUninherited } from '../../lib/system/spawn.ts'
 import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/session/sessions.ts'
+import { until } from './until.ts'
 
 export interface Collected extends Exit {
   output: string
@@ -76,21 +77,19 @@ export async function withSessions(
   rmSync(root, { recursive: true })
   assert.equal(findMarked(root), [], 'processes are left')
   // What was left to a background job closes once the event loop has seen its end.
-  for (let turn = 0; turn < 50 && countDescriptors() > descriptors; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  assert.ok(countDescriptors() <= descriptors, 'descriptors are left')
+  await until(
+    () => countDescriptors() <= descriptors,
+    () => 'descriptors are left',
+  )
 }
 
 function createCollector() {
   const chunks: Record<string, Buffer[]> = { output: [], stdout: [], stderr: [] }
-  const waiting: { text: string; resolve: () => void }[] = []
   const textOf = (name: string) => Buffer.concat(chunks[name] ?? []).toString()
   const all = () => Object.keys(chunks).map(textOf).join('')
   const sink: OutputSink = {
     write(stream, bytes) {
       chunks[stream]?.push(Buffer.from(bytes))
-      for (const { text, resolve } of waiting) if (all().includes(text)) resolve()
     },
   }
   return {
@@ -100,10 +99,11 @@ function createCollector() {
       stdout: textOf('stdout'),
       stderr: textOf('stderr'),
     }),
-    async wrote(text: string) {
-      if (all().includes(text)) return
-      await new Promise<void>((resolve) => waiting.push({ text, resolve }))
-    },
+    wrote: (text: string) =>
+      until(
+        () => all().includes(text),
+        () => `wanted ${text}, written:\n${all()}`,
+      ),
   }
 }
 

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createId } from '../../lib/protocol/ids.ts'
 import type { Exit, OutputSink, Runner, Running } from '../../lib/protocol/ports.ts'
 import type { Request } from '../../lib/protocol/request.ts'
 import { createPtyRunner, type PtyRunnerParts } from '../../lib/run/terminal/pty.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { stopTree } from '../../lib/run/stop.ts'
+import { until } from './until.ts'
 
 /** A request for a terminal run, as a front door would make it. */
 export function terminalRequest(command: string, changes: Partial<Request> = {}): Request {
@@ -81,13 +81,12 @@ export async function startTerminal(
     exited: running.exited,
     bytes,
     text,
-    shown: (wanted) => until(() => text().includes(wanted)),
+    shown: (wanted) =>
+      until(
+        () => text().includes(wanted),
+        () => `wanted ${wanted}, shown:\n${text()}`,
+      ),
   }
-}
-
-/** Looks until it is so; the time limit is the test runner's. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await delay(2)
 }
 
 /** Whether a process runs; one that has ended and was not waited for does not. */

@@ -17,7 +17,8 @@ import type { RequestInput } from '../../lib/protocol/request.ts'
 import type { Result } from '../../lib/protocol/result.ts'
 import { findProgram } from '../../lib/system/programs.ts'
 import { stopTree } from '../../lib/run/stop.ts'
-import { isAlive, until } from '../helpers/terminal-run.ts'
+import { isAlive } from '../helpers/terminal-run.ts'
+import { until } from '../helpers/until.ts'
 
 interface Context {
   executor: Executor

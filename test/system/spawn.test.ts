@@ -8,7 +8,8 @@ import { createFifoPool } from '../../lib/run/pipe/fifo.ts'
 import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { createUninherited, startProcess } from '../../lib/system/spawn.ts'
-import { createTestRunner, isAlive, startTerminal, until } from '../helpers/terminal-run.ts'
+import { createTestRunner, isAlive, startTerminal } from '../helpers/terminal-run.ts'
+import { until } from '../helpers/until.ts'
 
 const countDescriptors = () => readdirSync('/proc/self/fd').length
 

@@ -7,6 +7,7 @@ import type { ToolContext } from '../../../lib/agent/tools/tool.ts'
 import { findTool, tools } from '../../../lib/agent/tools/tools.ts'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
+import { until } from '../../helpers/until.ts'
 
 interface Called {
   text: string
@@ -87,12 +88,12 @@ test('a job is started, read, waited for and stopped', () =>
     assert.match((await call('bash_job', { action: 'list' })).text, `${jobId}  running`)
     let cursor = 0
     let text = ''
-    while (!text.includes('on\n')) {
-      await new Promise((resolve) => setImmediate(resolve))
+    await until(async () => {
       const read = await call('bash_job', { action: 'read', job_id: jobId, cursor })
       text += read.text
       cursor = read.details['cursor'] as number
-    }
+      return text.includes('on\n')
+    })
     const waited = await call('bash_job', { action: 'wait', job_id: jobId, timeout: 0.01 })
     assert.match(waited.text, /Still running after/)
     const killed = await call('bash_job', { action: 'kill', job_id: jobId })

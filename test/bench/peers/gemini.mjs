@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const services = join(
-  process.env.NACRE_BENCH_PEERS,
+  process.env['NACRE_BENCH_PEERS'] ?? '',
   'node_modules/@google/gemini-cli-core/dist/src/services',
 )
 const file = join(services, 'shellExecutionService.js')

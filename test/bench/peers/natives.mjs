@@ -2,13 +2,14 @@
 import { join } from 'node:path'
 
 const folder = join(
-  process.env.NACRE_BENCH_PEERS,
+  process.env['NACRE_BENCH_PEERS'] ?? '',
   'node_modules/@oh-my-pi/pi-natives/native/index.js',
 )
 const { Shell } = await import(folder)
 const rounds = Number(process.argv[2])
 const shell = new Shell()
 
+/** @param {string} command */
 async function median(command) {
   const times = []
   for (let round = 0; round < rounds; round++) {

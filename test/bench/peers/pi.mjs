@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const core = join(
-  process.env.NACRE_BENCH_PEERS,
+  process.env['NACRE_BENCH_PEERS'] ?? '',
   'node_modules/@mariozechner/pi-coding-agent/dist/core',
 )
-const load = (file) => import(pathToFileURL(join(core, file)).href)
+const load = (/** @type {string} */ file) => import(pathToFileURL(join(core, file)).href)
 const { executeBashWithOperations } = await load('bash-executor.js')
 const { createLocalBashOperations } = await load('tools/bash.js')
 const result = await executeBashWithOperations(

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
-import { runProgram } from '../../helpers/run-cli.ts'
+import { runProgram } from '../../helpers/run-program.ts'
 
 interface Answer {
   id: number

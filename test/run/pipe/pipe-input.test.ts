@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createFifoPool, type FifoPool } from '../../../lib/run/pipe/fifo.ts'
 import { createPipeInput } from '../../../lib/run/pipe/pipe-input.ts'
-import { runProgram } from '../../helpers/run-cli.ts'
+import { runProgram } from '../../helpers/run-program.ts'
 
 const test = suite<{ pipes: FifoPool }>('pipe input')
 test.before.each((context) => {

@@ -10,6 +10,7 @@ import { createPipeRunner } from '../../../lib/run/pipe/pipe.ts'
 import { createPrestarted, type Prestarted } from '../../../lib/run/pipe/prestarted.ts'
 import { createPrepareLaunch } from '../../../lib/run/shell.ts'
 import { createUninherited } from '../../../lib/system/spawn.ts'
+import { until } from '../../helpers/until.ts'
 
 interface Bench {
   directory: string
@@ -69,7 +70,7 @@ async function withBench(check: (bench: Bench) => Promise<void>, environment = {
       fresh: (command, more) => run(plain, command, more),
       async waited(command, more) {
         inner.prepare(await prepare(parseRequest(request('true', more), { cwd: directory })))
-        while (!inner.ready) await new Promise((resolve) => setTimeout(resolve, 5))
+        await until(() => inner.ready)
         return run(waiting, command, more)
       },
     })
@@ -174,7 +175,7 @@ test('a waiting shell ends when nacre lets go of it', async () => {
   const prestarted = createPrestarted(uninherited)
   const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
   prestarted.prepare(await prepare(parseRequest(request('true'), { cwd: tmpdir() })))
-  while (!prestarted.ready) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(() => prestarted.ready)
   await prestarted.close()
   assert.is(prestarted.ready, false)
   await pipes.close()

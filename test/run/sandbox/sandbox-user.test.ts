@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { runProgram } from '../../helpers/run-cli.ts'
+import { runProgram } from '../../helpers/run-program.ts'
 import { findObstacle } from '../../helpers/sandbox-places.ts'
 
 /** Another user of the system: nobody. */

@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { describeProcess, listProcesses } from '../../../lib/system/process-table.ts'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
-import { until } from '../../helpers/terminal-run.ts'
+import { until } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP runs in the sandbox: ${obstacle}`)

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { StartError } from '../../../lib/protocol/ports.ts'
 import { readProcess } from '../../../lib/system/process-table.ts'
 import { withSessions } from '../../helpers/sessions.ts'
+import { until } from '../../helpers/until.ts'
 
 /** Commands that end the shell: how the run settles. */
 const endings: Record<string, { command: string; code: number | null; signal: string | null }> = {
@@ -441,11 +442,6 @@ async function rejects(promise: Promise<unknown>, code: string): Promise<void> {
     return
   }
   assert.unreachable(`no ${code}`)
-}
-
-/** Looks again until it holds; the test's own deadline ends a wait that never does. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 test.run()

@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { StartError } from '../../../lib/protocol/ports.ts'
-import { createTestRunner, isAlive, startTerminal, until } from '../../helpers/terminal-run.ts'
+import { createTestRunner, isAlive, startTerminal } from '../../helpers/terminal-run.ts'
+import { until } from '../../helpers/until.ts'
 
 test('the program has a terminal of the wanted size, which is the controlling one', async () => {
   const run = await startTerminal('stty size </dev/tty; tty; [ -t 0 ] && [ -t 1 ] && [ -t 2 ]', {

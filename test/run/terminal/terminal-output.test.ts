@@ -10,8 +10,8 @@ import {
   isAlive,
   startTerminal,
   terminalRequest,
-  until,
 } from '../../helpers/terminal-run.ts'
+import { until } from '../../helpers/until.ts'
 
 const file = join(tmpdir(), `megabyte-${process.pid}`)
 // No newline, so that the terminal changes nothing.

@@ -5,7 +5,8 @@ import * as assert from 'uvu/assert'
 import { findProgram } from '../../../lib/system/programs.ts'
 import type { InputKind } from '../../../lib/run/terminal/terminal-mode.ts'
 import { waitsForPipeInput } from '../../../lib/run/terminal/waiting-for-input.ts'
-import { readState, startTerminal, until } from '../../helpers/terminal-run.ts'
+import { readState, startTerminal } from '../../helpers/terminal-run.ts'
+import { until } from '../../helpers/until.ts'
 
 const waiting: [command: string, kind: InputKind][] = [
   ['read x', 'line'],

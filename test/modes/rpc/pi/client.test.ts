@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createState, type Message } from '../../../helpers/rpc.ts'
+import { until } from '../../../helpers/until.ts'
 
 /*
  * The published client of pi, unchanged, against nacre. It starts `node <cli> --mode rpc` by itself:
@@ -106,7 +107,7 @@ if (existsSync(clientFile)) {
   test('abort_bash stops the command, and exitCode is absent', () =>
     withPiClient(async (client, events) => {
       const running = client.bash('echo started; sleep 1000')
-      while (events.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      await until(() => events.length > 0)
       await client.abortBash()
       const result = await running
       assert.equal(result, { output: 'started\n', cancelled: true, truncated: false })
@@ -116,7 +117,7 @@ if (existsSync(clientFile)) {
   test('answers come as they are ready', () =>
     withPiClient(async (client, events) => {
       const slow = client.bash('echo started; sleep 1000')
-      while (events.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      await until(() => events.length > 0)
       assert.is((await client.bash('echo quick')).output, 'quick\n')
       await client.abort()
       assert.is((await slow).cancelled, true)
