@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { isObject } from './protocol/check-value.ts'
+import { isObject } from './protocol/shape/shape.ts'
 import { messageOf } from './protocol/errors.ts'
 import { createLineReader } from './protocol/json-lines.ts'
 import {

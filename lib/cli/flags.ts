@@ -1,20 +1,7 @@
-import { type FieldName, fieldNames, fields, type FieldType } from '../protocol/fields.ts'
+import { type FieldName, fieldNames, fields } from '../protocol/fields.ts'
+import type { Flag } from '../protocol/flag.ts'
+import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
-
-/** One option of the command line, defined once: the parser, the help and the completions read it. */
-export interface Flag {
-  /** Long name without dashes. A name that begins with `no-` switches off what is on by default. */
-  name: string
-  short?: string
-  /** Null: it takes no value. */
-  hint: string | null
-  repeatable?: boolean
-  description: string
-  /** The field of a request that it sets, and the value where it takes none. */
-  field?: FieldName
-  value?: unknown
-  type?: FieldType
-}
 
 /** Fields whose option is not their name, or that have none. */
 const spelledOtherwise: Partial<Record<FieldName, string | null>> = {
@@ -27,52 +14,36 @@ const spelledOtherwise: Partial<Record<FieldName, string | null>> = {
 }
 
 function fieldFlag(field: FieldName): Flag[] {
-  const { type, description } = fields[field]
+  const of = fields[field]
+  const { description = '' } = of
   const spelled = spelledOtherwise[field]
   if (spelled === null) return []
   const name = spelled ?? toSnakeCase(field).replaceAll('_', '-')
-  if (type.kind === 'boolean') return [{ name, hint: null, description, field, value: true }]
-  const repeatable = type.kind === 'strings'
-  return [{ name, hint: hintOf(type), description, field, type, repeatable }]
-}
-
-function hintOf(type: FieldType): string {
-  switch (type.kind) {
-    case 'string':
-      return type.hint
-    case 'choice':
-      return type.values.join('|')
-    case 'strings':
-      return 'K=V'
-    case 'number':
-    case 'atLeast':
-      return 'seconds'
-    default:
-      return 'n'
-  }
+  if (of.kind === 'boolean') return [{ name, shape: null, description, field, value: true }]
+  return [{ name, shape: of, description, field }]
 }
 
 /** What shapes a run. */
 export const runFlags: readonly Flag[] = [
   ...fieldNames.flatMap(fieldFlag),
-  { name: 'slow', hint: null, description: 'Allow 15 minutes', field: 'mode', value: 'slow' },
+  { name: 'slow', shape: null, description: 'Allow 15 minutes', field: 'mode', value: 'slow' },
   {
     name: 'background',
-    hint: null,
+    shape: null,
     description: 'Start as a job and return at once',
     field: 'mode',
     value: 'background',
   },
   {
     name: 'no-guard',
-    hint: null,
+    shape: null,
     description: 'Lift the guard for this call',
     field: 'guard',
     value: false,
   },
   {
     name: 'no-harden',
-    hint: null,
+    shape: null,
     description: 'Leave the environment as it is',
     field: 'hardening',
     value: false,
@@ -83,40 +54,54 @@ export const runFlags: readonly Flag[] = [
 export const helpFlag: Flag = {
   name: 'help',
   short: 'h',
-  hint: null,
+  shape: null,
   description: 'Show this help',
 }
 
 /** What chooses the front door, and how it speaks. */
 export const doorFlags: readonly Flag[] = [
-  { name: 'print', short: 'p', hint: null, description: 'Answer one prompt and exit' },
+  { name: 'print', short: 'p', shape: null, description: 'Answer one prompt and exit' },
   {
     name: 'command',
     short: 'c',
-    hint: 'command',
+    shape: shape.anyText('', 'command'),
     description: "Run a command and exit; the same as -p '!<command>'",
   },
-  { name: 'rpc', hint: null, description: 'Speak JSON-RPC 2.0 on stdin and stdout' },
-  { name: 'mode', hint: 'rpc|print|repl', description: 'Another spelling of the front door' },
+  { name: 'rpc', shape: null, description: 'Speak JSON-RPC 2.0 on stdin and stdout' },
+  {
+    name: 'mode',
+    shape: shape.choice(['rpc', 'print', 'repl']),
+    description: 'Another spelling of the front door',
+  },
   {
     name: 'output-format',
-    hint: 'text|json|stream-json',
+    shape: shape.choice(['text', 'json', 'stream-json']),
     description: 'How print answers (default text)',
-    type: { kind: 'choice', values: ['text', 'json', 'stream-json'] },
   },
   {
     name: 'input-format',
-    hint: 'text|lines',
+    shape: shape.choice(['text', 'lines']),
     description: 'Standard input is one prompt, or one a line (default text)',
-    type: { kind: 'choice', values: ['text', 'lines'] },
   },
-  { name: 'quiet', short: 'q', hint: null, description: 'No messages of nacre on stderr' },
-  { name: 'artifact-dir', hint: 'dir', description: 'Keep artifacts in this folder' },
-  { name: 'model', hint: 'provider/name', description: 'Which model answers prompts' },
-  { name: 'provider', hint: 'name', description: 'The provider of that model' },
-  { name: 'no-session', hint: null, description: 'Do not save the conversation' },
+  { name: 'quiet', short: 'q', shape: null, description: 'No messages of nacre on stderr' },
+  {
+    name: 'artifact-dir',
+    shape: shape.text('', { hint: 'dir' }),
+    description: 'Keep artifacts in this folder',
+  },
+  {
+    name: 'model',
+    shape: shape.text('', { hint: 'provider/name' }),
+    description: 'Which model answers prompts',
+  },
+  {
+    name: 'provider',
+    shape: shape.text('', { hint: 'name' }),
+    description: 'The provider of that model',
+  },
+  { name: 'no-session', shape: null, description: 'Do not save the conversation' },
   helpFlag,
-  { name: 'version', short: 'v', hint: null, description: 'Show the version' },
+  { name: 'version', short: 'v', shape: null, description: 'Show the version' },
 ]
 
 export const flags: readonly Flag[] = [...doorFlags, ...runFlags]

@@ -1,4 +1,5 @@
-import { doorFlags, type Flag, helpFlag, runFlags } from './flags.ts'
+import { type Flag, hintOf } from '../protocol/flag.ts'
+import { doorFlags, helpFlag, runFlags } from './flags.ts'
 
 /** What the help tells of a subcommand. */
 export interface DescribedCommand {
@@ -65,7 +66,7 @@ function inColumns(words: string, description: string, width: number): string {
 export function describeFlags(flags: readonly Flag[]): string[] {
   return flags.map((flag) => {
     const short = flag.short ? `-${flag.short}, ` : '    '
-    const words = `  ${short}--${flag.name}${flag.hint === null ? '' : ` <${flag.hint}>`}`
+    const words = `  ${short}--${flag.name}${flag.shape === null ? '' : ` <${hintOf(flag.shape)}>`}`
     return inColumns(words, flag.description, 36)
   })
 }

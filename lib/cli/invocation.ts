@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
-import { readRunOptions, type RunOptions } from './run-options.ts'
+import type { RunFields } from '../protocol/request.ts'
+import { readRunOptions } from './run-options.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
 export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
@@ -20,7 +21,7 @@ export interface Invocation {
 export interface InvocationDefaults {
   outputFormat: PrintInvocation['outputFormat']
   artifactDir: string | null
-  defaults: Pick<RunOptions, 'streams' | 'artifact'>
+  defaults: Pick<RunFields, 'streams' | 'artifact'>
 }
 
 export interface PrintInvocation {
@@ -29,7 +30,7 @@ export interface PrintInvocation {
   outputFormat: 'text' | 'json' | 'stream-json'
   inputFormat: 'text' | 'lines'
   quiet: boolean
-  run: RunOptions
+  run: RunFields
 }
 
 /** Throws `MisuseError` where the words contradict each other. */
@@ -70,7 +71,7 @@ export function readInvocation(
  * Of what is configured, only this concerns output that passes through; limits of lines and bytes
  * are for what is read as a result, unless the command line itself asks for them.
  */
-function passedThrough({ streams, artifact }: InvocationDefaults['defaults']): RunOptions {
+function passedThrough({ streams, artifact }: InvocationDefaults['defaults']): RunFields {
   return { ...(streams && { streams }), ...(artifact && { artifact }) }
 }
 

@@ -1,8 +1,10 @@
 import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
-import type { FieldType } from '../protocol/fields.ts'
+import type { Flag } from '../protocol/flag.ts'
+import { hintOf } from '../protocol/flag.ts'
+import { check } from '../protocol/shape/check.ts'
+import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
-import type { Flag } from './flags.ts'
 
 export interface ParsedArgv {
   /** By long name without `no-`: a text, a list of texts, true, or false where `--no-…` was given. */
@@ -16,7 +18,7 @@ export function parseArgv(argv: readonly string[], flags: readonly Flag[]): Pars
   const { marked, used } = markValues(argv, flags)
   for (const flag of used) {
     const names = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`
-    cli.option(flag.hint === null ? names : `${names} <value>`, flag.description)
+    cli.option(flag.shape === null ? names : `${names} <value>`, flag.description)
   }
   cli.globalCommand.ignoreOptionDefaultValue()
   const { args, options } = cli.parse(['', '', ...marked], { run: false })
@@ -65,14 +67,17 @@ function markValues(argv: readonly string[], flags: readonly Flag[]): MarkedWord
     const name = equals < 0 ? word : word.slice(0, equals)
     const flag = findFlag(name, flags)
     used.add(flag)
-    if (flag.hint === null) {
+    if (flag.shape === null) {
       if (equals >= 0) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
       marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
       continue
     }
     const value = equals < 0 ? argv[++index] : word.slice(equals + 1)
     if (value === undefined) {
-      throw new MisuseError('wrong_usage', `\`${name}\` needs a value: ${name} <${flag.hint}>`)
+      throw new MisuseError(
+        'wrong_usage',
+        `\`${name}\` needs a value: ${name} <${hintOf(flag.shape)}>`,
+      )
     }
     marked.push(`--${flag.name}=${mark}${value}`)
   }
@@ -91,28 +96,16 @@ function findFlag(word: string, flags: readonly Flag[]): Flag {
 
 function unmark(flag: Flag, given: unknown): unknown {
   // cac leaves `--ignore-case=true` a text where the name has a dash and a short one.
-  if (flag.hint === null) return given === 'true' ? true : given
+  if (flag.shape === null) return given === 'true' ? true : given
   if (given === false) return given
   const texts = [given].flat().map((value) => String(value).slice(mark.length))
-  if (flag.repeatable) return texts
-  const text = texts.at(-1) ?? ''
-  return flag.type ? convert(`--${flag.name}`, text, flag.type) : text
+  if (flag.shape.kind === 'list' || flag.shape.kind === 'record') return texts
+  return convert(`--${flag.name}`, texts.at(-1) ?? '', flag.shape)
 }
 
-function convert(name: string, text: string, type: FieldType): unknown {
-  switch (type.kind) {
-    case 'integer':
-    case 'number':
-    case 'atLeast': {
-      if (text.trim() !== '' && Number.isFinite(Number(text))) return Number(text)
-      throw new MisuseError('wrong_usage', `\`${name}\` needs a number, not "${text}"`)
-    }
-    case 'choice': {
-      if (type.values.includes(text)) return text
-      const values = type.values.join(', ')
-      throw new MisuseError('wrong_usage', `\`${name}\` must be one of ${values}, not "${text}"`)
-    }
-    default:
-      return text
-  }
+/** A word of the command line as the value that it stands for. */
+function convert(name: string, word: string, shape: Shape): unknown {
+  const isNumber = word.trim() !== '' && Number.isFinite(Number(word))
+  const value = shape.kind === 'number' && isNumber ? Number(word) : word
+  return check(shape, value, name, { names: 'wire' })
 }

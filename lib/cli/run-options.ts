@@ -1,20 +1,18 @@
 import { MisuseError } from '../protocol/errors.ts'
-import type { RequestInput } from '../protocol/request.ts'
+import type { RunFields } from '../protocol/request.ts'
 import { runFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
 
 /** The fields of a request that the flags of a command line set. */
-export type RunOptions = Partial<Omit<RequestInput, 'command' | 'origin' | 'stdin'>>
-
-export function readRunOptions(options: Readonly<Record<string, unknown>>): RunOptions {
+export function readRunOptions(options: Readonly<Record<string, unknown>>): RunFields {
   const read: Record<string, unknown> = {}
   for (const flag of runFlags) {
     const given = options[optionKey(flag)]
     // `false` is the other side, `--no-session`, which speaks of something else.
     if (given === undefined || flag.field === undefined) continue
-    if (flag.hint !== null && given === false) continue
-    if (flag.repeatable) read[flag.field] = parseAssignments(given as string[])
-    else read[flag.field] = flag.hint === null ? flag.value : given
+    if (flag.shape !== null && given === false) continue
+    if (flag.shape?.kind === 'record') read[flag.field] = parseAssignments(given as string[])
+    else read[flag.field] = flag.shape === null ? flag.value : given
   }
   return read
 }

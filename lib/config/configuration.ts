@@ -1,6 +1,6 @@
 import { fields } from '../protocol/fields.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request.ts'
-import { fromWire, toCamelCase } from '../protocol/wire.ts'
+import { toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
 
@@ -36,6 +36,11 @@ export interface Configuration {
   notices: readonly string[]
 }
 
+/** A program with its arguments, split at white space where it is one text. */
+function splitWords(words: string | string[]): string[] {
+  return typeof words === 'string' ? words.split(/\s+/).filter(Boolean) : words
+}
+
 type Values = ReadonlyMap<string, unknown>
 
 /** Makes one configuration of entries in the order in which they win, the last one most. */
@@ -53,8 +58,8 @@ export function assemble(
     hiddenPaths: get('hidden_paths', []),
     timeoutSeconds: readGroup(values, 'timeouts'),
     terminals: get('pty', 'auto'),
-    prefix: get('prefix', []),
-    guardRules: fromWire(get('guard.rules', [])) as UserRule[],
+    prefix: splitWords(get<string | string[]>('prefix', [])),
+    guardRules: get('guard.rules', []),
     suggestTool: get('guard.suggest_tool', false),
     artifactLimits: readGroup(values, 'artifacts'),
     artifactDir: get('artifact_dir', null),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { ValueNode } from '@humanwhocodes/momoa'
-import { isObject } from '../protocol/check-value.ts'
+import { isObject } from '../protocol/shape/shape.ts'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { wrongConfiguration } from './entry.ts'
 

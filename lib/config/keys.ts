@@ -1,19 +1,8 @@
-import { type FieldName, fieldNames, fields, type FieldType } from '../protocol/fields.ts'
+import { type FieldName, fieldNames, fields } from '../protocol/fields.ts'
+import * as shape from '../protocol/shape/shape.ts'
+import { userRuleShape } from '../protocol/user-rule.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
 import { atLeastAsStrict, onlyAdd, onlySwitchOn, type Restrict } from './restrict.ts'
-
-/** What a key of the configuration may hold. */
-export type KeyType =
-  | FieldType
-  /** A folder or file; `~/` is the home, relative ones begin where the file belongs. */
-  | { kind: 'path' }
-  | { kind: 'paths' }
-  /** A program and its first arguments: a list, or a text that is split at white space. */
-  | { kind: 'words' }
-  /** Rules of the guard. */
-  | { kind: 'rules' }
-  /** True, false, or a tool for each kind of command. */
-  | { kind: 'tools' }
 
 /**
  * What the file of a workspace may say where its folder is not trusted:
@@ -24,19 +13,20 @@ export type WorkspaceRight = 'free' | 'trusted' | 'user' | Restrict
 
 /** One key, defined once: checks, messages, environment variables and trust are made from it. */
 export interface Key {
-  type: KeyType
-  description: string
+  /** Its description is that of the key. */
+  shape: shape.Shape
   workspace: WorkspaceRight
   /** The environment variable; null where the name means something else already. */
   variable: string | null
 }
 
 /** Fields of a request whose key is of another kind than the field. */
-const otherTypes: Partial<Record<FieldName, KeyType>> = {
-  cwd: { kind: 'path' },
-  workspace: { kind: 'path' },
-  pty: { kind: 'choice', values: ['auto', 'on', 'off'] },
-  sandbox: { kind: 'choice', values: ['off', 'auto', 'workspace', 'read-only'] },
+const otherShapes: Partial<Record<FieldName, shape.Shape>> = {
+  pty: shape.choice(['auto', 'on', 'off'], 'Whether runs get a terminal (default auto: if asked)'),
+  sandbox: shape.choice(
+    ['off', 'auto', 'workspace', 'read-only'],
+    'What the system lets commands write; auto: workspace, where the system can',
+  ),
 }
 
 /** What may loosen the guard or the sandbox, or name a program. The rest is free. */
@@ -52,12 +42,10 @@ const fieldRights: Partial<Record<FieldName, WorkspaceRight>> = {
 
 function fieldKey(name: FieldName): [string, Key] {
   const key = toSnakeCase(name)
-  const { type, description } = fields[name]
   return [
     key,
     {
-      type: otherTypes[name] ?? type,
-      description,
+      shape: otherShapes[name] ?? fields[name],
       workspace: fieldRights[name] ?? 'free',
       // NACRE_SESSION marks the processes of a session.
       variable: name === 'session' ? null : variableOf(key),
@@ -65,88 +53,92 @@ function fieldKey(name: FieldName): [string, Key] {
   ]
 }
 
-const seconds = { kind: 'number', above: 0 } as const
-const count = { kind: 'integer', min: 1, max: Number.MAX_SAFE_INTEGER } as const
+const paths = (description: string) => shape.list(shape.text('', { hint: 'path' }), description)
+const deadline = (description: string) => shape.number(description, { above: 0, unit: 'seconds' })
+const amount = (description: string) => shape.integer(description, { min: 1, unit: 'bytes' })
+
+const tool = shape.text('', { hint: 'tool' })
 
 const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   prefix: {
-    type: { kind: 'words' },
-    description: 'Put before the shell of every command of an agent: nix develop -c',
+    shape: shape.either(
+      [shape.text(), shape.list(shape.text())],
+      'a program with its arguments, as a text or a list of texts',
+      'Put before the shell of every command of an agent: nix develop -c',
+    ),
     workspace: 'trusted',
   },
   'timeouts.default': {
-    type: seconds,
-    description: 'Deadline where a run has one and none was asked for (default 30)',
+    shape: deadline('Deadline where a run has one and none was asked for (default 30)'),
     workspace: 'free',
   },
   'timeouts.slow': {
-    type: seconds,
-    description: 'The same with mode slow (default 900)',
+    shape: deadline('The same with mode slow (default 900)'),
     workspace: 'free',
   },
   'timeouts.background': {
-    type: seconds,
-    description: 'The same with mode background (default 86400)',
+    shape: deadline('The same with mode background (default 86400)'),
     workspace: 'free',
   },
   'guard.enabled': {
-    type: { kind: 'boolean' },
-    description: 'Ask the guard first (default true); `"guard": false` is the same',
+    shape: shape.boolean('Ask the guard first (default true); `"guard": false` is the same'),
     workspace: onlySwitchOn,
   },
   'guard.rules': {
-    type: { kind: 'rules' },
-    description: 'Rules of your own: [{ match, decision, reason, suggested_tool }]',
+    shape: shape.list(
+      userRuleShape,
+      'Rules of your own: [{ match, decision, reason, suggested_tool }]',
+    ),
     workspace: 'free',
   },
   'guard.suggest_tool': {
-    type: { kind: 'tools' },
-    description: 'Send agents from commands to their own tools (default false)',
+    shape: shape.either(
+      [
+        shape.boolean(),
+        shape.object({}, { read: tool, search: tool, find: tool, edit: tool, write: tool }),
+      ],
+      'true, false, or a tool for each kind',
+      'Send agents from commands to their own tools (default false)',
+    ),
     workspace: onlyAdd,
   },
   'artifacts.artifact_bytes': {
-    type: count,
-    description: 'Most bytes of one artifact (default 256 MiB)',
+    shape: amount('Most bytes of one artifact (default 256 MiB)'),
     workspace: 'trusted',
   },
   'artifacts.store_bytes': {
-    type: count,
-    description: 'Most bytes of all artifacts, oldest removed first (default 2 GiB)',
+    shape: amount('Most bytes of all artifacts, oldest removed first (default 2 GiB)'),
     workspace: 'trusted',
   },
   'artifacts.age_days': {
-    type: seconds,
-    description: 'Artifacts are removed after so many days (default 14)',
+    shape: shape.number('Artifacts are removed after so many days (default 14)', {
+      above: 0,
+      unit: 'days',
+    }),
     workspace: 'trusted',
   },
   artifact_dir: {
-    type: { kind: 'path' },
-    description: 'Folder of the artifacts (default: in the state folder)',
+    shape: shape.text('Folder of the artifacts (default: in the state folder)', { hint: 'dir' }),
     workspace: 'trusted',
   },
   output_format: {
-    type: { kind: 'choice', values: ['text', 'json', 'stream-json'] },
-    description: 'How print answers (default text)',
+    shape: shape.choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),
     workspace: 'free',
   },
   writable_folders: {
-    type: { kind: 'paths' },
-    description: 'What a run in the sandbox may write beside its workspace',
+    shape: paths('What a run in the sandbox may write beside its workspace'),
     workspace: 'trusted',
   },
   hidden_paths: {
-    type: { kind: 'paths' },
-    description: 'What no run in the sandbox may see beside known secrets',
+    shape: paths('What no run in the sandbox may see beside known secrets'),
     workspace: 'free',
   },
   model: {
-    type: { kind: 'string', hint: 'provider/name' },
-    description: 'Which model answers prompts',
+    shape: shape.text('Which model answers prompts', { hint: 'provider/name' }),
     workspace: 'trusted',
   },
   trusted_folders: {
-    type: { kind: 'paths' },
-    description: 'Workspaces, and folders of workspaces, whose own file may set everything',
+    shape: paths('Workspaces, and folders of workspaces, whose own file may set everything'),
     workspace: 'user',
   },
 }

@@ -1,10 +1,10 @@
-import { isObject } from '../protocol/check-value.ts'
+import { isObject } from '../protocol/shape/shape.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { checkKey, type Folders } from './check-key.ts'
+import { unknownField } from '../protocol/shape/check.ts'
 import { type Document, readDocument } from './document.ts'
 import { type Entry, wrongConfiguration } from './entry.ts'
 import { groups, keys } from './keys.ts'
-import { unknownKey } from './known.ts'
+import { type Folders, readKeyValue } from './key-value.ts'
 
 /**
  * The entries of a configuration file; null where there is none. Throws `MisuseError`, which names
@@ -35,11 +35,11 @@ function flatten(value: Record<string, unknown>): [string, unknown][] {
 function readEntry(name: string, value: unknown, document: Document, folders: Folders): Entry {
   const key = keys.get(name)
   if (key === undefined) throw unknownIn(name)
-  const checked = checkKey(name, value, key.type, folders)
+  const checked = readKeyValue(name, value, key.shape, folders)
   const place = document.placeOf(name)
   return {
     name,
-    value: key.type.kind === 'rules' ? nameRules(name, checked, document) : checked,
+    value: name === 'guard.rules' ? nameRules(name, checked, document) : checked,
     place,
   }
 }
@@ -52,13 +52,15 @@ function nameRules(path: string, rules: unknown, document: Document): unknown {
   }))
 }
 
+const reading = { names: 'code', called: 'key' } as const
+
 function unknownIn(name: string): MisuseError {
   const [group = '', key] = name.split('.')
   if (key === undefined || !groups.has(group)) {
     const top = [...keys.keys()].map((known) => known.split('.')[0] ?? '')
-    return unknownKey(name, name, [...new Set(top)])
+    return unknownField(name, name, [...new Set(top)], reading)
   }
   const within = [...keys.keys()].filter((known) => known.startsWith(`${group}.`))
   const names = within.map((known) => known.slice(group.length + 1))
-  return unknownKey(name, key, names)
+  return unknownField(name, key, names, reading)
 }

@@ -1,9 +1,10 @@
 import { delimiter } from 'node:path'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
 import { nearestName } from '../protocol/wire.ts'
-import { checkKey, type Folders } from './check-key.ts'
+import type { Shape } from '../protocol/shape/shape.ts'
+import { type Folders, readKeyValue } from './key-value.ts'
 import { type Entry, wrongConfiguration } from './entry.ts'
-import { keys, type KeyType } from './keys.ts'
+import { keys } from './keys.ts'
 
 /** The entries of the variables `NACRE_*`. Throws `MisuseError`, which names the variable. */
 export function readVariables(
@@ -37,7 +38,7 @@ function readVariable(variable: string, text: string, folders: Folders): Entry[]
   }
   const [name, key] = found
   try {
-    const value = checkKey(name, parseText(text, key.type), key.type, folders)
+    const value = readKeyValue(name, parseText(text, key.shape), key.shape, folders)
     return [{ name, value, place: variable }]
   } catch (error) {
     throw wrongConfiguration(variable, messageOf(error))
@@ -60,20 +61,20 @@ const switches = new Map([
 ])
 
 /** A text as the value that it stands for; where it stands for none, the check says so. */
-function parseText(text: string, type: KeyType): unknown {
-  switch (type.kind) {
+function parseText(text: string, shape: Shape): unknown {
+  switch (shape.kind) {
     case 'boolean':
       return switches.get(text.toLowerCase()) ?? text
-    case 'integer':
     case 'number':
-    case 'atLeast':
       return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
-    case 'paths':
-      return text.split(delimiter).filter((path) => path !== '')
-    case 'strings':
-    case 'rules':
+    case 'list':
+      return shape.items.kind === 'text'
+        ? text.split(delimiter).filter((path) => path !== '')
+        : parseJson(text)
+    case 'record':
       return parseJson(text)
-    case 'tools':
+    case 'either':
+      if (shape.shapes.some(({ kind }) => kind === 'text')) return text
       return switches.get(text.toLowerCase()) ?? parseJson(text)
     default:
       return text

@@ -1,16 +1,16 @@
 import { dirname, resolve } from 'node:path'
 import { programWords } from '../cli/program.ts'
-import type { RunOptions } from '../cli/run-options.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 import type { ExecutorOptions } from '../executor/executor.ts'
+import type { RunFields } from '../protocol/request.ts'
 
 /** What a front door wants of its executor. */
 export interface DoorOptions {
   toTerminal: boolean
   artifactDir?: string | null
   /** What flags say of every run; it wins over what is configured. */
-  run?: RunOptions
+  run?: RunFields
   toolNames?: readonly string[] | (() => readonly string[])
   /** Its runs outlive it even where it is killed. */
   leavesRuns?: boolean

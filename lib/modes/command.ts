@@ -1,6 +1,7 @@
 import type { Executor } from '../executor/executor.ts'
-import type { FieldType } from '../protocol/fields.ts'
+import type { Flag } from '../protocol/flag.ts'
 import type { Result } from '../protocol/result.ts'
+import * as shape from '../protocol/shape/shape.ts'
 import type { Streams } from './streams.ts'
 
 /** A subcommand: `nacre <name> …`. `lib/modes/<name>/command.ts` exports it as `command`. */
@@ -11,7 +12,7 @@ export interface Command {
   /** One line for the help of nacre as a whole. */
   description: string
   /** Beside `--help`, which every command has. */
-  flags: readonly CommandFlag[]
+  flags: readonly Flag[]
   /** Whether it takes the options that shape a run, as defaults of all its runs. */
   takesRunOptions?: boolean
   /** More of its help than usage, description and flags, line by line. */
@@ -26,27 +27,14 @@ export interface Command {
   run(context: CommandContext): Promise<number>
 }
 
-/** One option of a subcommand; read by the same parser as those of nacre itself. */
-export interface CommandFlag {
-  /** Long name without dashes. */
-  name: string
-  short?: string
-  /** What its value is called in the help; null: it takes none. */
-  hint: string | null
-  repeatable?: boolean
-  description: string
-  type?: FieldType
-}
-
 /** How a subcommand answers; most take these two. */
-export const answerFlags: readonly CommandFlag[] = [
+export const answerFlags: readonly Flag[] = [
   {
     name: 'output-format',
-    hint: 'text|json',
     description: 'How to answer (default text)',
-    type: { kind: 'choice', values: ['text', 'json'] },
+    shape: shape.choice(['text', 'json']),
   },
-  { name: 'quiet', short: 'q', hint: null, description: 'No messages on stderr' },
+  { name: 'quiet', short: 'q', shape: null, description: 'No messages on stderr' },
 ]
 
 /** What a subcommand may know of the configuration; the executor has the rest. */
@@ -90,8 +78,8 @@ export interface CommandContext {
     how?: UseOptions,
   ) => Promise<number>
   /** The options of nacre itself, and those among them that shape a run. */
-  flags: readonly CommandFlag[]
-  runFlags: readonly CommandFlag[]
+  flags: readonly Flag[]
+  runFlags: readonly Flag[]
   /** Every subcommand that people use. */
   commands: () => Promise<readonly Command[]>
   /** The exit status of a program that ran one command. */

@@ -1,54 +1,61 @@
-import type { StreamName } from './event.ts'
+import * as shape from './shape/shape.ts'
 
-/** An artifact as a list shows it. */
-export interface ArtifactInfo {
-  id: string
-  uri: string
-  path: string
-  runId: string
+const { anyText, boolean, choice, integer, nullable, object } = shape
+
+export const streamNames = ['output', 'stdout', 'stderr'] as const
+
+export const artifactInfoShape = object({
+  id: anyText(),
+  uri: anyText(),
+  path: anyText(),
+  runId: anyText(),
   /** The beginning of its command. */
-  command: string
-  stream: StreamName
+  command: anyText(),
+  stream: choice(streamNames),
   /** ISO 8601, UTC. */
-  createdAt: string
+  createdAt: anyText(),
   /** Null while its run goes on, or where it was cut off. */
-  endedAt: string | null
+  endedAt: nullable(anyText()),
   /** That the run wrote to this stream; until it has ended, those that are in the file. */
-  bytes: number
+  bytes: integer(),
   /** False: the middle is missing, both ends are there; or its run has not ended. */
-  complete: boolean
+  complete: boolean(),
   /** Its run goes on. */
-  isLive: boolean
-}
+  isLive: boolean(),
+})
+/** An artifact as a list shows it. */
+export interface ArtifactInfo extends shape.Infer<typeof artifactInfoShape> {}
 
 /** Which lines; `head` and `tail` go before `offset` and `limit`. */
-export interface LineRange {
-  /** Lines to pass over: `nextOffset` of the call before. */
-  offset?: number
-  limit?: number
-  head?: number
-  tail?: number
+export const lineRange = {
+  offset: integer('Lines to pass over: `next_offset` of the answer before (default 0)'),
+  limit: integer('How many lines (default 2000)', { min: 1 }),
+  head: integer('The first lines', { min: 1 }),
+  tail: integer('The last lines', { min: 1 }),
 }
+export type LineRange = Partial<shape.InferFields<typeof lineRange>>
 
-/** Lines of the clean text of an artifact. */
-export interface Lines {
-  text: string
+export const linesShape = object({
+  text: anyText(),
   /** The first and the last line in `text`, 1-based; both 0 where there is none. */
-  from: number
-  to: number
+  from: integer(),
+  to: integer(),
   /** The `offset` to go on reading with; null at the end. */
-  nextOffset: number | null
+  nextOffset: nullable(integer()),
   /** Null where the reading ended before the end of the text. */
-  totalLines: number | null
-}
+  totalLines: nullable(integer()),
+})
+/** Lines of the clean text of an artifact. */
+export interface Lines extends shape.Infer<typeof linesShape> {}
 
-/** What a search found. */
-export interface Matches {
+export const matchesShape = object({
   /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */
-  text: string
-  matches: number
+  text: anyText(),
+  matches: integer(),
   /** The `offset` to go on searching with; null at the end. */
-  nextOffset: number | null
+  nextOffset: nullable(integer()),
   /** The time was over before the end: `nextOffset` is where the search stood. */
-  timedOut: boolean
-}
+  timedOut: boolean(),
+})
+/** What a search found. */
+export interface Matches extends shape.Infer<typeof matchesShape> {}

@@ -1,6 +1,7 @@
+import type { streamNames } from './artifacts.ts'
 import type { Result } from './result.ts'
 
-export type StreamName = 'output' | 'stdout' | 'stderr'
+export type StreamName = (typeof streamNames)[number]
 
 /** What happens while a run goes on, in order. */
 export type RunEvent =

@@ -1,7 +1,7 @@
-import type { TextPart } from './reading.ts'
-import type { Status } from './result.ts'
+import { textPart } from './reading.ts'
+import { statuses } from './result.ts'
+import * as shape from './shape/shape.ts'
 
 /** A part of what a job wrote, and how the job stands. */
-export interface JobOutput extends TextPart {
-  status: Status
-}
+export const jobOutputShape = shape.object({ ...textPart, status: shape.choice(statuses) })
+export interface JobOutput extends shape.Infer<typeof jobOutputShape> {}

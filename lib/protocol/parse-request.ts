@@ -1,20 +1,18 @@
 import { resolve } from 'node:path'
-import { checkValue, invalid, isObject } from './check-value.ts'
+import { check, invalid } from './shape/check.ts'
 import { MisuseError } from './errors.ts'
-import { type FieldName, fieldNames, fields } from './fields.ts'
 import { createId } from './ids.ts'
 import { limits } from './limits.ts'
 import {
   type Origin,
-  origins,
   type Ready,
   type Request,
   type RequestDefaults,
   type RequestInput,
+  requestShape,
   type TimeMode,
   type Truncate,
 } from './request.ts'
-import { toSnakeCase, unknownName } from './wire.ts'
 
 /** What is meant where a request does not say, by who asked. */
 interface OriginDefaults {
@@ -91,22 +89,21 @@ export interface ParseContext {
  */
 export function parseRequest(given: RequestInput, context: ParseContext): Request {
   const notices: string[] = []
-  const input = layOver(given, context, notices)
-  checkFields(input)
-  const defaults = originDefaults[checkOrigin(input.origin)]
+  const input = layOver(checkInput(given), context, notices)
+  const defaults = originDefaults[input.origin]
   const shell = input.shell ?? null
   const waitMs = chooseWaitMs(input)
   return {
     id: createId('run'),
     origin: input.origin,
-    command: checkCommand(input.command),
+    command: input.command,
     cwd: resolve(context.cwd, input.cwd ?? '.'),
     cwdGiven: given.cwd !== undefined,
-    env: checkEnvironment(input.env ?? {}),
+    env: input.env ?? {},
     mode: input.mode ?? 'default',
     timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),
     onTimeout: input.onTimeout ?? 'kill',
-    inactivityMs: toMs(input.inactivitySeconds),
+    inactivityMs: toMs(input.inactivitySeconds || undefined),
     waitMs,
     ready: input.ready === undefined ? null : parseReady(input.ready),
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
@@ -138,8 +135,8 @@ function layOver(
   { defaults = {}, terminals = 'auto' }: ParseContext,
   notices: string[],
 ): RequestInput {
-  const input: RequestInput = { ...defaults, ...withoutUndefined(given) }
-  if (isObject(given.env)) input.env = { ...defaults.env, ...given.env }
+  const input: RequestInput = { ...defaults, ...given }
+  if (given.env) input.env = { ...defaults.env, ...given.env }
   if (terminals === 'on') input.pty ??= true
   if (terminals === 'off' && input.pty === true) {
     input.pty = false
@@ -148,45 +145,16 @@ function layOver(
   return input
 }
 
-function withoutUndefined(input: RequestInput): RequestInput {
-  const given = Object.entries(input).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(given) as unknown as RequestInput
-}
-
-function checkCommand(command: unknown): string {
-  if (typeof command !== 'string') throw invalid('command', 'a string', command)
-  if (command.trim() === '') {
+/** A door has checked its own words; a caller of the library may have given anything. */
+function checkInput(given: unknown): RequestInput {
+  const input = check(requestShape, given, '', { names: 'code' })
+  if (input.command.trim() === '') {
     throw new MisuseError('empty_command', 'The command is empty; say what to run', 'command')
   }
-  if (command.includes('\0')) {
+  if (input.command.includes('\0')) {
     throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', 'command')
   }
-  return command
-}
-
-const otherNames = ['command', 'origin', 'stdin']
-
-function checkFields(input: RequestInput): void {
-  for (const [name, value] of Object.entries(input)) {
-    if (otherNames.includes(name) || value === undefined) continue
-    const field = fields[name as FieldName]
-    if (!field) {
-      throw unknownName('field', toSnakeCase(name), [...otherNames, ...fieldNames].map(toSnakeCase))
-    }
-    checkValue(toSnakeCase(name), value, field.type)
-  }
-}
-
-function checkEnvironment(env: Record<string, unknown>): Record<string, string> {
-  for (const [name, value] of Object.entries(env)) {
-    if (name === '' || name.includes('=') || name.includes('\0')) {
-      throw new MisuseError('invalid_field', `\`${name}\` cannot name a variable`, 'env')
-    }
-    if (typeof value !== 'string' || value.includes('\0')) {
-      throw new MisuseError('invalid_field', `\`env.${name}\` must be a text without NUL`, 'env')
-    }
-  }
-  return env as Record<string, string>
+  return input
 }
 
 function chooseTimeoutMs(
@@ -194,16 +162,19 @@ function chooseTimeoutMs(
   defaults: OriginDefaults & Pick<ParseContext, 'timeoutSeconds'>,
   notices: string[],
 ): number | null {
-  const mode = input.mode ?? 'default'
-  const { min, max } = limits.agentTimeoutSeconds
-  const asked = input.timeoutSeconds
+  const { mode = 'default', timeoutSeconds: asked } = input
   if (asked === undefined) {
     const limited = defaults.deadline || mode !== 'default'
     return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
   }
-  const seconds = defaults.clamped ? Math.min(max, Math.max(min, asked)) : asked
-  if (seconds !== asked)
+  if (!defaults.clamped) return asked === 0 ? null : toMs(asked)
+  const { min } = limits.agentTimeoutSeconds
+  const max = Math.max(limits.agentTimeoutSeconds.max, limits.timeoutSeconds[mode])
+  // 0 is no deadline, and an agent's run has one.
+  const seconds = asked === 0 ? max : Math.min(max, Math.max(min, asked))
+  if (seconds !== asked) {
     notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
+  }
   return toMs(seconds)
 }
 
@@ -233,11 +204,4 @@ function parseReady(text: string): Ready {
     }
   }
   throw invalid('ready', '`port:N`, `regex:…` or `quiet:ms`', text)
-}
-
-/** Of a caller in JavaScript it may be anything. */
-function checkOrigin(origin: Origin): Origin {
-  if (origins.includes(origin)) return origin
-  const message = `\`origin\` must be one of ${origins.join(', ')}`
-  throw new MisuseError('invalid_field', message, 'origin')
 }

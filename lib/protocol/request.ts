@@ -1,21 +1,13 @@
+import { command, fields, origins } from './fields.ts'
+import * as shape from './shape/shape.ts'
+
 /** Who asked. */
-export const origins = ['repl', 'print', 'rpc', 'agent', 'mcp'] as const
 export type Origin = (typeof origins)[number]
-
-export const modes = ['default', 'slow', 'background'] as const
-export type TimeMode = (typeof modes)[number]
-
-export const truncateModes = ['tail', 'head-tail', 'middle', 'none'] as const
-export type Truncate = (typeof truncateModes)[number]
-
-export const streamModes = ['merged', 'separate'] as const
-export type StreamMode = (typeof streamModes)[number]
-
-export const sandboxModes = ['off', 'read-only', 'workspace'] as const
-export type SandboxMode = (typeof sandboxModes)[number]
-
-export const artifactModes = ['auto', 'always', 'never'] as const
-export type ArtifactMode = (typeof artifactModes)[number]
+export type TimeMode = NonNullable<RequestInput['mode']>
+export type Truncate = NonNullable<RequestInput['truncate']>
+export type StreamMode = NonNullable<RequestInput['streams']>
+export type SandboxMode = NonNullable<RequestInput['sandbox']>
+export type ArtifactMode = NonNullable<RequestInput['artifact']>
 
 /** When a run that is still going returns: its port listens, a line matches, or its output pauses. */
 export type Ready =
@@ -40,46 +32,22 @@ export interface TerminalSize {
   rows: number
 }
 
+export const requestShape = shape.object(
+  { command, origin: shape.choice(origins) },
+  { ...fields, stdin: shape.anything<Stdin>('What the command reads (default: nothing)') },
+)
+
 /**
  * What a front door reads: flat, untrusted, everything optional but the command and who asked.
- * Field by field the same as the options of the command line; see `fields.ts` for ranges.
+ * Field by field the same as the options of the command line; `fields.ts` says what each means.
  */
-export interface RequestInput {
-  command: string
-  origin: Origin
-  cwd?: string
-  env?: Record<string, string>
-  timeoutSeconds?: number
-  mode?: TimeMode
-  onTimeout?: 'kill' | 'background'
-  inactivitySeconds?: number
-  waitSeconds?: number
-  ready?: string
-  pty?: boolean
-  columns?: number
-  rows?: number
-  session?: string
-  streams?: StreamMode
-  head?: number
-  tail?: number
-  maxLines?: number
-  maxBytes?: number
-  truncate?: Truncate
-  sandbox?: SandboxMode
-  network?: 'on' | 'off'
-  workspace?: string
-  shell?: string
-  login?: boolean
-  guard?: boolean
-  hardening?: boolean
-  artifact?: ArtifactMode
-  stdin?: Stdin
-  /** In place of `stdin`: one that stays open, for `jobs.write`. */
-  openStdin?: boolean
-}
+export interface RequestInput extends shape.Infer<typeof requestShape> {}
+
+/** The fields of a request that options, keys of the configuration and parameters set. */
+export type RunFields = Partial<shape.InferFields<typeof fields>>
 
 /** What may be laid under the input of every request. */
-export type RequestDefaults = Readonly<Partial<Omit<RequestInput, 'command' | 'origin' | 'stdin'>>>
+export type RequestDefaults = Readonly<RunFields>
 
 /** Everything a run needs, checked and complete. */
 export interface Request {

@@ -1,85 +1,123 @@
-import type { Origin } from './request.ts'
-import type { Verdict } from './verdict.ts'
+import { origins } from './fields.ts'
+import * as shape from './shape/shape.ts'
+import { verdictShape } from './verdict.ts'
+
+const { anyText, boolean, choice, integer, list, nullable, number, object, tuple } = shape
 
 /** Where a run is, or how it ended. */
-export type Status = 'exited' | 'signaled' | 'stopped' | 'running' | 'denied' | 'not_started'
+export const statuses = [
+  'exited',
+  'signaled',
+  'stopped',
+  'running',
+  'denied',
+  'not_started',
+] as const
+export type Status = (typeof statuses)[number]
 
 /** Why a run was stopped. The first reason is kept. */
-export type StopReason = 'timeout' | 'inactivity' | 'cancel' | 'kill' | 'shutdown' | 'output_limit'
+export const stopReasons = [
+  'timeout',
+  'inactivity',
+  'cancel',
+  'kill',
+  'shutdown',
+  'output_limit',
+] as const
+export type StopReason = (typeof stopReasons)[number]
 
-export interface Truncation {
+const truncation = object({
   /** Which part is shown. */
-  direction: 'head' | 'tail' | 'head-tail' | 'middle'
-  truncatedBy: 'lines' | 'bytes'
+  direction: choice(['head', 'tail', 'head-tail', 'middle']),
+  truncatedBy: choice(['lines', 'bytes']),
   /** Of the clean text. A trailing newline is not another line. */
-  totalLines: number
-  totalBytes: number
-  outputLines: number
-  outputBytes: number
+  totalLines: integer(),
+  totalBytes: integer(),
+  outputLines: integer(),
+  outputBytes: integer(),
   /** 1-based, both ends included. */
-  shownRanges: [from: number, to: number][]
-}
+  shownRanges: list(tuple([integer(), integer()])),
+})
+export interface Truncation extends shape.Infer<typeof truncation> {}
 
-export interface ArtifactRef {
-  id: string
-  uri: string
-  path: string
-  bytes: number
+export const artifactRefShape = object({
+  id: anyText(),
+  uri: anyText(),
+  path: anyText(),
+  bytes: integer(),
   /** False: the middle is missing, both ends are there. */
-  complete: boolean
-}
+  complete: boolean(),
+})
+export interface ArtifactRef extends shape.Infer<typeof artifactRefShape> {}
 
-export interface Survivor {
-  pid: number
-  command: string
-}
+const survivor = object({ pid: integer(), command: anyText() })
+export interface Survivor extends shape.Infer<typeof survivor> {}
 
-/** What confined a run. */
-export interface SandboxUse {
+const sandboxUse = object({
   /** `bubblewrap`; `none` where the configuration lets runs go without. */
-  mechanism: 'bubblewrap' | 'none'
-  network: 'on' | 'off'
+  mechanism: choice(['bubblewrap', 'none']),
+  network: choice(['on', 'off']),
   /** It was less than what was asked for; a notice says what. */
-  degraded: boolean
+  degraded: boolean(),
+})
+/** What confined a run. */
+export interface SandboxUse extends shape.Infer<typeof sandboxUse> {}
+
+/** Why something failed: a code for programs, a sentence for people. */
+export const failureShape = object({ code: anyText(), message: anyText() })
+
+/** How every run ended, apart from its text. */
+const outcome = {
+  id: anyText(),
+  origin: choice(origins),
+  command: anyText(),
+  cwd: anyText(),
+  status: choice(statuses),
+  /** Null unless exited. */
+  exitCode: nullable(integer()),
+  /** `SIGSEGV` when signaled; the signal that ended it when stopped. */
+  signal: nullable(anyText()),
+  /** Set when stopped, also before anything was started (`not_started`). */
+  reason: nullable(choice(stopReasons)),
+  /** For known programs: what the exit code says. */
+  exitMeaning: nullable(anyText()),
+  /** Every stage of the last pipeline, where the shell can tell. */
+  pipeStatus: nullable(list(integer())),
+  /** While running on a terminal. */
+  waitingForInput: nullable(choice(['line', 'password', 'raw'])),
+  survivors: list(survivor),
+  /** Monotonic clock. */
+  durationMs: number('', { min: 0 }),
+  /** Of `output`, or of `stdout`. */
+  truncation: nullable(truncation),
+  artifact: nullable(artifactRefShape),
+  /** Set while the run goes on. */
+  jobId: nullable(anyText()),
+  error: nullable(failureShape),
+  verdict: nullable(verdictShape),
+  /** Short sentences for the reader. */
+  notices: list(anyText()),
 }
+
+const outcomeOptional = {
+  /** With separate streams only. */
+  stderrTruncation: nullable(truncation),
+  stderrArtifact: nullable(artifactRefShape),
+  /** Where one was asked for. */
+  sandbox: sandboxUse,
+}
+
+/** A result without its text, as a list of jobs has it. */
+export const jobShape = object(outcome, outcomeOptional)
+
+export const resultShape = object(outcome, {
+  ...outcomeOptional,
+  /** Merged streams. */
+  output: anyText(),
+  /** Separate streams, in place of `output`. */
+  stdout: anyText(),
+  stderr: anyText(),
+})
 
 /** How a run ended, as data; one shape for success and failure. */
-export interface Result {
-  id: string
-  origin: Origin
-  command: string
-  cwd: string
-  status: Status
-  /** Null unless exited. */
-  exitCode: number | null
-  /** `SIGSEGV` when signaled; the signal that ended it when stopped. */
-  signal: string | null
-  /** Set when stopped, also before anything was started (`not_started`). */
-  reason: StopReason | null
-  /** For known programs: what the exit code says. */
-  exitMeaning: string | null
-  /** Every stage of the last pipeline, where the shell can tell. */
-  pipeStatus: number[] | null
-  /** While running on a terminal. */
-  waitingForInput: 'line' | 'password' | 'raw' | null
-  survivors: Survivor[]
-  /** Monotonic clock. */
-  durationMs: number
-  /** Merged streams. */
-  output?: string
-  /** Separate streams, in place of `output`. */
-  stdout?: string
-  stderr?: string
-  /** Of `output`, or of `stdout`. */
-  truncation: Truncation | null
-  artifact: ArtifactRef | null
-  /** With separate streams only. */
-  stderrTruncation?: Truncation | null
-  stderrArtifact?: ArtifactRef | null
-  jobId: string | null
-  error: { code: string; message: string } | null
-  verdict: Verdict | null
-  /** Where one was asked for. */
-  sandbox?: SandboxUse
-  notices: string[]
-}
+export interface Result extends shape.Infer<typeof resultShape> {}

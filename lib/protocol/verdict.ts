@@ -1,17 +1,22 @@
-export type Decision = 'allow' | 'ask' | 'redirect' | 'deny'
+import * as shape from './shape/shape.ts'
+
+export const decisions = ['allow', 'ask', 'redirect', 'deny'] as const
+export type Decision = (typeof decisions)[number]
+
+export const verdictShape = shape.object({
+  decision: shape.choice(decisions),
+  /** The rule's name; null when nothing matched. */
+  rule: shape.nullable(shape.anyText()),
+  /** One message: which rule, what matched, what to do instead. */
+  reason: shape.nullable(shape.anyText()),
+  /** The part of the command that the rule caught. */
+  matched: shape.nullable(shape.anyText()),
+  /** A tool that the caller has and that does this better. */
+  suggestedTool: shape.nullable(shape.anyText()),
+})
 
 /** What the guard says before the start. */
-export interface Verdict {
-  decision: Decision
-  /** The rule's name; null when nothing matched. */
-  rule: string | null
-  /** One message: which rule, what matched, what to do instead. */
-  reason: string | null
-  /** The part of the command that the rule caught. */
-  matched: string | null
-  /** A tool that the caller has and that does this better. */
-  suggestedTool: string | null
-}
+export interface Verdict extends shape.Infer<typeof verdictShape> {}
 
 export const allowed: Verdict = {
   decision: 'allow',

@@ -6,12 +6,15 @@ type SnakeCase<Name extends string> = Name extends `${infer Letter}${infer Rest}
   : Name
 
 /** What `toWire` makes of a value of this type. */
-export type Wire<Value> = Value extends readonly (infer Item)[]
-  ? Wire<Item>[]
+export type Wire<Value> = Value extends readonly unknown[]
+  ? { [Index in keyof Value]: Wire<Value[Index]> }
   : Value extends object
     ? {
-        [Key in keyof Value as Key extends string ? SnakeCase<Key> : never]: Key extends 'env'
+        [Key in keyof Value as Key extends string ? SnakeCase<Key> : never]: Key extends OpaqueName
           ? Value[Key]
           : Wire<Value[Key]>
       }
     : Value
+
+/** Values whose keys are somebody's own names, never ours to change. */
+export type OpaqueName = 'env' | 'inputSchema' | 'details' | 'arguments'

@@ -1,5 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein'
 import { MisuseError } from './errors.ts'
+import type { OpaqueName } from './wire-types.ts'
 
 /** `timeoutSeconds` → `timeout_seconds`: names on every wire are snake_case. */
 export function toSnakeCase(name: string): string {
@@ -10,8 +11,12 @@ export function toCamelCase(name: string): string {
   return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Values whose keys are somebody's own names, never ours to change. */
-const opaque = new Set(['env'])
+const opaqueNames: Readonly<Record<OpaqueName, true>> = {
+  env: true,
+  inputSchema: true,
+  details: true,
+  arguments: true,
+}
 
 /** A value of ours as it goes over a wire. */
 export function toWire(value: unknown): unknown {
@@ -29,7 +34,7 @@ function convertNames(value: unknown, convert: (name: string) => string): unknow
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       convert(name),
-      opaque.has(name) ? item : convertNames(item, convert),
+      Object.hasOwn(opaqueNames, name) ? item : convertNames(item, convert),
     ]),
   )
 }

@@ -25,9 +25,17 @@ test('an unknown option names the nearest one', () =>
   refuses(['-c', 'true', '--tiemout', '3'], 125, /Unknown option `--tiemout`.*`--timeout`/))
 test('an option without its value', () => refuses(['-c', 'true', '--cwd'], 125, /`--cwd` needs a/))
 test('a number that is none', () =>
-  refuses(['-c', 'true', '--timeout', 'soon'], 125, /`--timeout` needs a number, not "soon"/))
+  refuses(
+    ['-c', 'true', '--timeout', 'soon'],
+    125,
+    /`--timeout` must be a number, 0 or more, not "soon"/,
+  ))
 test('a number out of range', () =>
-  refuses(['-c', 'true', '--timeout', '0'], 125, /`timeout_seconds` must be a number above 0/))
+  refuses(
+    ['-c', 'true', '--timeout', '-1'],
+    125,
+    /`--timeout` must be a number, 0 or more, not -1/,
+  ))
 test('a choice that is none', () =>
   refuses(['-c', 'true', '--output-format', 'xml'], 125, /must be one of text, json, stream-json/))
 test('an assignment without a value', () =>
@@ -37,7 +45,8 @@ test('a bang alone', () => refuses(['-p', '!'], 125, /bang command is empty/))
 test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/, { input: '!\n' }))
 test('words after the command', () => refuses(['-c', 'echo', 'a', 'b'], 125, /quote it/))
 test('an unknown word', () => refuses(['run'], 125, /Unknown command `run`/))
-test('an unknown mode', () => refuses(['--mode', 'rcp'], 125, /Unknown mode `rcp`.*`rpc`/))
+test('an unknown mode', () =>
+  refuses(['--mode', 'rcp'], 125, /`--mode` must be one of .*did you mean "rpc"/))
 test('no terminal for the REPL', () => refuses([], 125, /needs a terminal; use --print/))
 test('a command for the RPC mode', () =>
   refuses(['--rpc', '-c', 'true'], 125, /standard input alone/))

@@ -1,12 +1,13 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Flag } from '../../lib/cli/flags.ts'
+import type { Flag } from '../../lib/protocol/flag.ts'
+import * as shape from '../../lib/protocol/shape/shape.ts'
 import { parseArgv } from '../../lib/cli/parse-argv.ts'
 
 const flags: Flag[] = [
-  { name: 'ignore-case', short: 'i', hint: null, description: '' },
-  { name: 'context', short: 'C', hint: 'n', description: '', type: { kind: 'atLeast', min: 0 } },
-  { name: 'tool', hint: 'name', repeatable: true, description: '' },
+  { name: 'ignore-case', short: 'i', shape: null, description: '' },
+  { name: 'context', short: 'C', shape: shape.number('', { min: 0 }), description: '' },
+  { name: 'tool', shape: shape.list(shape.text()), description: '' },
 ]
 
 const read = (...argv: string[]) => parseArgv(argv, flags)

@@ -22,19 +22,24 @@ const files: [what: string, text: string, line: number, sentence: RegExp][] = [
   ['a key like no other', '{"zzzzzzzzz": 3}', 1, /Unknown key `zzzzzzzzz`; the keys are .*shell/],
   ['a key of a group', '{\n"timeouts": {\n"slwo": 3}}', 3, /`slwo`; did you mean `slow`\?$/],
   ['a group', '{\n\n"timeouts": 3}', 3, /`timeouts` must be an object$/],
-  ['a text for a number', '{"tail":\n"x"}', 1, /`tail` must be a whole number, from 0, not "x"$/],
+  [
+    'a text for a number',
+    '{"tail":\n"x"}',
+    1,
+    /`tail` must be a whole number, 0 or more, not "x"$/,
+  ],
   [
     'a number out of range',
     '{"max_lines": 0}',
     1,
-    /`max_lines` must be a whole number, from 1, not 0/,
+    /`max_lines` must be a whole number, 1 or more, not 0/,
   ],
   ['a choice', '{"sandbox": "workspac"}', 1, /one of off, auto, .*; did you mean "workspace"\?$/],
   ['a switch', '{"login": "yes"}', 1, /`login` must be true or false, not "yes"$/],
   ['a variable', '{"env": {"A": "x",\n "B": 1}}', 2, /`env.B` must be a text, not 1$/],
   ['null', '{"shell": null}', 1, /`shell` must be a text that is not empty, not null$/],
   ['words', '{"prefix": ["nix", 3]}', 1, /`prefix` must be a program with its arguments/],
-  ['no rules', '{"guard": {"rules": {}}}', 1, /`guard.rules` must be a list of rules/],
+  ['no rules', '{"guard": {"rules": {}}}', 1, /`guard.rules` must be a list of objects/],
   [
     'a key of a rule',
     '{"guard": {"rules": [\n{"match": "a", "decision": "deny"},\n{"match": "b",\n"decison": "deny"}]}}',
@@ -47,7 +52,12 @@ const files: [what: string, text: string, line: number, sentence: RegExp][] = [
     3,
     /must be one of allow, ask, redirect, deny, not "dney"; did you mean "deny"\?$/,
   ],
-  ['a rule without', '{"guard": {"rules": [\n{"match": "a"}]}}', 2, /a rule with `decision`/],
+  [
+    'a rule without',
+    '{"guard": {"rules": [\n{"match": "a"}]}}',
+    2,
+    /`guard.rules\[0\].decision` is missing/,
+  ],
   ['a tool', '{"guard": {"suggest_tool": {"raed": "x"}}}', 1, /`raed`; did you mean `read`\?$/],
   ['no JSON', '{\n"tail": 3\n"head": 4}', 3, /This is no JSON: Unexpected token String found$/],
   ['half of it', '{"tail": 3,', 1, /This is no JSON: /],
@@ -70,12 +80,12 @@ for (const [what, text, line, sentence] of files) {
 }
 
 const variables: [name: string, text: string, sentence: RegExp][] = [
-  ['NACRE_TAIL', 'x', /^NACRE_TAIL: `tail` must be a whole number, from 0, not "x"$/],
+  ['NACRE_TAIL', 'x', /^NACRE_TAIL: `tail` must be a whole number, 0 or more, not "x"$/],
   ['NACRE_SANDBOX', 'wrkspace', /^NACRE_SANDBOX: .*; did you mean "workspace"\?$/],
   ['NACRE_LOGIN', 'maybe', /^NACRE_LOGIN: `login` must be true or false/],
   ['NACRE_SANDBX', 'off', /^NACRE_SANDBX: Unknown variable; did you mean `NACRE_SANDBOX`\?$/],
   ['NACRE_ENV', '{', /^NACRE_ENV: This is no JSON: /],
-  ['NACRE_GUARD_RULES', '[{}]', /^NACRE_GUARD_RULES: .* a rule with `match`/],
+  ['NACRE_GUARD_RULES', '[{}]', /^NACRE_GUARD_RULES: `guard.rules\[0\].match` is missing/],
 ]
 for (const [name, text, sentence] of variables) {
   test(

@@ -29,6 +29,18 @@ function checkKeyword(
       return fault(!(wanted as unknown[]).includes(value))
     case 'minimum':
       return fault(typeof value === 'number' && value < (wanted as number))
+    case 'minLength':
+      return fault(typeof value === 'string' && value.length < (wanted as number))
+    case 'description':
+      return fault(typeof wanted !== 'string')
+    case 'prefixItems':
+      return (wanted as Schema[]).flatMap((one, index) =>
+        check((value as unknown[])[index], one, `${at}[${index}]`),
+      )
+    case 'minItems':
+      return fault(Array.isArray(value) && value.length < (wanted as number))
+    case 'maxItems':
+      return fault(Array.isArray(value) && value.length > (wanted as number))
     case 'maxLength':
       return fault(typeof value === 'string' && value.length > (wanted as number))
     case 'required':
@@ -38,6 +50,7 @@ function checkKeyword(
         name in given ? check(given[name], of, `${at}.${name}`) : [],
       )
     case 'additionalProperties':
+      if (wanted === true) return []
       return Object.keys(given)
         .filter((name) => !(name in (schema['properties'] as object)))
         .map((name) => `${at}.${name}: unknown`)

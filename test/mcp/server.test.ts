@@ -105,7 +105,7 @@ test('wrong arguments are told by name', () =>
   withClient(async (client) => {
     const wrong = await call(client, 'bash', { command: 'true', timeout: 'soon' })
     assert.ok(wrong.isError)
-    assert.match(wrong.text, /`timeout` must be a number above 0, not "soon"/)
+    assert.match(wrong.text, /`timeout` must be a number, not "soon"/)
     const unknown = await call(client, 'bash', { command: 'true', tiemout: 3 })
     assert.match(unknown.text, /`tiemout`; did you mean `timeout`/)
     const missing = await call(client, 'bash', {})

@@ -1,49 +1,32 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { schemaOfParams } from '../../protocol/json-schema.ts'
-import { createParamCheck, type Params } from '../../protocol/params.ts'
+import { check } from '../../protocol/shape/check.ts'
+import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { textResult, type Tool } from './tool.ts'
 
-const count = { kind: 'integer', min: 1, max: Number.MAX_SAFE_INTEGER } as const
-
-const skipped = { ...count, min: 0 } as const
-
-const params: Params = {
-  id: {
-    type: { kind: 'string', hint: 'id' },
-    description: 'Which artifact: art_… or artifact://art_…',
-    required: true,
+const params = shape.object(
+  { id: shape.text('Which artifact: art_… or artifact://art_…', { hint: 'id' }) },
+  {
+    offset: shape.integer('Lines to pass over, as the call before told'),
+    limit: shape.integer('How many lines', { min: 1 }),
+    head: shape.integer('The first lines', { min: 1 }),
+    tail: shape.integer('The last lines', { min: 1 }),
+    grep: shape.text('Only lines that match this regular expression, with their numbers', {
+      hint: 'regex',
+    }),
   },
-  offset: { type: skipped, description: 'Lines to pass over, as the call before told' },
-  limit: { type: count, description: 'How many lines' },
-  head: { type: count, description: 'The first lines' },
-  tail: { type: count, description: 'The last lines' },
-  grep: {
-    type: { kind: 'string', hint: 'regex' },
-    description: 'Only lines that match this regular expression, with their numbers',
-  },
-}
-
-const checkParams = createParamCheck(params)
-
-interface ArtifactArguments {
-  id: string
-  offset?: number
-  limit?: number
-  head?: number
-  tail?: number
-  grep?: string
-}
+)
 
 export const artifactTool: Tool = {
   name: 'artifact',
   title: 'Read kept output',
   readOnly: true,
-  inputSchema: schemaOfParams(params),
+  inputSchema: objectSchema(params),
   description: () =>
     'Reads the complete output of an earlier command, which was too long for its result: by range of lines, from either end, or by search. Every answer is bounded and says where to go on.',
   async call(given, { executor: { artifacts } }) {
-    const { id, grep, ...range } = checkParams(given) as unknown as ArtifactArguments
+    const { id, grep, ...range } = check(params, given, '', { names: 'wire' })
     if (artifacts === null) {
       throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'id')
     }

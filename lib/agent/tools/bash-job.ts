@@ -1,46 +1,25 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { schemaOfParams } from '../../protocol/json-schema.ts'
 import { limits } from '../../protocol/limits.ts'
-import { createParamCheck, type Params } from '../../protocol/params.ts'
+import { check } from '../../protocol/shape/check.ts'
+import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { isFailure, renderForModel, renderJobOutput, renderJobs } from '../../render/model.ts'
 import { textResult, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
-const actions = ['list', 'read', 'wait', 'write', 'kill'] as const
-
-const params: Params = {
-  action: {
-    type: { kind: 'choice', values: actions },
-    description: 'What to do',
-    required: true,
+const params = shape.object(
+  { action: shape.choice(['list', 'read', 'wait', 'write', 'kill'], 'What to do') },
+  {
+    jobId: shape.text('Which job; needed by every action but list', { hint: 'id' }),
+    cursor: shape.integer('read: go on from here (default 0, the beginning)'),
+    timeout: shape.number(
+      `wait: at most so many seconds (default 30, at most ${limits.jobWaitSeconds})`,
+      { min: 0 },
+    ),
+    text: shape.anyText('write: what to type; end it with a newline to enter a line'),
   },
-  jobId: {
-    type: { kind: 'string', hint: 'id' },
-    description: 'Which job; needed by every action but list',
-  },
-  cursor: {
-    type: { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER },
-    description: 'read: go on from here (default 0, the beginning)',
-  },
-  timeout: {
-    type: { kind: 'atLeast', min: 0 },
-    description: `wait: at most so many seconds (default 30, at most ${limits.jobWaitSeconds})`,
-  },
-  text: {
-    type: { kind: 'text' },
-    description: 'write: what to type; end it with a newline to enter a line',
-  },
-}
-
-const checkParams = createParamCheck(params)
-
-interface JobArguments {
-  action: (typeof actions)[number]
-  jobId?: string
-  cursor?: number
-  timeout?: number
-  text?: string
-}
+)
+type JobArguments = shape.Infer<typeof params>
 
 const defaultWaitSeconds = 30
 
@@ -48,14 +27,14 @@ export const bashJobTool: Tool = {
   name: 'bash_job',
   title: 'Follow background jobs',
   readOnly: false,
-  inputSchema: schemaOfParams(params),
+  inputSchema: objectSchema(params),
   description: () =>
     [
       'Lists, reads, waits for, writes to and stops jobs: runs of the tool bash that go on by themselves.',
       '`read` gives the text since `cursor` and the next cursor; `wait` waits for the end; `write` types into a job on a terminal (`pty`); `kill` stops it with everything that it started.',
     ].join('\n'),
   async call(given, context) {
-    const args = checkParams(given) as unknown as JobArguments
+    const args = check(params, given, '', { names: 'wire' })
     return acts[args.action](args, context)
   },
 }

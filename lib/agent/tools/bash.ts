@@ -1,7 +1,9 @@
-import { schemaOfParams } from '../../protocol/json-schema.ts'
+import { command, fields } from '../../protocol/fields.ts'
 import { limits } from '../../protocol/limits.ts'
-import { commandParam, createParamCheck, fieldParams, type Params } from '../../protocol/params.ts'
 import type { RequestInput } from '../../protocol/request.ts'
+import { check } from '../../protocol/shape/check.ts'
+import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { isFailure, renderForModel, renderRunning } from '../../render/model.ts'
 import { extractLimits } from '../extract-limits.ts'
@@ -9,37 +11,30 @@ import { textResult, type Tool, type ToolContext } from './tool.ts'
 
 const { min, max } = limits.agentTimeoutSeconds
 
-const params: Params = {
-  command: commandParam,
-  timeout: {
-    type: { kind: 'number', above: 0 },
-    description: `Seconds after which it is stopped, ${min} to ${max} (default by mode)`,
+const params = shape.object(
+  { command },
+  {
+    timeout: shape.number(`Seconds after which it is stopped, ${min} to ${max} (default by mode)`),
+    ...shape.pick(fields, [
+      'mode',
+      'cwd',
+      'env',
+      'head',
+      'tail',
+      'pty',
+      'session',
+      'waitSeconds',
+      'onTimeout',
+    ]),
   },
-  ...fieldParams([
-    'mode',
-    'cwd',
-    'env',
-    'head',
-    'tail',
-    'pty',
-    'session',
-    'waitSeconds',
-    'onTimeout',
-  ]),
-}
-
-const checkParams = createParamCheck(params)
-
-/** What a checked call holds. */
-interface BashArguments extends Omit<RequestInput, 'origin' | 'timeoutSeconds'> {
-  timeout?: number
-}
+)
+type BashArguments = shape.Infer<typeof params>
 
 export const bashTool: Tool = {
   name: 'bash',
   title: 'Run a command',
   readOnly: false,
-  inputSchema: schemaOfParams(params),
+  inputSchema: objectSchema(params),
   description: (cwd) => {
     const { default: seconds, slow, background } = limits.timeoutSeconds
     return [
@@ -50,12 +45,12 @@ export const bashTool: Tool = {
     ].join('\n')
   },
   async call(given, context) {
-    const { timeout, command, ...fields } = checkParams(given) as unknown as BashArguments
+    const { timeout, command, ...fields } = check(params, given, '', { names: 'wire' })
     const input: RequestInput = {
       // A trailing `| head` becomes a limit, so that the artifact keeps everything.
       ...extractLimits(command),
       ...fields,
-      ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
+      ...(timeout === undefined ? {} : { timeoutSeconds: Math.max(0, timeout) }),
       ...waitAtMost(fields, context),
       origin: context.origin,
       artifact: fields.mode === 'background' ? 'always' : 'auto',

@@ -1,6 +1,6 @@
 import type { Executor, RunOptions } from '../../executor/executor.ts'
 import type { RunListener } from '../../protocol/event.ts'
-import type { ObjectSchema } from '../../protocol/json-schema.ts'
+import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
 import type { Origin } from '../../protocol/request.ts'
 
 /** What a model is told about a tool, and what the tool does. The same for agent, RPC and MCP. */

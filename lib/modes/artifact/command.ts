@@ -1,6 +1,8 @@
 import { MisuseError } from '../../protocol/errors.ts'
+import type { Flag } from '../../protocol/flag.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { unknownName } from '../../protocol/wire.ts'
-import { answerFlags, type Command, type CommandFlag } from '../command.ts'
+import { answerFlags, type Command } from '../command.ts'
 import type { Action, ActionContext } from './action.ts'
 import { grepArtifact } from './grep.ts'
 import { listArtifacts, printPath, pruneArtifacts } from './list.ts'
@@ -14,12 +16,10 @@ const actions: Readonly<Record<string, Action>> = {
   prune: pruneArtifacts,
 }
 
-const count = { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const
-const lines = (name: string, description: string): CommandFlag => ({
+const lines = (name: string, description: string): Flag => ({
   name,
-  hint: 'n',
   description,
-  type: count,
+  shape: shape.integer(),
 })
 
 export const command: Command = {
@@ -31,12 +31,16 @@ export const command: Command = {
     lines('limit', 'At most so many lines (with --raw: bytes), matches, or artifacts'),
     lines('head', 'show: the first lines'),
     lines('tail', 'show: the last lines'),
-    { name: 'raw', hint: null, description: 'show: the bytes as the command wrote them' },
-    { name: 'ignore-case', short: 'i', hint: null, description: 'grep: a and A are the same' },
+    { name: 'raw', shape: null, description: 'show: the bytes as the command wrote them' },
+    { name: 'ignore-case', short: 'i', shape: null, description: 'grep: a and A are the same' },
     { ...lines('after-context', 'grep: so many lines after each match'), short: 'A' },
     { ...lines('before-context', 'grep: so many lines before each match'), short: 'B' },
     { ...lines('context', 'grep: so many lines on both sides'), short: 'C' },
-    { name: 'artifact-dir', hint: 'dir', description: 'The folder, where it is not the usual one' },
+    {
+      name: 'artifact-dir',
+      shape: shape.text('', { hint: 'dir' }),
+      description: 'The folder, where it is not the usual one',
+    },
     ...answerFlags,
   ],
   details: [

@@ -1,4 +1,6 @@
-import type { Command, CommandFlag } from '../command.ts'
+import { type Flag, hintOf } from '../../protocol/flag.ts'
+import type { Shape } from '../../protocol/shape/shape.ts'
+import type { Command } from '../command.ts'
 
 /** What can stand on a command line of nacre, as the shells' completions are made from it. */
 export interface Grammar {
@@ -33,7 +35,7 @@ export type OptionValue =
 /** `runFlags` are those that some commands take too. */
 export function describeGrammar(
   commands: readonly Command[],
-  { flags, runFlags }: Record<'flags' | 'runFlags', readonly CommandFlag[]>,
+  { flags, runFlags }: Record<'flags' | 'runFlags', readonly Flag[]>,
 ): Grammar {
   return {
     options: flags.map(toOption),
@@ -61,15 +63,15 @@ function actionsOf(usage: string): string[] {
   return choices.test(word) ? word.split('|') : []
 }
 
-function toOption({ name, short, hint, type, description, repeatable }: CommandFlag): Option {
+function toOption({ name, short, shape, description }: Flag): Option {
   const names = [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]
-  return { names, description, value: valueOf(hint, type), repeatable: repeatable === true }
+  const repeatable = shape?.kind === 'list' || shape?.kind === 'record'
+  return { names, description, value: shape && valueOf(shape), repeatable }
 }
 
-function valueOf(hint: string | null, type: CommandFlag['type']): OptionValue | null {
-  if (hint === null) return null
-  if (type?.kind === 'choice') return { kind: 'choice', values: type.values }
-  if (choices.test(hint)) return { kind: 'choice', values: hint.split('|') }
+function valueOf(shape: Shape): OptionValue {
+  if (shape.kind === 'choice') return { kind: 'choice', values: shape.values }
+  const hint = hintOf(shape)
   if (hint === 'dir') return { kind: 'folder' }
-  return hint === 'path' ? { kind: 'file' } : { kind: 'any', hint }
+  return hint === 'path' || hint === 'program' ? { kind: 'file' } : { kind: 'any', hint }
 }

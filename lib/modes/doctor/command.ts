@@ -1,5 +1,6 @@
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import type { Command, CommandContext } from '../command.ts'
 import {
@@ -19,9 +20,8 @@ export const command: Command = {
   flags: [
     {
       name: 'output-format',
-      hint: 'text|json',
       description: 'How to answer (default text)',
-      type: { kind: 'choice', values: ['text', 'json'] },
+      shape: shape.choice(['text', 'json']),
     },
   ],
   details: [

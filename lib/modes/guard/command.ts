@@ -1,5 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { type Origin, origins } from '../../protocol/request.ts'
+import { origins } from '../../protocol/fields.ts'
+import type { Origin } from '../../protocol/request.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import type { Verdict } from '../../protocol/verdict.ts'
 import { renderVerdict } from '../../render/verdict.ts'
@@ -18,28 +20,28 @@ export const command: Command = {
   flags: [
     {
       name: 'origin',
-      hint: origins.join('|'),
       description: 'Who would run it (default agent)',
-      type: { kind: 'choice', values: origins },
+      shape: shape.choice(origins),
     },
-    { name: 'cwd', hint: 'dir', description: 'Where it would run (default: here)' },
+    {
+      name: 'cwd',
+      shape: shape.text('', { hint: 'dir' }),
+      description: 'Where it would run (default: here)',
+    },
     {
       name: 'tool',
-      hint: 'name',
-      repeatable: true,
+      shape: shape.list(shape.text('', { hint: 'name' })),
       description: 'A tool that the caller has beside the shell, for suggestions',
     },
     {
       name: 'input-format',
-      hint: 'text|jsonl',
       description: 'jsonl: one question a line on stdin, one answer a line',
-      type: { kind: 'choice', values: ['text', 'jsonl'] },
+      shape: shape.choice(['text', 'jsonl']),
     },
     {
       name: 'output-format',
-      hint: 'text|json',
       description: 'How to answer about one command (default text)',
-      type: { kind: 'choice', values: ['text', 'json'] },
+      shape: shape.choice(['text', 'json']),
     },
   ],
   details: [

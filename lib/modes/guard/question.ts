@@ -1,6 +1,8 @@
-import { invalid, isObject } from '../../protocol/check-value.ts'
+import { invalid } from '../../protocol/shape/check.ts'
+import { isObject } from '../../protocol/shape/shape.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
-import { type Origin, origins } from '../../protocol/request.ts'
+import { origins } from '../../protocol/fields.ts'
+import type { Origin } from '../../protocol/request.ts'
 import { unknownName } from '../../protocol/wire.ts'
 
 /** One command that the guard is asked about. */

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type KnownJobs, openKnownJobs } from '../../executor/registry/known-jobs.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import { unknownName } from '../../protocol/wire.ts'
 import { answerFlags, type Command } from '../command.ts'
 import { jobActions } from './actions.ts'
@@ -13,18 +14,16 @@ export const command: Command = {
   flags: [
     {
       name: 'cursor',
-      hint: 'n',
       description: 'read: only what came after this cursor (default 0)',
-      type: { kind: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER },
+      shape: shape.integer(),
     },
     {
       name: 'timeout',
-      hint: 'seconds',
       description: `wait: at most so long (default and most ${limits.jobWaitSeconds})`,
-      type: { kind: 'atLeast', min: 0 },
+      shape: shape.number('', { min: 0, unit: 'seconds' }),
     },
-    { name: 'line', hint: null, description: 'write: end the text with a newline' },
-    { name: 'eof', hint: null, description: 'write: end the input after the text' },
+    { name: 'line', shape: null, description: 'write: end the text with a newline' },
+    { name: 'eof', shape: null, description: 'write: end the input after the text' },
     ...answerFlags,
   ],
   details: [

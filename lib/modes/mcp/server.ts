@@ -14,7 +14,8 @@ import type { Tool } from '../../agent/tools/tool.ts'
 import { findTool, tools } from '../../agent/tools/tools.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import { resultSchema } from '../../protocol/result-schema.ts'
+import { resultShape } from '../../protocol/result.ts'
+import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import type { Streams } from '../streams.ts'
 import { createProgress } from './progress.ts'
 import { artifactTemplate, listArtifacts, readArtifact } from './resources.ts'
@@ -87,8 +88,8 @@ function describeTools(cwd: string): ListToolsResult {
       name: tool.name,
       title: tool.title,
       description: tool.description(cwd),
-      inputSchema: tool.inputSchema as unknown as ListToolsResult['tools'][number]['inputSchema'],
-      ...(tool.name === 'bash' ? { outputSchema: resultSchema as { type: 'object' } } : {}),
+      inputSchema: tool.inputSchema,
+      ...(tool.name === 'bash' ? { outputSchema: objectSchema(resultShape) } : {}),
       annotations: {
         title: tool.title,
         readOnlyHint: tool.readOnly,

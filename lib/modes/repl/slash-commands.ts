@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
-import { type SandboxMode, sandboxModes } from '../../protocol/request.ts'
+import { fields } from '../../protocol/fields.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { countOf, formatBytes } from './columns.ts'
 import { isDirectory } from './is-directory.ts'
@@ -45,7 +45,7 @@ export const slashCommands: readonly SlashCommand[] = [
   },
   {
     name: 'sandbox',
-    hint: sandboxModes.join('|'),
+    hint: fields.sandbox.values.join('|'),
     description: 'show or choose the sandbox',
     run: chooseSandbox,
   },
@@ -155,9 +155,9 @@ function chooseModel(rest: string, { state, print }: SlashContext): void {
 
 function chooseSandbox(rest: string, { state, print }: SlashContext): void {
   const wanted = rest.trim()
-  const mode = sandboxModes.find((known): known is SandboxMode => known === wanted)
+  const mode = fields.sandbox.values.find((known) => known === wanted)
   if (wanted !== '' && !mode)
-    return print([`No such sandbox: ${wanted}; ${sandboxModes.join(', ')}`])
+    return print([`No such sandbox: ${wanted}; ${fields.sandbox.values.join(', ')}`])
   if (mode) state.sandbox = mode
   print([`Sandbox: ${state.sandbox ?? state.configuredSandbox}`])
 }

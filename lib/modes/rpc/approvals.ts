@@ -1,4 +1,4 @@
-import { isObject } from '../../protocol/check-value.ts'
+import { isObject } from '../../protocol/shape/shape.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { ClientMethods } from '../../protocol/rpc-messages.ts'
 import type { Verdict } from '../../protocol/verdict.ts'

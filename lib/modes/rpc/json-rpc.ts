@@ -1,4 +1,4 @@
-import { isObject } from '../../protocol/check-value.ts'
+import { isObject } from '../../protocol/shape/shape.ts'
 import { maxLineBytes, type RequestId, type RpcErrorObject } from '../../protocol/rpc-messages.ts'
 import { unknownName } from '../../protocol/wire.ts'
 import { createApprovals } from './approvals.ts'
@@ -86,7 +86,7 @@ export function createJsonRpc(context: RpcContext, connection: Connection): Json
     }
     calls.add(cancelling)
     try {
-      return success(id, await method.call(params, call))
+      return success(id, await method(params, call))
     } catch (error) {
       return failure(id, toErrorObject(error))
     } finally {

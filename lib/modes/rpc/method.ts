@@ -1,7 +1,8 @@
 import type { RunOptions } from '../../executor/executor.ts'
-import { createParamCheck, type Params } from '../../protocol/params.ts'
-import type { RequestId, RpcNotifications } from '../../protocol/rpc-messages.ts'
 import type { ListenerAnswer } from '../../protocol/event.ts'
+import type { MethodName, RequestId, RpcNotifications } from '../../protocol/rpc-messages.ts'
+import type { rpcMethods } from '../../protocol/rpc-methods.ts'
+import type { Infer, Shape } from '../../protocol/shape/shape.ts'
 import type { RpcContext } from './context.ts'
 
 /** One request under way. */
@@ -33,22 +34,21 @@ export interface Peer {
   readonly prompts: Set<AbortController>
 }
 
-export interface Method {
-  readonly params: Params
-  /** Parameters as they came. Rejects or throws `MisuseError`. */
-  call(given: unknown, call: Call): unknown
+type Shapes = typeof rpcMethods
+/** The checked parameters of a method, in the names of the code. */
+export type ParamsOf<Name extends MethodName> = Infer<Shapes[Name]['params']>
+/** What a method answers, in the names of the code. */
+export type AnswerOf<Name extends MethodName> = Infer<Shapes[Name]['result']>
+
+/** What a method does; `protocol/rpc-methods.ts` says what it takes and answers. Misuse is thrown. */
+export type Handler<Name extends MethodName> = (
+  params: ParamsOf<Name>,
+  call: Call,
+) => AnswerOf<Name> | Promise<AnswerOf<Name>>
+
+/** Every method's shapes, each with the types that its handler has. */
+export type MethodShapes = {
+  readonly [Name in MethodName]: { readonly params: Shape<ParamsOf<Name>> }
 }
 
-/**
- * A method whose parameters are checked by their table before it is called. The type that `handle`
- * gives its parameters is what the table lets through.
- */
-export function defineMethod(
-  params: Params,
-  handle: (params: never, call: Call) => unknown,
-): Method {
-  const check = createParamCheck(params)
-  return { params, call: (given, call) => handle(check(given) as never, call) }
-}
-
-export const noParams: Params = {}
+export type Handlers = { readonly [Name in MethodName]: Handler<Name> }

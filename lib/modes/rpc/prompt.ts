@@ -2,40 +2,36 @@ import { noModelMessage } from '../../agent/no-model.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
-import { toWire } from '../../protocol/wire.ts'
-import { type Call, defineMethod, type Method, noParams } from './method.ts'
+import type { Call, Handlers } from './method.ts'
 import { createRunDecoder } from './run-events.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */
-export const promptMethods: Readonly<Record<string, Method>> = {
-  prompt: defineMethod(
-    { text: { type: { kind: 'text' }, description: 'What is said', required: true } },
-    async ({ text }: { text: string }, call) => {
-      const prompt = parsePrompt(text)
-      if (prompt.kind !== 'command') throw new MisuseError('no_model', noModelMessage)
-      const stopping = new AbortController()
-      call.peer.prompts.add(stopping)
-      const { approve } = call
-      try {
-        const result = await call.context.executor.run(
-          { command: prompt.command, origin: 'rpc', streams: 'merged', timeoutSeconds: 86_400 },
-          {
-            signal: AbortSignal.any([call.signal, stopping.signal]),
-            onEvent: tellPromptEvents(call),
-            ...(approve && { approve }),
-          },
-        )
-        return { disposition: 'handled', result: toWire(result) }
-      } finally {
-        call.peer.prompts.delete(stopping)
-      }
-    },
-  ),
-  'prompt.cancel': defineMethod(noParams, (_, { peer }) => {
+export const promptMethods = {
+  prompt: async ({ text }, call) => {
+    const prompt = parsePrompt(text)
+    if (prompt.kind !== 'command') throw new MisuseError('no_model', noModelMessage)
+    const stopping = new AbortController()
+    call.peer.prompts.add(stopping)
+    const { approve } = call
+    try {
+      const result = await call.context.executor.run(
+        { command: prompt.command, origin: 'rpc', streams: 'merged', timeoutSeconds: 86_400 },
+        {
+          signal: AbortSignal.any([call.signal, stopping.signal]),
+          onEvent: tellPromptEvents(call),
+          ...(approve && { approve }),
+        },
+      )
+      return { disposition: 'handled', result }
+    } finally {
+      call.peer.prompts.delete(stopping)
+    }
+  },
+  'prompt.cancel': (_, { peer }) => {
     for (const prompt of peer.prompts) prompt.abort()
     return { cancelled: peer.prompts.size }
-  }),
-}
+  },
+} satisfies Partial<Handlers>
 
 function tellPromptEvents(call: Call): RunListener {
   const decoder = createRunDecoder()

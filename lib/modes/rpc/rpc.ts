@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isObject } from '../../protocol/check-value.ts'
+import { isObject } from '../../protocol/shape/shape.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { createLineReader, type LineReader } from '../../protocol/json-lines.ts'
 import { maxLineBytes } from '../../protocol/rpc-messages.ts'

@@ -1,7 +1,6 @@
-import { schemaOfParams } from '../../protocol/json-schema.ts'
-import type { MethodName } from '../../protocol/rpc-messages.ts'
-import { methods } from './methods.ts'
-import { clientMethodSchemas, notificationSchemas, resultSchemas } from './result-schemas.ts'
+import { rpcClientMethods, rpcMethods, rpcNotifications } from '../../protocol/rpc-methods.ts'
+import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import type { ObjectShape } from '../../protocol/shape/shape.ts'
 
 /**
  * The whole protocol as JSON Schemas: of each method `params` and `result`, of each notification its
@@ -11,13 +10,23 @@ export function describeProtocol() {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Messages of nacre --rpc (JSON-RPC 2.0)',
-    methods: Object.fromEntries(
-      [...methods].map(([name, { params }]) => [
-        name,
-        { params: schemaOfParams(params), result: resultSchemas[name as MethodName] },
-      ]),
-    ),
-    notifications: notificationSchemas,
-    client_methods: clientMethodSchemas,
+    methods: describeMethods(rpcMethods),
+    notifications: mapValues(rpcNotifications, objectSchema),
+    client_methods: describeMethods(rpcClientMethods),
   }
+}
+
+type MethodShapes = Readonly<Record<string, { params: ObjectShape; result: ObjectShape }>>
+
+const describeMethods = (methods: MethodShapes) =>
+  mapValues(methods, ({ params, result }) => ({
+    params: objectSchema(params),
+    result: objectSchema(result),
+  }))
+
+function mapValues<From, To>(
+  values: Readonly<Record<string, From>>,
+  map: (value: From) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 }

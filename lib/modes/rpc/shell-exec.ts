@@ -1,18 +1,11 @@
 import { limits } from '../../protocol/limits.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
-import type { ShellExecResult } from '../../protocol/rpc-messages.ts'
-import { toWire } from '../../protocol/wire.ts'
-import { defineMethod } from './method.ts'
+import type { AnswerOf, Handler } from './method.ts'
 import { notifyOfRun } from './run-events.ts'
-import { type RunCall, shellExecParams } from './run-params.ts'
-
-interface ExecCall extends Omit<RunCall, 'stdin'> {
-  stdin?: string
-}
 
 /** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
-export const shellExec = defineMethod(shellExecParams, async (params: ExecCall, call) => {
+export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   const { stream, stdin, ...fields } = params
   const input: RequestInput = {
     timeoutSeconds: limits.shellExecTimeoutSeconds.default,
@@ -33,29 +26,29 @@ export const shellExec = defineMethod(shellExecParams, async (params: ExecCall, 
   } finally {
     peer.detachable.delete(run.id)
   }
-})
+}
 
-function describeExec(result: Result): ShellExecResult {
+function describeExec(result: Result): AnswerOf<'shell.exec'> {
   const { truncation, stderrTruncation, artifact, stderrArtifact } = result
   const isCut = { stdout: truncation !== null, stderr: (stderrTruncation ?? null) !== null }
-  const answer: ShellExecResult = {
+  const answer: AnswerOf<'shell.exec'> = {
     id: result.id,
-    exit_code: result.exitCode,
+    exitCode: result.exitCode,
     signal: result.signal,
     // A terminal has one stream only.
     stdout: result.stdout ?? result.output ?? '',
     stderr: result.stderr ?? '',
     truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
-    duration_ms: result.durationMs,
-    command_preview: result.command.slice(0, limits.commandPreviewChars),
+    durationMs: result.durationMs,
+    commandPreview: result.command.slice(0, limits.commandPreviewChars),
     status: result.status,
     reason: result.reason,
   }
-  if (artifact) answer.stdout_cache_id = artifact.id
-  if (stderrArtifact) answer.stderr_cache_id = stderrArtifact.id
-  if (result.jobId !== null) answer.job_id = result.jobId
+  if (artifact) answer.stdoutCacheId = artifact.id
+  if (stderrArtifact) answer.stderrCacheId = stderrArtifact.id
+  if (result.jobId !== null) answer.jobId = result.jobId
   if (result.error) answer.error = result.error
-  if (result.verdict) answer.verdict = toWire(result.verdict) as ShellExecResult['verdict'] & {}
+  if (result.verdict) answer.verdict = result.verdict
   if (result.notices.length > 0) answer.notices = result.notices
   return answer
 }

@@ -3,6 +3,7 @@ import type { Executor, Run } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import { limits } from '../../protocol/limits.ts'
+import * as shape from '../../protocol/shape/shape.ts'
 import type { Command, CommandContext } from '../command.ts'
 import type { Writer } from '../streams.ts'
 import { logOf, takeOrder } from './order.ts'
@@ -17,7 +18,13 @@ export const command: Command = {
   name: 'supervise',
   usage: 'nacre supervise <request file>',
   description: 'Hold a run that outlives its caller (nacre starts this by itself)',
-  flags: [{ name: 'artifact-dir', hint: 'dir', description: 'Keep artifacts in this folder' }],
+  flags: [
+    {
+      name: 'artifact-dir',
+      shape: shape.text('', { hint: 'dir' }),
+      description: 'Keep artifacts in this folder',
+    },
+  ],
   examples: ["nacre -c 'npm run dev' --background"],
   hidden: true,
   takesRunOptions: true,

@@ -1,8 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { methods } from '../../../lib/modes/rpc/methods.ts'
-import type { ValueType } from '../../../lib/protocol/check-value.ts'
 import { maxLineBytes } from '../../../lib/protocol/rpc-messages.ts'
+import { rpcMethods } from '../../../lib/protocol/rpc-methods.ts'
+import type { Shape } from '../../../lib/protocol/shape/shape.ts'
 import { toSnakeCase } from '../../../lib/protocol/wire.ts'
 import { createState, type Message, type RpcProcess, startRpc, withRpc } from '../../helpers/rpc.ts'
 
@@ -14,44 +15,48 @@ async function isAlive(rpc: RpcProcess): Promise<void> {
   assert.ok('result' in (await rpc.call('shell.list')))
 }
 
-/** A value that this type refuses. */
-function wrongValues(type: ValueType): unknown[] {
+/** Values that this shape refuses. */
+function wrongValues(shape: Shape): unknown[] {
   const kinds: unknown[] = [null, true, 5, 'text', [], {}, [5]]
-  switch (type.kind) {
-    case 'string':
-      return [...kinds.filter((value) => typeof value !== 'string'), '']
-    case 'text':
-      return kinds.filter((value) => typeof value !== 'string')
+  switch (shape.kind) {
+    case 'text': {
+      const wrong = kinds.filter((value) => typeof value !== 'string')
+      return shape.mayBeEmpty ? wrong : [...wrong, '']
+    }
     case 'boolean':
       return kinds.filter((value) => typeof value !== 'boolean')
-    case 'integer':
-      return [...kinds.filter((value) => typeof value !== 'number'), type.min - 1, 1.5, 1e300]
-    case 'number':
-      return [...kinds.filter((value) => typeof value !== 'number'), type.above]
-    case 'within':
-      return [...kinds.filter((value) => typeof value !== 'number'), type.above, type.max + 1]
-    case 'atLeast':
-      return [...kinds.filter((value) => typeof value !== 'number'), type.min - 1]
+    case 'number': {
+      const { isWhole, min, above, max } = shape
+      const bounds = [min === null ? null : min - 1, above, max === null ? null : max + 1]
+      const wrong = [...bounds.filter((bound) => bound !== null), ...(isWhole ? [1.5, 1e300] : [])]
+      return [...kinds.filter((value) => typeof value !== 'number'), ...wrong]
+    }
     case 'choice':
       return kinds
-    case 'strings':
-      return [...kinds.filter((value) => typeof value !== 'object' || Array.isArray(value)), null]
+    case 'record':
     case 'object':
       return kinds.filter((value) => typeof value !== 'object' || Array.isArray(value) || !value)
-    case 'names':
+    case 'list':
       return kinds.filter((value) => !Array.isArray(value) || value.length > 0)
-    case 'id':
+    case 'nullable':
       return [true, [], {}]
+    default:
+      return []
   }
+}
+
+const fieldsOf = (name: string): [string, Shape][] => {
+  const { required, optional } = rpcMethods[name as keyof typeof rpcMethods].params
+  return Object.entries({ ...required, ...optional })
 }
 
 test('a wrong value of any field of any method is refused by the name of the field', () =>
   withRpc(async (rpc) => {
     let count = 0
-    for (const [name, { params }] of methods) {
-      for (const [field, { type }] of Object.entries(params)) {
+    for (const name of methods.keys()) {
+      for (const [field, shape] of fieldsOf(name)) {
         const wireName = toSnakeCase(field)
-        for (const value of wrongValues(type)) {
+        for (const value of wrongValues(shape)) {
           count++
           const { code, data } = errorOf(await rpc.call(name, { [wireName]: value }))
           const told = `${name} ${wireName} ${JSON.stringify(value)}`
@@ -66,11 +71,14 @@ test('a wrong value of any field of any method is refused by the name of the fie
 
 test('an unknown or missing field is named', () =>
   withRpc(async (rpc) => {
-    for (const [name, { params }] of methods) {
-      const unknown = errorOf(await rpc.call(name, { nonsense: 1 }))
-      assert.is(unknown.code, -32_602, name)
-      assert.is(unknown.data['field'], 'nonsense', name)
-      if (!Object.values(params).some(({ required }) => required)) continue
+    for (const name of methods.keys()) {
+      const { isOpen, required } = rpcMethods[name as keyof typeof rpcMethods].params
+      if (!isOpen) {
+        const unknown = errorOf(await rpc.call(name, { nonsense: 1 }))
+        assert.is(unknown.code, -32_602, name)
+        assert.is(unknown.data['field'], 'nonsense', name)
+      }
+      if (Object.keys(required).length === 0) continue
       const missing = errorOf(await rpc.call(name, {}))
       assert.is(missing.code, -32_602, name)
       assert.is(missing.data['code'], 'missing_field', name)

@@ -72,7 +72,7 @@ function faultsOf(message: Message, request: string | undefined): string[] {
   const { methods, notifications, client_methods: asked } = describeProtocol()
   const { method, params, result } = message
   if (typeof method === 'string') {
-    const schemas = { ...notifications, 'approval.request': asked['approval.request'].params }
+    const schemas = { ...notifications, 'approval.request': asked['approval.request']?.params }
     return check(params, schemas[method as keyof typeof schemas])
   }
   if (result === undefined || request === undefined) return []

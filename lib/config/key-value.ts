@@ -1,0 +1,36 @@
+import { join, resolve } from 'node:path'
+import { check } from '../protocol/shape/check.ts'
+import type { Shape } from '../protocol/shape/shape.ts'
+
+/** Where paths of a configuration begin. Both absolute. */
+export interface Folders {
+  /** For relative paths. */
+  base: string
+  /** For `~`. */
+  home: string
+}
+
+/**
+ * Checks the value of a key and makes its paths absolute. Throws `MisuseError`, whose `field` is the
+ * path of what is wrong: `guard.rules[0].decision`.
+ */
+export function readKeyValue(
+  name: string,
+  value: unknown,
+  shape: Shape,
+  folders: Folders,
+): unknown {
+  return completePaths(check(shape, value, name, { names: 'wire', called: 'key' }), shape, folders)
+}
+
+function completePaths(value: unknown, shape: Shape, folders: Folders): unknown {
+  if (shape.kind === 'list' && Array.isArray(value)) {
+    return value.map((item) => completePaths(item, shape.items, folders))
+  }
+  const isPath = shape.kind === 'text' && (shape.hint === 'dir' || shape.hint === 'path')
+  return isPath ? toPath(String(value), folders) : value
+}
+
+function toPath(path: string, { base, home }: Folders): string {
+  return path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : resolve(base, path)
+}

@@ -1,0 +1,262 @@
+import { artifactInfoShape, lineRange, linesShape, matchesShape, streamNames } from './artifacts.ts'
+import { command, fields } from './fields.ts'
+import { jobOutputShape } from './job-output.ts'
+import { limits } from './limits.ts'
+import { failureShape, jobShape, resultShape, statuses, stopReasons } from './result.ts'
+import { sessionInfoShape } from './sessions.ts'
+import type { ObjectSchema } from './shape/json-schema.ts'
+import * as shape from './shape/shape.ts'
+import { verdictShape } from './verdict.ts'
+
+const {
+  anyText,
+  anything,
+  boolean,
+  choice,
+  describe,
+  integer,
+  list,
+  nullable,
+  number,
+  object,
+  text,
+} = shape
+
+/** The name of a message: JSON-RPC 2.0, section 4. */
+export type RequestId = string | number | null
+
+const requestId = nullable(
+  shape.either([anyText(), number()], 'a text, a number or null', 'Of the request'),
+)
+const nothing = object({})
+const id = text('The id of the run', { hint: 'id' })
+const artifactId = text('The id of the artifact', { hint: 'id' })
+const { streams, mode: _, ...runFields } = fields
+const stream = boolean('Send notifications while it runs (default false)')
+const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
+
+/** Every method of `--rpc`: what it takes and what it answers. */
+export const rpcMethods = {
+  initialize: {
+    params: object(
+      {},
+      {
+        client: anything<Record<string, unknown>>('Name and version of the client'),
+        protocolVersion: anything('The version that the client speaks'),
+        toolNames: list(anyText(), "Tools that the client's model has"),
+        capabilities: object(
+          {},
+          { supportsApproval: boolean('The client answers `approval.request`') },
+          { description: 'What the client can do', isOpen: true },
+        ),
+      },
+      { isOpen: true },
+    ),
+    result: object({
+      server: object({ name: anyText(), version: anyText() }),
+      protocolVersion: integer(),
+      capabilities: object({
+        supportsShellExec: boolean(),
+        supportsShellTasks: boolean(),
+        supportsShellDetach: boolean(),
+        supportsSessions: boolean(),
+        supportsTools: boolean(),
+        supportsArtifacts: boolean(),
+        supportsPrompt: boolean(),
+        supportsCancel: boolean(),
+      }),
+    }),
+  },
+  'shell.exec': {
+    params: object(
+      { command },
+      {
+        ...runFields,
+        stream,
+        stdin: anyText('What the command reads (default: nothing)'),
+        timeoutSeconds: number(`Stop the run after so many seconds (default ${execSeconds})`, {
+          above: 0,
+          max: maxExecSeconds,
+        }),
+      },
+    ),
+    result: object(
+      {
+        id: anyText(),
+        /** Null unless exited. */
+        exitCode: nullable(integer()),
+        signal: nullable(anyText()),
+        stdout: anyText(),
+        stderr: anyText(),
+        truncated: object({ stdout: boolean(), stderr: boolean(), combined: boolean() }),
+        durationMs: number('', { min: 0 }),
+        /** The first 400 characters of the command. */
+        commandPreview: text('', { mayBeEmpty: true, maxLength: limits.commandPreviewChars }),
+        status: choice(statuses),
+        /** When stopped. */
+        reason: nullable(choice(stopReasons)),
+      },
+      {
+        /** Where the complete raw output is kept, when it did not fit. */
+        stdoutCacheId: anyText(),
+        stderrCacheId: anyText(),
+        /** When it goes on as a job. */
+        jobId: anyText(),
+        /** When it did not start. */
+        error: failureShape,
+        /** When the guard denied it. */
+        verdict: verdictShape,
+        /** Short sentences for the reader; absent when there are none. */
+        notices: list(anyText()),
+      },
+    ),
+  },
+  'shell.start': {
+    params: object({ command }, { ...runFields, streams, stream }),
+    result: resultShape,
+  },
+  'shell.status': { params: object({ id }), result: resultShape },
+  'shell.list': { params: object({}), result: object({ jobs: list(jobShape) }) },
+  'shell.output': {
+    params: object(
+      { id },
+      { cursor: integer('Where the last reading ended (default 0, the beginning)') },
+    ),
+    result: jobOutputShape,
+  },
+  'shell.wait': {
+    params: object(
+      { id },
+      {
+        timeoutSeconds: number(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
+          above: 0,
+          max: limits.jobWaitSeconds,
+        }),
+      },
+    ),
+    result: resultShape,
+  },
+  'shell.detach': { params: object({ id }), result: resultShape },
+  'shell.cancel': { params: object({ id }), result: resultShape },
+  'shell.input': {
+    params: object(
+      { id, data: anyText('What is typed') },
+      { end: boolean('Nothing more will come: the end of its input (default false)') },
+    ),
+    result: nothing,
+  },
+  'shell.resize': {
+    params: object({ id, columns: fields.columns, rows: fields.rows }),
+    result: nothing,
+  },
+  'session.open': {
+    params: object(
+      {},
+      {
+        name: text('Its name', { hint: 'name' }),
+        ...shape.pick(fields, ['cwd', 'env', 'shell']),
+      },
+    ),
+    result: sessionInfoShape,
+  },
+  'session.list': { params: object({}), result: object({ sessions: list(sessionInfoShape) }) },
+  'session.close': {
+    params: object({ name: text('Its name', { hint: 'name' }) }),
+    result: object({ closed: boolean() }),
+  },
+  'tool.list': {
+    params: object({}),
+    result: object({
+      tools: list(
+        object({
+          name: anyText(),
+          title: anyText(),
+          description: anyText(),
+          inputSchema: anything<ObjectSchema>(),
+          readOnly: boolean(),
+        }),
+      ),
+    }),
+  },
+  'tool.call': {
+    params: object(
+      { name: text('Which tool', { hint: 'name' }) },
+      {
+        arguments: shape.record(anything(), 'As its input_schema says'),
+        stream: describe(stream, 'Send notifications while its command runs (default false)'),
+      },
+    ),
+    result: object({
+      content: list(object({ type: choice(['text']), text: anyText() })),
+      isError: boolean(),
+      details: anything(),
+    }),
+  },
+  'artifact.read': { params: object({ id: artifactId }, lineRange), result: linesShape },
+  'artifact.grep': {
+    params: object(
+      { id: artifactId, pattern: text('A regular expression', { hint: 'regex' }) },
+      {
+        context: integer('Lines around each match (default 0)'),
+        ignoreCase: boolean('Take a for A (default false)'),
+        offset: lineRange.offset,
+        limit: integer('How many matches (default 200)', { min: 1 }),
+      },
+    ),
+    result: matchesShape,
+  },
+  'artifact.list': {
+    params: object({}),
+    result: object({ artifacts: list(artifactInfoShape) }),
+  },
+  'artifact.remove': {
+    params: object({ id: artifactId }),
+    result: object({ removed: boolean() }),
+  },
+  /** `artifact.read` by the `…_cache_id` of a result. */
+  tool_output_cache: { params: object({ refId: artifactId }, lineRange), result: linesShape },
+  /** `!command` runs it; anything else needs a model. */
+  prompt: {
+    params: object({ text: anyText('What is said') }),
+    result: object({ disposition: choice(['handled']), result: resultShape }),
+  },
+  /** Stops every prompt of this connection. */
+  'prompt.cancel': { params: object({}), result: object({ cancelled: integer() }) },
+  /** Cancels a request of this connection by the id of its message. */
+  '$/cancel': {
+    params: object({ id: describe(requestId, 'Of the request to cancel') }),
+    result: object({ cancelled: boolean() }),
+  },
+} satisfies Record<string, { params: shape.ObjectShape; result: shape.ObjectShape }>
+
+/** What the server tells without being asked. */
+export const rpcNotifications = {
+  'shell.started': object({
+    id: anyText(),
+    pid: nullable(integer()),
+    command: anyText(),
+    requestId,
+  }),
+  'shell.output': object({ id: anyText(), stream: choice(streamNames), data: anyText() }),
+  'shell.exited': object({
+    id: anyText(),
+    status: choice(statuses),
+    exitCode: nullable(integer()),
+    signal: nullable(anyText()),
+    reason: nullable(choice(stopReasons)),
+    durationMs: number('', { min: 0 }),
+  }),
+  /** What happens in a prompt, by the id of its message. */
+  'prompt.event': object({
+    requestId,
+    event: anything<Record<string, unknown> & { type: string }>(),
+  }),
+}
+
+/** What the server asks of the client. */
+export const rpcClientMethods = {
+  'approval.request': {
+    params: object({ id: anyText(), command: anyText(), cwd: anyText(), verdict: verdictShape }),
+    result: object({ approved: boolean() }),
+  },
+}

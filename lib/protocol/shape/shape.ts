@@ -1,0 +1,201 @@
+/**
+ * Shapes: what a value that crosses a border of nacre may be. Each is declared once, as data, and
+ * everything else is made of it: its TypeScript type (`Infer`), its check (`check.ts`), its JSON
+ * Schema (`json-schema.ts`), the options of the command line, the keys of the configuration, help,
+ * completions and reference.
+ *
+ *     const size = shape.object({ columns: shape.integer('Width', { min: 20 }) }, { rows: … })
+ *     type Size = Infer<typeof size> // { columns: number; rows?: … }
+ */
+
+/** What a value may be, without its type. */
+export type Kind =
+  | {
+      readonly kind: 'text'
+      /** What the value is called in help: `name`. `dir` and `path` name places of the file system. */
+      readonly hint: string
+      readonly mayBeEmpty: boolean
+      readonly maxLength: number | null
+    }
+  | { readonly kind: 'boolean' }
+  | {
+      readonly kind: 'number'
+      readonly isWhole: boolean
+      /** The least value that is accepted, or the value that it must be above. */
+      readonly min: number | null
+      readonly above: number | null
+      readonly max: number | null
+      /** `seconds`: on a command line and in the configuration also a duration such as `5m`. */
+      readonly unit: Unit | null
+    }
+  | { readonly kind: 'choice'; readonly values: readonly string[] }
+  | { readonly kind: 'list'; readonly items: Shape }
+  | { readonly kind: 'tuple'; readonly items: readonly Shape[] }
+  /** An object whose keys are somebody's own names, such as variables. */
+  | { readonly kind: 'record'; readonly values: Shape; readonly namePattern: RegExp | null }
+  | {
+      readonly kind: 'object'
+      readonly required: Fields
+      readonly optional: Fields
+      /** True: fields that are not known here are passed by. */
+      readonly isOpen: boolean
+    }
+  | { readonly kind: 'nullable'; readonly of: Shape }
+  /** One of several shapes, which differ in their JSON type; `wanted` says in words what they are. */
+  | { readonly kind: 'either'; readonly shapes: readonly Shape[]; readonly wanted: string }
+  | { readonly kind: 'anything' }
+
+export type Unit = 'seconds' | 'days' | 'bytes' | 'lines' | 'milliseconds'
+
+/** A shape of values of the type `Value`. */
+export type Shape<Value = unknown> = Kind & {
+  /** One line for help, schemas and references. */
+  readonly description?: string
+  /** The type of the values. Nothing is there at run time. */
+  readonly '~value'?: Value
+}
+
+/** Shapes by name, as the code spells it: `timeoutSeconds`. */
+export type Fields = Readonly<Record<string, Shape>>
+
+/** The type of the values of a shape. */
+export type Infer<Of> = Of extends { readonly '~value'?: infer Value } ? Value : never
+
+/** The type of an object of which each field has its shape. */
+export type InferFields<Of extends Fields> = { -readonly [Name in keyof Of]: Infer<Of[Name]> }
+
+type ObjectOf<Required extends Fields, Optional extends Fields> = Flat<
+  InferFields<Required> & Partial<InferFields<Optional>>
+>
+type Flat<Type> = { [Name in keyof Type]: Type[Name] }
+
+/** A shape that is known to be a choice: its values can be listed. */
+export interface ChoiceShape<Value extends string = string> {
+  readonly kind: 'choice'
+  readonly values: readonly Value[]
+  readonly description?: string
+  readonly '~value'?: Value
+}
+/** A shape that is known to be an object. */
+export type ObjectShape<Value = unknown> = Extract<Kind, { kind: 'object' }> & Shape<Value>
+
+/** A text that is not empty and holds no NUL, unless `mayBeEmpty`: then any text. */
+export function text(
+  description = '',
+  options: { hint?: string; mayBeEmpty?: boolean; maxLength?: number } = {},
+): Shape<string> {
+  const { hint = 'text', mayBeEmpty = false, maxLength = null } = options
+  return { kind: 'text', hint, mayBeEmpty, maxLength, description }
+}
+
+/** Any text, also an empty one. */
+export function anyText(description = '', hint = 'text'): Shape<string> {
+  return text(description, { hint, mayBeEmpty: true })
+}
+
+export function boolean(description = ''): Shape<boolean> {
+  return { kind: 'boolean', description }
+}
+
+interface NumberOptions {
+  min?: number
+  above?: number
+  max?: number
+  unit?: Unit
+}
+
+/** A number: any that is finite, within the bounds that are given. */
+export function number(description = '', options: NumberOptions = {}): Shape<number> {
+  return numberOf(false, description, options)
+}
+
+/** A whole number, 0 or more where no bound is given. */
+export function integer(description = '', options: NumberOptions = {}): Shape<number> {
+  return numberOf(true, description, { min: 0, ...options })
+}
+
+function numberOf(isWhole: boolean, description: string, options: NumberOptions): Shape<number> {
+  const { min = null, above = null, max = null, unit = null } = options
+  return { kind: 'number', isWhole, min, above, max, unit, description }
+}
+
+export function choice<const Value extends string>(
+  values: readonly Value[],
+  description = '',
+): ChoiceShape<Value> {
+  return { kind: 'choice', values, description }
+}
+
+export function list<Value>(items: Shape<Value>, description = ''): Shape<Value[]> {
+  return { kind: 'list', items, description }
+}
+
+/** A list of a fixed length, of which each item has its own shape. */
+export function tuple<const Items extends readonly Shape[]>(
+  items: Items,
+): Shape<{ -readonly [Index in keyof Items]: Infer<Items[Index]> }> {
+  return { kind: 'tuple', items }
+}
+
+/** An object with names of somebody's own; `namePattern` is what such a name must match. */
+export function record<Value>(
+  values: Shape<Value>,
+  description = '',
+  namePattern: RegExp | null = null,
+): Shape<Record<string, Value>> {
+  return { kind: 'record', values, namePattern, description }
+}
+
+/** An object that has all fields of `required`, and may have those of `optional`. */
+export function object<const Required extends Fields, const Optional extends Fields = {}>(
+  required: Required,
+  optional?: Optional,
+  { description = '', isOpen = false }: { description?: string; isOpen?: boolean } = {},
+): ObjectShape<ObjectOf<Required, Optional>> {
+  return { kind: 'object', required, optional: optional ?? {}, isOpen, description }
+}
+
+export function nullable<Value>(of: Shape<Value>): Shape<Value | null> {
+  return { kind: 'nullable', of }
+}
+
+/** `wanted` says what the value may be, as in "must be true, false, or a list". */
+export function either<const Of extends readonly Shape[]>(
+  shapes: Of,
+  wanted: string,
+  description = '',
+): Shape<Infer<Of[number]>> {
+  return { kind: 'either', shapes, wanted, description }
+}
+
+/** Whatever JSON can hold. `Value` is a promise of the one who writes it, not a check. */
+export function anything<Value = unknown>(description = ''): Shape<Value> {
+  return { kind: 'anything', description }
+}
+
+/** The same shape with other words about it. */
+export function describe<Of extends Shape>(of: Of, description: string): Of {
+  return { ...of, description }
+}
+
+/** Some of a table of fields. */
+export function pick<const Of extends Fields, const Name extends keyof Of & string>(
+  fields: Of,
+  names: readonly Name[],
+): Pick<Of, Name> {
+  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<Of, Name>
+}
+
+/** A table of fields without some of them. */
+export function omit<const Of extends Fields, const Name extends keyof Of & string>(
+  fields: Of,
+  names: readonly Name[],
+): Omit<Of, Name> {
+  const left = Object.entries(fields).filter(([name]) => !names.includes(name as Name))
+  return Object.fromEntries(left) as Omit<Of, Name>
+}
+
+/** An object as JSON has it, not a list and not null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
