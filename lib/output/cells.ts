@@ -1,5 +1,5 @@
 import { codePointAt, encodeInto, sequenceAt } from './utf8.ts'
-import { columnsOf } from './width.ts'
+import { columnsOf, joinsCluster, widenedBy } from './width.ts'
 
 /** The further columns of a wide character or a tab. */
 const continuation = 0
@@ -13,7 +13,7 @@ const tabColumns = 8
 export class Cells {
   #codes = new Uint32Array(128)
   #length = 0
-  /** Combining characters by the column that they follow. */
+  /** What joined the character of a column: combining marks, the rest of an emoji or of a syllable. */
   #marks: Map<number, number[]> | null = null
   /** The column after the last `write`. */
   next = 0
@@ -33,15 +33,15 @@ export class Cells {
   /** Writes a printable character or a tab at `column`; answers the column after it. */
   put(column: number, code: number): number {
     if (code === tab) return this.#putTab(column)
-    const columns = code < 0x300 ? 1 : columnsOf(code)
-    if (columns === 0 && column > 0 && column <= this.#length) {
-      this.#mark(this.#unitStart(column - 1), code)
-      return column
+    if (code >= 0x300 && column > 0 && column <= this.#length) {
+      const start = this.#unitStart(column - 1)
+      if (this.#joins(start, column, code)) return this.#join(start, column, code)
     }
-    this.#open(column, column + Math.max(columns, 1))
+    const columns = columnsOf(code)
+    this.#open(column, column + columns)
     this.#codes[column] = code
     if (columns === 2) this.#codes[column + 1] = continuation
-    return column + Math.max(columns, 1)
+    return column + columns
   }
 
   /**
@@ -131,6 +131,27 @@ export class Cells {
     return next
   }
 
+  /** Whether a character written at `column` becomes a part of the one in the columns from `start` on. */
+  #joins(start: number, column: number, code: number): boolean {
+    // In the middle of a wide character it takes its place.
+    if (column < this.#length && this.#codes[column] === continuation) return false
+    const first = this.#codes[start]!
+    if (first === tab) return false
+    const last = this.#marks?.get(start)?.at(-1) ?? first
+    return joinsCluster(first === blank ? space : first, last === blank ? space : last, code)
+  }
+
+  /** Answers the column after the character, which may have become wider. */
+  #join(start: number, column: number, code: number): number {
+    const isWider = widenedBy(column - start, code) > column - start
+    if (isWider) {
+      this.#open(column, column + 1)
+      this.#codes[column] = continuation
+    }
+    this.#mark(start, code)
+    return isWider ? column + 1 : column
+  }
+
   #putTab(column: number): number {
     const stop = (Math.floor(column / tabColumns) + 1) * tabColumns
     // Over text a tab only moves.
@@ -189,7 +210,7 @@ export class Cells {
     this.#marks ??= new Map()
     const marks = this.#marks.get(column)
     if (marks === undefined) this.#marks.set(column, [code])
-    // More than that on one character is an attack on memory, not a language.
+    // More than that in one place is an attack on memory, not a language.
     else if (marks.length < 32) marks.push(code)
   }
 

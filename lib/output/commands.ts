@@ -76,8 +76,6 @@ function move(final: string, count: number, page: Page): void {
 /** The same for `ESC <final>`. */
 export function runEscape(final: string, page: Page): boolean {
   switch (final) {
-    case 'c':
-      return false
     case 'D':
     case 'E':
       if (final === 'E' || !page.isOpen) return newline(page)

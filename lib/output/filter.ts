@@ -194,7 +194,13 @@ export class Filter {
   }
 
   #escape(final: string): boolean {
-    if (final === 'c') this.#alternate = false
+    if (final === 'c') {
+      // A reset clears the page: what stood there was finished.
+      this.#alternate = false
+      this.#page.close()
+      this.#held.finish()
+      return true
+    }
     if (this.#alternate) return true
     this.#needsScreen = !runEscape(final, this.#page) && this.#invalid < binaryInvalid
     return !this.#needsScreen

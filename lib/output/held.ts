@@ -4,6 +4,7 @@ import type { Scanner } from './scan.ts'
 export const maxEditableBytes = 8192
 
 const newline = 0x0a
+const newlineByte = Uint8Array.of(newline)
 const firstCapacity = 8 * 1024
 /** Text in longer pieces is passed on without a copy but for its last lines. */
 const directBytes = 16 * 1024
@@ -77,6 +78,13 @@ export class HeldText {
   /** What is held. Valid until the next call. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.#end)
+  }
+
+  /** Ends the unfinished line and passes everything on: nothing reaches it any more. */
+  finish(): void {
+    const endsLine = this.#end === 0 ? !this.#cut : this.#buffer[this.#end - 1] === newline
+    if (!endsLine) this.append(newlineByte, 0, 1)
+    this.flush()
   }
 
   /** Passes everything on. */

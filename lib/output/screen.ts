@@ -42,13 +42,15 @@ export class Screen {
   private constructor(terminal: Terminal, emit: Emit) {
     this.#terminal = terminal
     this.#emit = emit
-    // What clears the scrollback must not take lines along that are not passed on yet.
-    terminal.parser.registerCsiHandler({ final: 'J' }, ([which]) => {
-      if (which === 3) this.#passOn()
-      return false
-    })
+    for (const id of [{ final: 'J' }, { prefix: '?', final: 'J' }]) {
+      terminal.parser.registerCsiHandler(id, ([which]) => {
+        this.#beforeErase(which)
+        return false
+      })
+    }
     terminal.parser.registerEscHandler({ final: 'c' }, () => {
-      this.#passOn()
+      this.#passOnScreen()
+      this.#passed = null
       this.#hasMargins = false
       return false
     })
@@ -66,9 +68,9 @@ export class Screen {
   /** Loads the emulator on its first use. */
   static async open({ rows, columns, emit }: ScreenOptions): Promise<Screen> {
     const loaded = await import('@xterm/headless')
-    // A CommonJS package: where it is bundled it has its default export only, elsewhere its names.
-    const { Terminal } =
-      'Terminal' in loaded ? loaded : (loaded as { default: typeof loaded }).default
+    const graphemes = await import('@xterm/addon-unicode-graphemes')
+    const { Terminal } = namesOf(loaded)
+    const { UnicodeGraphemesAddon } = namesOf(graphemes)
     const terminal = new Terminal({
       rows,
       cols: columns,
@@ -77,6 +79,7 @@ export class Screen {
       allowProposedApi: true,
       logLevel: 'off',
     })
+    terminal.loadAddon(new UnicodeGraphemesAddon())
     return new Screen(terminal, emit)
   }
 
@@ -126,19 +129,7 @@ export class Screen {
   /** What is on the screen, as text. */
   get text(): Buffer {
     const { normal } = this.#terminal.buffer
-    let last = normal.length - 1
-    const cursor = normal.baseY + normal.cursorY
-    while (last > cursor && normal.getLine(last)!.translateToString(true) === '') last--
-    let text = ''
-    let isOpen = this.#isOpenLine
-    const first = this.#firstLine
-    for (let at = first; at <= last; at++) {
-      const line = normal.getLine(at)!
-      if (at > first || isOpen) text += line.isWrapped ? '' : '\n'
-      isOpen = false
-      text += this.#textOf(line, at)
-    }
-    return Buffer.from(text)
+    return Buffer.from(this.#textTo(Math.max(this.#lastLine, normal.baseY + normal.cursorY)))
   }
 
   close(): void {
@@ -179,17 +170,63 @@ export class Screen {
   #passOn(): void {
     const { active, normal } = this.#terminal.buffer
     if (active.type !== 'normal') return
-    let text = ''
-    for (let at = this.#firstLine; at < normal.baseY; at++) {
-      const line = normal.getLine(at)!
-      if (this.#isOpenLine) text += line.isWrapped ? '' : '\n'
-      text += this.#textOf(line, at)
-      this.#isOpenLine = true
-    }
+    this.#emitTo(normal.baseY - 1)
+    this.#markPassed()
+  }
+
+  /** What is above the screen is passed on. */
+  #markPassed(): void {
+    const { normal } = this.#terminal.buffer
     this.#passed?.dispose()
     this.#passed =
       normal.baseY === 0 ? null : (this.#terminal.registerMarker(-normal.cursorY - 1) ?? null)
+  }
+
+  /** What is cleared away was finished: it stays in the text, above what follows. */
+  #beforeErase(which: number | number[] | undefined): void {
+    const { active } = this.#terminal.buffer
+    if (active.type !== 'normal') return
+    // `clear` of some terminals goes to the first place and erases everything below it.
+    const isBelow = which === undefined || which === 0
+    const isAtStart = active.cursorX === 0 && active.cursorY === 0
+    if (which === 2 || (isBelow && isAtStart)) this.#passOnScreen()
+    // The scrollback is cleared: it must not take lines along that are not passed on yet.
+    else if (which === 3) this.#passOn()
+  }
+
+  /** Passes everything on down to the last line with text; its rows are about to be used again. */
+  #passOnScreen(): void {
+    this.#emitTo(this.#lastLine)
+    if (this.#terminal.buffer.active.type === 'normal') this.#markPassed()
+  }
+
+  #emitTo(last: number): void {
+    if (last < this.#firstLine) return
+    const text = this.#textTo(last)
+    this.#isOpenLine = true
     if (text !== '') this.#emit(Buffer.from(text))
+  }
+
+  /** The last line that is not blank. */
+  get #lastLine(): number {
+    const { normal } = this.#terminal.buffer
+    let last = normal.length - 1
+    while (last >= 0 && normal.getLine(last)!.translateToString(true) === '') last--
+    return last
+  }
+
+  /** The lines that are not passed on yet, down to `last`. */
+  #textTo(last: number): string {
+    const { normal } = this.#terminal.buffer
+    let text = ''
+    let isOpen = this.#isOpenLine
+    for (let at = this.#firstLine; at <= last; at++) {
+      const line = normal.getLine(at)!
+      if (isOpen) text += line.isWrapped ? '' : '\n'
+      isOpen = true
+      text += this.#textOf(line, at)
+    }
+    return text
   }
 
   /** A line that goes on below keeps its blanks. */
@@ -197,4 +234,9 @@ export class Screen {
     const isContinued = this.#terminal.buffer.normal.getLine(at + 1)?.isWrapped === true
     return line.translateToString(!isContinued)
   }
+}
+
+/** The names of a CommonJS package: where it is bundled it has its default export only. */
+function namesOf<Names extends object>(loaded: Names): Names {
+  return 'default' in loaded ? (loaded.default as Names) : loaded
 }

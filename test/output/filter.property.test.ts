@@ -1,11 +1,12 @@
-import xterm from '@xterm/headless'
 import * as fc from 'fast-check'
 import stripAnsi from 'strip-ansi'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { clean } from './clean.ts'
+import { copyFromTerminal, withoutBlanks } from './terminal.ts'
 
 const ESC = '\u001b'
+const size = { rows: 60, columns: 400 }
 const sizesArbitrary = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
 
 /** Pieces of anything: text, controls, sequences whole and broken, bytes that mean nothing. */
@@ -103,33 +104,16 @@ test('agrees with strip-ansi on colours and titles', async () => {
   )
 })
 
-/** What xterm shows, without the blank lines at its end. */
-async function screenOf(raw: string): Promise<string> {
-  const terminal = new xterm.Terminal({
-    rows: 60,
-    cols: 400,
-    convertEol: true,
-    allowProposedApi: true,
-    logLevel: 'off',
-  })
-  await new Promise<void>((resolve) => {
-    terminal.write(raw, resolve)
-  })
-  const { normal } = terminal.buffer
-  const lines = Array.from({ length: normal.length }, (_, at) =>
-    normal.getLine(at)!.translateToString(true),
-  )
-  terminal.dispose()
-  return lines.join('\n').replace(/\n+$/, '')
-}
-
 /** What moves the cursor without leaving the text that is there, and always writes what it steps back over. */
 const redraws = fc
   .array(
     fc.oneof(
       { weight: 4, arbitrary: fc.stringMatching(/^[a-z0-9 #=.]{0,12}$/) },
       { weight: 2, arbitrary: fc.constantFrom('\n', '\r', '\r\n') },
-      fc.constantFrom('漢字', '━━╸', 'é', '⠋', 'e\u0301', '✓'),
+      fc.constantFrom(
+        ...['漢字', '━━╸', 'é', '⠋', 'e\u0301', '✓', '🇨🇿', '👍🏽', '👩‍🚀', '\u2764\ufe0f', '⏳'],
+        ...['\u1100\u1161\u11a8', '한글', 'กำ', 'नमस्ते', 'が', '1\ufe0f\u20e3'],
+      ),
       fc
         .integer({ min: 1, max: 3 })
         .map((count) => `${'z'.repeat(count)}${'\b'.repeat(count)}${'y'.repeat(count)}`),
@@ -146,8 +130,8 @@ const redraws = fc
 test('agrees with the screen of xterm on redraws', async () => {
   await fc.assert(
     fc.asyncProperty(redraws, sizesArbitrary, async (raw, sizes) => {
-      const text = await clean(raw, sizes, { rows: 60, columns: 400 })
-      assert.is(text.replace(/\n+$/, ''), await screenOf(raw), JSON.stringify(raw))
+      const text = withoutBlanks(await clean(raw, sizes, size))
+      assert.is(text, await copyFromTerminal(raw, size, true), JSON.stringify(raw))
     }),
     { numRuns: 1500 },
   )
@@ -164,8 +148,8 @@ test('agrees with the screen of xterm on absolute movement', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(part, { maxLength: 30 }), sizesArbitrary, async (parts, sizes) => {
       const raw = parts.join('')
-      const text = await clean(raw, sizes, { rows: 60, columns: 400 })
-      assert.is(text.replace(/\n+$/, ''), await screenOf(raw), JSON.stringify(raw))
+      const text = withoutBlanks(await clean(raw, sizes, size))
+      assert.is(text, await copyFromTerminal(raw, size, true), JSON.stringify(raw))
     }),
     { numRuns: 100 },
   )
