@@ -53,23 +53,22 @@ export function cutHead(whole: Whole, maxLines: number, maxBytes: number): Cut {
   }
 }
 
-/** Lines of both ends with a mark between them, which counts as a line of the output. */
+/** At most `keptLines` lines of both ends, with a mark between them that is not one of these. */
 export function cutEnds(
   whole: Whole,
   headLines: number,
-  maxLines: number,
   keptLines: number,
+  maxLines: number,
   maxBytes: number,
 ): Cut {
   const markBytes = Buffer.byteLength(mark(whole.totalBytes, 'bytes'))
   const budget = maxBytes - markBytes
-  const bound = Math.min(maxLines - 1, keptLines)
   // Without room for a mark and something on both sides of it, the end says most.
-  if (bound < 2 || budget < markBytes) return cutTail(whole, maxLines, maxBytes)
-  const head = headOf(whole, Math.min(headLines, Math.floor(bound / 2)), Math.floor(budget / 2))
+  if (keptLines < 2 || budget < markBytes) return cutTail(whole, maxLines, maxBytes)
+  const head = headOf(whole, Math.min(headLines, Math.floor(keptLines / 2)), Math.floor(budget / 2))
   const tail = tailOf(
     whole,
-    bound - Math.min(headLines, Math.floor(bound / 2)),
+    keptLines - Math.min(headLines, Math.floor(keptLines / 2)),
     budget - head.bytes.length,
   )
   const omitted = whole.totalLines - head.lines - tail.lines

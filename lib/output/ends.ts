@@ -21,6 +21,10 @@ export class FirstBytes {
     return this.#buffer.subarray(0, this.#length)
   }
 
+  clear(): void {
+    this.#length = 0
+  }
+
   clone(): FirstBytes {
     const copy = new FirstBytes(this.#capacity)
     copy.write(this.bytes)
@@ -64,6 +68,11 @@ export class LastBytes {
       this.#ring.subarray(this.#at, this.#length),
       this.#ring.subarray(0, this.#at),
     ])
+  }
+
+  clear(): void {
+    this.#length = 0
+    this.#at = 0
   }
 
   clone(): LastBytes {

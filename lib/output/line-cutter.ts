@@ -1,101 +1,146 @@
 import { isAscii } from 'node:buffer'
+import { FirstBytes, LastBytes } from './ends.ts'
 import type { Emit } from './held.ts'
+import { characterStart } from './utf8.ts'
 
 const newline = 0x0a
+const newlineByte = Uint8Array.of(newline)
 
 /**
- * Cuts the lines of a text that comes in any pieces to their first `maxChars` characters (code points),
- * with a mark that says how many are missing. Pieces without a long line pass as they are.
+ * Cuts the lines of a text that comes in any pieces to `maxChars` characters (code points), with a mark
+ * that says how many are missing: a long line keeps its first ones, and one that alone is over
+ * `maxBytes` its last ones. The unfinished line is held back until it ends.
  */
 export class LineCutter {
   readonly #maxChars: number
-  /** Of the unfinished line: characters kept, and left out. */
-  #kept = 0
-  #omitted = 0
+  readonly #maxBytes: number
+  /** The unfinished line: both ends of it, and its size. */
+  #first: FirstBytes
+  #last: LastBytes
+  #bytes = 0
+  #chars = 0
   #hasCut = false
 
-  constructor(maxChars: number) {
+  constructor(maxChars: number, maxBytes: number) {
     this.#maxChars = maxChars
+    this.#maxBytes = maxBytes
+    this.#first = new FirstBytes(maxChars * 4)
+    this.#last = new LastBytes(maxChars * 4)
   }
 
-  /** Whether any line was cut so far. */
+  /** Whether any line was cut so far, or the unfinished one will be. */
   get hasCut(): boolean {
-    return this.#hasCut
+    return this.#hasCut || this.#chars > this.#maxChars
+  }
+
+  /** Bytes of the unfinished line that are held back; where nothing is cut, all of it. */
+  get heldBytes(): number {
+    return this.#first.bytes.length
   }
 
   write(bytes: Buffer, emit: Emit): void {
-    if (this.#isShort(bytes)) {
-      const lineStart = bytes.lastIndexOf(newline) + 1
-      const chars = countChars(bytes, lineStart, bytes.length)
-      this.#kept = lineStart === 0 ? this.#kept + chars : chars
-      emit(bytes)
-      return
-    }
-    let keepFrom = 0
-    for (let at = 0; at < bytes.length;) {
-      const found = bytes.indexOf(newline, at)
-      const lineEnd = found < 0 ? bytes.length : found
-      const room = this.#maxChars - this.#kept
-      if (this.#omitted > 0 || lineEnd - at > room) {
-        const cut = placeAfter(bytes, at, lineEnd, room)
-        this.#kept += cut.chars
-        if (cut.place < lineEnd) {
-          this.#omitted += countChars(bytes, cut.place, lineEnd)
-          this.#hasCut = true
-          if (cut.place > keepFrom) emit(bytes.subarray(keepFrom, cut.place))
-          keepFrom = lineEnd
-        }
-      } else this.#kept += countChars(bytes, at, lineEnd)
-      if (found < 0) break
+    let start = 0
+    if (this.#bytes > 0) {
+      const found = bytes.indexOf(newline)
+      this.#hold(found < 0 ? bytes : bytes.subarray(0, found))
+      if (found < 0) return
       this.finishLine(emit)
-      at = lineEnd + 1
+      emit(newlineByte)
+      start = found + 1
     }
-    if (keepFrom < bytes.length) emit(bytes.subarray(keepFrom))
+    const end = bytes.lastIndexOf(newline) + 1
+    if (end > start) this.#writeLines(bytes.subarray(start, end), emit)
+    if (bytes.length > end) this.#hold(bytes.subarray(Math.max(end, start)))
   }
 
-  /** Puts the mark behind a cut line that ends here. */
+  /** Emits the unfinished line as it stands. */
   finishLine(emit: Emit): void {
-    if (this.#omitted > 0) emit(Buffer.from(`… [${this.#omitted} chars omitted]`))
-    this.#omitted = 0
-    this.#kept = 0
+    if (this.#bytes === 0) return
+    if (this.#chars <= this.#maxChars) emit(this.#first.bytes)
+    else {
+      this.#hasCut = true
+      const omitted = Buffer.from(`… [${this.#chars - this.#maxChars} chars omitted]`)
+      if (this.#bytes > this.#maxBytes) {
+        emit(omitted)
+        emit(lastChars(this.#last.bytes, this.#maxChars))
+      } else {
+        const first = this.#first.bytes
+        emit(first.subarray(0, placeAfter(first, this.#maxChars)))
+        emit(omitted)
+      }
+    }
+    this.#first.clear()
+    this.#last.clear()
+    this.#bytes = 0
+    this.#chars = 0
   }
 
   clone(): LineCutter {
-    const copy = new LineCutter(this.#maxChars)
-    copy.#kept = this.#kept
-    copy.#omitted = this.#omitted
+    const copy = new LineCutter(this.#maxChars, this.#maxBytes)
+    copy.#first = this.#first.clone()
+    copy.#last = this.#last.clone()
+    copy.#bytes = this.#bytes
+    copy.#chars = this.#chars
     copy.#hasCut = this.#hasCut
     return copy
   }
 
+  #hold(bytes: Buffer): void {
+    this.#first.write(bytes)
+    this.#last.write(bytes)
+    this.#bytes += bytes.length
+    this.#chars += countChars(bytes)
+  }
+
+  /** Takes whole lines. */
+  #writeLines(lines: Buffer, emit: Emit): void {
+    if (this.#areShort(lines)) return emit(lines)
+    let from = 0
+    for (let at = 0; at < lines.length;) {
+      const lineEnd = lines.indexOf(newline, at)
+      const line = lines.subarray(at, lineEnd)
+      if (line.length > this.#maxChars && countChars(line) > this.#maxChars) {
+        if (at > from) emit(lines.subarray(from, at))
+        this.#hold(line)
+        this.finishLine(emit)
+        from = lineEnd
+      }
+      at = lineEnd + 1
+    }
+    emit(lines.subarray(from))
+  }
+
   /** Whether no line can be too long, by its bytes. Looks at few places: one in `maxChars` bytes. */
-  #isShort(bytes: Buffer): boolean {
-    if (this.#omitted > 0) return false
-    let at = -1 - this.#kept
-    while (at + this.#maxChars + 1 < bytes.length) {
-      const next = bytes.lastIndexOf(newline, at + this.#maxChars + 1)
-      if (next <= at || next < 0) return false
+  #areShort(lines: Buffer): boolean {
+    let at = -1
+    while (at + this.#maxChars + 1 < lines.length) {
+      const next = lines.lastIndexOf(newline, at + this.#maxChars + 1)
+      if (next <= at) return false
       at = next
     }
     return true
   }
 }
 
-function countChars(bytes: Buffer, from: number, to: number): number {
-  if (to - from > 256 && isAscii(bytes.subarray(from, to))) return to - from
+/** Characters of a valid UTF-8 text. */
+export function countChars(bytes: Buffer): number {
+  if (bytes.length > 256 && isAscii(bytes)) return bytes.length
   let chars = 0
-  for (let at = from; at < to; at++) if ((bytes[at]! & 0xc0) !== 0x80) chars++
+  for (const byte of bytes) if ((byte & 0xc0) !== 0x80) chars++
   return chars
 }
 
-/** The place after at most `count` characters from `from` on. */
-function placeAfter(bytes: Buffer, from: number, to: number, count: number) {
+/** The place after the first `count` characters, or the end. */
+export function placeAfter(bytes: Buffer, count: number): number {
   let chars = 0
-  let place = from
-  for (; place < to; place++) {
-    if ((bytes[place]! & 0xc0) === 0x80) continue
-    if (chars === count) break
-    chars++
+  for (let place = 0; place < bytes.length; place++) {
+    if ((bytes[place]! & 0xc0) !== 0x80 && chars++ === count) return place
   }
-  return { place, chars }
+  return bytes.length
+}
+
+/** The last `count` characters of a text whose first one may have lost its beginning. */
+function lastChars(bytes: Buffer, count: number): Buffer {
+  const whole = bytes.subarray(characterStart(bytes, 0))
+  return whole.subarray(placeAfter(whole, countChars(whole) - count))
 }

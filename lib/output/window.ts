@@ -43,7 +43,7 @@ export class Window {
     this.#last = this.#shape === 'head' ? null : new LastBytes(this.#maxBytes + 1)
     // A line over a smaller byte limit is a single line over the limit and keeps its end.
     const cutsLines = !unlimited && options.maxBytes > limits.maxLineChars
-    this.#cutter = cutsLines ? new LineCutter(limits.maxLineChars) : null
+    this.#cutter = cutsLines ? new LineCutter(limits.maxLineChars, options.maxBytes) : null
   }
 
   /** Takes clean text in order, whole characters. The memory is free again afterwards. */
@@ -55,11 +55,11 @@ export class Window {
     const { head } = this.#options
     const selected = head === null ? bytes : firstLines(bytes, head - before)
     if (selected.length === 0) return
-    const keep = (piece: Uint8Array) => {
-      this.#keep(piece, piece === bytes ? newlines : this.#scan(piece, 0, piece.length).newlines)
-    }
-    if (this.#cutter === null) keep(selected)
-    else this.#cutter.write(selected, keep)
+    const lines = selected === bytes ? newlines : this.#scan(selected, 0, selected.length).newlines
+    // A line that is cut keeps its newline.
+    this.#shown.addLines(selected, lines)
+    if (this.#cutter === null) this.#keep(selected)
+    else this.#cutter.write(selected, (piece) => this.#keep(piece))
   }
 
   /** Whether whole lines, or a part of the only one, are left out of what `render` would show now. */
@@ -80,12 +80,10 @@ export class Window {
 
   /** The text as it is shown, and what is missing from it. */
   render(): { text: string; truncation: Truncation | null } {
-    if (this.#cutter !== null && this.#cutter.hasCut) {
-      const rest = this.clone()
-      rest.#cutter?.finishLine((mark) => rest.#keep(mark, 0))
-      return rest.#render()
-    }
-    return this.#render()
+    if (this.#cutter === null || this.#cutter.heldBytes === 0) return this.#render()
+    const whole = this.clone()
+    whole.#cutter?.finishLine((rest) => whole.#keep(rest))
+    return whole.#render()
   }
 
   clone(): Window {
@@ -98,8 +96,8 @@ export class Window {
     return copy
   }
 
-  #keep(bytes: Uint8Array, newlines: number): void {
-    this.#shown.add(bytes, newlines)
+  #keep(bytes: Uint8Array): void {
+    this.#shown.bytes += bytes.length
     this.#first?.write(bytes)
     this.#last?.write(bytes)
   }
@@ -110,7 +108,8 @@ export class Window {
   }
 
   #isWhole(): boolean {
-    return this.#shown.bytes <= this.#maxBytes && this.#shown.total <= this.#lineLimit()
+    const bytes = this.#shown.bytes + (this.#cutter?.heldBytes ?? 0)
+    return bytes <= this.#maxBytes && this.#shown.total <= this.#lineLimit()
   }
 
   #render(): { text: string; truncation: Truncation | null } {
@@ -147,9 +146,12 @@ export class Window {
     const maxLines = this.#lineLimit()
     if (this.#shape === 'tail') return cutTail(whole, maxLines, this.#maxBytes)
     if (this.#shape === 'head') return cutHead(whole, maxLines, this.#maxBytes)
-    const headLines =
-      this.#shape === 'middle' ? Math.floor((maxLines - 1) / 2) : limits.headTailLines
-    return cutEnds(whole, headLines, this.#maxLines, maxLines, this.#maxBytes)
+    if (this.#shape === 'middle') {
+      return cutEnds(whole, maxLines, maxLines - 1, maxLines, this.#maxBytes)
+    }
+    // The mark between them is a line too many only for those who asked for fewer lines.
+    const keptLines = maxLines === limits.headTailLines * 2 ? maxLines : maxLines - 1
+    return cutEnds(whole, limits.headTailLines, keptLines, this.#maxLines, this.#maxBytes)
   }
 }
 
@@ -185,6 +187,11 @@ class Count {
 
   add(bytes: Uint8Array, newlines: number): void {
     this.bytes += bytes.length
+    this.addLines(bytes, newlines)
+  }
+
+  /** Without the bytes. */
+  addLines(bytes: Uint8Array, newlines: number): void {
     this.lines += newlines
     this.#endsOpen = bytes.at(-1) !== newline
   }

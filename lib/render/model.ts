@@ -88,12 +88,20 @@ function describeCut(cut: Truncation | null, kept: ArtifactRef | null, what: str
     ? ` The ${kept.complete ? 'complete' : 'kept'} ${what}: ${kept.path} (artifact {"id": "${kept.id}"}).`
     : ''
   if (cut === null) return where === '' ? [] : [`[${where.trim()}]`]
+  const { totalLines, outputLines, truncatedBy } = cut
+  if (outputLines === totalLines) {
+    const shown =
+      totalLines === 1
+        ? `A part of the only line of ${what} shown`
+        : `All ${totalLines} lines of ${what} shown, long ones in part`
+    return [`[${shown}.${where}]`]
+  }
   const ranges = cut.shownRanges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`))
   const shown =
     ranges.length === 0
-      ? `None of ${cut.totalLines} lines of ${what} shown`
-      : `Lines ${ranges.join(' and ')} of ${cut.totalLines} of ${what} shown`
-  return [`[${shown}, cut by ${cut.truncatedBy}.${where}]`]
+      ? `None of ${totalLines} lines of ${what} shown`
+      : `Lines ${ranges.join(' and ')} of ${totalLines} of ${what} shown`
+  return [`[${shown}, cut by ${truncatedBy}.${where}]`]
 }
 
 function describeEnd(result: Result): string {

@@ -93,6 +93,23 @@ test('head-tail keeps 80 lines of each end', () => {
   assert.is(truncation?.direction, 'head-tail')
 })
 
+test('80 + 80 lines are shown also where the limit is exactly that many', () => {
+  const { truncation } = show(numbered(1000), { truncate: 'head-tail', maxLines: 160 })
+  assert.equal(truncation?.shownRanges, [
+    [1, 80],
+    [921, 1000],
+  ])
+})
+
+test('a line that alone is over the byte limit keeps its end', () => {
+  const long = `${'č'.repeat(100_000)}END`
+  const cut = `… [98003 chars omitted]${'č'.repeat(1997)}END`
+  for (const size of [Infinity, 1000]) {
+    assert.is(show(long, {}, size).text, cut)
+    assert.is(show(`a\n${long}\nb\n`, {}, size).text, `a\n${cut}\nb\n`)
+  }
+})
+
 test('middle keeps both ends within the limits', () => {
   const { text, truncation } = show(numbered(100), { truncate: 'middle', maxLines: 5 })
   assert.is(text, 'line 1\nline 2\n… [96 lines omitted] …\nline 99\nline 100\n')
