@@ -15,6 +15,16 @@ export interface FilterOptions {
   rows?: number
   columns?: number
   scan?: Scanner
+  /** Begins at a place that another filter told as its `restart`. */
+  at?: Pick<Restart, 'isInLine' | 'invalid'>
+}
+
+/** A place from which another filter can read on. */
+export interface Restart {
+  /** Raw bytes that were written and are yet to be read again: the beginning of a sequence. */
+  unread: number
+  isInLine: boolean
+  invalid: number
 }
 
 const largestBlock = 64 * 1024
@@ -49,7 +59,8 @@ export class Filter {
     this.#options = options
     const rows = options.rows ?? 50
     this.#scan = options.scan ?? createScanner()
-    this.#held = new HeldText(options.emit, rows, this.#scan)
+    this.#held = new HeldText(options.emit, rows, this.#scan, options.at?.isInLine ?? false)
+    this.#invalid = options.at?.invalid ?? 0
     this.#page = new Page(this.#held, rows)
     this.#parser = new EscapeParser({
       text: (bytes, from, to) => this.#text(bytes, from, to),
@@ -74,6 +85,22 @@ export class Filter {
   /** Clean text that is not emitted yet, since a terminal command may still change it. A copy. */
   pending(): Buffer {
     return this.#screen?.text ?? this.#page.snapshot()
+  }
+
+  /**
+   * Whether another filter, begun here, would go on in the same way, as long as nothing reaches back
+   * over this place; null where something is under way.
+   */
+  get restart(): Restart | null {
+    if (this.#screen !== null || this.#page.isOpen || this.#alternate) return null
+    if (!this.#parser.isAtText) return null
+    const { isInLine } = this.#held
+    return { unread: this.#unfinished.length, isInLine, invalid: this.#invalid }
+  }
+
+  /** The text that is not emitted yet, and how far it reaches. For reading only. */
+  get held(): Pick<HeldText, 'bytes' | 'position' | 'takeLowest'> {
+    return this.#held
   }
 
   /** Nothing more comes: emits what is pending. */

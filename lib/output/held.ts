@@ -26,12 +26,36 @@ export class HeldText {
   #buffer = Buffer.allocUnsafeSlow(firstCapacity)
   #end = 0
   /** The first line held has lost its start. */
-  #cut = false
+  #cut: boolean
+  #emitted = 0
+  #lowest = 0
 
-  constructor(emit: Emit, rows: number, scan: Scanner) {
-    this.#emit = emit
+  /** `startsInLine`: what comes first goes on in a line whose beginning is past editing. */
+  constructor(emit: Emit, rows: number, scan: Scanner, startsInLine: boolean) {
     this.#rows = rows
     this.#scan = scan
+    this.#cut = startsInLine
+    this.#emit = (bytes) => {
+      this.#emitted += bytes.length
+      emit(bytes)
+    }
+  }
+
+  /** How many bytes of text there are, of which the first `emitted` are final. */
+  get position(): { end: number; emitted: number } {
+    return { end: this.#emitted + this.#end, emitted: this.#emitted }
+  }
+
+  /** Whether the last line is unfinished. */
+  get isInLine(): boolean {
+    return this.#end === 0 ? this.#cut : this.#buffer[this.#end - 1] !== newline
+  }
+
+  /** The lowest place that was taken out since the last call. */
+  takeLowest(): number {
+    const lowest = this.#lowest
+    this.#lowest = this.position.end
+    return lowest
   }
 
   append(bytes: Uint8Array, from: number, to: number): void {
@@ -82,8 +106,7 @@ export class HeldText {
 
   /** Ends the unfinished line and passes everything on: nothing reaches it any more. */
   finish(): void {
-    const endsLine = this.#end === 0 ? !this.#cut : this.#buffer[this.#end - 1] === newline
-    if (!endsLine) this.append(newlineByte, 0, 1)
+    if (this.isInLine) this.append(newlineByte, 0, 1)
     this.flush()
   }
 
@@ -102,6 +125,7 @@ export class HeldText {
     const start = from + this.#buffer.subarray(from, stop).lastIndexOf(newline) + 1
     if ((start === 0 && this.#cut) || stop - start > maxEditableBytes) return null
     this.#end = start
+    this.#lowest = Math.min(this.#lowest, this.#emitted + start)
     return this.#buffer.subarray(start, stop)
   }
 

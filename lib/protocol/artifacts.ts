@@ -1,6 +1,6 @@
 import * as shape from './shape/shape.ts'
 
-const { anyText, boolean, choice, integer, nullable, object } = shape
+const { anyText, boolean, choice, integer, list, nullable, object } = shape
 
 export const streamNames = ['output', 'stdout', 'stderr'] as const
 
@@ -26,15 +26,6 @@ export const artifactInfoShape = object({
 /** An artifact as a list shows it. */
 export interface ArtifactInfo extends shape.Infer<typeof artifactInfoShape> {}
 
-/** Which lines; `head` and `tail` go before `offset` and `limit`. */
-export const lineRange = {
-  offset: integer('Lines to pass over: `next_offset` of the answer before (default 0)'),
-  limit: integer('How many lines (default 2000)', { min: 1 }),
-  head: integer('The first lines', { min: 1 }),
-  tail: integer('The last lines', { min: 1 }),
-}
-export type LineRange = Partial<shape.InferFields<typeof lineRange>>
-
 export const linesShape = object({
   text: anyText(),
   /** The first and the last line in `text`, 1-based; both 0 where there is none. */
@@ -42,16 +33,21 @@ export const linesShape = object({
   to: integer(),
   /** The `offset` to go on reading with; null at the end. */
   nextOffset: nullable(integer()),
+  /** The same place as a line and a character of it, both counted from 1: within a long line too. */
+  line: nullable(integer()),
+  column: nullable(integer()),
   /** Null where the reading ended before the end of the text. */
   totalLines: nullable(integer()),
 })
-/** Lines of the clean text of an artifact. */
+/** A part of the clean text of an artifact. */
 export interface Lines extends shape.Infer<typeof linesShape> {}
 
 export const matchesShape = object({
   /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */
   text: anyText(),
   matches: integer(),
+  /** Where the matches are, in their order; both counted from 1, the column in characters. */
+  places: list(object({ line: integer(), column: integer() })),
   /** The `offset` to go on searching with; null at the end. */
   nextOffset: nullable(integer()),
   /** The time was over before the end: `nextOffset` is where the search stood. */

@@ -1,7 +1,8 @@
-import { artifactInfoShape, lineRange, linesShape, matchesShape, streamNames } from './artifacts.ts'
+import { artifactInfoShape, linesShape, matchesShape, streamNames } from './artifacts.ts'
 import { command, fields } from './fields.ts'
 import { jobOutputShape } from './job-output.ts'
 import { limits } from './limits.ts'
+import { boundParams, lineRangeParams } from './reading.ts'
 import { failureShape, jobShape, resultShape, statuses, stopReasons } from './result.ts'
 import { sessionInfoShape } from './sessions.ts'
 import type { ObjectSchema } from './shape/json-schema.ts'
@@ -192,15 +193,17 @@ export const rpcMethods = {
       details: anything(),
     }),
   },
-  'artifact.read': { params: object({ id: artifactId }, lineRange), result: linesShape },
+  'artifact.read': { params: object({ id: artifactId }, lineRangeParams), result: linesShape },
   'artifact.grep': {
     params: object(
       { id: artifactId, pattern: text('A regular expression', { hint: 'regex' }) },
       {
         context: integer('Lines around each match (default 0)'),
         ignoreCase: boolean('Take a for A (default false)'),
-        offset: lineRange.offset,
+        offset: lineRangeParams.offset,
         limit: integer('How many matches (default 200)', { min: 1 }),
+        maxLines: boundParams.maxLines,
+        maxBytes: boundParams.maxBytes,
       },
     ),
     result: matchesShape,
@@ -214,7 +217,7 @@ export const rpcMethods = {
     result: object({ removed: boolean() }),
   },
   /** `artifact.read` by the `…_cache_id` of a result. */
-  tool_output_cache: { params: object({ refId: artifactId }, lineRange), result: linesShape },
+  tool_output_cache: { params: object({ refId: artifactId }, lineRangeParams), result: linesShape },
   /** `!command` runs it; anything else needs a model. */
   prompt: {
     params: object({ text: anyText('What is said') }),

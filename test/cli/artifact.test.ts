@@ -49,13 +49,20 @@ test(
     assert.is(await show(`artifact://${id}`, '--tail', '3'), numbers(98, 100))
     assert.is(await show(id, '--offset', '50', '--limit', '2'), numbers(50, 51))
     assert.is(await show(id, '--offset', '99'), numbers(99, 100))
-    assert.is(await show(id, '--offset', '101'), '')
+    assert.equal(await artifact(home, 'show', id, '--offset', '99999'), {
+      status: 0,
+      stdout: '',
+      stderr: 'nacre: there is nothing at that place: the text has 100 lines\n',
+    })
+    assert.is(await show(id, '--line', '100', '--column', '3'), '0\n')
     assert.equal(JSON.parse(await show(id, '--limit', '1', '--output-format', 'json')), {
       id,
       text: '1\n',
       from: 1,
       to: 1,
       next_offset: 2,
+      line: 2,
+      column: 1,
       total_lines: null,
     })
     assert.is((await artifact(home, 'show', id, '--tail', '1', '--head', '1')).status, 125)
@@ -103,7 +110,14 @@ test(
     assert.is(wrong.status, 125)
     assert.match(wrong.stderr, /Invalid regular expression/)
     const json = JSON.parse((await grep('^7$', '--output-format', 'json')).stdout) as unknown
-    assert.equal(json, { id, text: '7:7\n', matches: 1, next_offset: null, timed_out: false })
+    assert.equal(json, {
+      id,
+      text: '7:7\n',
+      matches: 1,
+      places: [{ line: 7, column: 1 }],
+      next_offset: null,
+      timed_out: false,
+    })
   }),
 )
 

@@ -1,3 +1,4 @@
+// oxlint-disable-next-line import/default -- a CommonJS package: Node gives it a default export
 import graphemes from '@xterm/addon-unicode-graphemes'
 import xterm from '@xterm/headless'
 

@@ -1,4 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
+import { lineRangeParams } from '../../protocol/reading.ts'
 import { check } from '../../protocol/shape/check.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
@@ -8,10 +9,7 @@ import { textResult, type Tool } from './tool.ts'
 const params = shape.object(
   { id: shape.text('Which artifact: art_… or artifact://art_…', { hint: 'id' }) },
   {
-    offset: shape.integer('Lines to pass over, as the call before told'),
-    limit: shape.integer('How many lines', { min: 1 }),
-    head: shape.integer('The first lines', { min: 1 }),
-    tail: shape.integer('The last lines', { min: 1 }),
+    ...lineRangeParams,
     grep: shape.text('Only lines that match this regular expression, with their numbers', {
       hint: 'regex',
     }),
@@ -30,12 +28,20 @@ export const artifactTool: Tool = {
     if (artifacts === null) {
       throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'id')
     }
-    const read =
-      grep === undefined
-        ? await artifacts.read(id, range)
-        : await artifacts.grep(id, { pattern: grep, ...range })
-    const goOn = read.nextOffset === null ? '' : `\n[to go on: offset ${read.nextOffset}]`
-    const text = read.text.replace(/\n$/, '')
-    return textResult(`${text === '' ? '(no lines)' : text}${goOn}`, false, toWire(read))
+    if (grep === undefined) {
+      const read = await artifacts.read(id, range)
+      const { text, line, column, totalLines } = read
+      if (text === '')
+        return textResult(`(nothing there: ${totalLines} lines)`, false, toWire(read))
+      const place = column === 1 ? `offset ${read.nextOffset}` : `line ${line}, column ${column}`
+      const goOn = line === null ? '' : `\n[to go on: ${place}]`
+      return textResult(`${text.replace(/\n$/, '')}${goOn}`, false, toWire(read))
+    }
+    const { offset = 0, limit, maxLines, maxBytes } = range
+    const found = await artifacts.grep(id, { pattern: grep, offset, limit, maxLines, maxBytes })
+    const why = found.timedOut ? 'the time for this search was over; ' : ''
+    const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
+    const text = found.text.replace(/\n$/, '')
+    return textResult(`${text === '' ? '(no lines)' : text}${goOn}`, false, toWire(found))
   },
 }

@@ -29,8 +29,12 @@ export const command: Command = {
   flags: [
     lines('offset', 'show, grep: begin at this line, counted from 1 (with --raw: byte)'),
     lines('limit', 'At most so many lines (with --raw: bytes), matches, or artifacts'),
+    lines('line', 'show: begin with this line, counted from 1'),
+    lines('column', 'show: begin with this character of that line, counted from 1'),
     lines('head', 'show: the first lines'),
     lines('tail', 'show: the last lines'),
+    lines('max-lines', 'At most so many lines, and never more than 2000'),
+    lines('max-bytes', 'At most so many bytes of text, and never more than 51200'),
     { name: 'raw', shape: null, description: 'show: the bytes as the command wrote them' },
     { name: 'ignore-case', short: 'i', shape: null, description: 'grep: a and A are the same' },
     { ...lines('after-context', 'grep: so many lines after each match'), short: 'A' },

@@ -14,11 +14,13 @@ export const grepArtifact: Action = async (context) => {
     before: numbers['before-context'] ?? both,
     after: numbers['after-context'] ?? both,
     offset: Math.max(offset, 1) - 1,
-    ...(limit !== undefined && { limit }),
+    limit,
+    maxLines: numbers['max-lines'],
+    maxBytes: numbers['max-bytes'],
   })
-  const { text, matches, timedOut } = found
+  const { text, matches, places, timedOut } = found
   const next = found.nextOffset === null ? null : found.nextOffset + 1
-  if (asJson) await printJson(streams, { id, text, matches, nextOffset: next, timedOut })
+  if (asJson) await printJson(streams, { id, text, matches, places, nextOffset: next, timedOut })
   else {
     await streams.stdout.write(text)
     const why = timedOut ? 'the time for this search was over' : 'there is more'

@@ -1,39 +1,44 @@
-import { MisuseError } from '../../protocol/errors.ts'
+import type { Lines } from '../../protocol/artifacts.ts'
+import type { LineRange } from '../../protocol/reading.ts'
 import { type Action, type ActionContext, printJson, takeWords } from './action.ts'
 
 /** Clean text by lines, or raw bytes. */
 export const showArtifact: Action = async (context) => {
   const [id = ''] = takeWords(context.words, 'show <id>')
   if (context.has('raw')) return context.asJson ? showBytes(id, context) : copyBytes(id, context)
-  const lines = await readLines(id, context)
-  const { text, from, to, nextOffset, totalLines } = lines
-  const next = nextOffset === null ? null : nextOffset + 1
-  if (context.asJson) {
-    await printJson(context.streams, { id, text, from, to, nextOffset: next, totalLines })
-    return 0
+  const range = rangeOf(context)
+  const read = await context.artifacts.read(id, range)
+  if (context.asJson) await printJson(context.streams, { id, ...countedFromOne(read) })
+  else {
+    await context.streams.stdout.write(read.text)
+    await tellRest(id, range, read, context)
   }
-  await context.streams.stdout.write(text)
-  if (next !== null) {
-    await context.tell(
-      `lines ${from} to ${to}; go on with: nacre artifact show ${id} --offset ${next}`,
-    )
-  } else if (from > 1) await context.tell(`lines ${from} to ${to} of ${totalLines}`)
   return 0
 }
 
-function readLines(id: string, { artifacts, numbers }: ActionContext) {
-  const { head, tail, offset = 1, limit } = numbers
-  if (tail !== undefined) {
-    if (head !== undefined || limit !== undefined || numbers['offset'] !== undefined) {
-      throw new MisuseError('wrong_usage', '`--tail` goes with none of --head, --offset, --limit')
-    }
-    return artifacts.readLastLines(id, tail)
+/** On the command line an offset is the number of a line. */
+function rangeOf({ numbers }: ActionContext): LineRange {
+  const { offset, line, column, limit, head, tail } = numbers
+  const maxLines = numbers['max-lines']
+  const maxBytes = numbers['max-bytes']
+  const count = offset === undefined ? undefined : Math.max(offset, 1) - 1
+  return { offset: count, line, column, limit, head, tail, maxLines, maxBytes }
+}
+
+function countedFromOne({ nextOffset, ...read }: Lines) {
+  return { ...read, nextOffset: nextOffset === null ? null : nextOffset + 1 }
+}
+
+/** What is not shown, and how to see it. */
+async function tellRest(id: string, range: LineRange, read: Lines, { tell }: ActionContext) {
+  const { from, to, line, column, totalLines } = read
+  if (line !== null) {
+    const place = column === 1 ? `--offset ${line}` : `--line ${line} --column ${column}`
+    await tell(`lines ${from} to ${to}; go on with: nacre artifact show ${id} ${place}`)
+  } else if (from > 1) await tell(`lines ${from} to ${to} of ${totalLines}`)
+  else if (to === 0 && (range.offset ?? 0) + (range.line ?? 0) > 0) {
+    await tell(`there is nothing at that place: the text has ${totalLines} lines`)
   }
-  const wanted = limit ?? head
-  return artifacts.readLines(id, {
-    offset: Math.max(offset, 1) - 1,
-    ...(wanted !== undefined && { limit: wanted }),
-  })
 }
 
 /** A piece of the bytes, as base64. */

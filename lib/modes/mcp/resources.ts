@@ -34,8 +34,10 @@ export async function readArtifact(
   if (artifacts === null) {
     throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'uri')
   }
-  const { text, nextOffset } = await artifacts.readLines(uri)
+  const { text, line, column } = await artifacts.read(uri)
   const more =
-    nextOffset === null ? '' : `[to go on, call the tool artifact with offset ${nextOffset}]\n`
+    line === null
+      ? ''
+      : `\n[to go on, call the tool artifact with line ${line}, column ${column}]\n`
   return { contents: [{ uri, mimeType, text: text + more }] }
 }

@@ -42,10 +42,10 @@ export function pagesOfArtifact(id: string, artifacts: ArtifactStore): Pages {
     while (lines.length < chunkLines) {
       const offset = index * chunkLines + lines.length
       const range = { offset, limit: chunkLines - lines.length }
-      const { text, totalLines, to } = await artifacts.readLines(id, range)
+      const { text, totalLines, nextOffset } = await artifacts.read(id, range)
       if (totalLines !== null) total = totalLines
-      if (to > 0) lines.push(...(text.endsWith('\n') ? text.slice(0, -1) : text).split('\n'))
-      if (totalLines !== null || to === 0) break
+      if (text !== '') lines.push(...(text.endsWith('\n') ? text.slice(0, -1) : text).split('\n'))
+      if (nextOffset === null) break
     }
     held.set(index, lines)
     const [oldest] = held.keys()

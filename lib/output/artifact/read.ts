@@ -1,40 +1,19 @@
 import type { FileHandle } from 'node:fs/promises'
 import { constants, promises } from 'node:fs'
-import { Filter } from '../filter.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 
-const chunkBytes = 256 * 1024
-
-/** Opens a file of the store for reading, never through a link. */
-export function openStored(path: string): Promise<FileHandle> {
-  return promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
-}
-
-/** The clean text of a raw file, piece by piece. */
-export async function* openClean(path: string): AsyncGenerator<Buffer> {
-  const file = await openStored(path)
-  try {
-    let pieces: Buffer[] = []
-    const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)) })
-    const chunk = Buffer.allocUnsafeSlow(chunkBytes)
-    for (let at = 0; ;) {
-      const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
-      if (bytesRead === 0) break
-      await filter.write(chunk.subarray(0, bytesRead))
-      at += bytesRead
-      const ready = pieces
-      pieces = []
-      yield* ready
-    }
-    filter.end()
-    yield* pieces
-  } finally {
-    await file.close()
-  }
-}
-
-/** Hands the clean text of a raw file on, until `take` answers false. */
-export async function readClean(path: string, take: (text: Buffer) => boolean): Promise<void> {
-  for await (const text of openClean(path)) if (!take(text)) return
+/** Opens a file of the store for reading, never through a link. Throws where it is no file. */
+export async function openStored(path: string): Promise<FileHandle> {
+  // Without O_NONBLOCK, a named pipe in its place would wait for a writer for ever.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const file = await promises.open(path, flags)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new MisuseError(
+    'not_found',
+    `${path} is not a regular file; remove what stands there`,
+    'id',
+  )
 }
 
 /** At most `limit` raw bytes from `offset` on; a negative offset counts from the end. */

@@ -1,14 +1,17 @@
 import { promises } from 'node:fs'
-import type { ArtifactInfo, LineRange, Lines, Matches } from '../../protocol/artifacts.ts'
+import type { ArtifactInfo, Lines, Matches } from '../../protocol/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
+import type { LineRange } from '../../protocol/reading.ts'
 import type { GrepOptions } from './grep.ts'
 import { isAlive } from '../../system/process-table.ts'
+import type { LineIndex, ScanOptions } from './line-index.ts'
 import { idOf, namesIn, pruneStore, removeFiles } from './prune.ts'
 import type { RawBytes } from './read.ts'
 import { pathsOf, readRecord } from './record.ts'
+import type { ArtifactText } from './text.ts'
 import { ArtifactWriter } from './writer.ts'
 
 export interface StoreOptions {
@@ -40,12 +43,10 @@ export interface ArtifactStore {
   /** Newest first. */
   list(): Promise<ArtifactInfo[]>
   find(id: string): Promise<ArtifactInfo>
-  /** Lines of the clean text: by `head` or `tail` those of one end, else as `readLines` does. */
-  read(id: string, range?: LineRange): Promise<Lines>
-  /** Lines of the clean text after the first `offset` (default 0), at most `limit` (default 2000). */
-  readLines(id: string, range?: { offset?: number; limit?: number }): Promise<Lines>
-  /** The last lines of the clean text. */
-  readLastLines(id: string, count: number): Promise<Lines>
+  /** A bounded part of the clean text, and where to go on. */
+  read(id: string, range?: LineRange, options?: ScanOptions): Promise<Lines>
+  /** The clean text, for somebody who reads here and there; close it. */
+  open(id: string): Promise<ArtifactText>
   /** Raw bytes, at most 1 MiB a call; a negative offset counts from the end. */
   readBytes(id: string, range?: { offset?: number; limit?: number }): Promise<RawBytes>
   grep(id: string, options: GrepOptions): Promise<Matches>
@@ -55,6 +56,7 @@ export interface ArtifactStore {
 }
 
 const maxRawBytes = 1024 * 1024
+const keptIndexes = 8
 
 export function createArtifactStore(options: StoreOptions): ArtifactStore {
   const { dir } = options
@@ -63,6 +65,8 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     ageMs: (options.ageDays ?? limits.storeAgeDays) * 24 * 3600 * 1000,
   }
   let hasPruned = false
+  /** Of the artifacts that were read last: what one reader has learnt serves the next one. */
+  const indexes = new Map<string, LineIndex>()
 
   async function find(id: string): Promise<ArtifactInfo> {
     const name = id.startsWith('artifact://') ? id.slice('artifact://'.length) : id
@@ -71,6 +75,33 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     return info
   }
   const pathOf = async (id: string) => (await find(id)).path
+
+  /** Reading cleans again, and what cleans is loaded when it is needed. */
+  async function open(id: string): Promise<ArtifactText> {
+    const path = await pathOf(id)
+    const [{ openStored }, { ArtifactText }] = await Promise.all([
+      import('./read.ts'),
+      import('./text.ts'),
+    ])
+    const text = new ArtifactText(await openStored(path), indexes.get(path))
+    indexes.delete(path)
+    indexes.set(path, text.index)
+    const [oldest] = indexes.keys()
+    if (indexes.size > keptIndexes && oldest !== undefined) indexes.delete(oldest)
+    return text
+  }
+
+  async function useText<Answer>(
+    id: string,
+    use: (text: ArtifactText) => Promise<Answer>,
+  ): Promise<Answer> {
+    const text = await open(id)
+    try {
+      return await use(text)
+    } finally {
+      await text.close()
+    }
+  }
 
   return {
     dir,
@@ -103,27 +134,16 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
         .filter((info) => info !== null)
         .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
     },
-    async read(id, { offset = 0, limit = limits.maxLines, head, tail } = {}) {
-      const path = await pathOf(id)
-      const { readLastLines, readLines } = await loadReading()
-      if (head !== undefined) return readLines(path, 0, head)
-      return tail === undefined ? readLines(path, offset, limit) : readLastLines(path, tail)
-    },
-    readLines: async (id, { offset = 0, limit = limits.maxLines } = {}) =>
-      (await loadReading()).readLines(await pathOf(id), offset, limit),
-    readLastLines: async (id, count) =>
-      (await loadReading()).readLastLines(await pathOf(id), count),
+    open,
+    read: (id, range, options) => useText(id, (text) => text.read(range, options)),
     readBytes: async (id, { offset = 0, limit = limits.maxBytes } = {}) =>
       (await import('./read.ts')).readRaw(await pathOf(id), offset, Math.min(limit, maxRawBytes)),
     grep: async (id, grepOptions) =>
-      (await import('./grep.ts')).grepFile(await pathOf(id), grepOptions),
+      useText(id, async (text) => (await import('./grep.ts')).grepText(text, grepOptions)),
     remove: async (id) => removeFiles(dir, (await find(id)).id),
     prune: () => pruneStore(dir, pruneLimits),
   }
 }
-
-/** Reading cleans again, and what cleans is loaded when it is needed. */
-const loadReading = () => import('./lines.ts')
 
 function isArtifactId(id: string): boolean {
   return id.startsWith('art_') && idPattern.test(id)

@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Lines } from '../../../lib/protocol/artifacts.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import {
   type ArtifactStore,
@@ -63,42 +64,81 @@ test('lines are read in turns until the end, clean', () =>
     let text = ''
     let calls = 0
     for (let offset: number | null = 0; offset !== null; calls++) {
-      const lines = await store.readLines(id, { offset })
+      const lines: Lines = await store.read(id, { offset })
       assert.is(lines.from, offset + 1)
       text += lines.text
       offset = lines.nextOffset
-      assert.is(lines.totalLines, offset === null ? 5001 : null)
+      assert.is(lines.totalLines, offset === null ? 5001 : null, `after line ${lines.to}`)
     }
     assert.is(text, `${numbered(5000)}last`)
     assert.is(calls, 3)
-    const some = await store.readLines(`artifact://${id}`, { offset: 4998, limit: 2 })
+    const some = await store.read(`artifact://${id}`, { offset: 4998, limit: 2 })
     assert.equal(some, {
       text: 'line 4999\nline 5000\n',
       from: 4999,
       to: 5000,
       nextOffset: 5000,
+      line: 5001,
+      column: 1,
       totalLines: null,
     })
-    const none = await store.readLines(id, { offset: 9000 })
-    assert.equal(none, { text: '', from: 0, to: 0, nextOffset: null, totalLines: 5001 })
+    const none = await store.read(id, { offset: 9000 })
+    assert.equal(none, {
+      text: '',
+      from: 0,
+      to: 0,
+      nextOffset: null,
+      line: null,
+      column: null,
+      totalLines: 5001,
+    })
   }))
 
-test('a line over the limit is read cut, and the next one after it', () =>
+test('a long line is read in parts, each of which leads to the next one', () =>
   withStore(async (store) => {
-    const id = await put(store, `${'x'.repeat(200_000)}\nnext\n`)
-    const { text, nextOffset } = await store.readLines(id)
-    assert.is(text, `${'x'.repeat(2000)}… [198000 chars omitted]\nnext\n`)
-    assert.is(nextOffset, null)
+    const whole = `a\n${'č'.repeat(200_000)}\nnext\n`
+    const id = await put(store, whole)
+    let text = ''
+    let place: { line?: number; column?: number } | null = {}
+    const places: unknown[] = []
+    while (place !== null) {
+      const read: Lines = await store.read(id, place)
+      assert.ok(Buffer.byteLength(read.text) <= 51_200)
+      text += read.text
+      place = read.line === null ? null : { line: read.line, column: read.column! }
+      places.push(read.line, read.column)
+    }
+    assert.is(text, whole)
+    assert.equal(places.slice(0, 6), [2, 1, 2, 25_601, 2, 51_201])
+    const { text: end, from } = await store.read(id, { line: 2, column: 199_999, limit: 1 })
+    assert.equal([end, from], ['čč\n', 2])
+    assert.is((await store.read(id, { tail: 2, maxBytes: 9 })).text, 'next\n')
+  }))
+
+test('ranges that contradict themselves are refused', () =>
+  withStore(async (store) => {
+    const id = await put(store, 'x\n')
+    for (const range of [
+      { head: 1, tail: 1 },
+      { tail: 1, offset: 0 },
+      { head: 1, limit: 1 },
+      { offset: 1, line: 1 },
+      { tail: 1, column: 1 },
+    ]) {
+      assert.is(await codeOf(store.read(id, range)), 'invalid_field', JSON.stringify(range))
+    }
   }))
 
 test('the last lines and raw bytes', () =>
   withStore(async (store) => {
     const id = await put(store, `\u001b[1m${numbered(100)}`)
-    assert.equal(await store.readLastLines(id, 2), {
+    assert.equal(await store.read(id, { tail: 2 }), {
       text: 'line 99\nline 100\n',
       from: 99,
       to: 100,
       nextOffset: null,
+      line: null,
+      column: null,
       totalLines: 100,
     })
     const first = await store.readBytes(id, { limit: 6 })
@@ -118,7 +158,9 @@ test('grep shows numbered lines with context and goes on where it stopped', () =
       input: numbered(3000),
       encoding: 'utf8',
     })
-    assert.equal(found, { text: oracle.stdout, matches: 11, nextOffset: null, timedOut: false })
+    const { places, ...others } = found
+    assert.equal(others, { text: oracle.stdout, matches: 11, nextOffset: null, timedOut: false })
+    assert.equal(places[1], { line: 1000, column: 1 })
     const some = await store.grep(id, { pattern: 'LINE 2', ignoreCase: true, limit: 3 })
     assert.is(some.text, '2:line 2\n20:line 20\n21:line 21\n')
     const rest = await store.grep(id, { pattern: 'line 2', limit: 1, offset: some.nextOffset! })
@@ -139,7 +181,62 @@ test('a hostile pattern is ended, and says where it stood', () =>
   withStore(async (store) => {
     const id = await put(store, `${'a'.repeat(5000)}!\n`)
     const found = await store.grep(id, { pattern: '^(a+)+$', timeoutMs: 200 })
-    assert.equal(found, { text: '', matches: 0, nextOffset: 0, timedOut: true })
+    assert.equal(found, { text: '', matches: 0, places: [], nextOffset: 0, timedOut: true })
+  }))
+
+test('a match is found and shown wherever it stands in a long line', () =>
+  withStore(async (store) => {
+    const line = `${'ž'.repeat(300_000)}needle 😀${'x'.repeat(5000)}`
+    const id = await put(store, `short\n${line}\nneedle\n`)
+    const found = await store.grep(id, { pattern: 'needle 😀|^needle' })
+    assert.equal(found.places, [
+      { line: 2, column: 300_001 },
+      { line: 3, column: 1 },
+    ])
+    const [long, last] = found.text.split('\n')
+    assert.match(long!, /^2:… \[(\d+) chars omitted\] ž+needle 😀x+… \[(\d+) chars omitted\]$/u)
+    const [, before, after] = /\[(\d+) .*\[(\d+) /.exec(long!)!.map(Number)
+    assert.is(before! + 2000 + after!, 300_000 + 8 + 5000)
+    assert.is(last, '3:needle')
+  }))
+
+test('a search and a long scan end with their reader', () =>
+  withStore(async (store) => {
+    const id = await put(store, `${'a'.repeat(5000)}!\n${numbered(300_000)}`)
+    const reader = new AbortController()
+    setTimeout(() => reader.abort(), 100)
+    const search = store.grep(id, { pattern: '^(a+)+$', timeoutMs: 60_000, signal: reader.signal })
+    assert.is(
+      ((await search.catch((error: unknown) => error as Error)) as Error).name,
+      'AbortError',
+    )
+    const scan = store.read(id, { offset: 200_000 }, { signal: reader.signal })
+    assert.is(((await scan.catch((error: unknown) => error as Error)) as Error).name, 'AbortError')
+  }))
+
+test('the next and the previous match are found from anywhere, with progress', () =>
+  withStore(async (store) => {
+    const id = await put(store, numbered(300_000))
+    const text = await store.open(id)
+    try {
+      let done = 0
+      const onProgress = (bytes: number) => {
+        assert.ok(bytes >= done)
+        done = bytes
+      }
+      const find = (from: number, backwards: boolean) =>
+        text.find({ pattern: '77777$', from, backwards, onProgress })
+      assert.equal(await find(0, false), { line: 77_777, column: 6 })
+      assert.equal(await find(77_777, false), { line: 177_777, column: 7 })
+      assert.equal(await find(0, true), { line: 277_777, column: 7 })
+      assert.equal(await find(277_777, true), { line: 177_777, column: 7 })
+      assert.is(await find(277_777, false), null)
+      assert.is(await find(77_777, true), null)
+      assert.ok(done > 3_000_000)
+      assert.is(await text.countLines(), 300_000)
+    } finally {
+      await text.close()
+    }
   }))
 
 async function codeOf(promise: Promise<unknown>): Promise<unknown> {
@@ -193,7 +290,7 @@ test('an artifact is not followed through a link', () =>
       readFileSync(join(dir, `${id}.json`), 'utf8').replaceAll(id, other),
     )
     symlinkSync('/etc/hostname', join(dir, `${other}.log`))
-    await store.readLines(other).then(
+    await store.read(other).then(
       () => assert.unreachable(),
       (error: NodeJS.ErrnoException) => assert.is(error.code, 'ELOOP'),
     )
@@ -258,7 +355,7 @@ test('what a killed nacre left is listed as incomplete and can go', () =>
     assert.is(left?.complete, false)
     assert.is(left?.endedAt, null)
     assert.ok(left!.bytes >= 1_000_000)
-    assert.match((await store.readLines(left!.id)).text, /^y+… \[\d+ chars omitted\]$/)
+    assert.match((await store.read(left!.id)).text, /^y{51200}$/)
     assert.equal((await store.prune()).removed, [left!.id])
     assert.equal(readdirSync(dir), [])
   }))
