@@ -7,6 +7,7 @@ import { chooseMode, readInvocation } from './cli/invocation.ts'
 import { readRunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
+import { agentSettings } from './main/agent-settings.ts'
 import { configure, configureNothing } from './main/configure.ts'
 import { executorOptions } from './main/executor-options.ts'
 import { supervise } from './main/supervise.ts'
@@ -94,6 +95,8 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
       const options = executorOptions(configuration, {
         artifactDir: invocation.artifactDir,
         run: invocation.print.run,
+        givesRunOptions: true,
+        rules: invocation.print.model.allow,
         toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
       })
       const { print } = await import('./modes/print/print.ts')
@@ -104,6 +107,8 @@ async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
           streams,
           signal,
           exitStatusOf,
+          agentSettings: () =>
+            agentSettings(configuration, { ...invocation.print, prompt: invocation.print.model }),
         }),
       )
     }
@@ -137,7 +142,8 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
       stateDir: stateDirectory(process.env),
       version,
       model: configuration.model,
-      sandbox: options.defaults?.sandbox ?? 'off',
+      sandbox:
+        options.defaults?.sandbox === 'auto' ? 'workspace' : (options.defaults?.sandbox ?? 'off'),
       onCrash,
     }),
   )

@@ -89,6 +89,12 @@ export const doorFlags: readonly Flag[] = [
     shape: shape.text('', { hint: 'dir' }),
     description: 'Keep artifacts in this folder',
   },
+  helpFlag,
+  { name: 'version', short: 'v', shape: null, description: 'Show the version' },
+]
+
+/** What a model may do, and which conversation it goes on with. */
+export const promptFlags: readonly Flag[] = [
   {
     name: 'model',
     shape: shape.text('', { hint: 'provider/name' }),
@@ -99,9 +105,38 @@ export const doorFlags: readonly Flag[] = [
     shape: shape.text('', { hint: 'name' }),
     description: 'The provider of that model',
   },
-  { name: 'no-session', shape: null, description: 'Do not save the conversation' },
-  helpFlag,
-  { name: 'version', short: 'v', shape: null, description: 'Show the version' },
+  {
+    name: 'output-schema',
+    shape: shape.text('', { hint: 'file|JSON' }),
+    description: 'The answer is JSON that meets this JSON Schema',
+  },
+  {
+    name: 'continue',
+    shape: null,
+    description: 'Go on with the newest conversation of this folder',
+  },
+  {
+    name: 'resume',
+    shape: shape.text('', { hint: 'id' }),
+    description: 'Go on with this conversation',
+  },
+  { name: 'no-session', shape: null, description: 'Do not keep the conversation' },
+  {
+    name: 'max-steps',
+    shape: shape.integer('', { min: 1 }),
+    description: 'Ask the model at most so often for one prompt (default 50)',
+  },
+  {
+    name: 'max-cost',
+    shape: shape.number('', { above: 0 }),
+    description: 'Stop a prompt that has cost so many US dollars',
+  },
+  { name: 'yes', shape: null, description: 'Answer the questions of the guard with yes' },
+  {
+    name: 'allow',
+    shape: shape.list(shape.text('', { hint: 'rule' })),
+    description: 'Let commands pass that begin so, or match /this/',
+  },
 ]
 
-export const flags: readonly Flag[] = [...doorFlags, ...runFlags]
+export const flags: readonly Flag[] = [...doorFlags, ...promptFlags, ...runFlags]

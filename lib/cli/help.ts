@@ -1,5 +1,5 @@
 import { type Flag, hintOf } from '../protocol/flag.ts'
-import { doorFlags, helpFlag, runFlags } from './flags.ts'
+import { doorFlags, helpFlag, promptFlags, runFlags } from './flags.ts'
 
 /** What the help tells of a subcommand. */
 export interface DescribedCommand {
@@ -25,6 +25,9 @@ export function describeUsage(version: string, commands: readonly DescribedComma
     'Front door:',
     ...describeFlags(doorFlags),
     '',
+    'Prompts for a model:',
+    ...describeFlags(promptFlags),
+    '',
     'Shaping a run:',
     ...describeFlags(runFlags),
     '',
@@ -33,7 +36,7 @@ export function describeUsage(version: string, commands: readonly DescribedComma
     "  nacre -c 'npm test' --timeout 300 --output-format json",
     "  echo '!ls | wc -l' | nacre -p",
     '',
-    'Exit status: that of the command; 124 timed out, 125 nacre failed, 126 denied, 127 not found,',
+    'Exit status: that of the command; of a prompt 0 answered, 1 not; 124 timed out, 125 nacre failed, 126 denied, 127 not found,',
     '128+n ended by signal n.',
     '',
   ].join('\n')

@@ -3,6 +3,7 @@ import { MisuseError } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
 import type { RunFields } from '../protocol/request.ts'
+import { type PromptOptions, readPromptOptions } from './prompt-options.ts'
 import { readRunOptions } from './run-options.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
@@ -31,6 +32,8 @@ export interface PrintInvocation {
   inputFormat: 'text' | 'lines'
   quiet: boolean
   run: RunFields
+  /** Of prompts for a model. */
+  model: PromptOptions
 }
 
 /** Throws `MisuseError` where the words contradict each other. */
@@ -63,6 +66,7 @@ export function readInvocation(
       inputFormat,
       quiet: options['quiet'] === true,
       run: { ...passedThrough(defaults), ...readRunOptions(options) },
+      model: readPromptOptions(options),
     },
   }
 }

@@ -3,6 +3,26 @@ import type { RunFields } from '../protocol/request.ts'
 import { runFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
 
+/** What says where and how all commands run, those of a model too. */
+const placeFields = [
+  'cwd',
+  'env',
+  'sandbox',
+  'network',
+  'workspace',
+  'shell',
+  'login',
+  'guard',
+  'hardening',
+] as const
+
+/** Of the options of one run those that hold for every other run of the same nacre. */
+export function placeOptions(run: RunFields): RunFields {
+  return Object.fromEntries(
+    placeFields.flatMap((name) => (run[name] === undefined ? [] : [[name, run[name]]])),
+  )
+}
+
 /** The fields of a request that the flags of a command line set. */
 export function readRunOptions(options: Readonly<Record<string, unknown>>): RunFields {
   const read: Record<string, unknown> = {}

@@ -1,6 +1,7 @@
 import { fields } from '../protocol/fields.ts'
+import type { ConfiguredProviders } from '../protocol/provider.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request.ts'
-import { toCamelCase } from '../protocol/wire.ts'
+import { fromWire, toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
 
@@ -30,6 +31,8 @@ export interface Configuration {
   outputFormat: 'text' | 'json' | 'stream-json'
   /** `provider/name`, or null. */
   model: string | null
+  /** Providers of models beside the known ones. */
+  providers: ConfiguredProviders
   /** The files that were read. */
   files: readonly string[]
   /** What was ignored, and why: short sentences for the reader. */
@@ -65,6 +68,7 @@ export function assemble(
     artifactDir: get('artifact_dir', null),
     outputFormat: get('output_format', 'text'),
     model: get('model', null),
+    providers: readProviders(get('providers', {})),
     ...rest,
   }
 }
@@ -77,7 +81,8 @@ function mergeEntries(entries: readonly Entry[]): Values {
   const values = new Map<string, unknown>()
   for (const { name, value } of entries) {
     const former = values.get(name)
-    if (name === 'env') values.set(name, { ...(former as object), ...(value as object) })
+    if (name === 'env' || name === 'providers')
+      values.set(name, { ...(former as object), ...(value as object) })
     else if (added.includes(name)) {
       values.set(name, [...((former ?? []) as unknown[]), ...(value as unknown[])])
     } else values.set(name, value)
@@ -95,6 +100,12 @@ function readDefaults(values: Values): RequestDefaults {
   if (defaults['sandbox'] === 'auto') defaults['sandbox'] = 'workspace'
   if (values.has('guard.enabled')) defaults['guard'] = values.get('guard.enabled')
   return defaults
+}
+
+/** Their names are the user's own, so only what stands in each of them is renamed. */
+function readProviders(providers: Readonly<Record<string, unknown>>): ConfiguredProviders {
+  const named = Object.entries(providers).map(([name, value]) => [name, fromWire(value)])
+  return Object.fromEntries(named) as ConfiguredProviders
 }
 
 function readGroup(values: Values, group: string): Record<string, number> {

@@ -1,4 +1,5 @@
 import { type FieldName, fieldNames, fields } from '../protocol/fields.ts'
+import { configuredProviderShape } from '../protocol/provider.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { userRuleShape } from '../protocol/user-rule.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
@@ -135,6 +136,13 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   },
   model: {
     shape: shape.text('Which model answers prompts', { hint: 'provider/name' }),
+    workspace: 'trusted',
+  },
+  providers: {
+    shape: shape.record(
+      configuredProviderShape,
+      'More providers of models by name: { api, base_url, key_env }',
+    ),
     workspace: 'trusted',
   },
   trusted_folders: {

@@ -1,9 +1,11 @@
 import { dirname, resolve } from 'node:path'
 import { programWords } from '../cli/program.ts'
+import { placeOptions } from '../cli/run-options.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 import type { ExecutorOptions } from '../executor/executor.ts'
 import type { RunFields } from '../protocol/request.ts'
+import type { UserRule } from '../protocol/user-rule.ts'
 
 /** What a front door wants of its executor. */
 export interface DoorOptions {
@@ -11,6 +13,10 @@ export interface DoorOptions {
   artifactDir?: string | null
   /** What flags say of every run; it wins over what is configured. */
   run?: RunFields
+  /** The door gives what shapes one run with that run. */
+  givesRunOptions?: boolean
+  /** Rules of this call, over those that are configured. */
+  rules?: readonly UserRule[]
   toolNames?: readonly string[] | (() => readonly string[])
   /** Its runs outlive it even where it is killed. */
   leavesRuns?: boolean
@@ -31,7 +37,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     artifactLimits: configuration.artifactLimits,
     defaults: {
       ...defaults,
-      ...run,
+      ...(door.givesRunOptions ? placeOptions(run) : run),
       ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
       env: { ...defaults.env, ...run.env },
     },
@@ -39,7 +45,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
     prefix: configuration.prefix,
     guardOptions: {
-      rules: configuration.guardRules,
+      rules: [...configuration.guardRules, ...(door.rules ?? [])],
       suggestTool: configuration.suggestTool,
       toolNames: door.toolNames ?? [],
     },

@@ -61,8 +61,8 @@ export const fields = {
     'Which part of a long text is kept',
   ),
   sandbox: shape.choice(
-    ['off', 'read-only', 'workspace'],
-    'What the system lets the command write',
+    ['off', 'auto', 'read-only', 'workspace'],
+    'What the system lets the command write; auto: workspace, where the system can',
   ),
   network: shape.choice(['on', 'off'], 'Network inside the sandbox (default on)'),
   workspace: shape.text(

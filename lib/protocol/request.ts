@@ -77,9 +77,11 @@ export interface Request {
   readonly maxLines: number
   readonly maxBytes: number
   readonly truncate: Truncate
-  readonly sandbox: SandboxMode
+  readonly sandbox: Exclude<SandboxMode, 'auto'>
   /** The caller itself asked: without one the run does not start, whatever is configured. */
   readonly sandboxGiven: boolean
+  /** Where there is no sandbox, the run may do without (`auto`). */
+  readonly sandboxMayFallBack: boolean
   readonly network: 'on' | 'off'
   /** Null: the git root above cwd, else cwd. */
   readonly workspace: string | null

@@ -17,4 +17,11 @@ export type Wire<Value> = Value extends readonly unknown[]
     : Value
 
 /** Values whose keys are somebody's own names, never ours to change. */
-export type OpaqueName = 'env' | 'inputSchema' | 'details' | 'arguments'
+export type OpaqueName =
+  | 'env'
+  | 'inputSchema'
+  | 'details'
+  | 'arguments'
+  | 'input'
+  | 'data'
+  | 'opaque'

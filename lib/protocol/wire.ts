@@ -16,6 +16,9 @@ const opaqueNames: Readonly<Record<OpaqueName, true>> = {
   inputSchema: true,
   details: true,
   arguments: true,
+  input: true,
+  data: true,
+  opaque: true,
 }
 
 /** A value of ours as it goes over a wire. */

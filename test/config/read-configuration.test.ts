@@ -26,6 +26,7 @@ test(
       artifactDir: null,
       outputFormat: 'text',
       model: null,
+      providers: {},
       files: [],
       notices: [],
     })
@@ -101,6 +102,7 @@ test(
       artifactDir: join(home.dir, 'kept'),
       outputFormat: 'json',
       model: 'ollama/qwen3',
+      providers: {},
       files: [home.userFile],
       notices: [],
     })

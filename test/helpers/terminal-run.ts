@@ -16,6 +16,7 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
     cwd: process.cwd(),
     cwdGiven: false,
     sandboxGiven: false,
+    sandboxMayFallBack: false,
     env: { TERM: 'xterm' },
     mode: 'default',
     timeoutMs: null,

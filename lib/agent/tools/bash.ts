@@ -1,6 +1,8 @@
+import { resolve } from 'node:path'
 import { command, fields } from '../../protocol/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { RequestInput } from '../../protocol/request.ts'
+import type { Result } from '../../protocol/result.ts'
 import { check } from '../../protocol/shape/check.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
@@ -41,6 +43,7 @@ export const bashTool: Tool = {
       `Runs a command line in bash. The working directory is ${cwd}; each call starts there in a fresh shell, unless \`session\` names a shell that keeps its state.`,
       `Output is stdout and stderr in the order of writing, at most ${limits.maxLines} lines or ${limits.maxBytes} bytes: the end of it. What does not fit is kept whole in a file and read with the tool artifact; \`head\` and \`tail\` ask for fewer lines.`,
       `It is stopped after ${seconds} s; \`mode: "slow"\` allows ${slow} s, \`mode: "background"\` starts it as a job (at most ${background} s) and returns at once. Jobs are read, waited for and stopped with the tool bash_job. \`wait_seconds\` returns after so long while it goes on as a job.`,
+      'Calls of one message run at the same time: put what depends on each other into one command.',
       'Nobody can type into it: standard input is closed, pagers and editors are off. A program that needs a terminal gets one with `pty`.',
     ].join('\n')
   },
@@ -49,11 +52,13 @@ export const bashTool: Tool = {
     const input: RequestInput = {
       // A trailing `| head` becomes a limit, so that the artifact keeps everything.
       ...extractLimits(command),
+      ...context.fields,
       ...fields,
+      ...directoryOf(fields, context),
       ...(timeout === undefined ? {} : { timeoutSeconds: Math.max(0, timeout) }),
       ...waitAtMost(fields, context),
       origin: context.origin,
-      artifact: fields.mode === 'background' ? 'always' : 'auto',
+      artifact: context.keepsOutput || fields.mode === 'background' ? 'always' : 'auto',
     }
     const { signal, approve, onEvent } = context
     const run = await context.executor.start(input, {
@@ -63,9 +68,34 @@ export const bashTool: Tool = {
     })
     const result = await run.result
     const text =
-      result.status === 'running' ? renderRunning(result, run.pid) : renderForModel(result)
-    return textResult(text, isFailure(result), toWire(result))
+      result.status === 'running'
+        ? renderRunning(result, run.pid)
+        : renderForModel(forModel(result, context))
+    const told = textResult(text, isFailure(result), toWire(result))
+    return result.artifact ? { ...told, artifactId: result.artifact.id } : told
   },
+}
+
+/** A directory that the model names begins where its commands begin. */
+function directoryOf(
+  { cwd }: Pick<BashArguments, 'cwd'>,
+  { fields = {} }: ToolContext,
+): Pick<RequestInput, 'cwd'> {
+  return cwd === undefined || fields.cwd === undefined ? {} : { cwd: resolve(fields.cwd, cwd) }
+}
+
+/** Without what a model has no use for. */
+function forModel(result: Result, { fields = {}, keepsOutput }: ToolContext): Result {
+  const { truncation, artifact, sandbox, notices } = result
+  // A text that is whole needs no word on where its bytes are kept.
+  const isWhole = keepsOutput && truncation === null && artifact?.complete
+  // Its user is told that there is no sandbox.
+  const isDegraded = fields.sandbox === 'auto' && sandbox?.degraded
+  return {
+    ...result,
+    artifact: isWhole ? null : artifact,
+    notices: isDegraded ? notices.filter((text) => !text.startsWith('NOT SANDBOXED')) : notices,
+  }
 }
 
 function waitAtMost(

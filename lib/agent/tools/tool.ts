@@ -1,7 +1,7 @@
 import type { Executor, RunOptions } from '../../executor/executor.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
-import type { Origin } from '../../protocol/request.ts'
+import type { Origin, RequestInput } from '../../protocol/request.ts'
 
 /** What a model is told about a tool, and what the tool does. The same for agent, RPC and MCP. */
 export interface Tool {
@@ -25,6 +25,10 @@ export interface ToolContext {
   signal?: AbortSignal
   onEvent?: RunListener
   approve?: RunOptions['approve']
+  /** Laid under what the call itself says of its run: where it works, in which sandbox. */
+  fields?: Pick<RequestInput, 'cwd' | 'sandbox'>
+  /** The whole output of every command is kept, so that its text can be taken out of a conversation. */
+  keepsOutput?: boolean
   /** Callers of this door give up after a while: a run that takes longer goes on as a job. */
   maxWaitSeconds?: number
 }
@@ -34,6 +38,8 @@ export interface ToolResult {
   isError: boolean
   /** The same as data, in the names of the wire: of a run its result. */
   details: unknown
+  /** Where the whole output is kept. */
+  artifactId?: string
 }
 
 export interface ToolText {

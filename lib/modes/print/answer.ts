@@ -22,7 +22,13 @@ type Kept = Pick<RequestInput, 'artifact'>
 /** How long print waits for the run. */
 export type Wait = 'to the end' | 'for a while' | 'not at all'
 
-export function createAnswer(options: PrintOptions, wait: Wait, streams: Streams): Answer {
+/** `keepsText`: the result is told to a model later, so it carries its text in every format. */
+export function createAnswer(
+  options: PrintOptions,
+  wait: Wait,
+  streams: Streams,
+  keepsText: boolean,
+): Answer {
   const artifact = options.run.artifact ?? (wait === 'to the end' ? undefined : 'always')
   const kept = artifact === undefined ? {} : { artifact }
   switch (options.outputFormat) {
@@ -39,7 +45,7 @@ export function createAnswer(options: PrintOptions, wait: Wait, streams: Streams
       if (wait === 'not at all') return answerWithJob(kept, options, streams)
       return wantsBoundedText(options.run)
         ? answerWithText(kept, options, streams)
-        : passThrough(kept, options, streams)
+        : passThrough(kept, options, streams, keepsText)
   }
 }
 
@@ -59,11 +65,20 @@ function answerWithEvents({ stdout }: Streams): Omit<Answer, 'fields'> {
 }
 
 /** The bytes of the command, unchanged and live, each stream to its own. */
-function passThrough(kept: Kept, options: PrintOptions, streams: Streams): Answer {
+function passThrough(
+  kept: Kept,
+  options: PrintOptions,
+  streams: Streams,
+  keepsText: boolean,
+): Answer {
   const job = createJobNote()
   return {
-    fields: { streams: options.run.streams ?? 'separate', artifact: 'never', ...kept },
-    text: false,
+    fields: {
+      streams: options.run.streams ?? 'separate',
+      ...(keepsText ? { truncate: 'head-tail' } : { artifact: 'never' }),
+      ...kept,
+    },
+    text: keepsText,
     onEvent(event) {
       job.hear(event)
       if (event.type !== 'output') return

@@ -12,4 +12,11 @@ export interface PrintOptions {
   /** No messages of nacre on stderr. */
   quiet: boolean
   run: Partial<RequestInput>
+  model: {
+    /** A file, or the JSON Schema itself. */
+    outputSchema: string | null
+    /** Go on with the newest conversation of this directory. */
+    continue: boolean
+    resume: string | null
+  }
 }

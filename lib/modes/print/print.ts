@@ -1,4 +1,4 @@
-import { noModelMessage } from '../../agent/no-model.ts'
+import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request.ts'
@@ -8,6 +8,7 @@ import type { Result } from '../../protocol/result.ts'
 import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
 import type { PrintOptions } from './options.ts'
+import type { Prompter } from './prompt.ts'
 import { readLines, readText } from './stdin.ts'
 import { typeIntoRun } from './terminal.ts'
 
@@ -18,13 +19,15 @@ export interface PrintContext {
   streams: Streams
   signal: AbortSignal
   exitStatusOf: (result: Result) => number
+  agentSettings: () => AgentSettings
 }
 
 /** Answers prompts one after another; gives the exit status of the last one. */
 export async function print(options: PrintOptions, context: PrintContext): Promise<number> {
   let status = 0
+  const prompts = createPrompts(options, context)
   for await (const { prompt, stdin } of readPrompts(options, context.streams)) {
-    status = await answerPrompt(prompt, stdin, options, context)
+    status = await answerPrompt(prompt, stdin, prompts, options, context)
     if (context.signal.aborted || context.streams.stdout.closed) break
   }
   return status
@@ -52,31 +55,57 @@ async function* readPrompts(
 async function readPromptText(stdin: NodeJS.ReadStream): Promise<string> {
   const text = await readText(stdin)
   if (text.trim() !== '') return text
-  throw new MisuseError(
+  throw emptyPrompt()
+}
+
+function emptyPrompt(): MisuseError {
+  return new MisuseError(
     'empty_prompt',
     "The prompt is empty; give it as words: nacre -p '<prompt>'",
   )
 }
 
+/** The conversation with a model, opened with its first prompt. */
+interface Prompts {
+  ask(text: string, stdin: Stdin): Promise<number>
+  /** What was run goes before the next prompt; null where no prompt can follow. */
+  addCommand: ((result: Result) => void) | null
+}
+
+function createPrompts(options: PrintOptions, context: PrintContext): Prompts {
+  let prompter: Prompter | null = null
+  const waiting: Result[] = []
+  return {
+    async ask(text, stdin) {
+      prompter ??= await (await import('./prompt.ts')).createPrompter(options, context)
+      for (const result of waiting.splice(0)) prompter.addCommand(result)
+      return prompter.ask(text, stdin)
+    },
+    addCommand: options.inputFormat === 'lines' ? (result) => void waiting.push(result) : null,
+  }
+}
+
 async function answerPrompt(
   text: string,
   stdin: Stdin,
+  prompts: Prompts,
   options: PrintOptions,
   context: PrintContext,
 ): Promise<number> {
   const prompt = options.isCommand
-    ? ({ kind: 'command', command: text } as const)
+    ? ({ kind: 'command', command: text, injected: false } as const)
     : parsePrompt(text)
   if (prompt.kind !== 'command') {
-    if (!options.quiet) await context.streams.stderr.write(`nacre: ${noModelMessage}\n`)
-    return 1
+    if (text.trim() === '' && stdin.kind === 'none') throw emptyPrompt()
+    return prompts.ask(text.trim(), stdin)
   }
+  const addCommand = prompt.injected ? prompts.addCommand : null
   const { executor, streams, signal } = context
   const input = { stdin, ...options.run, command: prompt.command, origin: 'print' } as const
   const request = executor.parse(input)
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
-  const answer = createAnswer(options, wait, streams)
+  const answer = createAnswer(options, wait, streams, addCommand !== null)
   // A job on a terminal is typed into from elsewhere.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
   const wanted: RequestInput = {
@@ -91,6 +120,7 @@ async function answerPrompt(
     ? await context.runSupervised(wanted, runOptions)
     : await runHere(wanted, runOptions)
   await answer.finish(result)
+  addCommand?.(result)
   return context.exitStatusOf(result)
 
   async function runHere(wanted: RequestInput, runOptions: RunOptions): Promise<Result> {

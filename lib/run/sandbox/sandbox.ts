@@ -72,7 +72,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (problem === null) {
       return { use: { mechanism: probe.mechanism, network, degraded: false }, notices: [] }
     }
-    if (options.fallback !== true || request.sandboxGiven) {
+    const mayFallBack = options.fallback === true || request.sandboxMayFallBack
+    if (!mayFallBack || request.sandboxGiven) {
       throw new StartError({ code: 'sandbox_unavailable', message: problem, exitCode: 125 })
     }
     const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`

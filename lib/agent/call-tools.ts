@@ -1,0 +1,138 @@
+import { StringDecoder } from 'node:string_decoder'
+import type { Executor, RunOptions } from '../executor/executor.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import type { RunEvent, StreamName } from '../protocol/event.ts'
+import type { RequestInput } from '../protocol/request.ts'
+import type { Result } from '../protocol/result.ts'
+import { describeEnd } from '../render/messages.ts'
+import type { AgentListener } from './events.ts'
+import type { ToolCall, ToolReply } from './models/model.ts'
+import { textResult, type ToolResult } from './tools/tool.ts'
+import { findTool, tools } from './tools/tools.ts'
+
+/** What calls of tools work with. */
+export interface ToolDesk {
+  /** Runs the calls of one message at the same time; the replies are in their order. Never rejects. */
+  call(calls: readonly ToolCall[], signal: AbortSignal): Promise<ToolReply[]>
+  /** Jobs that have ended since the last look, a line each. */
+  takeEnded(): string[]
+  /** Ids of the runs so far, in the order of their starts. */
+  readonly runs: readonly string[]
+  /** The runs of the next prompt are counted anew. */
+  reset(): void
+}
+
+export interface ToolDeskParts {
+  executor: Executor
+  fields: Pick<RequestInput, 'cwd' | 'sandbox'>
+  approve: RunOptions['approve']
+  tell: AgentListener
+}
+
+export function createToolDesk({ executor, fields, approve, tell }: ToolDeskParts): ToolDesk {
+  let runs: string[] = []
+  let toldOfSandbox = false
+  const leftRunning = new Set<string>()
+  const ended: string[] = []
+  const ask = approve && askOneByOne(approve)
+
+  function hearEnd(result: Result): void {
+    if (!leftRunning.delete(result.id)) return
+    ended.push(describeEnd(result).join('; '))
+  }
+
+  /** Told once: where the system has no sandbox, every run says so. */
+  async function tellOfSandbox(details: unknown): Promise<void> {
+    const { sandbox, notices = [] } = (details ?? {}) as {
+      sandbox?: { degraded: boolean }
+      notices?: string[]
+    }
+    if (!sandbox?.degraded || toldOfSandbox) return
+    toldOfSandbox = true
+    for (const message of notices) await tell({ type: 'notice', message })
+  }
+
+  async function callOne(call: ToolCall, signal: AbortSignal): Promise<ToolReply> {
+    const { id, name, input, raw } = call
+    await tell({ type: 'tool_call', id, name, arguments: input ?? {} })
+    let run: string | null = null
+    let over = false
+    const decode = createDecoder()
+    const onEvent = async (event: RunEvent) => {
+      if (event.type !== 'output') run ??= event.id
+      if (event.type === 'started') runs.push(event.id)
+      if (event.type === 'exited') hearEnd(event.result)
+      // What a job writes later belongs to no call any more.
+      if (event.type !== 'output' || over) return
+      const data = decode(event.stream, event.bytes)
+      if (data === '') return
+      await tell({ type: 'tool_output', id, runId: event.id, stream: event.stream, data })
+    }
+    let result: ToolResult
+    try {
+      if (input === null) throw new MisuseError('invalid_arguments', describeRaw(raw ?? ''))
+      result = await findTool(name).call(input, {
+        executor,
+        origin: 'agent',
+        fields,
+        keepsOutput: executor.artifacts !== null,
+        signal,
+        onEvent,
+        ...(ask && { approve: ask }),
+      })
+    } catch (error) {
+      if (!(error instanceof MisuseError)) throw error
+      const known = tools.map((tool) => tool.name).join(', ')
+      const hint = error.code === 'unknown_tool' ? `; the tools are ${known}` : ''
+      result = textResult(`${error.message}${hint}`, true, null)
+    }
+    over = true
+    await tellOfSandbox(result.details)
+    if (run !== null && isRunning(result.details)) leftRunning.add(run)
+    const text = result.content.map((part) => part.text).join('\n')
+    const { isError, details, artifactId } = result
+    const reply: ToolReply = { callId: id, name, text, isError }
+    if (artifactId !== undefined) reply.artifactId = artifactId
+    await tell({ type: 'tool_result', id, reply, runId: run, details })
+    return reply
+  }
+
+  return {
+    call: (calls, signal) => Promise.all(calls.map((call) => callOne(call, signal))),
+    takeEnded: () => ended.splice(0),
+    get runs() {
+      return runs
+    },
+    reset() {
+      runs = []
+    },
+  }
+}
+
+/** A person is asked one thing at a time. */
+function askOneByOne(approve: NonNullable<RunOptions['approve']>): RunOptions['approve'] {
+  let last: Promise<unknown> = Promise.resolve()
+  return (request, verdict) => {
+    const asked = last.then(() => approve(request, verdict))
+    last = asked.catch(() => undefined)
+    return asked
+  }
+}
+
+function createDecoder(): (stream: StreamName, bytes: Uint8Array) => string {
+  const decoders = new Map<StreamName, StringDecoder>()
+  return (stream, bytes) => {
+    const decoder = decoders.get(stream) ?? new StringDecoder('utf8')
+    decoders.set(stream, decoder)
+    return decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  }
+}
+
+function isRunning(details: unknown): boolean {
+  return (details as { status?: unknown } | null)?.status === 'running'
+}
+
+function describeRaw(raw: string): string {
+  const shown = raw.length > 200 ? `${raw.slice(0, 200)}…` : raw
+  return `The arguments must be one JSON object; these cannot be read: ${shown}`
+}

@@ -1,0 +1,253 @@
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { isObject } from '../../protocol/shape/shape.ts'
+import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
+import { createId, idPattern } from '../../protocol/ids.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
+import { fromWire, toWire } from '../../protocol/wire.ts'
+import { addUsage, type Message, noUsage, type Usage } from '../models/model.ts'
+import { type ConversationInfo, type Entry, replayEntries, titleOf } from './entry.ts'
+
+/** One conversation under way. */
+export interface Conversation {
+  readonly id: string
+  /** As a model reads it. */
+  readonly messages: readonly Message[]
+  /** Of all its turns. */
+  readonly usage: Usage
+  add(message: Message, usage?: Usage): void
+  /** Takes back the newest message, which the model has not answered. */
+  withdraw(why: string): void
+  /** Puts shorter messages in place of the same ones; on disk they stay whole. */
+  shorten(messages: readonly Message[]): void
+  end(status: string, error: string | null): void
+  /** Why it could not be written, once; else null. */
+  takeNotice(): string | null
+}
+
+/** The conversations of a user, as files in one folder. */
+export interface ConversationStore {
+  /** A new one; its file comes with the first message. */
+  create(cwd: string): Conversation
+  /** Throws `MisuseError` where there is none of this id. */
+  open(id: string): Conversation
+  /** The newest one of that directory, or null. */
+  newest(cwd: string): string | null
+  /** Newest first. */
+  list(): ConversationInfo[]
+  /** Every entry that can be read. Throws `MisuseError` where there is none of this id. */
+  read(id: string): Entry[]
+  /** False: there was none. */
+  remove(id: string): boolean
+}
+
+export interface StoreOptions {
+  /** Null: nothing is kept. */
+  folder: string | null
+  /** Takes the values of keys out of a text. */
+  redact: (text: string) => string
+}
+
+/** Enough to find the first question in. */
+const headBytes = 256 * 1024
+
+export function createConversationStore({ folder, redact }: StoreOptions): ConversationStore {
+  function pathOf(id: string): string {
+    if (folder !== null && idPattern.test(id) && id.startsWith('conv_')) {
+      return join(folder, `${id}.jsonl`)
+    }
+    throw notFound(id)
+  }
+
+  function read(id: string): Entry[] {
+    try {
+      return readEntries(readFileSync(pathOf(id), 'utf8'))
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') throw notFound(id)
+      throw error
+    }
+  }
+
+  function describe(name: string): ConversationInfo[] {
+    const id = name.replace(/\.jsonl$/, '')
+    if (folder === null || !idPattern.test(id)) return []
+    try {
+      const path = join(folder, name)
+      const { mtime } = statSync(path)
+      const entries = readEntries(readHead(path))
+      const [head] = entries
+      if (head?.type !== 'conversation') return []
+      const asked = entries.find(
+        (entry) => entry.type === 'message' && entry.message.role === 'user',
+      )
+      const text =
+        asked?.type === 'message' && asked.message.role === 'user' ? asked.message.text : ''
+      const { cwd, at } = head
+      return [{ id, title: titleOf(text), cwd, createdAt: at, updatedAt: mtime.toISOString() }]
+    } catch {
+      // Removed meanwhile, or not readable: it is not in the list.
+      return []
+    }
+  }
+
+  const list = () =>
+    listNames(folder)
+      .flatMap(describe)
+      .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
+
+  return {
+    create(cwd) {
+      const id = createId('conv')
+      const head: Entry = { type: 'conversation', id, at: now(), cwd }
+      return createConversation(id, [], { folder, redact, head })
+    },
+    open: (id) => createConversation(id, read(id), { folder, redact, head: null }),
+    newest: (cwd) => list().find((info) => info.cwd === cwd)?.id ?? null,
+    list,
+    read,
+    remove(id) {
+      try {
+        rmSync(pathOf(id))
+        return true
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') return false
+        throw error
+      }
+    },
+  }
+}
+
+function notFound(id: string): MisuseError {
+  const message = `There is no conversation \`${id.slice(0, 100)}\`; list them to see their ids`
+  return new MisuseError('not_found', message, 'conversation')
+}
+
+function createConversation(
+  id: string,
+  entries: readonly Entry[],
+  { folder, redact, head }: StoreOptions & { head: Entry | null },
+): Conversation {
+  const replayed = replayEntries(entries)
+  let { messages } = replayed
+  let usage = replayed.usage.reduce(addUsage, noUsage)
+  let unwritten = head
+  let failure: string | null = null
+  let told = false
+
+  function append(entry: Entry): void {
+    if (folder === null) return
+    const first = unwritten
+    unwritten = null
+    try {
+      if (first) makePrivateFolder(folder)
+      const lines = [...(first ? [first] : []), entry].map(
+        (it) => `${JSON.stringify(toWire(it))}\n`,
+      )
+      appendLines(join(folder, `${id}.jsonl`), redact(lines.join('')))
+    } catch (error) {
+      unwritten = first
+      failure ??= `The conversation cannot be kept: ${messageOf(error)}`
+    }
+  }
+
+  return {
+    id,
+    get messages() {
+      return messages
+    },
+    get usage() {
+      return usage
+    },
+    add(message, used) {
+      messages.push(message)
+      if (used) usage = addUsage(usage, used)
+      append({ type: 'message', at: now(), message, ...(used && { usage: used }) })
+    },
+    withdraw(why) {
+      if (messages.at(-1)?.role !== 'user') return
+      messages.pop()
+      append({ type: 'withdrawn', at: now(), why })
+    },
+    shorten(shorter) {
+      messages = [...shorter]
+    },
+    end: (status, error) => append({ type: 'result', at: now(), status, error }),
+    takeNotice() {
+      if (told || failure === null) return null
+      told = true
+      return failure
+    },
+  }
+}
+
+function now(): string {
+  return new Date().toISOString()
+}
+
+/** One write, so that two processes that write at once mix whole lines at worst. */
+function appendLines(path: string, text: string): void {
+  const fd = openSync(path, 'a+', 0o600)
+  try {
+    const whole = (endsWithNewline(fd) ? '' : '\n') + text
+    const bytes = Buffer.from(whole)
+    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Not so after a process was killed in the middle of a line. */
+function endsWithNewline(fd: number): boolean {
+  const { size } = fstatSync(fd)
+  if (size === 0) return true
+  const last = Buffer.alloc(1)
+  readSync(fd, last, 0, 1, size - 1)
+  return last[0] === 0x0a
+}
+
+function listNames(folder: string | null): string[] {
+  if (folder === null) return []
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+function readHead(path: string): string {
+  const fd = openSync(path, 'r')
+  try {
+    if (!fstatSync(fd).isFile()) return ''
+    const bytes = Buffer.alloc(headBytes)
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, headBytes, 0))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const kinds = ['conversation', 'message', 'withdrawn', 'result']
+
+function readEntries(text: string): Entry[] {
+  return text.split('\n').flatMap((line): Entry[] => {
+    try {
+      const value: unknown = JSON.parse(line)
+      return isObject(value) && kinds.includes(String(value['type']))
+        ? [fromWire(value) as Entry]
+        : []
+    } catch {
+      // A line that was cut off, or the empty one behind the last.
+      return []
+    }
+  })
+}

@@ -1,0 +1,72 @@
+import type { AssistantMessage, ModelFailure, ToolReply, Usage } from './models/model.ts'
+import type { StreamName } from '../protocol/event.ts'
+import { toWire } from '../protocol/wire.ts'
+
+/** How a prompt ended, as data; the same for every door. */
+export interface PromptResult {
+  type: 'result'
+  status: 'answered' | 'failed' | 'cancelled' | 'limit'
+  /** The answer; empty where there is none that is whole. */
+  text: string
+  /** With a schema for the answer: what it holds. */
+  data: unknown
+  /** How often the model was asked. */
+  steps: number
+  /** Ids of the runs that it started, in order. */
+  runs: string[]
+  usage: Usage
+  /** `provider/name`; null where there is none. */
+  model: string | null
+  conversationId: string
+  durationMs: number
+  /** Why there is no answer. */
+  error: ModelFailure | null
+}
+
+/** What happens while a prompt is answered, in order; the result comes last. */
+export type AgentEvent =
+  | { type: 'start'; conversationId: string; model: string | null; text: string }
+  /** The model is asked for the `step`-th time. */
+  | { type: 'step'; step: number }
+  | { type: 'text'; text: string }
+  | { type: 'reasoning'; text: string }
+  /** The model has said what it had to say in this step. */
+  | { type: 'message'; message: AssistantMessage; usage: Usage }
+  | { type: 'tool_call'; id: string; name: string; arguments: Record<string, unknown> }
+  /** What its command writes, as it comes: whole characters, not cleaned. */
+  | { type: 'tool_output'; id: string; runId: string; stream: StreamName; data: string }
+  | { type: 'tool_result'; id: string; reply: ToolReply; runId: string | null; details: unknown }
+  /** What a person said in between goes to the model now. */
+  | { type: 'steer'; text: string }
+  /** A request failed and is made again. */
+  | { type: 'retry'; attempt: number; delayMs: number; message: string }
+  | { type: 'notice'; message: string }
+  | PromptResult
+
+/** A returned promise holds the agent up. */
+export type AgentListener = (event: AgentEvent) => unknown
+
+/** An event as every wire has it. */
+export function eventToWire(event: AgentEvent): Record<string, unknown> & { type: string } {
+  switch (event.type) {
+    case 'start': {
+      const { type, conversationId, model } = event
+      return wire({ type, conversationId, model })
+    }
+    case 'message':
+      return wire({ type: 'usage', usage: event.usage })
+    case 'tool_result': {
+      const { type, id, reply, runId } = event
+      const { name, text, isError } = reply
+      return wire({ type, id, name, text, isError, runId })
+    }
+    default:
+      return wire({ ...event })
+  }
+}
+
+function wire(
+  event: Readonly<Record<string, unknown>>,
+): Record<string, unknown> & { type: string } {
+  return toWire(event) as Record<string, unknown> & { type: string }
+}

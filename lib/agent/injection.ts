@@ -1,0 +1,114 @@
+import { limits } from '../protocol/limits.ts'
+import type { Result } from '../protocol/result.ts'
+
+/** Of one stream in a message: so many bytes of lines, from both ends. */
+const streamBytes = 16 * 1024
+/** Of all results in a message; beyond it the older ones come without their text. */
+const queueBytes = 128 * 1024
+/** Beyond it the oldest are dropped. */
+const queueResults = 64
+
+/** Results of a person's commands that wait for the next message to the model. */
+export interface InjectionQueue {
+  add(result: Result): void
+  /** What goes before the next message, oldest first; empty where nothing waits. The queue stays. */
+  peek(): { text: string; count: number }
+  /** Takes off the oldest ones: they have reached the model. */
+  take(count: number): void
+  readonly size: number
+}
+
+export function createInjectionQueue(): InjectionQueue {
+  const waiting: Result[] = []
+  return {
+    add(result) {
+      waiting.push(result)
+      if (waiting.length > queueResults) waiting.shift()
+    },
+    peek() {
+      const blocks: string[] = []
+      let room = queueBytes
+      for (const result of [...waiting].reverse()) {
+        const whole = renderInjection(result, true)
+        const isTold = whole.length <= room
+        const block = isTold ? whole : renderInjection(result, false)
+        room -= block.length
+        blocks.unshift(block)
+      }
+      return { text: blocks.join(''), count: waiting.length }
+    },
+    take: (count) => void waiting.splice(0, count),
+    get size() {
+      return waiting.length
+    },
+  }
+}
+
+/**
+ * One result as the model reads it. `<` and `>` are escaped, so that no output can end the block
+ * or begin another.
+ */
+export function renderInjection(result: Result, withText: boolean): string {
+  const { truncation, artifact, stderrTruncation = null, stderrArtifact = null } = result
+  // A terminal has one stream only.
+  const stdout = describeStream('stdout', result.stdout ?? result.output ?? '', {
+    isCut: truncation !== null,
+    cacheId: artifact?.id,
+    withText,
+  })
+  const stderr = describeStream('stderr', result.stderr ?? '', {
+    isCut: stderrTruncation !== null,
+    cacheId: stderrArtifact?.id,
+    withText,
+  })
+  const json = {
+    id: result.id,
+    command_preview: result.command.slice(0, limits.commandPreviewChars),
+    exit_code: result.exitCode,
+    signal: result.signal,
+    duration_ms: result.durationMs,
+    ...stdout.fields,
+    ...stderr.fields,
+    truncated: {
+      stdout: stdout.isCut,
+      stderr: stderr.isCut,
+      combined: stdout.isCut || stderr.isCut,
+    },
+  }
+  const text = JSON.stringify(json).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e')
+  return `<shell_result>\n${text}\n</shell_result>\n`
+}
+
+interface StreamState {
+  isCut: boolean
+  cacheId: string | undefined
+  withText: boolean
+}
+
+function describeStream(
+  name: 'stdout' | 'stderr',
+  text: string,
+  { isCut, cacheId, withText }: StreamState,
+): { fields: Record<string, string>; isCut: boolean } {
+  const excerpt = withText ? cutEnds(text) : ''
+  if (!isCut && excerpt === text) return { fields: { [name]: text }, isCut: false }
+  const kept = cacheId === undefined ? {} : { [`${name}_cache_id`]: cacheId }
+  return { fields: { [`${name}_excerpt`]: excerpt, ...kept }, isCut: true }
+}
+
+/** The first and the last lines, as many as there is room for. */
+function cutEnds(text: string): string {
+  const { headTailLines } = limits
+  const lines = text.split('\n')
+  if (lines.length <= 2 * headTailLines + 1 && text.length <= streamBytes) return text
+  const head = cutTo(lines.slice(0, headTailLines).join('\n'), 'start')
+  const rest = lines.slice(headTailLines)
+  const tail = cutTo(rest.slice(-headTailLines - 1).join('\n'), 'end')
+  return `${head}\n… [lines left out] …\n${tail}`
+}
+
+function cutTo(text: string, side: 'start' | 'end'): string {
+  const room = streamBytes / 2
+  if (text.length <= room) return text
+  return side === 'start' ? text.slice(0, room) : text.slice(-room)
+}

@@ -1,0 +1,112 @@
+import { isObject } from '../../protocol/shape/shape.ts'
+import type { ConfiguredProviders } from '../../protocol/provider.ts'
+import { noModelMessage } from '../no-model.ts'
+import { createModel } from './client.ts'
+import { ModelError } from './failure.ts'
+import type { Model } from './model.ts'
+import { type Environment, findProvider, listProviders, type Provider } from './providers.ts'
+
+/** What a model is chosen by. */
+export interface ModelSettings {
+  /** `provider/name` of the flag, the variable or the configuration; null: look for one. */
+  model: string | null
+  providers: ConfiguredProviders
+  environment: Environment
+}
+
+/** How long a server on this machine may take to say which models it has. */
+const localAnswerMs = 500
+/** The same for a provider elsewhere. */
+const listAnswerMs = 10_000
+
+/**
+ * The model that is named, else that of the first provider with a key, else the first one of a server
+ * on this machine. Rejects with `ModelError`.
+ */
+export async function chooseModel(settings: ModelSettings): Promise<Model> {
+  const { model, environment } = settings
+  const providers = listProviders(settings.providers, environment)
+  if (model !== null) return openNamed(model, providers)
+  const keyed = providers.find(({ key }) => key !== null)
+  if (keyed) return openUsual(keyed)
+  const locals = await Promise.all(
+    providers
+      .filter(({ isLocal }) => isLocal)
+      .map(async (provider) => ({ provider, names: await tryList(provider) })),
+  )
+  const found = locals.find(({ names }) => names.length > 0)
+  const [name] = found?.names ?? []
+  if (!found || name === undefined) throw new ModelError('no_model', noModelMessage)
+  return createModel(found.provider, name)
+}
+
+async function openNamed(model: string, providers: readonly Provider[]): Promise<Model> {
+  const slash = model.indexOf('/')
+  const provider = findProvider(providers, slash < 0 ? model : model.slice(0, slash))
+  requireKey(provider)
+  const name = slash < 0 ? '' : model.slice(slash + 1)
+  return name === '' ? openUsual(provider) : createModel(provider, name)
+}
+
+function requireKey({ name, keyEnv, key }: Provider): void {
+  if (keyEnv === null || key !== null) return
+  throw new ModelError('no_key', `The provider \`${name}\` needs a key: set ${keyEnv}`)
+}
+
+async function openUsual(provider: Provider): Promise<Model> {
+  const name = provider.usualModel ?? (await listModels(provider))[0]
+  if (name !== undefined) return createModel(provider, name)
+  throw new ModelError(
+    'no_model',
+    `The provider \`${provider.name}\` lists no model; name one: --model ${provider.name}/<name>`,
+  )
+}
+
+/** The providers that can be asked: those with a key, and those that answer on this machine. */
+export async function listAvailableModels(settings: ModelSettings): Promise<string[]> {
+  const providers = listProviders(settings.providers, settings.environment)
+  const named = settings.model?.split('/')[0]
+  const asked = providers.filter(
+    ({ name, key, keyEnv, isLocal }) =>
+      key !== null || isLocal || (keyEnv === null && name === named),
+  )
+  const lists = await Promise.all(
+    asked.map(async (provider) => {
+      const names = await tryList(provider, provider.isLocal ? localAnswerMs : listAnswerMs)
+      return names.map((name) => `${provider.name}/${name}`)
+    }),
+  )
+  return lists.flat()
+}
+
+async function tryList(provider: Provider, timeoutMs = localAnswerMs): Promise<string[]> {
+  try {
+    return await listModels(provider, timeoutMs)
+  } catch {
+    // Nothing listens there, or something else does: it has no models.
+    return []
+  }
+}
+
+/** The names that a provider lists. Rejects with `ModelError`. */
+async function listModels(provider: Provider, timeoutMs = listAnswerMs): Promise<string[]> {
+  const { name, api, baseUrl, key } = provider
+  const headers: Record<string, string> = {}
+  if (key !== null && api === 'anthropic') {
+    Object.assign(headers, { 'x-api-key': key, 'anthropic-version': '2023-06-01' })
+  } else if (key !== null) headers['authorization'] = `Bearer ${key}`
+  let body: unknown
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(`${baseUrl}/models`, { headers, signal, redirect: 'error' })
+    if (!response.ok) throw new Error(`it answers ${response.status}`)
+    body = await response.json()
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new ModelError('unavailable', `The models of \`${name}\` cannot be listed: ${why}`)
+  }
+  const data = isObject(body) && Array.isArray(body['data']) ? (body['data'] as unknown[]) : []
+  return data.flatMap((item) =>
+    isObject(item) && typeof item['id'] === 'string' ? [item['id'].replace(/^models\//, '')] : [],
+  )
+}

@@ -1,0 +1,228 @@
+import { nowMs } from '../system/clock.ts'
+import type { Executor, RunOptions } from '../executor/executor.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import type { Result } from '../protocol/result.ts'
+import { answerPrompt } from './answer-prompt.ts'
+import { createToolDesk } from './call-tools.ts'
+import { type Conversation, type ConversationStore } from './conversations/store.ts'
+import type { AgentListener, PromptResult } from './events.ts'
+import { createInjectionQueue } from './injection.ts'
+import { writeInstructions } from './instructions.ts'
+import { chooseModel } from './models/choose-model.ts'
+import { ModelError } from './models/failure.ts'
+import { type Model, type ModelFailure, noUsage, type Usage } from './models/model.ts'
+import type { OutputSchema } from './output-schema.ts'
+import type { AgentSettings, PromptLimits } from './settings.ts'
+
+/**
+ * One conversation with a model that works through the executor. It knows nothing of who draws it:
+ * print, the REPL, RPC and ACP hold one each and render its events.
+ */
+export interface AgentSession {
+  readonly conversation: Conversation
+  /** `provider/name`: as it is set, or once it was found; null before. */
+  readonly model: string | null
+  readonly isWorking: boolean
+  /**
+   * Asks the model and lets it work until it has answered. Never rejects for what a model or a
+   * command does; rejects with `MisuseError` while another prompt is under way.
+   */
+  prompt(text: string, options?: PromptOptions): Promise<PromptResult>
+  /** Says something to the model that is at work; it hears it before its next step. False: none is. */
+  steer(text: string): boolean
+  /** Stops the prompt under way with all that it has started. False: there is none. */
+  cancel(): boolean
+  /** A person's own command: the next message begins with how it ended. */
+  addCommand(result: Result): void
+  /** From the next prompt on; null: look for one again. */
+  setModel(model: string | null): void
+  /** Of the whole conversation. */
+  usage(): Usage
+  /** Hears every event of every prompt. Gives what ends the listening. */
+  listen(listener: AgentListener): () => void
+}
+
+export interface PromptOptions {
+  /** Aborting it is the same as `cancel`. */
+  signal?: AbortSignal
+  /** What the answer has to be. */
+  schema?: OutputSchema
+}
+
+export interface AgentSessionParts {
+  executor: Executor
+  settings: AgentSettings
+  conversation: Conversation
+  /** Answers the questions of the guard; without it they are denied. */
+  approve?: RunOptions['approve']
+}
+
+export function createAgentSession(parts: AgentSessionParts): AgentSession {
+  const { executor, settings, conversation } = parts
+  const listeners = new Set<AgentListener>()
+  const queue = createInjectionQueue()
+  const steering: string[] = []
+  let wanted = settings.model
+  let model: Model | null = null
+  let instructions: string | null = null
+  let working: AbortController | null = null
+  /** Whether the prompt under way still asks its model. */
+  let hears = false
+
+  const tell: AgentListener = async (event) => {
+    for (const listener of listeners) await listener(event)
+  }
+  const desk = createToolDesk({
+    executor,
+    fields: { cwd: settings.cwd, sandbox: settings.sandbox },
+    approve: settings.saysYes ? () => true : parts.approve,
+    tell,
+  })
+
+  async function openModel(): Promise<Model> {
+    model ??= await chooseModel({ ...settings, model: wanted })
+    if (settings.limits.maxCostUsd === null || model.isPriced) return model
+    const message = `The price of \`${model.id}\` is not known, so --max-cost cannot be kept; leave it out`
+    throw new ModelError('no_price', message)
+  }
+
+  async function readInstructions(): Promise<string> {
+    if (instructions !== null) return instructions
+    const today = new Date().toISOString().slice(0, 10)
+    const { text, notices } = writeInstructions(settings, today)
+    for (const message of notices) await tell({ type: 'notice', message })
+    return (instructions = text)
+  }
+
+  async function work(
+    text: string,
+    { schema }: PromptOptions,
+    stop: AbortController,
+  ): Promise<Omit<PromptResult, 'type' | 'conversationId' | 'durationMs' | 'model' | 'runs'>> {
+    try {
+      const opened = await openModel()
+      await tell({ type: 'start', conversationId: conversation.id, model: opened.id, text })
+      return await answerPrompt(text, {
+        model: opened,
+        conversation,
+        desk,
+        queue,
+        steering,
+        system: await readInstructions(),
+        limits: settings.limits,
+        schema: schema ?? null,
+        cwd: settings.cwd,
+        signal: stop.signal,
+        tell,
+      })
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error
+      const { code, message } = error
+      await tell({ type: 'start', conversationId: conversation.id, model: wanted, text })
+      return { ...noAnswer, status: 'failed', error: { code, message } }
+    }
+  }
+
+  return {
+    conversation,
+    get model() {
+      return model?.id ?? wanted
+    },
+    get isWorking() {
+      return working !== null
+    },
+    async prompt(text, options = {}) {
+      if (working) {
+        throw new MisuseError('busy', 'The model is at work; steer it, or cancel it first')
+      }
+      const stop = new AbortController()
+      working = stop
+      const onAbort = () => stop.abort()
+      if (options.signal?.aborted) stop.abort()
+      options.signal?.addEventListener('abort', onAbort, { once: true })
+      const deadline = startDeadline(settings.limits, stop)
+      const startedAtMs = nowMs()
+      desk.reset()
+      try {
+        hears = true
+        const end = await work(text, options, stop)
+        hears = false
+        const lost = conversation.takeNotice()
+        if (lost !== null) await tell({ type: 'notice', message: lost })
+        const result: PromptResult = {
+          type: 'result',
+          status: end.status,
+          text: end.text,
+          data: end.data,
+          steps: end.steps,
+          runs: [...desk.runs],
+          usage: end.usage,
+          model: model?.id ?? wanted,
+          conversationId: conversation.id,
+          durationMs: nowMs() - startedAtMs,
+          error: end.error,
+        }
+        working = null
+        await tell(result)
+        return result
+      } finally {
+        clearTimeout(deadline)
+        options.signal?.removeEventListener('abort', onAbort)
+        hears = false
+        working = null
+        steering.length = 0
+      }
+    },
+    steer(text) {
+      if (!hears) return false
+      steering.push(text)
+      return true
+    },
+    cancel() {
+      working?.abort()
+      return working !== null
+    },
+    addCommand: (result) => queue.add(result),
+    setModel(id) {
+      wanted = id
+      model = null
+    },
+    usage: () => conversation.usage,
+    listen(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+/** What a prompt ends with that has come to nothing. */
+const noAnswer = {
+  text: '',
+  data: null,
+  steps: 0,
+  usage: noUsage,
+  error: null as ModelFailure | null,
+}
+
+/** Why a prompt was broken off where no person did it. */
+export const timedOut = 'timeout'
+
+function startDeadline(
+  { timeoutMs }: PromptLimits,
+  stop: AbortController,
+): NodeJS.Timeout | undefined {
+  return timeoutMs === null ? undefined : setTimeout(() => stop.abort(timedOut), timeoutMs)
+}
+
+/** The conversation that is asked for: a new one, the newest of this directory, or one by its id. */
+export function openConversation(
+  store: ConversationStore,
+  wanted: { resume?: string | undefined; continue?: boolean | undefined },
+  cwd: string,
+): Conversation {
+  if (wanted.resume !== undefined) return store.open(wanted.resume)
+  if (!wanted.continue) return store.create(cwd)
+  const newest = store.newest(cwd)
+  if (newest !== null) return store.open(newest)
+  throw new MisuseError('not_found', `There is no conversation to go on with in ${cwd}`)
+}

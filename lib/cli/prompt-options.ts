@@ -1,0 +1,48 @@
+import type { UserRule } from '../protocol/user-rule.ts'
+
+/** What a command line says of prompts for a model. */
+export interface PromptOptions {
+  /** `provider/name`; null: as configured. */
+  model: string | null
+  /** A file or the schema itself. */
+  outputSchema: string | null
+  /** Go on with the newest conversation of this directory. */
+  continue: boolean
+  /** The id of the conversation to go on with. */
+  resume: string | null
+  /** Whether the conversation is kept. */
+  keep: boolean
+  /** Null: the usual number. */
+  maxSteps: number | null
+  maxCostUsd: number | null
+  yes: boolean
+  /** Rules for this call. */
+  allow: UserRule[]
+}
+
+/** Throws `MisuseError`, which names the option. */
+export function readPromptOptions(options: Readonly<Record<string, unknown>>): PromptOptions {
+  const maxSteps = options['max-steps'] ?? null
+  const maxCost = options['max-cost'] ?? null
+  const allow = (options['allow'] ?? []) as string[]
+  return {
+    model: readModel(options),
+    outputSchema: (options['output-schema'] ?? null) as string | null,
+    continue: options['continue'] === true,
+    resume: (options['resume'] ?? null) as string | null,
+    keep: options['session'] !== false,
+    maxSteps: maxSteps as number | null,
+    maxCostUsd: maxCost as number | null,
+    yes: options['yes'] === true,
+    allow: allow.map((match) => ({ name: `--allow ${match}`, match, decision: 'allow' })),
+  }
+}
+
+/** `--provider x --model y` is `x/y`; a provider alone means its usual model. */
+function readModel(options: Readonly<Record<string, unknown>>): string | null {
+  const { model, provider } = options as { model?: string; provider?: string }
+  if (provider === undefined) return model ?? null
+  return model === undefined || model.startsWith(`${provider}/`)
+    ? (model ?? provider)
+    : `${provider}/${model}`
+}
