@@ -17,6 +17,8 @@ export function exitStatusOf(result: Result): number {
       return 126
     case 'not_started':
       return result.reason === null ? statusOfFailure(result.error?.code) : statusOfStop(result)
+    case 'lost':
+      return failureStatus
     case 'running':
       return 0
   }

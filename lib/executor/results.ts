@@ -20,6 +20,7 @@ function begin(request: Request): Result {
     pipeStatus: null,
     waitingForInput: null,
     survivors: [],
+    host: request.host,
     durationMs: 0,
     ...emptyText(request),
     truncation: null,
@@ -97,6 +98,9 @@ export function endedResult(request: Request, ending: Ending): Result {
     return { ...result, status: 'stopped', signal: exit.signal, ...stopped }
   }
   result.notices.push(...(exit.notices ?? []))
+  if (exit.lost !== undefined) {
+    return { ...result, status: 'lost', error: { code: 'host_lost', message: exit.lost } }
+  }
   if (exit.signal !== null) return { ...result, status: 'signaled', signal: exit.signal }
   const exitMeaning = describeExit(request.command, exit.code ?? 0)
   return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }

@@ -3,6 +3,7 @@ import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
 import type { Launch } from '../run/launch.ts'
+import type { Hosts } from '../run/host/host-runner.ts'
 import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
@@ -20,6 +21,8 @@ export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
   stateDir: string | null
   sandbox: SandboxOptions
+  /** Addresses of other machines by their names in the configuration. */
+  hosts?: Readonly<Record<string, string>>
   /** The words that start what ends the runs of a killed nacre; null: nothing does. */
   reaper: readonly string[] | null
 }
@@ -86,6 +89,23 @@ export function createRunners(options: RunnersOptions): Runners {
     return request.session === null ? pipe : inSession
   }
 
+  let hosts: Hosts | null = null
+  const onHost: Runner = async (request, sink) => {
+    const { createHosts } = await import('../run/host/host-runner.ts')
+    hosts ??= createHosts({
+      environment: options.environment,
+      named: options.hosts ?? {},
+      async attach(prepare) {
+        const { createPtyRunner } = await import('../run/terminal/pty.ts')
+        return {
+          pipe: createPipeRunner({ prepare, pipes, uninherited }),
+          terminal: createPtyRunner({ prepare, stopTree, uninherited }),
+        }
+      },
+    })
+    return hosts.runner(request, sink)
+  }
+
   const inSandbox: Runner = async (request, sink) => {
     const { runInSandbox } = await import('../run/sandbox/sandboxed-runner.ts')
     const parts = { sandbox: await openSandbox(), runner: choose(request), pipes }
@@ -95,7 +115,8 @@ export function createRunners(options: RunnersOptions): Runners {
   return {
     choose(request) {
       watchdog?.watch()
-      const runner = request.sandbox === 'off' ? choose(request) : inSandbox
+      const runner =
+        request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
       return async (...run) => {
         try {
           return await runner(...run)
@@ -110,6 +131,7 @@ export function createRunners(options: RunnersOptions): Runners {
     },
     async close() {
       await sessions?.closeAll()
+      await hosts?.close()
       await prestarted.close()
       await pipes.close()
       await opened?.then((made) => made.close())

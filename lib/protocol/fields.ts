@@ -42,6 +42,10 @@ export const fields = {
   rows: shape.integer('Height of that terminal (default 24)', { min: 5, max: 200 }),
   openStdin: shape.boolean('Keep the standard input open, to be written to while it runs'),
   session: shape.text('Run in this session, a shell that keeps its state', { hint: 'name' }),
+  host: shape.text(
+    'Run on another machine: ssh://, docker://, podman:// or kubectl://…, or a name that ssh knows',
+    { hint: 'host' },
+  ),
   streams: shape.choice(
     ['merged', 'separate'],
     'One text in the order of writing, or stdout and stderr apart',

@@ -10,6 +10,8 @@ export interface Exit {
   signal: string | null
   /** Every stage of the last pipeline, where the shell can tell. */
   pipeStatus?: number[] | null
+  /** The host was lost while the command ran: what is known of it, for the reader. */
+  lost?: string
   /** Where a session stands afterwards. */
   cwd?: string
   /** The process ran, but came to an end before the command: what prepares it has failed. */

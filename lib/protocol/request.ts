@@ -54,7 +54,7 @@ export interface Request {
   readonly id: string
   readonly origin: Origin
   readonly command: string
-  /** Absolute. Whether it exists is checked when the run starts. */
+  /** Absolute; on a host as it was given. Whether it exists is checked when the run starts. */
   readonly cwd: string
   /** Whether the caller named it. A session moves there only then. */
   readonly cwdGiven: boolean
@@ -71,6 +71,8 @@ export interface Request {
   /** Null: no terminal. */
   readonly pty: TerminalSize | null
   readonly session: string | null
+  /** Null: this machine. */
+  readonly host: string | null
   readonly streams: StreamMode
   readonly head: number | null
   readonly tail: number | null

@@ -12,6 +12,8 @@ export const statuses = [
   'running',
   'denied',
   'not_started',
+  /** The connection to its host ended before the run did. */
+  'lost',
 ] as const
 export type Status = (typeof statuses)[number]
 
@@ -86,6 +88,8 @@ const outcome = {
   /** While running on a terminal. */
   waitingForInput: nullable(choice(['line', 'password', 'raw'])),
   survivors: list(survivor),
+  /** Null: this machine. */
+  host: nullable(anyText()),
   /** Monotonic clock. */
   durationMs: number('', { min: 0 }),
   /** Of `output`, or of `stdout`. */

@@ -6,6 +6,7 @@ export function describeTrouble(result: Result): string[] {
     case 'denied':
       return [result.verdict?.reason ?? 'Denied by the guard']
     case 'not_started':
+    case 'lost':
       return [result.error?.message ?? 'The command could not be started']
     case 'stopped':
       return [describeStop(result), ...result.notices]

@@ -26,6 +26,7 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
     ready: null,
     pty: { columns: 80, rows: 24 },
     session: null,
+    host: null,
     streams: 'merged',
     head: null,
     tail: null,

@@ -84,6 +84,7 @@ export function lostResult(record: LostRun, { captured, running, stopped }: Loss
     pipeStatus: null,
     waitingForInput: null,
     survivors: stopped?.survivors ?? [],
+    host: null,
     durationMs: Math.max(0, Date.now() - Date.parse(record.startedAt)),
     ...text,
     artifact: record.artifact && { ...record.artifact, complete: false },

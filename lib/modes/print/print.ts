@@ -112,7 +112,7 @@ async function answerPrompt(
     ...input,
     ...answer.fields,
     ...terminal?.fields,
-    cwd: request.cwd,
+    ...(request.host === null && { cwd: request.cwd }),
     ...(request.pty && { stdin: { kind: 'none' } }),
   }
   const runOptions = { signal, text: answer.text, onEvent: answer.onEvent }

@@ -1,0 +1,59 @@
+import { MisuseError } from '../../protocol/errors.ts'
+
+/** Another machine, or a part of one, on which runs can be started. */
+export type HostAddress =
+  | { kind: 'ssh'; destination: string; port: number | null }
+  | { kind: 'docker' | 'podman'; container: string }
+  | { kind: 'kubectl'; namespace: string | null; pod: string; container: string | null }
+
+const forms =
+  'ssh://[user@]host[:port], a name of ~/.ssh/config, docker://container, podman://container or kubectl://[namespace/]pod[/container]'
+
+/**
+ * Reads the address of a host. A word without a scheme is a name that ssh knows. What begins with a
+ * dash would be an option of the client, so that it is no name. Throws `MisuseError`.
+ */
+export function parseHostAddress(text: string): HostAddress {
+  const [, scheme = 'ssh', rest = ''] = /^(?:([a-z]+):\/\/)?(.*)$/.exec(text) ?? []
+  if (!/^[^\s-][^\s]*$/.test(rest)) throw unreadable(text)
+  switch (scheme) {
+    case 'ssh':
+      return parseSsh(text, rest)
+    case 'docker':
+    case 'podman':
+      if (rest.includes('/')) throw unreadable(text)
+      return { kind: scheme, container: rest }
+    case 'kubectl':
+      return parseKubectl(text, rest)
+    default:
+      throw unreadable(text)
+  }
+}
+
+/** An IPv6 address stands in brackets, as in every URL. */
+function parseSsh(text: string, rest: string): HostAddress {
+  const match = /^((?:[^@/]+@)?)(\[[0-9a-fA-F:.]+\]|[^@/:[\]]+)(?::(\d{1,5}))?\/?$/.exec(rest)
+  const [, user = '', host = '', port] = match ?? []
+  if (host === '' || host.startsWith('-') || Number(port ?? 1) > 65_535) throw unreadable(text)
+  const name = host.startsWith('[') ? host.slice(1, -1) : host
+  return {
+    kind: 'ssh',
+    destination: `${user}${name}`,
+    port: port === undefined ? null : Number(port),
+  }
+}
+
+function parseKubectl(text: string, rest: string): HostAddress {
+  const parts = rest.split('/')
+  if (parts.length > 3 || parts.some((part) => part === '' || part.startsWith('-'))) {
+    throw unreadable(text)
+  }
+  const [first = '', second, third] = parts
+  return second === undefined
+    ? { kind: 'kubectl', namespace: null, pod: first, container: null }
+    : { kind: 'kubectl', namespace: first, pod: second, container: third ?? null }
+}
+
+function unreadable(text: string): MisuseError {
+  return new MisuseError('invalid_host', `\`host\` must be ${forms}, not \`${text}\``, 'host')
+}

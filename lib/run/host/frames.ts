@@ -1,0 +1,103 @@
+/**
+ * What the script on a host tells beside the command's own bytes, in the same streams, since a client
+ * such as ssh has no others: a record separator (0x1e), the name of the run that only the two sides
+ * know, a word and a newline. A command that wrote the same would have to guess the name.
+ */
+export type Frame =
+  /** The command begins: what came before is the login's or the client's own. */
+  | { kind: 'begin'; cwd: string }
+  | { kind: 'pid'; pid: number }
+  /** The command has ended. */
+  | { kind: 'end'; code: number }
+  /** The command could not begin. */
+  | { kind: 'refused'; reason: string }
+
+export interface FrameReader {
+  /** Gives on what belongs to the command, in order, without the frames. */
+  read(bytes: Uint8Array): Uint8Array[]
+  /** What stood before the beginning, or all where there was none: words of the client. */
+  readonly preamble: string
+}
+
+const longestFrame = 8 * 1024
+const longestPreamble = 64 * 1024
+
+/** One reader for one stream; a frame may be cut anywhere. */
+export function createFrameReader(name: string, tell: (frame: Frame) => void): FrameReader {
+  const head = Buffer.from(frameHead(name))
+  let begun = false
+  let ended = false
+  let preamble = Buffer.alloc(0)
+  /** The last bytes, where they may be the beginning of a frame. */
+  let held: Buffer = Buffer.alloc(0)
+
+  function pass(bytes: Buffer, out: Uint8Array[]): void {
+    if (bytes.length === 0 || ended) return
+    if (begun) out.push(bytes)
+    else preamble = Buffer.concat([preamble, bytes]).subarray(-longestPreamble)
+  }
+
+  function take(text: string): void {
+    const frame = parseFrame(text)
+    if (frame === null) return
+    if (frame.kind === 'begin') begun = true
+    if (frame.kind === 'end') ended = true
+    tell(frame)
+  }
+
+  return {
+    read(bytes) {
+      const out: Uint8Array[] = []
+      // The memory of the bytes belongs to the caller.
+      let rest = held.length === 0 ? Buffer.from(bytes) : Buffer.concat([held, bytes])
+      held = Buffer.alloc(0)
+      for (;;) {
+        const at = rest.indexOf(head)
+        if (at < 0) break
+        const end = rest.indexOf(0x0a, at)
+        if (end < 0 && rest.length - at < longestFrame) break
+        pass(rest.subarray(0, at), out)
+        take(rest.toString('utf8', at + head.length, end < 0 ? undefined : end).replace(/\r$/, ''))
+        rest = end < 0 ? Buffer.alloc(0) : rest.subarray(end + 1)
+      }
+      const open = findOpen(rest, head)
+      held = Buffer.from(rest.subarray(open))
+      pass(rest.subarray(0, open), out)
+      return out
+    },
+    get preamble() {
+      return Buffer.concat([preamble, begun ? Buffer.alloc(0) : held]).toString('utf8')
+    },
+  }
+}
+
+/** How every frame of a run begins. */
+export function frameHead(name: string): string {
+  return `\u001enacre:${name}:`
+}
+
+/** Where a frame begins that is not whole yet; the length where none does. */
+function findOpen(bytes: Buffer, head: Buffer): number {
+  const whole = bytes.indexOf(head)
+  if (whole >= 0) return whole
+  for (let length = Math.min(head.length - 1, bytes.length); length > 0; length--) {
+    if (bytes.subarray(-length).equals(head.subarray(0, length))) return bytes.length - length
+  }
+  return bytes.length
+}
+
+function parseFrame(text: string): Frame | null {
+  const [, kind, value = ''] = /^([a-z]+)(?: (.*))?$/s.exec(text) ?? []
+  switch (kind) {
+    case 'begin':
+      return { kind, cwd: value }
+    case 'pid':
+      return { kind, pid: Number(value) }
+    case 'end':
+      return { kind, code: Number(value) }
+    case 'refused':
+      return { kind, reason: value }
+    default:
+      return null
+  }
+}

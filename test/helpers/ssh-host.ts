@@ -1,0 +1,113 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+
+const sshd = '/usr/sbin/sshd'
+
+/** Why no server can be started here, or null. */
+export function findSshObstacle(): string | null {
+  return existsSync(sshd) ? null : 'sshd is not installed'
+}
+
+/** A server of ssh, and the folder of its files: `user` is the key that it lets in. */
+export interface Server {
+  folder: string
+  port: number
+  close(): Promise<void>
+}
+
+/**
+ * A server of this test's own, at its own port, which lets in whoever knows the secret of the key. A
+ * sshd that root starts wants a folder below /run; it gets one in a mount namespace of its own.
+ */
+export async function startServer(secret = '', more: readonly string[] = []): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'nacre-ssh-'))
+  const port = await findFreePort()
+  const makeKey = (name: string, phrase: string) =>
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', phrase, '-f', join(folder, name)])
+  makeKey('host', '')
+  makeKey('user', secret)
+  writeFileSync(join(folder, 'authorized'), readFileSync(join(folder, 'user.pub')))
+  const settings = [
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${folder}/host`,
+    `PidFile none`,
+    `AuthorizedKeysFile ${folder}/authorized`,
+    'StrictModes no',
+    'UsePAM no',
+    'PermitRootLogin yes',
+    // bash then takes itself for an inner shell, and reads no start file of this machine.
+    'SetEnv SHLVL=1',
+    ...more,
+  ]
+  writeFileSync(join(folder, 'config'), `${settings.join('\n')}\n`)
+  const command = `exec ${sshd} -D -e -f ${folder}/config`
+  const server =
+    userInfo().uid === 0 && !existsSync('/run/sshd')
+      ? spawn('unshare', [
+          '-m',
+          'sh',
+          '-c',
+          `mount -t tmpfs tmpfs /run && mkdir /run/sshd && ${command}`,
+        ])
+      : spawn('sh', ['-c', command])
+  const close = async () => {
+    if (server.exitCode === null && server.signalCode === null) {
+      server.kill()
+      await once(server, 'exit')
+    }
+    rmSync(folder, { recursive: true })
+  }
+  try {
+    await listening(server)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { folder, port, close }
+}
+
+function listening(server: ChildProcess): Promise<void> {
+  let told = ''
+  return new Promise((resolve, reject) => {
+    server.stderr?.on('data', (data: Buffer) => {
+      told += data.toString()
+      if (told.includes('Server listening')) resolve()
+    })
+    server.on('error', reject)
+    server.on('exit', () => reject(new Error(`sshd does not start: ${told.trim()}`)))
+  })
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** A folder with an `ssh` that knows the host `box`, to be put first on the PATH of a client. */
+export function makeClientFolder({ folder, port }: Server): string {
+  const config = [
+    'Host box',
+    'HostName 127.0.0.1',
+    `Port ${port}`,
+    `User ${userInfo().username}`,
+    `IdentityFile ${folder}/user`,
+    'IdentitiesOnly yes',
+    'StrictHostKeyChecking no',
+    'UserKnownHostsFile /dev/null',
+  ]
+  writeFileSync(join(folder, 'client'), `${config.join('\n')}\n`)
+  const program = join(folder, 'ssh')
+  const path = execFileSync('sh', ['-c', 'command -v ssh'], { encoding: 'utf8' }).trim()
+  writeFileSync(program, `#!/bin/sh\nexec ${path} -F ${folder}/client "$@"\n`)
+  chmodSync(program, 0o755)
+  return folder
+}

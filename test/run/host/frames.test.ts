@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createFrameReader, type Frame, frameHead } from '../../../lib/run/host/frames.ts'
+
+const name = '0123456789abcdef'
+const frame = (text: string) => `${frameHead(name)}${text}\n`
+
+function readAll(chunks: readonly Buffer[]) {
+  const frames: Frame[] = []
+  const reader = createFrameReader(name, (found) => frames.push(found))
+  const bytes = chunks.flatMap((chunk) => reader.read(chunk))
+  return { text: Buffer.concat(bytes).toString('latin1'), frames, preamble: reader.preamble }
+}
+
+test('what a command writes passes, and nothing else', () => {
+  const all = `banner\n${frame('begin /home')}one${frame('pid 7')}two\u001e${frame('end 3')}late`
+  assert.equal(readAll([Buffer.from(all)]), {
+    text: 'onetwo\u001e',
+    frames: [
+      { kind: 'begin', cwd: '/home' },
+      { kind: 'pid', pid: 7 },
+      { kind: 'end', code: 3 },
+    ],
+    preamble: 'banner\n',
+  })
+})
+
+test('the answer is the same wherever the bytes are cut', () => {
+  const part = fc.oneof(
+    fc.string({ unit: fc.constantFrom('a', '\n', '\u001e', 'nacre:', name.slice(0, 5)) }),
+    fc.constantFrom(frame('pid 12'), frameHead(name).slice(0, 9), frameHead('other')),
+  )
+  fc.assert(
+    fc.property(fc.array(part), fc.array(fc.nat(40)), (parts, sizes) => {
+      const all = Buffer.from(
+        `words${frame('begin /')}${parts.join('')}${frame('end 0')}`,
+        'latin1',
+      )
+      const chunks: Buffer[] = []
+      let at = 0
+      for (const size of sizes) chunks.push(all.subarray(at, (at += size)))
+      chunks.push(all.subarray(at))
+      assert.equal(readAll(chunks), readAll([all]))
+    }),
+  )
+})
+
+test.run()
