@@ -53,7 +53,7 @@ export interface ExecutorOptions {
 }
 
 export interface RunOptions {
-  /** Aborting it stops the run (`reason: cancel`). */
+  /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal
   /** False: the output is only listened to; the result carries no text. Default: true. */
   text?: boolean

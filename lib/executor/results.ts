@@ -1,8 +1,8 @@
 import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
-import type { Exit, StartFailure } from '../protocol/ports.ts'
+import type { Exit, StartFailure, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
-import type { Result, SandboxUse, StopReason, Survivor } from '../protocol/result.ts'
+import type { Result, SandboxUse, StopReason } from '../protocol/result.ts'
 import type { Verdict } from '../protocol/verdict.ts'
 
 /** What every result begins as; the ways to end are laid over it. */
@@ -28,6 +28,7 @@ function begin(request: Request): Result {
     jobId: null,
     error: null,
     verdict: null,
+    usage: null,
     notices: [...request.notices],
   }
 }
@@ -78,13 +79,14 @@ export function runningResult(
 export interface Ending extends Progress {
   exit: Exit
   /** Set where nacre ended the run. */
-  stopped: { reason: StopReason; survivors: Survivor[] } | null
+  stopped: ({ reason: StopReason } & StopReport) | null
 }
 
 export function endedResult(request: Request, ending: Ending): Result {
   const { exit, stopped } = ending
   const result = withProgress(request, ending)
   result.pipeStatus = exit.pipeStatus ?? null
+  result.usage = exit.usage ?? null
   if (exit.notStarted) {
     const { code, message } = exit.notStarted
     const reason = stopped?.reason ?? null
@@ -94,8 +96,10 @@ export function endedResult(request: Request, ending: Ending): Result {
     const survivors = stopped.survivors.map(
       ({ pid, command }) => `Could not be stopped and is still alive: ${pid} ${command}`,
     )
-    result.notices.push(...survivors)
-    return { ...result, status: 'stopped', signal: exit.signal, ...stopped }
+    const { reason } = stopped
+    result.notices.push(...survivors, ...(stopped.notices ?? []))
+    const { signal } = exit
+    return { ...result, status: 'stopped', signal, reason, survivors: stopped.survivors }
   }
   result.notices.push(...(exit.notices ?? []))
   if (exit.lost !== undefined) {

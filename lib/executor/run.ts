@@ -4,7 +4,7 @@ import { MisuseError } from '../protocol/errors.ts'
 import type { RunEvent } from '../protocol/event.ts'
 import type { JobOutput } from '../protocol/job-output.ts'
 import type { Reading } from '../protocol/reading.ts'
-import type { Running, StopReport } from '../protocol/ports.ts'
+import type { Running, StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import type { Result, StopReason } from '../protocol/result.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
@@ -48,8 +48,13 @@ export interface Run {
   endInput(): void
   /** Changes the size of its terminal. */
   resize(columns: number, rows: number): void
-  /** Stops everything that it started; the first reason is kept. Gives the final result. */
-  stop(reason?: StopReason): Promise<Result>
+  /**
+   * Stops everything that it started; the first reason is kept. `interrupt`: as Ctrl-C does, with INT
+   * first. Gives the final result.
+   */
+  stop(reason?: StopReason, options?: StopOptions): Promise<Result>
+  /** The path of the control group that holds all that it started; null where there is none. */
+  readonly group: string | null
   /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
   detach(): Result
 }
@@ -88,6 +93,9 @@ export interface RunParts {
   onLeave(run: LiveRun): Promise<void>
 }
 
+/** The reason of an abort that is a person's Ctrl-C, or SIGINT to nacre: the run ends by INT first. */
+const interruption = 'SIGINT'
+
 /** What may wait to be read by one run. */
 const inputMaxBytes = 4 * 1024 * 1024
 
@@ -111,12 +119,12 @@ export function createRun(parts: RunParts): LiveRun {
     },
     onInactivity: () => void stop('inactivity'),
   })
-  const onAbort = () => void stop('cancel')
+  const onAbort = () => void stop('cancel', { interrupt: signal?.reason === interruption })
   if (signal?.aborted) onAbort()
   else signal?.addEventListener('abort', onAbort, { once: true })
 
-  function stop(reason: StopReason): Promise<StopReport> {
-    stopping ??= { reason, report: running.stop(reason) }
+  function stop(reason: StopReason, options?: StopOptions): Promise<StopReport> {
+    stopping ??= { reason, report: running.stop(reason, options) }
     return stopping.report
   }
 
@@ -127,9 +135,7 @@ export function createRun(parts: RunParts): LiveRun {
 
   async function end(): Promise<Result> {
     const exit = await running.exited
-    const stopped = stopping
-      ? { reason: stopping.reason, survivors: (await stopping.report).survivors }
-      : null
+    const stopped = stopping && { reason: stopping.reason, ...(await stopping.report) }
     deadlines.clear()
     signal?.removeEventListener('abort', onAbort)
     const measured = progress(await capture.finish())
@@ -177,8 +183,11 @@ export function createRun(parts: RunParts): LiveRun {
     },
     endInput: () => running.endInput(),
     resize: (columns, rows) => running.resize(columns, rows),
-    async stop(reason = 'cancel') {
-      if (!final) await stop(reason)
+    get group() {
+      return running.group
+    },
+    async stop(reason = 'cancel', options) {
+      if (!final) await stop(reason, options)
       return run.ended
     },
     detach() {
@@ -232,6 +241,7 @@ export function createEndedRun(
       throw refuse()
     },
     resize: () => undefined,
+    group: null,
     stop: () => ended,
     detach: () => result,
     notice: (text) => void result.notices.push(text),

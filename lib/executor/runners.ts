@@ -15,6 +15,7 @@ import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
 import { createUninherited } from '../system/spawn.ts'
+import { createControlGroups } from '../system/control-group.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 
 export interface RunnersOptions extends LaunchOptions {
@@ -52,8 +53,9 @@ export function createRunners(options: RunnersOptions): Runners {
   const prepare = createPrepareLaunch({ ...options, confine })
   const uninherited = createUninherited()
   const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
-  const prestarted = createPrestarted(uninherited)
-  const pipe = createPipeRunner({ prepare, pipes, uninherited, prestarted })
+  const groups = createControlGroups()
+  const prestarted = createPrestarted(uninherited, groups)
+  const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
   let pty: Runner | null = null
 
   /** The terminal's parts are loaded with the first run that wants one. */
@@ -62,6 +64,7 @@ export function createRunners(options: RunnersOptions): Runners {
       prepare,
       stopTree,
       uninherited,
+      groups,
     })
     return pty(request, sink)
   }
@@ -76,7 +79,14 @@ export function createRunners(options: RunnersOptions): Runners {
     ])
     const snapshots = stateDir && createSnapshots({ directory: join(stateDir, 'snapshots') })
     const readSetUp = snapshots ? { readSetUp: (launch: Launch) => snapshots.read(launch) } : {}
-    sessions = createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, ...readSetUp })
+    sessions = createSessionRunner({
+      prepare,
+      pipes,
+      fresh: pipe,
+      uninherited,
+      groups,
+      ...readSetUp,
+    })
     return sessions
   }
   const inSession: Runner = async (request, sink) => {
@@ -133,6 +143,7 @@ export function createRunners(options: RunnersOptions): Runners {
       await sessions?.closeAll()
       await hosts?.close()
       await prestarted.close()
+      groups.close()
       await pipes.close()
       await opened?.then((made) => made.close())
       watchdog?.close()

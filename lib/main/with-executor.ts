@@ -11,7 +11,7 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIG
 
 /**
  * Gives the exit status of `use`, or that of the signal that ended nacre; the executor is closed
- * either way. `onCrash` takes what comes first after a fault of nacre's own.
+ * either way. After SIGINT the process itself ends by it. `onCrash` takes what comes first after a fault of nacre's own.
  */
 export async function withExecutor(
   options: ExecutorOptions,
@@ -28,7 +28,7 @@ export async function withExecutor(
   let endedBy: NodeJS.Signals | null = null
   const end = (signal: NodeJS.Signals) => {
     endedBy ??= signal
-    ending.abort()
+    ending.abort(signal)
   }
   let restore = () => {}
   const crash = (error: unknown) => {
@@ -50,5 +50,11 @@ export async function withExecutor(
     await executor.close()
     process.off('uncaughtException', crash)
     for (const signal of endingSignals) process.off(signal, end)
+    if (endedBy === 'SIGINT') process.once('exit', endByInterrupt)
   }
+}
+
+/** So that a loop of a shell around nacre stops too (the shell asks how its child has ended). */
+function endByInterrupt(): void {
+  process.kill(process.pid, 'SIGINT')
 }

@@ -30,6 +30,14 @@ export const fields = {
     min: 0,
     unit: 'seconds',
   }),
+  signal: shape.choice(
+    ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL'],
+    'What asks the processes of a run to end when it is stopped (default TERM)',
+  ),
+  killAfterSeconds: shape.number('Kill what has not ended so long after that (default 2)', {
+    min: 0,
+    unit: 'seconds',
+  }),
   waitSeconds: shape.number('Return after this time while the run goes on as a job; 0 at once', {
     min: 0,
     unit: 'seconds',

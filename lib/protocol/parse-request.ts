@@ -104,6 +104,8 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds || undefined),
+    signal: `SIG${input.signal ?? 'TERM'}`,
+    killAfterMs: toMs(input.killAfterSeconds) ?? limits.stopGraceMs,
     waitMs,
     ready: input.ready === undefined ? null : parseReady(input.ready),
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,

@@ -1,6 +1,6 @@
 import type { ListenerAnswer, StreamName } from './event.ts'
 import type { Request } from './request.ts'
-import type { SandboxUse, StopReason, Survivor } from './result.ts'
+import type { SandboxUse, StopReason, Survivor, Usage } from './result.ts'
 import type { Verdict } from './verdict.ts'
 
 /** How a process ended, as the system tells it: exactly one of the first two is set. */
@@ -18,11 +18,21 @@ export interface Exit {
   notStarted?: StartFailure
   /** Short sentences for the reader: a lost session shell, processes left behind. */
   notices?: string[]
+  /** What it took of the machine, where the system tells. */
+  usage?: Usage | null
 }
 
 export interface StopReport {
   /** What was still alive in spite of KILL. */
   survivors: Survivor[]
+  /** Short sentences for the reader: what may have been left behind. */
+  notices?: string[]
+}
+
+/** What the system is asked for beside the reason. */
+export interface StopOptions {
+  /** As a person's Ctrl-C does it: INT comes before the signal that the request names. */
+  interrupt?: boolean
 }
 
 /** The start failed. `exitCode` as a shell would say it: 126 not executable, 127 not found, else 125. */
@@ -52,8 +62,13 @@ export interface Running {
   endInput(): void
   /** Only a terminal has a size; elsewhere this does nothing. */
   resize(columns: number, rows: number): void
-  /** TERM to everything that the run started, KILL after the grace. Settles when that is done. */
-  stop(reason: StopReason): Promise<StopReport>
+  /**
+   * Sends the request's signal to everything that the run started, and KILL after the grace. Settles
+   * when that is done.
+   */
+  stop(reason: StopReason, options?: StopOptions): Promise<StopReport>
+  /** The path of the control group that holds all of it; null where the kernel gives none. */
+  readonly group: string | null
   /** Of a run that can be written to: whether it waits for input, and of which kind. */
   waitingForInput(): 'line' | 'password' | 'raw' | null
 }

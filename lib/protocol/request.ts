@@ -65,6 +65,10 @@ export interface Request {
   readonly timeoutMs: number | null
   readonly onTimeout: 'kill' | 'background'
   readonly inactivityMs: number | null
+  /** What asks its processes to end when it is stopped. */
+  readonly signal: NodeJS.Signals
+  /** From that signal to KILL. */
+  readonly killAfterMs: number
   /** Null: to the end. 0: return at once. */
   readonly waitMs: number | null
   readonly ready: Ready | null

@@ -55,6 +55,17 @@ export interface ArtifactRef extends shape.Infer<typeof artifactRefShape> {}
 const survivor = object({ pid: integer(), command: anyText() })
 export interface Survivor extends shape.Infer<typeof survivor> {}
 
+const usage = object({
+  /** Time of the processors in its own code and what it started. */
+  userMs: number('', { min: 0 }),
+  /** Time of the processors in the kernel. */
+  systemMs: number('', { min: 0 }),
+  /** The most memory at once; null where the system does not count it for a run. */
+  maxRssBytes: nullable(integer()),
+})
+/** What a run took of the machine, with all that it started. */
+export interface Usage extends shape.Infer<typeof usage> {}
+
 const sandboxUse = object({
   /** `bubblewrap`; `none` where the configuration lets runs go without. */
   mechanism: choice(['bubblewrap', 'none']),
@@ -99,6 +110,8 @@ const outcome = {
   jobId: nullable(anyText()),
   error: nullable(failureShape),
   verdict: nullable(verdictShape),
+  /** Null where the system does not tell, and of a run that has not ended. */
+  usage: nullable(usage),
   /** Short sentences for the reader. */
   notices: list(anyText()),
 }

@@ -5,6 +5,8 @@ import type { Running } from '../protocol/ports.ts'
 export interface RunningParts extends Pick<Running, 'exited' | 'stop'> {
   /** Asked at each look: a run that waits for its turn gets its process later. */
   pid: () => Running['pid']
+  /** Asked at each look, as `pid`. Absent where there is none. */
+  group?: () => Running['group']
   sandbox?: Running['sandbox']
   /** Absent where the run reads nothing. */
   input?: { write(data: string): Promise<void>; end(): void }
@@ -19,6 +21,9 @@ export function createRunning(parts: RunningParts): Running {
     get pid() {
       return parts.pid()
     },
+    get group() {
+      return parts.group?.() ?? null
+    },
     sandbox,
     exited,
     write: (data) => (input ? input.write(data) : Promise.reject(refuseInput())),
@@ -27,7 +32,7 @@ export function createRunning(parts: RunningParts): Running {
       input.end()
     },
     resize: (columns, rows) => parts.resize?.(columns, rows),
-    stop: (reason) => parts.stop(reason),
+    stop: (...how) => parts.stop(...how),
     waitingForInput: () => parts.waitingForInput?.() ?? null,
   }
 }
@@ -42,13 +47,14 @@ export function changeRunning(
 ): Running {
   return createRunning({
     pid: () => current().pid,
+    group: () => current().group,
     sandbox: current().sandbox,
     input: {
       write: (data) => current().write(data),
       end: () => current().endInput(),
     },
     resize: (columns, rows) => current().resize(columns, rows),
-    stop: (reason) => current().stop(reason),
+    stop: (...how) => current().stop(...how),
     waitingForInput: () => current().waitingForInput(),
     ...changes,
   })

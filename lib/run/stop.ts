@@ -1,16 +1,24 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../system/clock.ts'
 import { limits } from '../protocol/limits.ts'
-import type { StopReport } from '../protocol/ports.ts'
+import type { StopOptions, StopReport } from '../protocol/ports.ts'
+import type { Request } from '../protocol/request.ts'
+import type { Usage } from '../protocol/result.ts'
+import type { ControlGroup, GroupUsage } from '../system/control-group.ts'
 import {
+  ageMs,
+  clockToleranceMs,
   describeProcess,
   type FileIdentity,
   hasEnvironment,
   holdsFile,
   isAlive,
   isNamespaceInit,
+  isOrphan,
   listProcesses,
+  maySignal,
   type ProcessEntry,
+  readVariable,
   sendSignal,
 } from '../system/process-table.ts'
 
@@ -25,6 +33,8 @@ export interface TreeRoot {
   pid: number | null
   /** The value of `NACRE_RUN` in its environment. */
   mark: string
+  /** The control group that holds all that the run starts; null where the kernel gives none. */
+  group?: ControlGroup | null
   /** More assignments (`NAME=value`) of which one in the environment marks a process of the run. */
   marks?: readonly string[]
   /**
@@ -34,12 +44,45 @@ export interface TreeRoot {
   pipes?: () => readonly FileIdentity[]
   /** Which of the living to leave alone (the shell of a session whose command is stopped). */
   spare?: (living: readonly ProcessEntry[]) => ReadonlySet<number>
+  /** `nowMs()` at the start of the run, where that was in this process. */
+  startedMs?: number
+}
+
+/** How a run is ended. */
+export interface StopSteps {
+  /** As a person's Ctrl-C does it: INT comes first. */
+  interrupt?: boolean
+  /** What asks the processes to end. Default: TERM. */
+  signal?: NodeJS.Signals
+  /** From the first signal to KILL. Default: 2 s. */
+  graceMs?: number
+}
+
+/** The steps that a request names, for one stop of its run. */
+export function chooseSteps({ signal, killAfterMs }: Request, how: StopOptions = {}): StopSteps {
+  return { ...how, signal, graceMs: killAfterMs }
+}
+
+/** What the processes of a group have taken since `before`; null where the system does not tell. */
+export function measureUsage(
+  group: ControlGroup | null,
+  before: GroupUsage | null = null,
+): Usage | null {
+  const usage = group?.readUsage()
+  if (!usage) return null
+  const round = (ms: number) => Math.round(ms * 1000) / 1000
+  return {
+    userMs: round(usage.userMs - (before?.userMs ?? 0)),
+    systemMs: round(usage.systemMs - (before?.systemMs ?? 0)),
+    maxRssBytes: usage.peakBytes,
+  }
 }
 
 /**
  * Finds the processes of a run, also those that moved to another group or session, forked twice or
  * dropped their environment. One search keeps in mind what it saw: a process once found stays found
- * when its parents are gone.
+ * when its parents are gone. A control group tells exactly; what a daemon has started for the run (a
+ * container) is in another one, so that the marks are looked for as well.
  */
 export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
   const known = new Map<number, string>()
@@ -56,12 +99,14 @@ export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
     const living = listProcesses().filter((entry) => !entry.zombie && entry.pid !== process.pid)
     const found = new Map<number, ProcessEntry>()
     const pipes = root.pipes?.() ?? []
+    const members = new Set(root.group?.list() ?? [])
     let grew = true
     const isOurs = (entry: ProcessEntry): boolean =>
       entry.pid === root.pid ||
       entry.session === root.pid ||
       entry.group === root.pid ||
       entry.parent === root.pid ||
+      members.has(entry.pid) ||
       found.has(entry.parent) ||
       known.get(entry.pid) === entry.startTime
     for (const entry of living) {
@@ -82,24 +127,27 @@ export function createTreeSearch(root: TreeRoot): () => ProcessEntry[] {
 }
 
 /**
- * TERM to every process of the run, KILL to what is left after `graceMs`. Settles when all are gone,
- * or names what KILL could not end (another user's, or stuck in the kernel).
+ * Asks every process of the run to end, and kills what is left after the grace. Settles when all are
+ * gone, or names what KILL could not end (another user's, or stuck in the kernel). Where there is no
+ * control group, what may be of the run is named too, and left alone.
  */
-export async function stopTree(
-  root: TreeRoot,
-  { graceMs = limits.stopGraceMs }: { graceMs?: number } = {},
-): Promise<StopReport> {
+export async function stopTree(root: TreeRoot, steps: StopSteps = {}): Promise<StopReport> {
+  const { interrupt = false, signal = 'SIGTERM', graceMs = limits.stopGraceMs } = steps
   const search = createTreeSearch(root)
   let alive = search()
   const keeper = findNamespaceKeeper(alive, root.pid)
-  for (const entry of alive) {
-    if (entry.pid !== keeper) sendSignal(entry.pid, 'SIGTERM')
-    // A stopped process takes TERM only when it goes on.
-    sendSignal(entry.pid, 'SIGCONT')
+  const asked: NodeJS.Signals[] = interrupt ? ['SIGINT', signal] : [signal]
+  for (const name of asked) {
+    for (const entry of alive) {
+      if (entry.pid !== keeper) sendSignal(entry.pid, name)
+      // A stopped process takes a signal only when it goes on.
+      sendSignal(entry.pid, 'SIGCONT')
+    }
+    alive = await waitForEnd(alive, search, graceMs / asked.length)
   }
-  alive = await waitForEnd(alive, search, graceMs)
   const killDeadline = nowMs() + limits.killGraceMs
   while (alive.length > 0 && nowMs() < killDeadline) {
+    if (!root.spare) root.group?.kill()
     // Frozen first, so that none can start another while the rest is ended.
     for (const entry of alive) sendSignal(entry.pid, 'SIGSTOP')
     const frozen = search()
@@ -108,12 +156,46 @@ export async function stopTree(
   }
   return {
     survivors: alive.map((entry) => ({ pid: entry.pid, command: describeProcess(entry.pid) })),
+    notices: root.group ? [] : describePossible(root),
   }
+}
+
+/** A notice for each process that a run has left running. */
+export function describeLeftBehind(root: TreeRoot): string[] {
+  return createTreeSearch(root)().map(
+    ({ pid }) => `Still running in the background: ${nameForReader(pid)}`,
+  )
+}
+
+/**
+ * A notice for each process that appeared during the run and belongs to nobody: a daemon that has
+ * dropped its environment, its parents and its streams looks the same, whoever has started it.
+ */
+function describePossible({ startedMs, spare }: TreeRoot): string[] {
+  if (startedMs === undefined) return []
+  const living = listProcesses()
+  const spared = spare?.(living)
+  const isPossible = (entry: ProcessEntry) =>
+    !entry.zombie &&
+    entry.pid !== process.pid &&
+    isOrphan(entry) &&
+    ageMs(entry) <= nowMs() - startedMs + clockToleranceMs &&
+    maySignal(entry.pid) &&
+    !spared?.has(entry.pid) &&
+    // A process with a mark is known to be another run's.
+    readVariable(entry.pid, markVariable) === null
+  return living
+    .filter(isPossible)
+    .map(({ pid }) => `Possibly left behind by this run: ${nameForReader(pid)}`)
+}
+
+function nameForReader(pid: number): string {
+  return `${pid} ${describeProcess(pid).slice(0, 200)}`
 }
 
 /**
  * The root, where it waits for the first process of a pid namespace (a sandbox): its end would be
- * the sudden end of all in there, so it gets no TERM and ends after them.
+ * the sudden end of all in there, so it gets no signal and ends after them.
  */
 function findNamespaceKeeper(entries: readonly ProcessEntry[], root: number | null): number | null {
   const keeps = entries.some(({ pid, parent }) => parent === root && isNamespaceInit(pid))

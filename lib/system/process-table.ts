@@ -154,6 +154,35 @@ function listThreads(pid: number): string[] {
   }
 }
 
+/** Whether whoever started a process is gone, so that the system's first process has taken it over. */
+export function isOrphan({ parent }: ProcessEntry): boolean {
+  return (
+    parent === 1 ||
+    /(?:^|\/)(?:systemd|init|tini|dumb-init|catatonit)\b/.test(describeProcess(parent))
+  )
+}
+
+/** By how much the age of a process may be wrong: one tick of the clock that dates it, and a little. */
+export const clockToleranceMs = process.platform === 'linux' ? 15 : 1500
+
+/** How long ago a process was started. */
+export function ageMs({ startTime }: ProcessEntry): number {
+  if (process.platform !== 'linux') return Date.now() - Date.parse(startTime)
+  const uptimeSeconds = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0])
+  // For programs every Linux counts 100 ticks a second (proc(5)).
+  return uptimeSeconds * 1000 - Number(startTime) * 10
+}
+
+/** Whether we may send it a signal: it is this user's. */
+export function maySignal(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Sends a signal; a process that is gone already, or another user's, gets none. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {

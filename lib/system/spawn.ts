@@ -1,5 +1,6 @@
 import { type ChildProcess, type IOType, spawn } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import type { ControlGroup, ControlGroups } from './control-group.ts'
 import type { Stream } from 'node:stream'
 
 /** What a process is given as one of its descriptors: a number of ours, a stream, or one of Node's words. */
@@ -27,17 +28,23 @@ export interface ProcessStart {
   /** As the leader of a process session of its own. */
   detached?: boolean
   uninherited?: Uninherited
+  /** Where it is to be in a control group of its own. */
+  groups?: ControlGroups | undefined
 }
 
 /** A process that runs, or has just ended. */
-export type StartedProcess = ChildProcess & { readonly pid: number }
+export interface StartedProcess extends ChildProcess {
+  readonly pid: number
+  /** Holds it and all that it starts; null where none was asked for, or the kernel gives none. */
+  readonly group: ControlGroup | null
+}
 
 /**
  * Starts a process. Rejects with the system's error; what was opened for the start is closed again
  * either way, but for descriptors of the caller's among `stdio`.
  */
 export async function startProcess(start: ProcessStart): Promise<StartedProcess> {
-  const { file, args, stdio, files = [], uninherited, env, ...options } = start
+  const { file, args, stdio, files = [], uninherited, groups, env, ...options } = start
   const opened: number[] = []
   const given: Given[] = [...stdio]
   try {
@@ -48,12 +55,15 @@ export async function startProcess(start: ProcessStart): Promise<StartedProcess>
       while (given.length < fd) given.push('ignore')
       given[fd] = own
     }
-    const child = spawn(file, args, {
-      ...options,
-      ...(env && { env: { ...env } }),
-      stdio: uninherited?.cover(given) ?? given,
-    })
-    if (isStarted(child)) return child
+    const run = () =>
+      spawn(file, args, {
+        ...options,
+        ...(env && { env: { ...env } }),
+        stdio: uninherited?.cover(given) ?? given,
+      })
+    const { started: child, group } = groups?.enclose(run) ?? { started: run(), group: null }
+    const { pid } = child
+    if (pid !== undefined) return Object.assign(child, { pid, group })
     const failed = new Promise<never>((_, reject) => child.once('error', reject))
     // There are none where the system had no more descriptors for them.
     for (const stream of child.stdio ?? []) stream?.destroy()
@@ -61,10 +71,6 @@ export async function startProcess(start: ProcessStart): Promise<StartedProcess>
   } finally {
     for (const fd of opened) closeSync(fd)
   }
-}
-
-function isStarted(child: ChildProcess): child is StartedProcess {
-  return child.pid !== undefined
 }
 
 /**

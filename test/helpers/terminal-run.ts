@@ -22,6 +22,8 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
     timeoutMs: null,
     onTimeout: 'kill',
     inactivityMs: null,
+    signal: 'SIGTERM',
+    killAfterMs: 2000,
     waitMs: null,
     ready: null,
     pty: { columns: 80, rows: 24 },

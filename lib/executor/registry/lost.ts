@@ -91,6 +91,7 @@ export function lostResult(record: LostRun, { captured, running, stopped }: Loss
     jobId: running ? record.id : null,
     error: running || stopped ? null : { code: 'job_lost', message: `${owner}: ${what}` },
     verdict: null,
+    usage: null,
     notices: [`${owner}: ${stopped ? 'its last output may be missing' : what}`, ...notices],
   }
 }

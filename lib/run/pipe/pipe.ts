@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { closeSync, fstatSync } from 'node:fs'
 import type { StreamName } from '../../protocol/event.ts'
 import type { Exit, Runner, Running } from '../../protocol/ports.ts'
@@ -6,15 +5,16 @@ import type { Request } from '../../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { isGroupAlive } from '../../system/process-table.ts'
-import { describeLeftBehind } from '../left-behind.ts'
-import { startProcess, type Uninherited } from '../../system/spawn.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
+import { nowMs } from '../../system/clock.ts'
+import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
 import { createPipeInput, type PipeInput } from './pipe-input.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
 import { createRunning } from '../running.ts'
 import { openStandardInput, openWritableInput, type StandardInput } from '../standard-input.ts'
 import { describeStartFailure } from '../start-failure.ts'
-import { stopTree, type TreeRoot } from '../stop.ts'
+import { chooseSteps, describeLeftBehind, measureUsage, stopTree, type TreeRoot } from '../stop.ts'
 import { waitsForPipeInput } from '../terminal/waiting-for-input.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
@@ -23,10 +23,22 @@ interface Output {
   reader: PipeReader
 }
 
+/** A run under way, with all that it takes to see its end. */
+interface FollowedRun {
+  child: StartedProcess
+  root: TreeRoot
+  launch: Launch
+  request: Request
+  outputs: Output[]
+  input: PipeInput | null
+}
+
 export interface PipeRunnerParts {
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
+  /** Default: a run's processes are known by their marks alone. */
+  groups?: ControlGroups
   /** Null: every run is the start of a process. */
   prestarted?: Prestarted | null
 }
@@ -37,16 +49,20 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const launch = await deps.prepare(request)
     const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
     const { fifos, input } = await openPipes(deps.pipes, request, names.length)
+    const startedMs = nowMs()
     const child =
       takePrestarted(deps.prestarted, launch, request, fifos) ??
-      (await start(launch, input, fifos, deps.uninherited))
+      (await start(launch, input, fifos, deps))
     child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
     })
     const written = input.writeFd === null ? null : createPipeInput(input.writeFd)
-    return follow(child, launch, outputs, written)
+    const { mark } = launch
+    const { pid, group } = child
+    const root = { pid, mark, group, startedMs }
+    return follow({ child, root, launch, request, outputs, input: written })
   }
 }
 
@@ -79,7 +95,7 @@ function takePrestarted(
   launch: Launch,
   request: Request,
   fifos: Fifo[],
-): ChildProcess | null {
+): StartedProcess | null {
   const [first, second = first] = fifos
   if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
   return prestarted.take(launch, { stdout: first.path, stderr: second.path })
@@ -89,12 +105,12 @@ async function start(
   launch: Launch,
   input: StandardInput,
   fifos: Fifo[],
-  uninherited: Uninherited,
-): Promise<ChildProcess> {
+  { uninherited, groups }: PipeRunnerParts,
+): Promise<StartedProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   try {
     const stdio = [input.stdin, first, second]
-    return await startProcess({ ...launch, stdio, detached: true, uninherited })
+    return await startProcess({ ...launch, stdio, detached: true, uninherited, groups })
   } catch (error) {
     closeUnused(fifos)
     if (input.writeFd !== null) closeSync(input.writeFd)
@@ -105,15 +121,11 @@ async function start(
 }
 
 /** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
-function follow(
-  child: ChildProcess,
-  launch: Launch,
-  outputs: Output[],
-  input: PipeInput | null,
-): Running {
-  const pid = child.pid as number
+function follow({ child, launch, request, outputs, input, ...run }: FollowedRun): Running {
+  const { pid } = child
+  const { group = null } = run.root
   const held = new Map(outputs.map(({ fifo }) => [fifo, fstatSync(fifo.writeFd)]))
-  const root: TreeRoot = { pid, mark: launch.mark, pipes: () => [...held.values()] }
+  const root: TreeRoot = { ...run.root, pipes: () => [...held.values()] }
   let stopping = false
   const exited = new Promise<Exit>((settle) => {
     child.once('exit', (code, signal) => settle(finish(code, signal)))
@@ -134,19 +146,20 @@ function follow(
       else reader.leave()
       leftBehind ||= !atEnd
     }
-    leftBehind ||= isGroupAlive(pid)
+    leftBehind ||= group ? group.isPopulated() : isGroupAlive(pid)
     const notices = leftBehind && !stopping ? describeLeftBehind(root) : []
-    return { code, signal, notices }
+    return { code, signal, notices, usage: measureUsage(group) }
   }
 
   return createRunning({
     pid: () => pid,
+    group: () => group?.path ?? null,
     exited,
     ...(input && { input }),
     waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
-    stop() {
+    stop(_reason, how) {
       stopping = true
-      return stopTree(root)
+      return stopTree(root, chooseSteps(request, how))
     },
   })
 }

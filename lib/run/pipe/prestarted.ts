@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Launch } from '../launch.ts'
 import { composeHandOver } from './hand-over.ts'
 import { markVariable } from '../stop.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
 
 /** What a waiting shell is told to open as its standard streams, by path. */
@@ -20,7 +21,7 @@ export interface Prestarted {
    * Turns the waiting shell into the process of this launch, reading `/dev/null`; null where there is
    * none that would end up the same as a new one. The process is then the caller's.
    */
-  take(launch: Launch, paths: StreamPaths): ChildProcess | null
+  take(launch: Launch, paths: StreamPaths): StartedProcess | null
   /** Has one ready for the next launch like this, a moment later. */
   prepare(launch: Launch): void
   close(): Promise<void>
@@ -35,8 +36,12 @@ const delayMs = 5
  * `$PPID`, `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a
  * process by nacre, and for a plain program also that of its shell.
  */
-export function createPrestarted(uninherited: Uninherited): Prestarted {
-  let waiting: { child: StartedProcess; launch: Launch; place: string } | null = null
+export function createPrestarted(uninherited: Uninherited, groups?: ControlGroups): Prestarted {
+  let waiting: {
+    child: StartedProcess
+    launch: Launch
+    place: string
+  } | null = null
   let timer: NodeJS.Timeout | null = null
   let starting: Promise<void> | null = null
   let closed = false
@@ -55,6 +60,7 @@ export function createPrestarted(uninherited: Uninherited): Prestarted {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
       uninherited,
+      groups,
     }).then(
       (child) => {
         child.once('exit', () => forget(child))

@@ -1,5 +1,11 @@
 import { messageOf } from '../../protocol/errors.ts'
-import { type Exit, type Running, StartError, type StopReport } from '../../protocol/ports.ts'
+import {
+  type Exit,
+  type Running,
+  StartError,
+  type StopOptions,
+  type StopReport,
+} from '../../protocol/ports.ts'
 import type { StopReason } from '../../protocol/result.ts'
 import { createRunning } from '../running.ts'
 import { describeRefusal } from '../start-failure.ts'
@@ -11,7 +17,8 @@ export type StartTurn = () => Promise<ActiveTurn>
 export interface ActiveTurn {
   readonly pid: number | null
   readonly exited: Promise<Exit>
-  stop(): Promise<StopReport>
+  readonly group: string | null
+  stop(how?: StopOptions): Promise<StopReport>
 }
 
 export interface SessionQueue {
@@ -54,7 +61,7 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
 
   function wait(start: StartTurn): Running {
     let turn: Promise<ActiveTurn | null> | null = null
-    let pid: number | null = null
+    let begun: ActiveTurn | null = null
     let settle: (exit: Exit) => void
     const exited = new Promise<Exit>((resolve) => {
       settle = resolve
@@ -65,22 +72,23 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
         return null
       })
       void turn.then((active) => {
-        pid = active?.pid ?? null
+        begun = active
         void active?.exited.then(settle)
       })
     }
     waiting.push(begin)
     return createRunning({
-      pid: () => pid,
+      pid: () => begun?.pid ?? null,
+      group: () => begun?.group ?? null,
       exited,
-      async stop(reason) {
+      async stop(reason, how) {
         const at = waiting.indexOf(begin)
         if (at >= 0) {
           waiting.splice(at, 1)
           settle(neverStarted(new Error(reasons[reason])))
         }
         const active = await turn
-        return (await active?.stop()) ?? { survivors: [] }
+        return (await active?.stop(how)) ?? { survivors: [] }
       },
     })
   }
@@ -96,8 +104,12 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
       if (busy) return wait(start)
       busy = true
       const turn = await take(start)
-      const { pid, exited } = turn
-      return createRunning({ pid: () => pid, exited, stop: () => turn.stop() })
+      return createRunning({
+        pid: () => turn.pid,
+        group: () => turn.group,
+        exited: turn.exited,
+        stop: (_reason, how) => turn.stop(how),
+      })
     },
     async idle() {
       if (busy) await new Promise<void>((resolve) => idlers.push(resolve))

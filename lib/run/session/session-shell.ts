@@ -6,6 +6,7 @@ import { codeOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../launch.ts'
+import type { ControlGroup, ControlGroups } from '../../system/control-group.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
 import { findConfined } from '../../system/process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
@@ -22,6 +23,8 @@ export type TurnEnd =
 export interface SessionShell {
   readonly pid: number
   readonly alive: boolean
+  /** Holds all that the session ever starts; null where the kernel gives none. */
+  readonly group: ControlGroup | null
   /** What it can see of ours, where that is not all. */
   readonly shared: SharedFolder | null
   /** One at a time. Never rejects. */
@@ -39,6 +42,7 @@ export interface SessionShellOptions {
   setUp: string
   pipes: FifoPool
   uninherited: Uninherited
+  groups?: ControlGroups
   cwd: string
   /** `OLDPWD` at the start. */
   oldCwd: string | undefined
@@ -105,7 +109,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
     const input = await options.pipes.openInput()
     inputFd = input.writeFd
-    const child = await spawnShell(launch, directory, input.readFd, options.uninherited)
+    const child = await spawnShell(launch, directory, input.readFd, options)
     return { launch, turnFd, script, scriptFd, scriptBytes, child }
   }
 
@@ -178,11 +182,13 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     })
   }
 
+  const { group } = child
   let { pid } = child
   const shell: SessionShell = {
     get pid() {
       return pid
     },
+    group,
     shared: launch.shared === undefined ? null : { path: directory, seenAs },
     get alive() {
       return alive
@@ -220,11 +226,18 @@ async function spawnShell(
   launch: Launch,
   directory: string,
   stdinFd: number,
-  uninherited: Uninherited,
+  { uninherited, groups }: SessionShellOptions,
 ): Promise<StartedProcess> {
   try {
     const stdio = [stdinFd, 'pipe', 'ignore'] as const
-    return await startProcess({ ...launch, cwd: directory, stdio, detached: true, uninherited })
+    return await startProcess({
+      ...launch,
+      cwd: directory,
+      stdio,
+      detached: true,
+      uninherited,
+      groups,
+    })
   } catch (error) {
     throw describeStartFailure(error, launch)
   } finally {

@@ -1,12 +1,17 @@
-import { readFileSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
-import { type ProcessEntry, readVariable, sendSignal } from '../../system/process-table.ts'
+import {
+  ageMs,
+  clockToleranceMs,
+  type ProcessEntry,
+  readVariable,
+  sendSignal,
+} from '../../system/process-table.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import type { SessionShell } from './session-shell.ts'
-import { markVariable, stopTree, type TreeRoot } from '../stop.ts'
+import { markVariable, type StopSteps, stopTree, type TreeRoot } from '../stop.ts'
 
 /** The variable by which whatever a session ever started is found again. */
 export const sessionVariable = 'NACRE_SESSION'
@@ -26,9 +31,11 @@ export async function stopTurn(options: {
   startedMs: number
   pipes: NonNullable<TreeRoot['pipes']>
   ended: Promise<unknown>
+  steps: StopSteps
 }): Promise<StopReport> {
-  const { shell, dialect, mark, startedMs, pipes, ended } = options
-  const findElders = createElderSearch(shell.pid, mark, startedMs)
+  const { shell, dialect, mark, startedMs, pipes, ended, steps } = options
+  const { group } = shell
+  const findElders = createElderSearch(shell, mark, startedMs)
   const spare = (living: readonly ProcessEntry[]) => {
     const spared = new Set(findElders(living))
     if (dialect.survivesStop) spared.add(shell.pid)
@@ -44,7 +51,7 @@ export async function stopTurn(options: {
   let pauseMs = 10
   do {
     signal(shell, 'SIGCONT')
-    report = await stopTree({ pid: shell.pid, mark, pipes, spare })
+    report = await stopTree({ pid: shell.pid, mark, group, pipes, spare, startedMs }, steps)
     signal(shell, 'SIGCONT')
     deadlineMs = Math.min(deadlineMs, nowMs() + shellGraceMs)
     await delay(pauseMs, null, { signal: timer.signal }).catch(() => null)
@@ -80,6 +87,7 @@ export async function stopSession(
   const report = await stopTree({
     pid: shell?.pid ?? noProcess,
     mark: sessionMark,
+    group: shell?.group ?? null,
     marks: [`${sessionVariable}=${sessionMark}`],
   })
   await closed
@@ -93,22 +101,26 @@ const runPrefix = 'run_'
  * Finds processes of the session that were there before the run began, and what these start meanwhile.
  * `startedMs`: nowMs() at the start of the run.
  */
-function createElderSearch(shellPid: number, mark: string, startedMs: number) {
+function createElderSearch(shell: SessionShell, mark: string, startedMs: number) {
+  const { pid: shellPid, group } = shell
   const known = new Map<number, string>()
 
-  function isElder(entry: ProcessEntry): boolean {
+  function isElder(entry: ProcessEntry, members: ReadonlySet<number>): boolean {
     if (known.get(entry.pid) === entry.startTime) return true
-    if (entry.session !== shellPid && entry.parent !== shellPid) return false
+    const isOurs = entry.session === shellPid || entry.parent === shellPid || members.has(entry.pid)
+    if (!isOurs) return false
     const ran = readVariable(entry.pid, markVariable)
     if (ran?.startsWith(runPrefix)) return ran !== mark
-    // A subshell, which was never started anew, has the mark of the session: only its age tells.
+    // A subshell, which was never started anew, has the mark of the session, and a daemon may have
+    // none: only its age tells.
     return ageMs(entry) > nowMs() - startedMs + clockToleranceMs
   }
 
   return (living: readonly ProcessEntry[]): ReadonlySet<number> => {
     const others = living.filter((entry) => entry.pid !== shellPid)
     const elders = new Set<number>()
-    for (const entry of others) if (isElder(entry)) elders.add(entry.pid)
+    const members = new Set(group?.list() ?? [])
+    for (const entry of others) if (isElder(entry, members)) elders.add(entry.pid)
     for (let found = -1; found < elders.size;) {
       found = elders.size
       for (const entry of others) if (elders.has(entry.parent)) elders.add(entry.pid)
@@ -116,15 +128,6 @@ function createElderSearch(shellPid: number, mark: string, startedMs: number) {
     for (const entry of others) if (elders.has(entry.pid)) known.set(entry.pid, entry.startTime)
     return elders
   }
-}
-
-/** One tick of the clock by which Linux dates processes, and a little. */
-const clockToleranceMs = process.platform === 'linux' ? 15 : 1500
-
-function ageMs(entry: ProcessEntry): number {
-  if (process.platform !== 'linux') return Date.now() - Date.parse(entry.startTime)
-  const uptimeSeconds = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0])
-  return uptimeSeconds * 1000 - Number(entry.startTime) * 10
 }
 
 function signal(shell: SessionShell, name: NodeJS.Signals): void {

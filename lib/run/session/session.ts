@@ -16,7 +16,8 @@ import { checkConfinement, checkRequest, describeConfinement, refuse } from './s
 import { type SessionShell, startSessionShell, type TurnEnd } from './session-shell.ts'
 import { openSessionStdin } from './session-stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './session-stop.ts'
-import { markVariable } from '../stop.ts'
+import { chooseSteps, markVariable, measureUsage } from '../stop.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
 import type { Uninherited } from '../../system/spawn.ts'
 
 /** One shell that keeps its state, replaced when a command ends it. */
@@ -33,6 +34,7 @@ export interface SessionOptions {
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
+  groups?: ControlGroups
   readSetUp?: (launch: Launch) => Promise<{ text: string; notices: string[] }>
   /** Where it begins. */
   cwd: string
@@ -87,6 +89,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       setUp: text,
       pipes: options.pipes,
       uninherited: options.uninherited,
+      ...(options.groups && { groups: options.groups }),
       cwd: launch.cwd,
       oldCwd: launch.env['OLDPWD'],
       async prepare(use) {
@@ -149,6 +152,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     const files = { stdin: stdin.path, ...paths }
     const ended = current.run({ ...files, status, lastArgument, mark: request.id, text })
     const timer = setTimeout(() => used.forEach((output) => output.follow()), followAfterMs)
+    const usedBefore = current.group?.readUsage() ?? null
     let stopping: Promise<StopReport> | null = null
 
     async function finish(): Promise<Exit> {
@@ -158,13 +162,15 @@ export function createSession(name: string, options: SessionOptions): Session {
       for (const output of used) await output.finish()
       stdin.release()
       active = null
-      return settle(end, stopping !== null)
+      const usage = measureUsage(current.group, usedBefore)
+      return { ...settle(end, stopping !== null), usage }
     }
 
     active = {
       pid: current.pid,
       exited: finish(),
-      stop() {
+      group: current.group?.path ?? null,
+      stop(how) {
         stopping ??= stopTurn({
           shell: current,
           dialect: options.dialect,
@@ -172,6 +178,7 @@ export function createSession(name: string, options: SessionOptions): Session {
           startedMs,
           pipes: () => used.flatMap((output) => output.identify() ?? []),
           ended,
+          steps: chooseSteps(request, how),
         })
         return stopping
       },

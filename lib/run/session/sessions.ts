@@ -10,6 +10,7 @@ import type { SessionDialect } from './session-dialect.ts'
 import { zshDialect } from './session-zsh.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { createSession, type Session } from './session.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
 import type { Uninherited } from '../../system/spawn.ts'
 
 export interface SessionRunner {
@@ -25,6 +26,7 @@ export interface SessionRunnerOptions {
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
+  groups?: ControlGroups
   /** Runs a command in a shell of its own: what happens where the shell cannot keep a session. */
   fresh: Runner
   /** What a new shell reads before its first command, and what to say of it. */

@@ -29,7 +29,7 @@ export function startWithFork(
   try {
     const slave = openSync(path, O_RDWR | O_NOCTTY | O_NONBLOCK)
     uninherited.add(master)
-    return { pid, master, slave, path, ended }
+    return { pid, master, slave, path, group: null, ended }
   } catch (error) {
     // Hangs the program up.
     calls.close(master)

@@ -3,6 +3,7 @@ import type { TerminalSize } from '../../protocol/request.ts'
 import type { DescriptorCalls } from './descriptor-calls.ts'
 import type { Launch } from '../launch.ts'
 import type { LoadedAddon } from './pty-addon.ts'
+import type { ControlGroup, ControlGroups } from '../../system/control-group.ts'
 import type { Uninherited } from '../../system/spawn.ts'
 
 /** A program on a terminal of its own, which is the controlling one of its session. */
@@ -14,6 +15,8 @@ export interface PtyProcess {
   slave: number
   /** The terminal's name: `/dev/pts/0`. */
   path: string
+  /** Holds the program and all that it starts; null where the kernel gives none. */
+  group: ControlGroup | null
   /** The end of the program itself, exactly as the system tells it. Never rejects. */
   ended: Promise<Exit>
 }
@@ -23,6 +26,7 @@ export interface PtyParts {
   addon: LoadedAddon
   calls: DescriptorCalls
   uninherited: Uninherited
+  groups?: ControlGroups | undefined
 }
 
 export interface PtyStart {

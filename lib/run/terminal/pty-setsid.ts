@@ -16,7 +16,7 @@ const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 export async function startWithSetsid(
   setsid: string,
   { launch, size }: PtyStart,
-  { addon, calls, uninherited }: PtyParts,
+  { addon, calls, uninherited, groups }: PtyParts,
 ): Promise<PtyProcess> {
   const { master, slave: inheritable, pty: path } = openTerminal(addon.addon, size)
   if (!calls.setCloseOnExec(master)) uninherited.add(master)
@@ -44,13 +44,14 @@ export async function startWithSetsid(
       stdio: [childFd, childFd, childFd],
       files: launch.files ?? [],
       uninherited,
+      groups,
     })
-    const { pid } = child
+    const { pid, group } = child
     const ended = new Promise<Exit>((settle) => {
       child.once('exit', (code, signal) => settle({ code, signal }))
     })
     closeSync(childFd)
-    return { pid, master, slave, path, ended }
+    return { pid, master, slave, path, group, ended }
   } catch (error) {
     for (const fd of opened) closeSync(fd)
     uninherited.delete(master)

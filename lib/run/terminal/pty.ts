@@ -8,17 +8,24 @@ import {
   type Running,
   type StopReport,
 } from '../../protocol/ports.ts'
-import type { Stdin, TerminalSize } from '../../protocol/request.ts'
+import type { Request, TerminalSize } from '../../protocol/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
+import { nowMs } from '../../system/clock.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
 import { isGroupAlive } from '../../system/process-table.ts'
-import { describeLeftBehind } from '../left-behind.ts'
 import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
 import type { PtyParts, PtyProcess } from './pty-process.ts'
 import { createRunning } from '../running.ts'
 import { runInScript } from './script-terminal.ts'
 import { startPty } from './start-pty.ts'
-import type { stopTree, TreeRoot } from '../stop.ts'
+import {
+  chooseSteps,
+  describeLeftBehind,
+  measureUsage,
+  type stopTree,
+  type TreeRoot,
+} from '../stop.ts'
 import { createTerminalInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
 import { typeStandardInput } from './typed-input.ts'
@@ -30,6 +37,8 @@ export interface PtyRunnerParts {
   stopTree: typeof stopTree
   /** Loads the native part on first use; what it throws sends the runs to script(1). */
   loadAddon?: () => LoadedAddon
+  /** Default: a run's processes are known by their marks alone. */
+  groups?: ControlGroups
   /** Shared with everything else that starts processes in the same executor. */
   uninherited?: Uninherited
 }
@@ -52,7 +61,7 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
   function loadParts(): PtyParts | { missing: string } {
     try {
       const addon = (deps.loadAddon ?? loadPtyAddon)()
-      return { addon, calls: openDescriptorCalls(), uninherited }
+      return { addon, calls: openDescriptorCalls(), uninherited, groups: deps.groups }
     } catch (error) {
       return { missing: messageOf(error) }
     }
@@ -63,15 +72,20 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
     const size = clampSize(request.pty ?? undefined)
     parts ??= loadParts()
     if ('missing' in parts) {
-      return runInScript({ launch, size, request, sink, stop: deps.stopTree }, parts.missing)
+      return runInScript(
+        { launch, size, request, sink, stop: deps.stopTree, groups: deps.groups },
+        parts.missing,
+      )
     }
+    const startedMs = nowMs()
     const program = await startPty({ launch, size }, parts)
     return follow(program, {
+      startedMs,
+      request,
       parts,
       sink,
       stopTree: deps.stopTree,
       launch,
-      stdin: request.stdin,
     })
   }
 }
@@ -81,14 +95,16 @@ interface Context {
   sink: OutputSink
   stopTree: typeof stopTree
   launch: Launch
-  stdin: Stdin
+  request: Request
+  startedMs: number
 }
 
 function follow(program: PtyProcess, context: Context): Running {
-  const { parts, sink, launch } = context
-  const { pid, master, slave } = program
+  const { parts, sink, launch, request, startedMs } = context
+  const { pid, master, slave, group } = program
   let terminals = [fstatSync(slave)]
-  const root: TreeRoot = { pid, mark: launch.mark, pipes: () => terminals }
+  const { mark } = launch
+  const root: TreeRoot = { pid, mark, group, startedMs, pipes: () => terminals }
   const input = createTerminalInput(master, parts.calls)
   const output = readTerminal(program, {
     take: (bytes) => sink.write('output', bytes),
@@ -99,7 +115,7 @@ function follow(program: PtyProcess, context: Context): Running {
       parts.uninherited.delete(master)
     },
   })
-  const stopTyping = typeStandardInput(context.stdin, (bytes) => input.type(bytes))
+  const stopTyping = typeStandardInput(request.stdin, (bytes) => input.type(bytes))
   const look = createTerminalWatch(pid, program.path)
   let stopped: Promise<StopReport> | null = null
   let ended = false
@@ -115,11 +131,12 @@ function follow(program: PtyProcess, context: Context): Running {
     terminals = []
     closeSync(slave)
     const notices = stopped ? [] : await listLeftBehind(pid, root)
-    return notices.length > 0 ? { ...exit, notices } : exit
+    return { ...exit, notices, usage: measureUsage(group) }
   })
 
   return createRunning({
     pid: () => pid,
+    group: () => group?.path ?? null,
     exited,
     // A terminal reads Ctrl-D as the end at the start of a line.
     input: { write: (text) => input.type(text), end: () => void input.type('\u0004') },
@@ -128,8 +145,8 @@ function follow(program: PtyProcess, context: Context): Running {
       const size = clampSize({ columns, rows })
       parts.addon.addon.resize(master, size.columns, size.rows)
     },
-    stop() {
-      stopped ??= context.stopTree(root)
+    stop(_reason, how) {
+      stopped ??= context.stopTree(root, chooseSteps(request, how))
       return stopped
     },
     waitingForInput: () => (ended ? null : look()),
@@ -138,8 +155,9 @@ function follow(program: PtyProcess, context: Context): Running {
 
 /** What the hang-up at the end did not end. It takes effect a moment later. */
 async function listLeftBehind(pid: number, root: TreeRoot): Promise<string[]> {
-  for (let look = 0; look < 10 && isGroupAlive(pid); look++) await delay(5)
-  return isGroupAlive(pid) ? describeLeftBehind(root) : []
+  const isAnyLeft = () => (root.group ? root.group.isPopulated() : isGroupAlive(pid))
+  for (let look = 0; look < 10 && isAnyLeft(); look++) await delay(5)
+  return isAnyLeft() ? describeLeftBehind(root) : []
 }
 
 function clampSize(size?: TerminalSize): TerminalSize {

@@ -14,7 +14,9 @@ import type { Launch } from '../launch.ts'
 import { findProgram, quoteWord } from '../../system/programs.ts'
 import { createRunning } from '../running.ts'
 import { describeStartFailure } from '../start-failure.ts'
-import type { stopTree } from '../stop.ts'
+import { chooseSteps, measureUsage, type stopTree } from '../stop.ts'
+import { nowMs } from '../../system/clock.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
 import { typeStandardInput } from './typed-input.ts'
 
 /** A run for which the terminal is made by script(1). */
@@ -24,6 +26,7 @@ export interface ScriptRun {
   request: Request
   sink: OutputSink
   stop: typeof stopTree
+  groups: ControlGroups | undefined
 }
 
 /**
@@ -38,6 +41,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
   }
   const { launch, sink } = run
+  const startedMs = nowMs()
   const child = (await startProcess({
     file: script,
     args: ['-qec', composeCommand(run), '/dev/null'],
@@ -47,12 +51,14 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
     files: launch.files ?? [],
+    groups: run.groups,
   }).catch((error: unknown) => {
     throw describeStartFailure(error, launch)
   })) as StartedProcess & ChildProcessByStdio<Writable, Readable, null>
   // A program that ends before it has read everything closes its side.
   child.stdin.on('error', () => child.stdin.destroy())
-  const root = { pid: child.pid, mark: launch.mark }
+  const { pid, group } = child
+  const root = { pid, mark: launch.mark, group, startedMs }
   let stopped: Promise<StopReport> | null = null
 
   const type = (input: string | Uint8Array) =>
@@ -67,17 +73,17 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     stopTyping()
     child.stdin.destroy()
     const notice = `The terminal was made by script(1), without resizing: ${missing}`
-    return { code: exitCode, signal, notices: [notice] }
+    return { code: exitCode, signal, notices: [notice], usage: measureUsage(group) }
   }
 
-  const { pid } = child
   return createRunning({
     pid: () => pid,
+    group: () => group?.path ?? null,
     exited: copyOutput(),
     input: { write: type, end: () => void type('\u0004') },
     // script(1) follows the size of its own terminal, which it does not have: this one keeps its size.
-    stop() {
-      stopped ??= run.stop(root)
+    stop(_reason, how) {
+      stopped ??= run.stop(root, chooseSteps(run.request, how))
       return stopped
     },
   })

@@ -1,0 +1,227 @@
+import { accessSync, constants, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { codeOf } from '../protocol/errors.ts'
+import { isAlive, nameProcess } from './process-table.ts'
+
+/**
+ * A control group of the kernel (cgroups(7), version 2): whatever a process in it starts is in it too,
+ * also where it moves to another session, loses its parents and empties its environment.
+ */
+export interface ControlGroup {
+  readonly path: string
+  /** The numbers of all processes in it and in groups that these have made. */
+  list(): number[]
+  /** Whether a process of it lives. */
+  isPopulated(): boolean
+  /** Sends KILL to all at once, so that none can start another meanwhile. */
+  kill(): void
+  /** What its processes, ended ones too, have used so far. */
+  readUsage(): GroupUsage | null
+  /** Removes the group where nothing lives in it. False: something does. */
+  remove(): boolean
+}
+
+export interface GroupUsage {
+  userMs: number
+  systemMs: number
+  /** The most memory that all held at once; null where the kernel does not count it for groups. */
+  peakBytes: number | null
+}
+
+/** Makes control groups for what one process starts. */
+export interface ControlGroups {
+  /**
+   * A group in which `start` is called, so that a process which it starts is in there before its first
+   * instruction; null where there can be none, and then `start` is called all the same. What `start`
+   * throws is thrown.
+   */
+  enclose<Started>(start: () => Started): { started: Started; group: ControlGroup | null }
+  /** Removes the groups in which nothing lives any more. */
+  close(): void
+}
+
+/**
+ * Groups below that of this process, as the system allows: to root, and to a user in a subtree that was
+ * delegated to that user, as systemd does for what its user manager starts. Nothing is asked of the
+ * system before the first process.
+ *
+ * This process enters the group for the moment of a start and leaves it again: one that was moved in
+ * after its start could have left a daemon outside by then, and the kernel moves one that starts at
+ * this moment far more slowly.
+ */
+export function createControlGroups(): ControlGroups {
+  const kept = new Set<ControlGroup>()
+  let own: string | null | undefined
+  let prefix = ''
+  let made = 0
+
+  /** Null where the system makes none for us; it is not asked again then. */
+  function enter(): string | null {
+    own ??= findOwnGroup()
+    if (own === null) return null
+    if (made === 0) prefix = `nacre-${nameProcess(process.pid).replace(':', '-')}-`
+    const path = join(own, `${prefix}${made++}`)
+    try {
+      mkdirSync(path)
+      // Linux before 5.14 has no way to end a group at once.
+      if (!existsSync(join(path, 'cgroup.kill'))) throw new Error('It cannot be killed')
+      move(path)
+      return path
+    } catch {
+      openControlGroup(path).remove()
+      own = null
+      return null
+    }
+  }
+
+  function move(path: string): void {
+    // 0 is the process that writes.
+    writeFileSync(join(path, 'cgroup.procs'), '0')
+  }
+
+  return {
+    enclose(start) {
+      for (const group of kept) if (group.remove()) kept.delete(group)
+      const path = enter()
+      if (path === null) return { started: start(), group: null }
+      const group = openControlGroup(path)
+      kept.add(group)
+      try {
+        const started = start()
+        move(own ?? '')
+        // What the start itself took of this process is not the run's.
+        return { started, group: subtractUsage(group, group.readUsage()) }
+      } catch (error) {
+        move(own ?? '')
+        throw error
+      }
+    },
+    close() {
+      for (const group of kept) group.remove()
+      kept.clear()
+    },
+  }
+}
+
+/** The group at a path, whoever has made it. All that it is asked is answered as for an empty one once it is gone. */
+export function openControlGroup(path: string): ControlGroup {
+  return {
+    path,
+    list: () =>
+      listGroups(path).flatMap((group) =>
+        readText(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number),
+      ),
+    isPopulated: () => /^populated 1$/m.test(readText(join(path, 'cgroup.events'))),
+    kill() {
+      try {
+        writeFileSync(join(path, 'cgroup.kill'), '1')
+      } catch (error) {
+        // Nobody is in a group that is gone.
+        if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error
+      }
+    },
+    readUsage: () => readUsage(path),
+    remove() {
+      try {
+        for (const group of listGroups(path)) rmdirSync(group)
+        return true
+      } catch (error) {
+        return codeOf(error) === 'ENOENT'
+      }
+    },
+  }
+}
+
+function subtractUsage(group: ControlGroup, before: GroupUsage | null): ControlGroup {
+  if (before === null) return group
+  return {
+    ...group,
+    readUsage() {
+      const usage = group.readUsage()
+      return (
+        usage && {
+          userMs: usage.userMs - before.userMs,
+          systemMs: usage.systemMs - before.systemMs,
+          peakBytes: usage.peakBytes,
+        }
+      )
+    },
+  }
+}
+
+/** Of microseconds; on a kernel without the controller for memory there is no `memory.peak`. */
+function readUsage(path: string): GroupUsage | null {
+  const stat = readText(join(path, 'cpu.stat'))
+  const read = (name: string) =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1] ?? NaN) / 1000
+  const [userMs, systemMs] = [read('user_usec'), read('system_usec')]
+  if (Number.isNaN(userMs + systemMs)) return null
+  const peak = Number.parseInt(readText(join(path, 'memory.peak')), 10)
+  return { userMs, systemMs, peakBytes: Number.isNaN(peak) ? null : peak }
+}
+
+/** A group and those below it, the innermost first. */
+function listGroups(path: string): string[] {
+  try {
+    const inner = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    return [...inner.flatMap((entry) => listGroups(join(path, entry.name))), path]
+  } catch {
+    // It is gone.
+    return [path]
+  }
+}
+
+/** The groups that the process of this name (`<pid>:<start time>`) made beside this one's. */
+export function listGroupsOf(owner: string): ControlGroup[] {
+  const prefix = `nacre-${owner.replace(':', '-')}-`
+  return listSiblings((name) => name.startsWith(prefix))
+}
+
+/** Removes the empty groups of processes that were killed before they could do it. */
+export function removeLeftGroups(): void {
+  const isLeft = (name: string) => {
+    const [, pid, startTime = ''] = /^nacre-(\d+)-(\d+)-\d+$/.exec(name) ?? []
+    return pid !== undefined && !isAlive({ pid: Number(pid), startTime })
+  }
+  for (const group of listSiblings(isLeft)) group.remove()
+}
+
+function listSiblings(isWanted: (name: string) => boolean): ControlGroup[] {
+  const parent = findOwnGroup()
+  if (parent === null) return []
+  const names = readdirSync(parent).filter(isWanted)
+  return names.map((name) => openControlGroup(join(parent, name)))
+}
+
+/** Where version 2 is mounted: alone, or beside version 1 as systemd does it. */
+const mounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
+
+/** The group of this process, where groups can be made in it; else null. */
+function findOwnGroup(): string | null {
+  const own = /^0::(\/.*)$/m.exec(readText('/proc/self/cgroup'))?.[1]
+  // Above the root of our namespace (cgroup_namespaces(7)) there is no path.
+  if (own === undefined || own.startsWith('/..')) return null
+  for (const mount of mounts) {
+    const group = join(mount, own)
+    try {
+      if (!existsSync(join(group, 'cgroup.controllers'))) continue
+      accessSync(group, constants.W_OK)
+      accessSync(join(group, 'cgroup.procs'), constants.W_OK)
+      return group
+    } catch {
+      // It is not ours to write.
+      return null
+    }
+  }
+  return null
+}
+
+/** Empty where there is no such file, or no longer. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
