@@ -154,10 +154,9 @@ export async function stopTree(root: TreeRoot, steps: StopSteps = {}): Promise<S
     for (const entry of frozen) sendSignal(entry.pid, 'SIGKILL')
     alive = await waitForEnd(frozen, search, 50)
   }
-  return {
-    survivors: alive.map((entry) => ({ pid: entry.pid, command: describeProcess(entry.pid) })),
-    notices: root.group ? [] : describePossible(root),
-  }
+  const survivors = alive.map(({ pid }) => ({ pid, command: describeProcess(pid) }))
+  const notices = root.group ? [] : describePossible(root)
+  return { survivors, ...(notices.length > 0 && { notices }) }
 }
 
 /** A notice for each process that a run has left running. */

@@ -1,5 +1,16 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { isAlive, nameProcess } from './process-table.ts'
@@ -52,56 +63,84 @@ export interface ControlGroups {
  */
 export function createControlGroups(): ControlGroups {
   const kept = new Set<ControlGroup>()
-  let own: string | null | undefined
-  let prefix = ''
+  /** Undefined: not looked for yet. Null: the system makes none for us. */
+  let home: Home | null | undefined
   let made = 0
 
-  /** Null where the system makes none for us; it is not asked again then. */
-  function enter(): string | null {
-    own ??= findOwnGroup()
-    if (own === null) return null
-    if (made === 0) prefix = `nacre-${nameProcess(process.pid).replace(':', '-')}-`
-    const path = join(own, `${prefix}${made++}`)
+  /** Makes a group and enters it. Null: there is none for this start. */
+  function enter({ path: own, prefix }: Home): ControlGroup | null {
+    const group = openControlGroup(join(own, `${prefix}${made++}`))
     try {
-      mkdirSync(path)
+      mkdirSync(group.path)
       // Linux before 5.14 has no way to end a group at once.
-      if (!existsSync(join(path, 'cgroup.kill'))) throw new Error('It cannot be killed')
-      move(path)
-      return path
-    } catch {
-      openControlGroup(path).remove()
-      own = null
+      if (!existsSync(join(group.path, 'cgroup.kill'))) throw new Error('It cannot be killed')
+      writeFileSync(join(group.path, 'cgroup.procs'), self)
+      kept.add(group)
+      return group
+    } catch (error) {
+      group.remove()
+      // The rights only looked like it.
+      if (!isExhausted(error)) close()
       return null
     }
   }
 
-  function move(path: string): void {
-    // 0 is the process that writes.
-    writeFileSync(join(path, 'cgroup.procs'), '0')
+  function close(): void {
+    if (home) closeSync(home.procsFd)
+    home = null
   }
 
   return {
     enclose(start) {
       for (const group of kept) if (group.remove()) kept.delete(group)
-      const path = enter()
-      if (path === null) return { started: start(), group: null }
-      const group = openControlGroup(path)
-      kept.add(group)
+      if (home === undefined) home = findHome()
+      const place = home
+      const group = place && enter(place)
+      if (!group) return { started: start(), group: null }
       try {
         const started = start()
-        move(own ?? '')
+        writeSync(place.procsFd, self)
         // What the start itself took of this process is not the run's.
         return { started, group: subtractUsage(group, group.readUsage()) }
       } catch (error) {
-        move(own ?? '')
+        writeSync(place.procsFd, self)
         throw error
       }
     },
     close() {
       for (const group of kept) group.remove()
       kept.clear()
+      close()
     },
   }
+}
+
+/** In `cgroup.procs`: the process that writes. */
+const self = '0'
+
+/** The group that this process is in, where groups can be made in it. */
+interface Home {
+  path: string
+  /** What the names of our groups begin with. */
+  prefix: string
+  /** Of its `cgroup.procs`, open all the time: the way back must not fail for want of a descriptor. */
+  procsFd: number
+}
+
+function findHome(): Home | null | undefined {
+  const path = findOwnGroup()
+  if (path === null) return null
+  try {
+    const procsFd = openSync(join(path, 'cgroup.procs'), 'w')
+    return { path, prefix: `nacre-${nameProcess(process.pid).replace(':', '-')}-`, procsFd }
+  } catch (error) {
+    return isExhausted(error) ? undefined : null
+  }
+}
+
+/** For a moment there are no descriptors, or no memory; it may be otherwise with the next start. */
+function isExhausted(error: unknown): boolean {
+  return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(error) ?? '')
 }
 
 /** The group at a path, whoever has made it. All that it is asked is answered as for an empty one once it is gone. */

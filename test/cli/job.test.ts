@@ -238,7 +238,7 @@ test('Ctrl-C during the wait stops the run', async ({ home }) => {
   const pid = Number(text.toString())
   const exited = once(child, 'exit')
   child.kill('SIGINT')
-  assert.equal(await exited, [130, null])
+  assert.equal(await exited, [null, 'SIGINT'])
   assert.not.ok(isAlive(pid))
   assert.equal(await home.list(), [])
 })

@@ -131,7 +131,8 @@ function follow(program: PtyProcess, context: Context): Running {
     terminals = []
     closeSync(slave)
     const notices = stopped ? [] : await listLeftBehind(pid, root)
-    return { ...exit, notices, usage: measureUsage(group) }
+    const usage = measureUsage(group)
+    return { ...exit, ...(notices.length > 0 && { notices }), ...(usage && { usage }) }
   })
 
   return createRunning({

@@ -73,7 +73,8 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     stopTyping()
     child.stdin.destroy()
     const notice = `The terminal was made by script(1), without resizing: ${missing}`
-    return { code: exitCode, signal, notices: [notice], usage: measureUsage(group) }
+    const usage = measureUsage(group)
+    return { code: exitCode, signal, notices: [notice], ...(usage && { usage }) }
   }
 
   return createRunning({
