@@ -22,6 +22,8 @@ export interface Configuration {
   /** Before the shell of an agent's command: a program and its arguments. */
   prefix: readonly string[]
   guardRules: readonly UserRule[]
+  /** What becomes of a command that no rule of the user allows. */
+  guardDefault: 'allow' | 'ask' | 'deny'
   /** Whether to send agents to their own tools, or to which. */
   suggestTool: boolean | Readonly<Record<string, string>>
   artifactLimits: { artifactBytes?: number; storeBytes?: number; ageDays?: number }
@@ -63,6 +65,7 @@ export function assemble(
     terminals: get('pty', 'auto'),
     prefix: splitWords(get<string | string[]>('prefix', [])),
     guardRules: get('guard.rules', []),
+    guardDefault: get('guard.default', 'allow'),
     suggestTool: get('guard.suggest_tool', false),
     artifactLimits: readGroup(values, 'artifacts'),
     artifactDir: get('artifact_dir', null),

@@ -88,9 +88,16 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   'guard.rules': {
     shape: shape.list(
       userRuleShape,
-      'Rules of your own: [{ match, decision, reason, suggested_tool }]',
+      'Rules of your own: [{ match, not_match, decision, reason, suggested_tool, lifts, examples }]',
     ),
     workspace: 'free',
+  },
+  'guard.default': {
+    shape: shape.choice(
+      ['allow', 'ask', 'deny'],
+      'What becomes of a command that no rule of yours allows (default allow)',
+    ),
+    workspace: atLeastAsStrict(['allow', 'ask', 'deny']),
   },
   'guard.suggest_tool': {
     shape: shape.either(

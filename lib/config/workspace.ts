@@ -36,6 +36,7 @@ export function restrict(
   const notices: string[] = []
   const entries = own.flatMap((entry): Entry[] => {
     const right = keys.get(entry.name)?.workspace ?? 'user'
+    if (entry.name === 'guard.rules' && !trusted) return [untrustedRules(entry)]
     if (right === 'free' || (trusted && right !== 'user')) return [entry]
     if (typeof right === 'function') {
       const current = user.findLast(({ name }) => name === entry.name)?.value
@@ -45,6 +46,12 @@ export function restrict(
     return []
   })
   return { entries, notices }
+}
+
+/** The rules of a workspace may tighten what holds, and lift nothing: each is marked as such. */
+function untrustedRules(entry: Entry): Entry {
+  const rules = entry.value as readonly object[]
+  return { ...entry, value: rules.map((rule) => ({ ...rule, untrusted: true })) }
 }
 
 function reasonOf(right: unknown, userFile: string): string {

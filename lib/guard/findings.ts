@@ -4,62 +4,106 @@ import type { CompiledUserRule } from './rules/user-rules.ts'
 
 const strictness: readonly Decision[] = ['allow', 'redirect', 'ask', 'deny']
 
-/** Keeps the strictest verdict; of two equally strict ones the first. */
+/** What one rule says of one command. */
+interface Finding {
+  readonly decision: Decision
+  readonly rule: string
+  readonly message: string
+  readonly text: string
+  readonly suggestedTool: string | null
+  /** Whether only an `allow` rule that names the rule in `lifts` lifts it. */
+  readonly isFirm: boolean
+}
+
+/** Gathers what the rules say, command by command, and keeps the strictest verdict. */
 export class Findings {
-  verdict: Verdict = allowed
+  private strictest: Finding | null = null
+  /** Of the command that is being looked at. */
+  private current: Finding[] = []
+  private readonly liftedEverywhere: readonly CompiledUserRule[]
   private readonly mayDeny: boolean
 
-  /** `mayDeny`: false for a person's or script's own command, where a denial is a question. */
-  constructor(mayDeny: boolean) {
+  /**
+   * `mayDeny`: false for a person's or script's own command, where a denial is a question.
+   * `liftedBy`: the `allow` rules that hold for the whole text.
+   */
+  constructor(mayDeny: boolean, liftedBy: readonly CompiledUserRule[] = []) {
     this.mayDeny = mayDeny
+    this.liftedEverywhere = liftedBy
   }
 
-  add(rule: Rule, caught: Caught, text: string): void {
-    const isDenied = rule.decision === 'deny' && this.mayDeny && caught.certain
-    const decision = rule.decision === 'deny' && !isDenied ? 'ask' : rule.decision
-    this.keep(
-      decision,
-      rule.name,
-      `\`${excerpt(text)}\` ${caught.does}. ${rule.instead}`,
-      text,
-      caught.suggestedTool,
-    )
-  }
-
-  addUserRule({ name, rule }: CompiledUserRule, text: string): void {
-    const label = name.replace(/^"(.*)"$/s, '$1')
-    const fallback = `\`${excerpt(text)}\` is caught by a rule of the user.`
-    this.keep(
-      rule.decision,
-      /^\d+$/.test(label) ? `user-rule-${label}` : label,
-      rule.reason ?? fallback,
-      text,
-      rule.suggestedTool,
-    )
-  }
-
-  /** What cannot be read is never allowed. */
-  doubt(reason: string, text: string): void {
-    const message = `\`${excerpt(text)}\` cannot be read to its end. ${reason} Write it more plainly, or in several commands.`
-    this.keep('ask', 'unreadable', message, text)
-  }
-
-  private keep(
-    decision: Decision,
-    rule: string,
-    message: string,
-    text: string,
-    suggestedTool?: string,
-  ): void {
-    if (strictness.indexOf(decision) <= strictness.indexOf(this.verdict.decision)) return
-    this.verdict = {
+  get verdict(): Verdict {
+    if (!this.strictest) return allowed
+    const { decision, rule, message, text, suggestedTool } = this.strictest
+    return {
       decision,
       rule,
       reason: `${rule}: ${message}`,
       matched: excerpt(text),
+      suggestedTool,
+    }
+  }
+
+  /** Notes that a built-in rule has caught the command. */
+  add({ name, decision: own, instead }: Rule, caught: Caught, text: string): void {
+    const isDenied = own === 'deny' && this.mayDeny && caught.certain
+    this.current.push({
+      decision: own === 'deny' && !isDenied ? 'ask' : own,
+      rule: name,
+      message: `\`${excerpt(text)}\` ${caught.does}. ${caught.instead ?? instead}`,
+      text,
+      suggestedTool: caught.suggestedTool ?? null,
+      isFirm: own === 'deny' && caught.certain,
+    })
+  }
+
+  /** Notes that a rule of the user has caught the command. */
+  addUserRule({ name, rule: { decision, reason, suggestedTool } }: CompiledUserRule, text: string) {
+    const said = reason ?? `\`${excerpt(text)}\` is caught by a rule of the user.`
+    const names = suggestedTool === undefined || said.split(/[^\w.-]+/).includes(suggestedTool)
+    this.current.push({
+      decision,
+      rule: name,
+      message: names ? said : `${said} Use the tool \`${suggestedTool}\` instead.`,
+      text,
       suggestedTool: suggestedTool ?? null,
+      isFirm: decision === 'deny',
+    })
+  }
+
+  /** Notes a command that no rule allows, where everything else is to be stopped. */
+  addUnlisted(decision: Decision, text: string): void {
+    const message = `\`${excerpt(text)}\` is not among what the rules allow, and everything else is ${decision === 'deny' ? 'denied' : 'asked about'} here.`
+    const rule = 'guard.default'
+    this.current.push({ decision, rule, message, text, suggestedTool: null, isFirm: true })
+  }
+
+  /** Notes what cannot be read: it is never allowed. */
+  doubt(reason: string, text: string): void {
+    const message = `\`${excerpt(text)}\` cannot be read to its end. ${reason} Write it more plainly, or in several commands.`
+    const decision = 'ask'
+    const rule = 'unreadable'
+    this.settle([{ decision, rule, message, text, suggestedTool: null, isFirm: false }], [])
+  }
+
+  /** Ends one command: takes away what `allow` rules that hold for it lift, and keeps the rest. */
+  endCommand(liftedBy: readonly CompiledUserRule[]): void {
+    this.settle(this.current, liftedBy)
+    this.current = []
+  }
+
+  private settle(findings: readonly Finding[], liftedBy: readonly CompiledUserRule[]): void {
+    const allowing = [...liftedBy, ...this.liftedEverywhere]
+    for (const finding of findings) {
+      const isLifted = finding.isFirm
+        ? allowing.some(({ lifts }) => lifts.includes(finding.rule))
+        : allowing.length > 0
+      if (!isLifted && rank(finding) > rank(this.strictest)) this.strictest = finding
     }
   }
 }
+
+/** Of two equally strict findings the first one stays. */
+const rank = (finding: Finding | null): number => strictness.indexOf(finding?.decision ?? 'allow')
 
 const excerpt = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)

@@ -1,24 +1,26 @@
-import type { UserRule } from '../protocol/user-rule.ts'
 import type { Request } from '../protocol/request.ts'
+import type { UserRule } from '../protocol/user-rule.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
-import { createCommandTable } from './commands/commands.ts'
+import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
 import { Interpreter } from './interpreter.ts'
-import { mentionsDanger } from './plain-danger.ts'
-import { builtInRules } from './rules/built-in.ts'
+import { diskDestroy } from './rules/disk-destroy.ts'
+import { gitAddBlind } from './rules/git-add-blind.ts'
+import { gitPushForce } from './rules/git-push-force.ts'
+import { PatternBudget, SlowPatternError } from './rules/pattern.ts'
+import { rmCritical } from './rules/rm-critical.ts'
 import type { Rule } from './rules/rule.ts'
 import { createSuggestTool, type SuggestTool } from './rules/suggest-tool.ts'
-import { requireUserRules } from './rules/user-rules.ts'
+import { type CompiledUserRule, compileUserRules, invalidRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
-
-/** A longer command is not read: the verdict is `ask`. */
-export const maxCommandLength = 262_144
 
 export interface GuardOptions {
   /** The home folder of the user whose commands run. Absolute. */
   readonly home: string
   /** Rules of the user; they hold for everyone, whatever `guard` of the request says. */
   readonly rules?: readonly UserRule[]
+  /** What becomes of a command that no `allow` rule of the user matches. Default: `allow`. */
+  readonly defaultDecision?: 'allow' | 'ask' | 'deny'
   /** Off by default. `true` takes the usual names of such tools. */
   readonly suggestTool?: SuggestTool | boolean
   /** The tools that the caller has beside the shell; a function where they are told later. */
@@ -28,23 +30,65 @@ export interface GuardOptions {
 /** What the guard needs to know of a request. */
 export type Question = Pick<Request, 'command' | 'origin' | 'cwd' | 'env' | 'guard'>
 
+/** In the order in which they are asked; of two equally strict verdicts the first one stays. */
+export const builtInRules: readonly Rule[] = [rmCritical, diskDestroy, gitPushForce, gitAddBlind]
+
 /**
  * Makes the guard. The parser is loaded with the first command that needs it; until then, and for
- * every plain command, the answer comes at once.
+ * every plain command, the answer comes at once. It reads a command of any length that a request may
+ * have.
  *
- * @throws MisuseError `invalid_guard_rule`, with a sentence for each rule that is wrong.
+ * @throws MisuseError `invalid_guard_rule`, with a sentence for each rule that is wrong. Examples of
+ * rules that only the parser can read are checked with the first question, which is then rejected.
  */
 export function createGuard(
   options: GuardOptions,
 ): (question: Question) => Verdict | Promise<Verdict> {
   const table = createCommandTable()
-  const userRules = requireUserRules(options.rules ?? [])
-  const listOwnRules = createOwnRules(options)
+  const { rules: userRules, problems } = compileUserRules(options.rules ?? [])
+  const unread = checkExamples(userRules, table, plainGrammar, problems)
+  if (problems.length > 0) throw invalidRules(problems)
+  const { defaultDecision = 'allow', toolNames = [] } = options
+  const readToolNames = typeof toolNames === 'function' ? toolNames : () => toolNames
+  const ruleSets = createRuleSets(options.suggestTool)
+  const isLax = defaultDecision === 'allow'
   let grammar: Grammar | null = null
 
   function judge(question: Question, using: Grammar): Verdict | null {
-    const findings = new Findings(isAgent(question))
-    const rules = question.guard ? listOwnRules().filter((rule) => holds(rule, question)) : []
+    const names = readToolNames()
+    const rules = question.guard
+      ? ruleSets(names).filter(({ holdsFor }) => holdsFor === 'everyone' || isAgent(question))
+      : []
+    const budget = new PatternBudget()
+    // A workspace that nobody trusted allows nothing, and a tool that is not there is no advice.
+    let active = userRules.filter(
+      ({ rule }) =>
+        !(rule.untrusted && rule.decision === 'allow') &&
+        !(rule.decision === 'redirect' && !hasTool(names, rule.suggestedTool)),
+    )
+    const slow: CompiledUserRule[] = []
+    const matching = (test: (rule: CompiledUserRule) => boolean): CompiledUserRule[] => {
+      const found = active.filter((rule) => {
+        try {
+          return test(rule)
+        } catch (error) {
+          if (!(error instanceof SlowPatternError)) throw error
+          slow.push(rule)
+          return false
+        }
+      })
+      active = active.filter((rule) => !slow.includes(rule))
+      return found
+    }
+    const isAllow = ({ rule }: CompiledUserRule): boolean => rule.decision === 'allow'
+
+    const forText = matching((rule) => rule.matchesText(question.command, budget))
+    const findings = new Findings(isAgent(question), forText.filter(isAllow))
+    for (const rule of forText) {
+      if (!isAllow(rule)) findings.addUserRule(rule, question.command)
+    }
+    findings.endCommand([])
+    const isAllowed = forText.some(isAllow)
     const interpreter = new Interpreter({
       grammar: using,
       table,
@@ -55,21 +99,21 @@ export function createGuard(
         for (const rule of rules) {
           const caught = rule.check(command)
           if (!caught || (likelihood === 'defined' && !caught.certain)) continue
-          findings.add(
-            rule,
-            { ...caught, certain: caught.certain && likelihood !== 'supposed' },
-            text,
-          )
+          const certain = caught.certain && likelihood !== 'supposed'
+          findings.add(rule, { ...caught, certain }, text)
         }
-        for (const rule of userRules) if (rule.matches(command)) findings.addUserRule(rule, text)
+        const own = matching((rule) => rule.matches(command, budget))
+        for (const rule of own) if (!isAllow(rule)) findings.addUserRule(rule, text)
+        const lifting = own.filter(isAllow)
+        if (!isLax && !isAllowed && lifting.length === 0 && likelihood !== 'defined') {
+          findings.addUnlisted(defaultDecision, text)
+        }
+        findings.endCommand(lifting)
       },
       doubted(reason, text, kind) {
-        if (kind === 'unknown' || matters(question)) findings.doubt(reason, text)
+        if (kind === 'unknown' || !isLax || matters(question)) findings.doubt(reason, text)
       },
     })
-    for (const rule of userRules) {
-      if (rule.matchesText(question.command)) findings.addUserRule(rule, question.command)
-    }
     try {
       interpreter.inspect(question.command)
     } catch (error) {
@@ -77,46 +121,102 @@ export function createGuard(
       if (!(error instanceof RangeError)) throw error
       findings.doubt('It is nested too deeply.', question.command)
     }
+    for (const { name } of slow) {
+      findings.doubt(`The pattern of the rule "${name}" takes too long on it.`, question.command)
+    }
     return interpreter.needsGrammar ? null : findings.verdict
   }
 
-  return (question) => {
-    if (!question.guard && userRules.length === 0) return allowed
-    if (question.command.length > maxCommandLength) {
-      if (!matters(question)) return allowed
-      const findings = new Findings(isAgent(question))
-      findings.doubt(`It is longer than ${maxCommandLength} characters.`, question.command)
-      return findings.verdict
-    }
-    const early = judge(question, grammar ?? plainGrammar)
-    if (early) return early
-    return loadGrammar().then((loaded) => {
-      grammar = loaded
-      return judge(question, loaded) ?? allowed
-    })
+  async function judgeParsed(question: Question): Promise<Verdict> {
+    grammar = await loadGrammar()
+    const faults: string[] = []
+    checkExamples(unread, table, grammar, faults)
+    if (faults.length > 0) throw invalidRules(faults)
+    unread.length = 0
+    return judge(question, grammar) ?? allowed
   }
+
+  return (question) => {
+    if (!question.guard && userRules.length === 0 && isLax) return allowed
+    const early = unread.length > 0 ? null : judge(question, grammar ?? plainGrammar)
+    return early ?? judgeParsed(question)
+  }
+}
+
+/**
+ * Checks the examples of rules, adds what is wrong to the problems, and gives the rules with
+ * examples that the grammar could not read.
+ */
+function checkExamples(
+  rules: readonly CompiledUserRule[],
+  table: CommandTable,
+  grammar: Grammar,
+  problems: string[],
+): CompiledUserRule[] {
+  return rules.filter((rule) => {
+    let isUnread = false
+    for (const { command, matches } of rule.examples) {
+      const budget = new PatternBudget()
+      let caught = false
+      const interpreter = new Interpreter({
+        grammar,
+        table,
+        home: '/home/user',
+        directory: '/home/user/project',
+        variables: {},
+        saw: (seen) => {
+          if (rule.matches(seen, budget)) caught = true
+        },
+        doubted: () => {},
+      })
+      try {
+        caught = rule.matchesText(command, budget)
+        interpreter.inspect(command)
+      } catch (error) {
+        if (!(error instanceof SlowPatternError)) throw error
+        problems.push(`guard rule "${rule.name}": its pattern takes too long on \`${command}\`.`)
+        continue
+      }
+      if (interpreter.needsGrammar) isUnread = true
+      else if (caught !== matches) {
+        const [must, does] = matches ? ['must match', 'does not'] : ['must not match', 'does']
+        problems.push(`guard rule "${rule.name}": it ${must} \`${command}\`, and ${does}.`)
+      }
+    }
+    return isUnread
+  })
 }
 
 const isAgent = ({ origin }: Question): boolean => origin === 'agent' || origin === 'mcp'
 
-/** The built-in rules, and the suggestion of a tool where the caller has one. */
-function createOwnRules({ suggestTool, toolNames = [] }: GuardOptions): () => readonly Rule[] {
-  const readNames = typeof toolNames === 'function' ? toolNames : () => toolNames
-  let names: readonly string[] | null = null
+const hasTool = (names: readonly string[], tool: string | undefined): boolean =>
+  names.some((name) => name.toLowerCase() === tool?.toLowerCase())
+
+/** The built-in rules, and the suggestion of a tool where the caller has one; kept while names stay. */
+function createRuleSets(
+  suggestTool: SuggestTool | boolean | undefined,
+): (names: readonly string[]) => readonly Rule[] {
+  let known: readonly string[] | null = null
   let rules: readonly Rule[] = builtInRules
-  return () => {
-    const current = readNames()
-    if (current === names) return rules
-    names = current
-    const suggestion = createSuggestTool(suggestTool, names)
-    rules = suggestion ? [...builtInRules, suggestion] : builtInRules
+  return (names) => {
+    if (names !== known) {
+      const suggestion = createSuggestTool(suggestTool, names)
+      rules = suggestion ? [...builtInRules, suggestion] : builtInRules
+      known = names
+    }
     return rules
   }
 }
 
-/** What a person or a script got wrong is for the shell to tell, unless it may do harm. */
-const matters = (question: Question): boolean =>
-  isAgent(question) || mentionsDanger(question.command)
+/**
+ * Words without which none of the rules that hold for everyone can apply, however the rest of the
+ * text reads. What a person or a script got wrong is for the shell to tell, unless it may do harm.
+ */
+const dangerous =
+  /(?<![\w.-])(?:rm|rmdir|unlink|find|shred|dd|mkfs[\w.]*|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|fdisk|parted)(?![\w-])|\/dev\/|\|\s*[\w:]+\s*&/
 
-const holds = (rule: Rule, question: Question): boolean =>
-  rule.holdsFor === 'everyone' || isAgent(question)
+/** Whether a text that no grammar reads is to be stopped. Quotes and backslashes hide nothing. */
+const matters = (question: Question): boolean =>
+  isAgent(question) ||
+  dangerous.test(question.command) ||
+  dangerous.test(question.command.replaceAll(/["'\\]|\$\{?[@*]\}?/g, ''))

@@ -48,6 +48,8 @@ const maxCommands = 5000
 /** So many readings of one command are followed one by one. */
 const maxReadings = 24
 const maxOutputLength = 65_536
+/** So many `$(` a script may have. The parser takes the square of their number where none ends. */
+const maxOpened = 10_000
 /** Where bash starts counting down the descriptors of `<(…)`; here they count up. */
 const firstDescriptor = 63
 
@@ -217,6 +219,10 @@ export class Interpreter implements Shell, WordHost {
   runScript(source: Text, scope: Scope, stdin: Text | null): Text {
     if (source.equals(unknown) || source.chars.trim() === '') return unknown
     const text = source.source
+    if ((text.match(/[$<>]\(/g)?.length ?? 0) > maxOpened) {
+      this.doubt('It has too many substitutions to read.')
+      return unknown
+    }
     const script = this.options.grammar.parse(text)
     if (!script) {
       this.needsGrammar = true
@@ -318,7 +324,13 @@ export class Interpreter implements Shell, WordHost {
   }
 
   private walkAll(statements: readonly Statement[], scope: Scope, stdin: Text | null): Text {
-    return Text.join(statements.map((statement) => this.walk(statement, scope, stdin)))
+    const outputs: Text[] = []
+    for (const statement of statements) {
+      // What follows is in doubt already, and not read.
+      if (this.commands > maxCommands) break
+      outputs.push(this.walk(statement, scope, stdin))
+    }
+    return Text.join(outputs)
   }
 
   private walkAndOr(node: AndOr, scope: Scope, stdin: Text | null): Text {
@@ -573,11 +585,10 @@ export class Interpreter implements Shell, WordHost {
   /** Resolves the name, tells the rules of a program, follows what it is; gives what it prints. */
   private start(words: readonly Text[], scope: Scope, channels: Channels): Text {
     const { table } = this.options
-    const { stdin, writes, redirected } = channels
     const [path] = words
     if (path === undefined) {
-      this.tellWrites(writes, scope)
-      return stdin ?? empty
+      this.tellWrites(channels.writes, scope)
+      return channels.stdin ?? empty
     }
     if (++this.commands > maxCommands) {
       // Also where a guess has used them up: what follows is not read.
@@ -586,6 +597,12 @@ export class Interpreter implements Shell, WordHost {
       return unknown
     }
     const base = baseName(path)
+    const { stdin, writes, redirected } = channels
+    if (base.isGlob || !base.isKnown) {
+      // What it starts is not known, and no rule that lists what is allowed can list it.
+      const seen = { name: '', words, args: words.slice(1), writes, redirected }
+      this.within({ likelihood: 'supposed' }, () => this.tell(seen, scope, stdin))
+    }
     if (base.isGlob) {
       const fitting = table.names.filter((known) => base.matches(known))
       return this.startAs(

@@ -46,6 +46,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     prefix: configuration.prefix,
     guardOptions: {
       rules: [...configuration.guardRules, ...(door.rules ?? [])],
+      defaultDecision: configuration.guardDefault,
       suggestTool: configuration.suggestTool,
       toolNames: door.toolNames ?? [],
     },

@@ -39,6 +39,8 @@ export const limits = {
   sessionIdleMinutes: 30,
   snapshotMs: 2000,
 
+  /** A longer command is refused: the guard reads every command to its end. */
+  commandChars: 262_144,
   /** Of a command in lists and previews. */
   commandPreviewChars: 400,
   auditBytes: 16 * 1024 * 1024,

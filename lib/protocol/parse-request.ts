@@ -155,6 +155,13 @@ function checkInput(given: unknown): RequestInput {
   if (input.command.trim() === '') {
     throw new MisuseError('empty_command', 'The command is empty; say what to run', 'command')
   }
+  if (input.command.length > limits.commandChars) {
+    throw new MisuseError(
+      'command_too_long',
+      `The command has ${input.command.length} characters, and may have ${limits.commandChars}; put it into a file and run that`,
+      'command',
+    )
+  }
   if (input.command.includes('\0')) {
     throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', 'command')
   }

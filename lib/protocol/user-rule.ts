@@ -6,6 +6,8 @@ const patterns = shape.either(
   'a pattern or a list of patterns',
 )
 
+const commands = shape.list(shape.text())
+
 export const userRuleShape = shape.object(
   {
     /**
@@ -13,6 +15,10 @@ export const userRuleShape = shape.object(
      * Anything else: the words that a command begins with, such as `npm publish`.
      */
     match: shape.text('The words that a command begins with, or /a regular expression/'),
+    /**
+     * `allow` lifts what other rules ask about or redirect, and the denials of the rules that `lifts`
+     * names. The other three add to what the built-in rules say.
+     */
     decision: shape.choice(decisions, 'What the guard says then'),
   },
   {
@@ -22,17 +28,35 @@ export const userRuleShape = shape.object(
     notMatch: shape.describe(patterns, 'What one of these matches, the rule lets pass'),
     /** What the one who is stopped reads. */
     reason: shape.text('What the one who is stopped reads'),
-    suggestedTool: shape.text('For redirect: the tool to use instead'),
+    suggestedTool: shape.text('For redirect: the tool to use instead, where the caller has it'),
+    /** Built-in rules whose denial it lifts, such as `git-push-force`. */
+    lifts: shape.describe(
+      shape.either([shape.text(), shape.list(shape.text())], 'a rule or a list of rules'),
+      'For allow: built-in rules whose denial it lifts',
+    ),
     /** Look at the text as it was given, once, in place of each simple command. Needs `/…/`. */
     raw: shape.boolean('Match the text as it was given, once; needs /…/'),
-    /** Commands that the rule must and must not catch; checked when the rule is loaded. */
+    /**
+     * Commands by what becomes of them: those under the rule's own decision it must match, those under
+     * another one it must not. `match` and `notMatch` say the same. Checked when the rule is read.
+     */
     examples: shape.object(
       {},
-      { match: shape.list(shape.text()), notMatch: shape.list(shape.text()) },
-      { description: 'Commands that the rule must and must not catch' },
+      {
+        allow: commands,
+        ask: commands,
+        redirect: commands,
+        deny: commands,
+        match: commands,
+        notMatch: commands,
+      },
+      { description: 'Commands that the rule must and must not match, by decision' },
     ),
   },
 )
 
 /** A rule of the user, as it stands in the configuration under `guard.rules`. */
-export interface UserRule extends shape.Infer<typeof userRuleShape> {}
+export interface UserRule extends shape.Infer<typeof userRuleShape> {
+  /** It comes from the file of a workspace that nobody trusted: it can tighten, and lift nothing. */
+  untrusted?: boolean
+}

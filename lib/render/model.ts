@@ -112,11 +112,9 @@ function describeEnd(result: Result): string {
     }
     case 'signaled':
       return `[ended by ${result.signal}]`
-    case 'denied': {
-      const tool = result.verdict?.suggestedTool ?? null
-      const instead = tool === null ? '' : ` Use the tool ${tool} instead.`
-      return `Denied, nothing was run: ${describeTrouble(result).join(' ')}${instead}`
-    }
+    case 'denied':
+      // The reason names a tool to use instead, where there is one.
+      return `Denied, nothing was run: ${describeTrouble(result).join(' ')}`
     default:
       // The notices stand above already.
       return `[${describeTrouble(result)[0] ?? result.status}]`

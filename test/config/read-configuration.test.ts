@@ -21,6 +21,7 @@ test(
       neverTerminals: false,
       prefix: [],
       guardRules: [],
+      guardDefault: 'allow',
       suggestTool: false,
       artifactLimits: {},
       artifactDir: null,
@@ -71,6 +72,7 @@ test(
       timeouts: { slow: 60 },
       guard: {
         enabled: false,
+        default: 'ask',
         suggest_tool: { read: 'read_file' },
         rules: [{ name: 'a', match: 'npm publish', not_match: ['x'], decision: 'ask' }],
       },
@@ -97,6 +99,7 @@ test(
       neverTerminals: false,
       prefix: ['nix', 'develop', '-c'],
       guardRules: [{ name: 'a', match: 'npm publish', notMatch: ['x'], decision: 'ask' }],
+      guardDefault: 'ask',
       suggestTool: { read: 'read_file' },
       artifactLimits: { ageDays: 2, storeBytes: 1000 },
       artifactDir: join(home.dir, 'kept'),

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { explain } from '../../lib/guard/explain.ts'
-import { createGuard, maxCommandLength } from '../../lib/guard/guard.ts'
+import { createGuard } from '../../lib/guard/guard.ts'
+import { limits } from '../../lib/protocol/limits.ts'
+import { parseRequest } from '../../lib/protocol/parse-request.ts'
 import { cwd, guardFor, home } from './helpers.ts'
 
 const ask = guardFor()
@@ -20,9 +21,14 @@ test('nested scripts are read to a depth of eight, and asked about beyond', asyn
   assert.is(rule, 'unreadable')
 })
 
-test('a command over the limit is asked about, whatever stands in it', async () => {
-  assert.is((await ask('a'.repeat(maxCommandLength))).decision, 'allow')
-  assert.is((await ask('a'.repeat(maxCommandLength + 1))).decision, 'ask')
+test('a command has one limit, whoever asks, and the guard reads it to its end', async () => {
+  const longest = 'a'.repeat(limits.commandChars)
+  assert.is((await ask(longest)).decision, 'allow')
+  assert.is((await ask(`: ${longest}\nrm -rf /`)).decision, 'deny')
+  for (const origin of ['agent', 'rpc', 'print'] as const) {
+    assert.is(parseRequest({ command: longest, origin }, { cwd: '/' }).command, longest)
+    assert.throws(() => parseRequest({ command: `${longest}a`, origin }, { cwd: '/' }), /file/)
+  }
 })
 
 test('a file of 250 KB is written by a here-document, and what comes after it is read', async () => {
@@ -204,12 +210,41 @@ test('a plain command is answered at once, without the parser', () => {
   assert.instance(guard({ ...question, command: 'ls | wc' }), Promise)
 })
 
-test('explain says the same as the guard', async () => {
-  const guard = createGuard({ home })
-  const { decision, rule, matched } = await explain(guard, { command: 'ls; rm -rf ~', cwd })
-  assert.equal([decision, rule, matched], ['deny', 'rm-critical', 'rm -rf ~'])
-  assert.is((await explain(guard, { command: '', cwd })).decision, 'allow')
-  assert.is((await explain(guard, { command: 'git add .', origin: 'repl', cwd })).decision, 'allow')
+const characters = [
+  ...repeated,
+  'a',
+  ' ',
+  '\n',
+  '[',
+  ']',
+  "'",
+  '"',
+  '#',
+  '!',
+  '~',
+  '>',
+  '<',
+  '|',
+  '&',
+  ')',
+]
+
+test('256 KiB of anything get a verdict in a bounded time', async () => {
+  // The deadline is that of this file: what is bounded by nothing would not end before it.
+  const long = fc
+    .tuple(fc.array(fc.constantFrom(...characters), { minLength: 1, maxLength: 4 }), fc.boolean())
+    .map(([parts, isClosed]) => {
+      const part = parts.join('')
+      const text = part.repeat(Math.floor(limits.commandChars / part.length))
+      return isClosed ? text : `rm -rf ${text.slice(7)}`
+    })
+  await fc.assert(
+    fc.asyncProperty(long, async (command) => {
+      const { decision } = await ask(command)
+      assert.ok(['allow', 'ask', 'deny'].includes(decision))
+    }),
+    { numRuns: 5, seed: 3 },
+  )
 })
 
 test.run()

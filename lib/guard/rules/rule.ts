@@ -46,6 +46,16 @@ export function pathsOnHost(path: Text, { directories, mounts }: Places): [Text,
   })
 }
 
+/** The names of the rules that nacre has by itself; `unreadable` is what cannot be read to its end. */
+export const ruleNames: readonly string[] = [
+  'rm-critical',
+  'disk-destroy',
+  'git-push-force',
+  'git-add-blind',
+  'suggest-tool',
+  'unreadable',
+]
+
 /** The name under which a function that multiplies itself is seen. */
 export const forkBomb = ':(){ :|:& };:'
 
@@ -55,6 +65,8 @@ export interface Caught {
   /** False: it depends on something that cannot be known; the verdict is `ask`. */
   readonly certain: boolean
   readonly suggestedTool?: string
+  /** What to do instead, where it is not what the rule says in general. */
+  readonly instead?: string
 }
 
 export interface Rule {

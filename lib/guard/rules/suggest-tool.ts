@@ -62,7 +62,8 @@ export function createSuggestTool(
       const tool = tools.get(kind)
       if (tool === undefined) return null
       const caught: Caught = {
-        does: `${does[kind]}, and the tool \`${tool}\` does that better`,
+        does: does[kind],
+        instead: `Use the tool \`${tool}\` instead.`,
         certain: true,
         suggestedTool: tool,
       }

@@ -1,26 +1,33 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import type { UserRule } from '../../protocol/user-rule.ts'
+import type { Decision } from '../../protocol/verdict.ts'
 import { Text } from '../shell/text.ts'
-import type { SeenCommand } from './rule.ts'
+import { type PatternBudget, PatternTester } from './pattern.ts'
+import { ruleNames, type SeenCommand } from './rule.ts'
 
+/** A rule of the user that is right. */
 export interface CompiledUserRule {
+  /** As messages and verdicts name it: `user-rule-1` where it has no name of its own. */
   readonly name: string
   readonly rule: UserRule
-  matchesText(text: string): boolean
-  matches(command: SeenCommand): boolean
+  /** Built-in rules whose denial it lifts. */
+  readonly lifts: readonly string[]
+  /** Whether it holds for the text as it was given. */
+  matchesText(text: string, budget: PatternBudget): boolean
+  /** Whether it holds for one command in it. */
+  matches(command: SeenCommand, budget: PatternBudget): boolean
+  /** Commands that it must match, and that it must not. */
+  readonly examples: readonly { readonly command: string; readonly matches: boolean }[]
 }
 
-const keys = new Set([
-  'name',
-  'match',
-  'notMatch',
-  'decision',
-  'reason',
-  'suggestedTool',
-  'raw',
-  'examples',
-])
-const decisions = ['allow', 'ask', 'redirect', 'deny']
+const decisions: readonly Decision[] = ['allow', 'ask', 'redirect', 'deny']
+const exampleKinds = [...decisions, 'match', 'notMatch']
+const keys = `name match notMatch decision reason suggestedTool lifts raw examples untrusted`.split(
+  ' ',
+)
+
+/** What stands in a regular expression and hardly in a command. */
+const looksLikeRegex = /^\/?\^|[^\\ ]\$$|\.[*+]|\\[bBdDsSwW.]|\(\?|\([^)]*\|[^)]*\)|\[[^\]]*\][*+?]/
 
 /**
  * Reads the rules of a configuration. Every fault is a sentence that names the rule; a rule with a
@@ -30,87 +37,97 @@ export function compileUserRules(input: unknown): {
   rules: CompiledUserRule[]
   problems: string[]
 } {
-  if (!Array.isArray(input))
+  if (!Array.isArray(input)) {
     return { rules: [], problems: ['guard.rules: it must be a list of rules.'] }
+  }
+  const tester = new PatternTester()
   const rules: CompiledUserRule[] = []
   const problems: string[] = []
   for (const [index, entry] of input.entries()) {
-    const name = nameOf(entry, index)
     const fault = faultOf(entry)
-    if (fault !== null) problems.push(`guard rule ${name}: ${fault}`)
-    else rules.push(compile(entry as UserRule, name))
+    if (fault === null) rules.push(compile(entry as UserRule, index, tester))
+    else problems.push(`guard rule ${labelOf(entry, index)}: ${fault}`)
   }
   return { rules, problems }
 }
 
-/** The same; throws a `MisuseError` with all problems in place of giving them. */
-export function requireUserRules(input: unknown): CompiledUserRule[] {
-  const { rules, problems } = compileUserRules(input)
-  if (problems.length > 0)
-    throw new MisuseError('invalid_guard_rule', problems.join('\n'), 'guard.rules')
-  return rules
-}
+/** The error that says everything that is wrong with the rules. */
+export const invalidRules = (problems: readonly string[]): MisuseError =>
+  new MisuseError('invalid_guard_rule', problems.join('\n'), 'guard.rules')
 
-function nameOf(entry: unknown, index: number): string {
+/** How a message calls a rule: by its name, else by its place in the list. */
+function labelOf(entry: unknown, index: number): string {
   const given = typeof entry === 'object' && entry !== null && 'name' in entry ? entry.name : null
   return typeof given === 'string' && given !== '' ? `"${given}"` : `${index + 1}`
 }
 
 function faultOf(entry: unknown): string | null {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
     return 'it must be an object with `match` and `decision`.'
+  }
   const rule: Record<string, unknown> = { ...entry }
-  const unknownKey = Object.keys(rule).find((key) => !keys.has(key))
-  if (unknownKey !== undefined)
-    return `\`${unknownKey}\` is not a key of a rule; the keys are ${[...keys].join(', ')}.`
-  if (typeof rule['match'] !== 'string' || rule['match'].trim() === '')
+  const unknownKey = Object.keys(rule).find((key) => !keys.includes(key))
+  if (unknownKey !== undefined) {
+    return `\`${unknownKey}\` is not a key of a rule; the keys are ${keys.slice(0, -1).join(', ')}.`
+  }
+  const { match, decision, raw, notMatch = [], suggestedTool, lifts } = rule
+  if (typeof match !== 'string' || match.trim() === '') {
     return '`match` must be a command prefix or a /regular expression/.'
-  if (typeof rule['decision'] !== 'string' || !decisions.includes(rule['decision'])) {
+  }
+  if (!decisions.includes(decision as Decision)) {
     return `\`decision\` must be one of ${decisions.join(', ')}.`
   }
   for (const key of ['name', 'reason', 'suggestedTool']) {
     if (rule[key] !== undefined && typeof rule[key] !== 'string')
       return `\`${key}\` must be a text.`
   }
-  if (rule['raw'] !== undefined && typeof rule['raw'] !== 'boolean')
-    return '`raw` must be true or false.'
-  if (rule['decision'] === 'redirect' && rule['suggestedTool'] === undefined) {
+  if (raw !== undefined && typeof raw !== 'boolean') return '`raw` must be true or false.'
+  if (decision === 'redirect' && suggestedTool === undefined) {
     return '`decision` redirect needs `suggestedTool`.'
   }
-  const exceptions = rule['notMatch'] ?? []
-  const patterns = [rule['match'], ...(Array.isArray(exceptions) ? exceptions : [exceptions])]
-  for (const pattern of patterns) {
-    if (typeof pattern !== 'string' || pattern.trim() === '')
+  for (const pattern of [match, notMatch].flat()) {
+    if (typeof pattern !== 'string' || pattern.trim() === '') {
       return '`notMatch` must be a pattern or a list of patterns.'
-    const fault = regexFault(pattern)
+    }
+    const fault = patternFault(pattern)
     if (fault !== null) return fault
-    if (rule['raw'] === true && !regexOf(pattern))
+    if (raw === true && !regexOf(pattern)) {
       return `\`raw\` needs a /regular expression/, and \`${pattern}\` is none.`
+    }
   }
-  return examplesFault(rule['examples'])
+  return liftsFault(lifts, decision) ?? examplesFault(rule['examples'])
+}
+
+function liftsFault(lifts: unknown, decision: unknown): string | null {
+  if (lifts === undefined) return null
+  if (decision !== 'allow') return '`lifts` is for rules whose decision is allow.'
+  const wrong = [lifts].flat().find((name) => !ruleNames.includes(name as string))
+  if (wrong === undefined) return null
+  return `\`lifts\` names ${JSON.stringify(wrong)}; the built-in rules are ${ruleNames.join(', ')}.`
 }
 
 function examplesFault(examples: unknown): string | null {
   if (examples === undefined) return null
-  const fault = '`examples` must be { match: […], notMatch: […] } with commands.'
-  if (typeof examples !== 'object' || examples === null) return fault
-  for (const [key, list] of Object.entries(examples)) {
-    if (key !== 'match' && key !== 'notMatch') return fault
-    if (!Array.isArray(list) || list.some((command) => typeof command !== 'string')) return fault
+  const fault = `\`examples\` must be lists of commands under ${exampleKinds.join(', ')}.`
+  if (typeof examples !== 'object' || examples === null || Array.isArray(examples)) return fault
+  for (const [kind, list] of Object.entries(examples)) {
+    if (!exampleKinds.includes(kind) || !Array.isArray(list)) return fault
+    if (list.some((command) => typeof command !== 'string')) return fault
   }
   return null
 }
 
-const delimited = /^\/(.+)\/([a-z]*)$/s
-
 function regexOf(pattern: string): [source: string, flags: string] | null {
-  const [, source, flags] = delimited.exec(pattern) ?? []
+  const [, source, flags] = /^\/(.+)\/([a-z]*)$/s.exec(pattern) ?? []
   return source === undefined || flags === undefined ? null : [source, flags]
 }
 
-function regexFault(pattern: string): string | null {
+function patternFault(pattern: string): string | null {
   const regex = regexOf(pattern)
-  if (!regex) return null
+  if (!regex) {
+    if (!looksLikeRegex.test(pattern)) return null
+    return `\`${pattern}\` looks like a regular expression, and would be compared as words; write it as \`/${pattern.replace(/^\//, '')}/\`.`
+  }
   if (/[^ismu]/.test(regex[1])) return `\`${pattern}\`: the flags may be i, s, m and u.`
   try {
     // eslint-disable-next-line no-new -- only whether it can be made
@@ -121,23 +138,41 @@ function regexFault(pattern: string): string | null {
   }
 }
 
-function compile(rule: UserRule, name: string): CompiledUserRule {
-  const match = compilePattern(rule.match)
-  const exceptions = [rule.notMatch ?? []].flat().map(compilePattern)
-  const holds = (text: string): boolean => match(text) && !exceptions.some((exempt) => exempt(text))
+type Pattern = (text: string, budget: PatternBudget) => boolean
+
+function compile(rule: UserRule, index: number, tester: PatternTester): CompiledUserRule {
+  const { match: pattern, notMatch = [], raw = false, lifts = [], examples = {} } = rule
+  const match = compilePattern(pattern, tester)
+  const exceptions = [notMatch].flat().map((other) => compilePattern(other, tester))
+  const holds: Pattern = (text, budget) =>
+    match(text, budget) && !exceptions.some((exempt) => exempt(text, budget))
+  // An allowed prefix says nothing of the files that the command is made to write.
+  const sparesWrites = rule.decision === 'allow' && !regexOf(pattern)
   return {
-    name,
+    name: rule.name || `user-rule-${index + 1}`,
     rule,
-    matchesText: (text) => rule.raw === true && holds(text),
-    matches: (command) => rule.raw !== true && spellings(command).some(holds),
+    lifts: [lifts].flat(),
+    matchesText: (text, budget) => raw && holds(text, budget),
+    matches: (command, budget) =>
+      !raw &&
+      !(
+        sparesWrites && command.writes.some((path) => !path.test(/^\/dev\/(?:null|std\w+|tty)$/))
+      ) &&
+      spellings(command).some((text) => holds(text, budget)),
+    examples: Object.entries(examples).flatMap(([kind, commands]) =>
+      commands.map((command) => ({
+        command,
+        matches: kind === 'match' || kind === rule.decision,
+      })),
+    ),
   }
 }
 
-function compilePattern(pattern: string): (text: string) => boolean {
+function compilePattern(pattern: string, tester: PatternTester): Pattern {
   const regex = regexOf(pattern)
   if (regex) {
     const compiled = new RegExp(...regex)
-    return (text) => compiled.test(text)
+    return (text, budget) => tester.test(compiled, text, budget)
   }
   const prefix = pattern.trim().split(/\s+/).join(' ')
   return (text) => text === prefix || text.startsWith(`${prefix} `)

@@ -38,6 +38,8 @@ export interface WordHost {
 
 /** Above so many readings of one word the rest of it counts as unknown. */
 const maxReadings = 256
+/** A word of more parts counts as unknown. */
+const maxParts = 20_000
 
 interface Reading {
   readonly fields: readonly Text[]
@@ -54,6 +56,10 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
       for (const part of word.parts ?? []) host.visit(part, scope)
       return expandEach(texts, scope, host)
     }
+  }
+  if (word.parts && word.parts.length > maxParts) {
+    for (const part of word.parts) host.visit(part, scope)
+    return [[obscured]]
   }
   let readings: Reading[] = [{ fields: [], current: null }]
   for (const piece of pieces(word, scope, host)) {

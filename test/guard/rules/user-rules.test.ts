@@ -1,6 +1,5 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { checkUserRules } from '../../../lib/guard/check-user-rules.ts'
 import { compileUserRules } from '../../../lib/guard/rules/user-rules.ts'
 import type { UserRule } from '../../../lib/protocol/user-rule.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
@@ -36,6 +35,7 @@ test('a regular expression, with exceptions, a name and a suggested tool', async
         suggestedTool: 'fetch',
       },
     ],
+    toolNames: ['Fetch'],
   })
   const verdict = await ask('curl https://example.com')
   assert.is(verdict.decision, 'redirect')
@@ -92,21 +92,184 @@ test('a wrong rule is reported by name with one sentence, and never skipped', ()
   assert.equal(compileUserRules({}).problems, ['guard.rules: it must be a list of rules.'])
 })
 
-test('the examples of a rule are checked', async () => {
-  const rule = {
+test('a pattern that looks like a regular expression and is not written as one is reported', () => {
+  for (const match of ['^npm publish', 'npm publish$', 'npm .*', 'rm\\b', 'git (push|pull)']) {
+    const { problems } = compileUserRules([{ name: 'p', match, decision: 'deny' }])
+    assert.match(
+      problems[0] ?? match,
+      /^guard rule "p": .* looks like a regular expression.*`\/.+\/`\.$/,
+    )
+  }
+  for (const match of [
+    'npm publish',
+    '/usr/bin/make all',
+    'a.b',
+    'x [y]',
+    'echo $',
+    './run.sh -v+',
+  ]) {
+    const { problems } = compileUserRules([{ match, decision: 'deny' }])
+    assert.equal(problems, [], match)
+  }
+})
+
+test('the examples of a rule are checked when it is read', async () => {
+  const rule = (examples: UserRule['examples']): UserRule => ({
     name: 'pub',
     match: 'npm publish',
     decision: 'deny',
-    examples: {
-      match: ['sudo npm publish', 'npm pack'],
-      notMatch: ['npm publish --dry-run', 'ls'],
-    },
+    ...(examples && { examples }),
+  })
+  const plain = rule({
+    deny: ['sudo npm publish', 'npm pack'],
+    allow: ['npm publish --dry-run', 'ls'],
+  })
+  assert.throws(
+    () => guardFor({ rules: [plain] }),
+    (error: unknown) =>
+      error instanceof MisuseError &&
+      error.message ===
+        'guard rule "pub": it must match `npm pack`, and does not.\n' +
+          'guard rule "pub": it must not match `npm publish --dry-run`, and does.',
+  )
+  const right = rule({
+    match: ['npm publish', 'a && (npm publish)'],
+    notMatch: ['echo "npm publish"'],
+  })
+  assert.is((await guardFor({ rules: [right] })('npm publish')).decision, 'deny')
+  // Only the parser can read it: the first question is rejected.
+  const ask = guardFor({ rules: [rule({ deny: ['ls && npm pack'] })] })
+  for (const command of ['ls', 'ls | wc']) {
+    const error: unknown = await ask(command).catch((fault: unknown) => fault)
+    assert.instance(error, MisuseError)
+    assert.match((error as MisuseError).message, /must match `ls && npm pack`/)
   }
-  assert.equal(await checkUserRules([rule]), [
-    'guard rule "pub": it must match `npm pack`, and does not.',
-    'guard rule "pub": it must not match `npm publish --dry-run`, and does.',
-  ])
-  assert.equal(await checkUserRules([{ match: 'x', decision: 'deny' }]), [])
+})
+
+test('a redirect fires only where the caller has the tool, and names it once', async () => {
+  const rules: UserRule[] = [{ match: 'curl', decision: 'redirect', suggestedTool: 'fetch' }]
+  assert.is((await guardFor({ rules })('curl x')).decision, 'allow')
+  const { decision, reason, suggestedTool } = await guardFor({ rules, toolNames: ['fetch'] })(
+    'curl x',
+  )
+  assert.equal([decision, suggestedTool], ['redirect', 'fetch'])
+  assert.is(reason?.match(/fetch/g)?.length, 1, reason ?? '')
+})
+
+test('allow lifts a question and a redirect, for the command that it matches', async () => {
+  const ask = guardFor({
+    rules: [
+      { match: 'git push', decision: 'ask' },
+      { match: 'git push origin dev', decision: 'allow' },
+      { match: 'rm -rf', decision: 'allow' },
+      { match: 'cat', decision: 'allow' },
+    ],
+    suggestTool: true,
+    toolNames: ['read'],
+  })
+  assert.is((await ask('git push origin main')).decision, 'ask')
+  assert.is((await ask('git push origin dev')).decision, 'allow')
+  assert.is((await ask('git push origin dev && git push')).decision, 'ask')
+  assert.is((await ask('rm -rf $X')).decision, 'allow')
+  assert.is((await ask('cat a')).decision, 'allow')
+  assert.is((await ask('rm -rf /')).decision, 'deny', 'a denial stays')
+  assert.is(
+    (await ask('rm -rf /', { origin: 'print' })).decision,
+    'ask',
+    'and so does its question',
+  )
+})
+
+test('lifts takes away the denials that it names, and no other', async () => {
+  const ask = guardFor({
+    rules: [{ match: '/^git /', decision: 'allow', lifts: 'git-push-force' }],
+  })
+  assert.is((await ask('git push --force')).decision, 'allow')
+  assert.is((await ask('git add -A')).decision, 'deny')
+  assert.is((await ask('git push --force; rm -rf /')).decision, 'deny')
+  const both = guardFor({
+    rules: [{ match: 'rm', decision: 'allow', lifts: ['rm-critical', 'git-add-blind'] }],
+  })
+  assert.is((await both('rm -rf ~')).decision, 'allow')
+  assert.is((await both('git add .')).decision, 'deny')
+  const denied = guardFor({
+    rules: [
+      { match: 'npm publish', decision: 'deny' },
+      { match: 'npm', decision: 'allow', lifts: 'rm-critical' },
+    ],
+  })
+  assert.is((await denied('npm publish')).decision, 'deny', "a user's denial stays")
+  assert.match(
+    compileUserRules([{ match: 'x', decision: 'allow', lifts: 'rm-critcal' }]).problems[0] ?? '',
+    /`lifts` names "rm-critcal"; the built-in rules are rm-critical/,
+  )
+  assert.match(
+    compileUserRules([{ match: 'x', decision: 'deny', lifts: 'rm-critical' }]).problems[0] ?? '',
+    /is for rules whose decision is allow/,
+  )
+})
+
+test('what an untrusted workspace says lifts nothing, and stops all the same', async () => {
+  const ask = guardFor({
+    rules: [
+      { match: 'rm', decision: 'allow', lifts: 'rm-critical', untrusted: true },
+      { match: 'npm publish', decision: 'deny', untrusted: true },
+    ],
+  })
+  assert.is((await ask('rm -rf /')).decision, 'deny')
+  assert.is((await ask('rm -rf $X')).decision, 'ask')
+  assert.is((await ask('npm publish')).decision, 'deny')
+})
+
+test('guard.default makes a list of what is allowed', async () => {
+  const rules: UserRule[] = [
+    { match: 'npm test', decision: 'allow' },
+    { match: 'ls', decision: 'allow' },
+    { match: '/^echo [a-z]+$/', decision: 'allow' },
+  ]
+  const ask = guardFor({ rules, defaultDecision: 'deny' })
+  for (const command of [
+    'npm test',
+    'ls -la | ls',
+    'npm test && echo done',
+    'ls 2>/dev/null',
+    'x=1',
+  ]) {
+    assert.is((await ask(command)).decision, 'allow', command)
+  }
+  for (const command of [
+    'npm run x',
+    'ls; make',
+    'ls $(make)',
+    'ls > ~/.bashrc',
+    '> file',
+    'sudo ls',
+    '/bin/l? x',
+    '"$X" y',
+    'eval ls',
+    'echo a > b',
+  ]) {
+    const { decision, rule, reason } = await ask(command)
+    assert.is(decision, 'deny', command)
+    assert.is(rule, 'guard.default')
+    assert.match(reason ?? '', /not among what the rules allow/)
+  }
+  assert.is((await ask('rm -rf /')).rule, 'rm-critical')
+  assert.is.not((await ask('ls "')).decision, 'allow', 'what cannot be read is on no list')
+  assert.is.not((await ask('ls "', { origin: 'print' })).decision, 'allow')
+  const asking = guardFor({ rules, defaultDecision: 'ask' })
+  assert.is((await asking('make')).decision, 'ask')
+  assert.is((await asking('npm test')).decision, 'allow')
+})
+
+test('a hostile pattern is given up, and the command is not allowed for it', async () => {
+  const ask = guardFor({ rules: [{ name: 'slow', match: '/^(a+)+$/', decision: 'deny' }] })
+  const { decision, rule, reason } = await ask(`${'a'.repeat(60)}!`)
+  assert.equal([decision, rule], ['ask', 'unreadable'])
+  assert.match(reason ?? '', /The pattern of the rule "slow" takes too long/)
+  assert.is((await ask('aaaa')).decision, 'deny')
+  const many = guardFor({ rules: [{ match: '/a*a*a*a*a*a*b$/', decision: 'allow' }] })
+  assert.is((await many(`${'a'.repeat(5000)}; `.repeat(20))).decision, 'ask')
 })
 
 test.run()

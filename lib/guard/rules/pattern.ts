@@ -1,0 +1,50 @@
+import { type Context, createContext, Script } from 'node:vm'
+
+/** So long may the patterns of all rules take for one command, together. */
+const budgetMs = 250
+/** Fewer steps than this a pattern may take without being watched. */
+const maxSteps = 1e7
+
+/** The patterns of a user were still looking when their time was up. */
+export class SlowPatternError extends Error {}
+
+/** What one command may cost. */
+export class PatternBudget {
+  leftMs = budgetMs
+}
+
+/**
+ * Tests a regular expression that a user wrote, which may need exponential time. The engine cannot
+ * be interrupted from outside, except where it runs as a script of its own with a time limit.
+ */
+export class PatternTester {
+  private readonly script = new Script('regex.test(text)')
+  private context: Context | null = null
+
+  /** @throws SlowPatternError */
+  test(regex: RegExp, text: string, budget: PatternBudget): boolean {
+    if (isCheap(regex.source, text.length)) return regex.test(text)
+    if (budget.leftMs < 1) throw new SlowPatternError()
+    this.context ??= createContext({})
+    Object.assign(this.context, { regex, text })
+    const startedMs = performance.now()
+    try {
+      return this.script.runInContext(this.context, { timeout: Math.ceil(budget.leftMs) }) === true
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+      throw new SlowPatternError()
+    } finally {
+      budget.leftMs -= performance.now() - startedMs
+    }
+  }
+}
+
+/**
+ * Whether the pattern can only take few steps: each of its unbounded parts multiplies them by the
+ * length of the text, unless one lies in another.
+ */
+function isCheap(source: string, length: number): boolean {
+  if (/\)(?:[*+?]|\{)|\\[1-9k]|\(\?<?[=!]/.test(source)) return false
+  const unbounded = source.match(/[*+]|\{\d+,?\d*\}/g)?.length ?? 0
+  return Math.max(length, 1) ** (unbounded + 1) <= maxSteps
+}
