@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor } from '../../../lib/executor/executor.ts'
+import type { RequestInput } from '../../../lib/protocol/request.ts'
+import { type Container, findPodmanObstacle, startContainer } from '../../helpers/podman-host.ts'
+
+let container: Container | null = null
+let obstacle = findPodmanObstacle()
+try {
+  if (obstacle === null) container = startContainer()
+} catch (error) {
+  obstacle = String(error)
+}
+if (obstacle !== null) console.log(`SKIP runs in a container: ${obstacle}`)
+
+if (container !== null) {
+  const { folder, remove } = container
+  const environment = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
+  const executor = createExecutor({ stateDir: null, environment })
+  const run = (command: string, changes: Partial<RequestInput> = {}) =>
+    executor.run({ command, origin: 'print', host: 'podman://box', guard: false, ...changes })
+  const listProcesses = () =>
+    spawnSync(join(folder, 'podman'), ['exec', 'box', 'ps', '-o', 'args'], { encoding: 'utf8' })
+      .stdout
+
+  test.after(async () => {
+    await executor.close()
+    remove()
+  })
+
+  test('a command runs in the container, with its shell and its files', async () => {
+    const result = await run('echo out; echo err >&2; cat /etc/passwd; pwd; exit 4', {
+      streams: 'separate',
+    })
+    assert.is(result.status, 'exited')
+    assert.is(result.exitCode, 4)
+    assert.is(result.stdout, 'out\nroot:x:0:0:root:/root:/bin/sh\n/root\n')
+    assert.is(result.stderr, 'err\n')
+  })
+
+  test('input reaches the container', async () => {
+    const result = await run('wc -c', { stdin: { kind: 'text', text: 'x'.repeat(5000) } })
+    assert.is(result.stdout?.trim() ?? result.output?.trim(), '5000')
+  })
+
+  test('a stop ends everything in the container', async () => {
+    const result = await run(
+      '(setsid sh -c "trap : TERM; while :; do sleep 7471; done" &); sleep 7472',
+      {
+        timeoutSeconds: 3,
+      },
+    )
+    assert.is(result.reason, 'timeout')
+    assert.not.match(listProcesses(), 'sleep 747')
+  })
+
+  test('a container that is not there did not start anything', async () => {
+    const result = await run('true', { host: 'podman://none' })
+    assert.is(result.error?.code, 'host_unreachable')
+    assert.match(result.error?.message ?? '', /podman:\/\/none could not be reached: .*none/)
+  })
+}
+
+test.run()
