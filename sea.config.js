@@ -1,5 +1,5 @@
 /**
- * Builds `dist/nacre`, the single executable: `npm run build:binary`.
+ * Builds `dist/nacre`, the single executable, on Node: `npm run build:binary -- --node`.
  *
  * Node's own "single executable application": bin/nacre.js as its script, and as assets the files of
  * dist/ with their code caches and the terminal addon, `pty.node`, put into a copy of Node by

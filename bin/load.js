@@ -44,3 +44,17 @@ exports.createLoad = (read, require, onCompiled) => {
 
   return load
 }
+
+/**
+ * Runs nacre with the words of the command line and sets its exit status.
+ *
+ * @param {() => { main(words: string[]): Promise<number> }} loadMain gives lib/main.ts, built
+ */
+exports.runMain = async (loadMain) => {
+  try {
+    process.exitCode = await loadMain().main(process.argv.slice(2))
+  } catch (error) {
+    process.exitCode = 125
+    console.error('nacre: internal error:', error)
+  }
+}

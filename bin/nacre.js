@@ -3,7 +3,7 @@
 
 const { readFileSync } = require('node:fs')
 const path = require('node:path')
-const { createLoad } = require('./load.js')
+const { createLoad, runMain } = require('./load.js')
 
 /** Absent in Deno. */
 const sea = process.getBuiltinModule('node:sea')
@@ -38,14 +38,4 @@ function readFromAsset(name) {
   return { source: asset(name).toString(), path: name, cachedData: asset(`${name}.cache`) }
 }
 
-async function run() {
-  try {
-    const load = createLoad(sea?.isSea() ? readFromAsset : readFromFolder, require)
-    process.exitCode = await load('main.js').main(process.argv.slice(2))
-  } catch (error) {
-    process.exitCode = 125
-    console.error('nacre: internal error:', error)
-  }
-}
-
-void run()
+void runMain(() => createLoad(sea?.isSea() ? readFromAsset : readFromFolder, require)('main.js'))

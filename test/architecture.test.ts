@@ -7,7 +7,7 @@ const lib = join(import.meta.dirname, '../lib')
 
 /** Who may import whom; a room may always import itself. The table of lib/README.md. */
 const layers: Record<string, string[]> = {
-  main: ['cli', 'config', 'modes', 'agent', 'executor', 'protocol'],
+  main: ['cli', 'config', 'modes', 'agent', 'executor', 'system', 'protocol'],
   index: ['executor', 'protocol'],
   client: ['protocol'],
   modes: ['agent', 'executor', 'render', 'system', 'protocol'],

@@ -31,7 +31,7 @@ import { runTestFile } from './runner/test-file.js'
 
 /** @typedef {import('./runner/program.js').Outcome} Outcome */
 
-const timeoutMs = Number(process.env['NACRE_TEST_TIMEOUT_SECONDS'] ?? 120) * 1000
+const timeoutMs = Number(process.env['NACRE_TEST_TIMEOUT_SECONDS'] ?? 300) * 1000
 /** The fast lane starts nothing that would not have ended by then. */
 const hasteMs = 45_000
 /** How long each test file took the last time, in milliseconds. */

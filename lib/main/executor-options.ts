@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
-import { programWords } from '../cli/program.ts'
 import { placeOptions } from '../cli/run-options.ts'
+import { programWords } from '../system/runtime.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 import type { ExecutorOptions } from '../executor/executor.ts'

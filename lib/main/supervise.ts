@@ -1,4 +1,4 @@
-import { programWords } from '../cli/program.ts'
+import { programWords } from '../system/runtime.ts'
 import { stateDirectory } from '../config/paths.ts'
 import type { RunOptions } from '../executor/executor.ts'
 import type { RequestInput } from '../protocol/request.ts'

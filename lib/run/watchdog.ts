@@ -1,5 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { nameProcess } from '../system/process-table.ts'
+import { setReferenced } from '../system/runtime.ts'
 import { startProcess, type Uninherited } from '../system/spawn.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
@@ -28,8 +30,7 @@ export function createWatchdog(reaper: readonly string[], uninherited: Uninherit
       (started) => {
         shell = started
         shell.stdin?.on('error', () => undefined)
-        shell.unref()
-        unref(shell.stdin)
+        setReferenced([shell, shell.stdin as Socket], false)
         if (closed) dismiss()
       },
       // Without it everything works as long as nobody kills nacre.
@@ -52,12 +53,5 @@ export function createWatchdog(reaper: readonly string[], uninherited: Uninherit
       clearTimeout(timer)
       dismiss()
     },
-  }
-}
-
-/** A pipe is a socket, which alone would keep nacre alive. */
-function unref(pipe: unknown): void {
-  if (pipe !== null && typeof pipe === 'object' && 'unref' in pipe) {
-    ;(pipe as { unref(): void }).unref()
   }
 }

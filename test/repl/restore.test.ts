@@ -94,7 +94,7 @@ test('nothing is left after a crash, and it is told', () =>
           join(home, 'crash.cjs'),
           "process.on('SIGPWR', () => { throw new Error('a fault of its own') })\n",
         ),
-      env: { NODE_OPTIONS: '--require ../crash.cjs' },
+      env: { NODE_OPTIONS: '--require ../crash.cjs', BUN_OPTIONS: '--preload ../crash.cjs' },
     },
     async (screen) => {
       await screen.shows('no model')

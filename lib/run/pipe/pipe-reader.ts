@@ -1,7 +1,5 @@
-import { closeSync, readSync } from 'node:fs'
-import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
-import { codeOf } from '../../protocol/errors.ts'
 import type { ListenerAnswer } from '../../protocol/event.ts'
+import { readNow, watchDescriptor } from '../../system/descriptor-watch.ts'
 
 /** What is done with bytes. Their memory is used again once the answer has settled. */
 export type TakeBytes = (bytes: Uint8Array) => ListenerAnswer | Promise<ListenerAnswer>
@@ -32,9 +30,9 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
   let ended = false
 
   /** Gives bytes on; false means wait. */
-  function give(count: number, resume: () => void): boolean {
+  function give(bytes: Uint8Array, resume: () => void): boolean {
     if (dropping) return true
-    const answer = take(buffer.subarray(0, count))
+    const answer = take(bytes)
     if (answer === 'closed') {
       close()
       return false
@@ -48,8 +46,7 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
     return false
   }
 
-  const watch = 'Deno' in globalThis ? pollPipe : watchPipe
-  const watcher = watch(fd, buffer, give, onClose)
+  const watcher = watchDescriptor(fd, buffer, give, onClose)
 
   /** From here on its number may be another file's. */
   function onClose(): void {
@@ -71,11 +68,16 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
       for (;;) {
         while (pending) await pending
         if (closed) return false
+        const early = watcher.ahead === undefined ? null : await watcher.ahead()
+        if (early !== null) {
+          give(early, () => undefined)
+          continue
+        }
         const count = readNow(fd, buffer)
         if (count === 'empty') return false
         if (count === 0) return true
         taken += count
-        give(count, () => undefined)
+        give(buffer.subarray(0, count), () => undefined)
         if (taken >= pipeMaxBytes) return false
       }
     },
@@ -90,108 +92,5 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
     get closed() {
       return closed
     },
-  }
-}
-
-/** The count of bytes read, 0 at the end, or `empty` where a writer may still come. */
-export function readNow(fd: number, buffer: Uint8Array): number | 'empty' {
-  try {
-    return readSync(fd, buffer)
-  } catch (error) {
-    if (codeOf(error) === 'EAGAIN') return 'empty'
-    throw error
-  }
-}
-
-interface Watcher {
-  pause(): void
-  resume(): void
-  unref(): void
-  close(): void
-}
-
-type Watch = (
-  fd: number,
-  buffer: Uint8Array,
-  give: (count: number, resume: () => void) => boolean,
-  onClose: () => void,
-) => Watcher
-
-/** Node: the event loop tells, and one buffer serves every read. */
-const watchPipe: Watch = (fd, buffer, give, onClose) => {
-  const onread: OnReadOpts = {
-    buffer,
-    callback: (count) => give(count, () => socket.resume()),
-  }
-  const options: SocketConstructorOpts = { fd, readable: true, writable: false }
-  const socket = new Socket(Object.assign(options, { onread }))
-  // Its end and an error close it.
-  socket.on('error', () => socket.destroy())
-  socket.on('close', onClose)
-  socket.resume()
-  return {
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
-    unref: () => socket.unref(),
-    close: () => socket.destroy(),
-  }
-}
-
-/** Deno 2.9 refuses `net.Socket({ fd })` on a FIFO (EEXIST): look again and again, at most 8 ms apart. */
-const pollPipe: Watch = (fd, buffer, give, onClose) => {
-  let timer: NodeJS.Timeout | undefined
-  let paused = false
-  let delayMs = 0
-  let unreferenced = false
-  let closed = false
-
-  function close(): void {
-    if (closed) return
-    closed = true
-    paused = true
-    clearTimeout(timer)
-    closeSync(fd)
-    onClose()
-  }
-
-  function look(): void {
-    for (let turn = 0; turn < 16 && !paused; turn++) {
-      const count = readNow(fd, buffer)
-      if (count === 0) {
-        // Left alone: nobody will close it later.
-        if (unreferenced) close()
-        return
-      }
-      if (count === 'empty') {
-        delayMs = Math.min(8, delayMs + 1)
-        break
-      }
-      delayMs = 0
-      if (!give(count, resume)) return
-    }
-    if (!paused) schedule()
-  }
-  function schedule(): void {
-    timer = setTimeout(look, delayMs)
-    if (unreferenced) timer.unref()
-  }
-  function resume(): void {
-    if (closed) return
-    paused = false
-    clearTimeout(timer)
-    schedule()
-  }
-  schedule()
-  return {
-    pause() {
-      paused = true
-      clearTimeout(timer)
-    },
-    resume,
-    unref() {
-      unreferenced = true
-      timer?.unref()
-    },
-    close,
   }
 }

@@ -5,6 +5,7 @@ import type { Launch } from '../launch.ts'
 import { composeHandOver } from './hand-over.ts'
 import { markVariable } from '../stop.ts'
 import type { ControlGroups } from '../../system/control-group.ts'
+import { setReferenced } from '../../system/runtime.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
 
 /** What a waiting shell is told to open as its standard streams, by path. */
@@ -66,8 +67,7 @@ export function createPrestarted(uninherited: Uninherited, groups?: ControlGroup
         child.once('exit', () => forget(child))
         // Its exit tells the same.
         child.stdin?.on('error', () => undefined)
-        child.unref()
-        ;(child.stdin as Socket).unref()
+        setReferenced([child, child.stdin as Socket], false)
         waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
       },
       // The next run is then the start of a process.

@@ -2,7 +2,8 @@ import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import type { StreamName } from '../../protocol/event.ts'
 import type { OutputSink } from '../../protocol/ports.ts'
 import type { Fifo, FifoPool } from '../pipe/fifo.ts'
-import { type PipeReader, readNow, readPipe } from '../pipe/pipe-reader.ts'
+import { readNow } from '../../system/descriptor-watch.ts'
+import { type PipeReader, readPipe } from '../pipe/pipe-reader.ts'
 
 /** One output stream of a session, run after run. */
 export interface SessionOutput {

@@ -9,6 +9,7 @@ import type { Launch, ShellUse } from '../launch.ts'
 import type { ControlGroup, ControlGroups } from '../../system/control-group.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
 import { findConfined } from '../../system/process-table.ts'
+import { setReferenced } from '../../system/runtime.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { encodeTurn } from './session-turn.ts'
 import { createRecordReader, type SessionRecord } from './session-record.ts'
@@ -130,12 +131,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   const handles = [child, child.stdout as Socket]
 
   /** A waiting session does not keep nacre from ending. */
-  function setBusy(busy: boolean): void {
-    for (const handle of handles) {
-      if (busy) handle.ref()
-      else handle.unref()
-    }
-  }
+  const setBusy = (busy: boolean) => setReferenced(handles, busy)
 
   function end(turnEnd: TurnEnd): void {
     const done = settle

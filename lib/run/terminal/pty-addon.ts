@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { chmodSync, lstatSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
+import { bun, findSea, isSingleExecutable } from '../../system/runtime.ts'
 
 /** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript. */
 export interface PtyAddon {
@@ -62,16 +63,11 @@ export function loadPtyAddon(options: { cacheFolder?: string } = {}): LoadedAddo
   }
 }
 
-/** The part of `node:sea` that is used here. */
-interface Sea {
-  isSea(): boolean
-  getRawAsset(name: string): ArrayBuffer
-}
-
 function readAsset(): Uint8Array | null {
-  // Deno has no `node:sea`.
-  const sea = process.getBuiltinModule('node:sea') as Sea | undefined
-  return sea?.isSea() ? new Uint8Array(sea.getRawAsset('pty.node')) : null
+  if (bun !== null)
+    return isSingleExecutable() ? readFileSync(join(dirname(bun.main), 'pty.node')) : null
+  const sea = findSea()
+  return sea === null ? null : new Uint8Array(sea.getRawAsset('pty.node'))
 }
 
 function loadNative(path: string): PtyAddon {

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ReadStream } from 'node:tty'
 import { nowMs } from '../../system/clock.ts'
 import { codeOf } from '../../protocol/errors.ts'
+import { watchTerminal } from '../../system/descriptor-watch.ts'
 import type { TakeBytes } from '../pipe/pipe-reader.ts'
 import { createSentinelFilter, type SentinelFilter } from './sentinel-filter.ts'
 
@@ -45,39 +45,52 @@ export function readTerminal(
   { master, slave }: { master: number; slave: number },
   listener: TerminalListener,
 ): TerminalOutput {
-  const stream = new ReadStream(master)
-  const closedStream = new Promise<void>((settle) => stream.once('close', () => settle()))
+  let tellClosed = () => {}
+  const closedStream = new Promise<void>((settle) => {
+    tellClosed = settle
+  })
   let received = 0
   let pending: Promise<void> | null = null
   let closed = false
   let filter: SentinelFilter | null = null
 
-  stream.on('data', (chunk: Buffer) => {
-    received += chunk.length
-    deliver(filter ? filter.push(chunk) : chunk)
-    if (!closed) listener.onRead()
-  })
   // The other side is held open, so that no end comes by itself; whatever comes is the end.
-  stream.on('error', () => void close())
+  const stream = watchTerminal(
+    master,
+    (bytes, resume) => {
+      received += bytes.length
+      const goesOn = deliver(filter ? filter.push(bytes) : bytes, resume)
+      if (!closed) listener.onRead()
+      return goesOn
+    },
+    () => {
+      void close()
+      tellClosed()
+    },
+  )
 
-  function deliver(bytes: Uint8Array): void {
-    if (closed || bytes.length === 0) return
+  /** Gives bytes on; false means wait. */
+  function deliver(bytes: Uint8Array, resume: () => void): boolean {
+    if (closed || bytes.length === 0) return !closed
     const answer = listener.take(bytes)
-    if (answer === 'closed') return void close()
-    if (answer === undefined) return
-    stream.pause()
+    if (answer === 'closed') {
+      void close()
+      return false
+    }
+    if (answer === undefined) return true
     pending = answer.then((settled) => {
       pending = null
       if (settled === 'closed') void close()
-      else if (!closed) stream.resume()
+      else if (!closed) resume()
     })
+    return false
   }
 
   function close(): Promise<void> {
     if (!closed) {
       closed = true
       listener.onClose()
-      stream.destroy()
+      stream.close()
     }
     return closedStream
   }
@@ -116,7 +129,7 @@ export function readTerminal(
       await (idleMs < 2 ? nextTurn() : delay(1))
     }
     stream.pause()
-    if (!search.found) deliver(search.rest())
+    if (!search.found) deliver(search.rest(), () => undefined)
     while (pending) await pending
   }
 

@@ -1,0 +1,249 @@
+import { closeSync, readSync } from 'node:fs'
+import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
+import { ReadStream } from 'node:tty'
+import { codeOf } from '../protocol/errors.ts'
+import { type BunRuntime, bun, isDeno } from './runtime.ts'
+
+/** A reader of a descriptor, which gives bytes on as they come. */
+export interface DescriptorWatch {
+  pause(): void
+  resume(): void
+  /**
+   * What the runtime has read already and not given on; null: nothing, so that what is missing is
+   * still in the descriptor. To be called while it pauses. Absent where a runtime never reads ahead.
+   */
+  ahead?(): Promise<Uint8Array | null>
+  /** Goes on without keeping the process alive. */
+  unref(): void
+  /** Closes the descriptor too. */
+  close(): void
+}
+
+/** Takes bytes, whose memory is used again afterwards; false means wait, until `resume` is called. */
+export type Give = (bytes: Uint8Array, resume: () => void) => boolean
+
+/**
+ * Reads a non-blocking pipe or FIFO as bytes come, and takes ownership of `fd`. `onClose` hears when
+ * it has been closed: by `close`, at its end, or after an error.
+ */
+export function watchDescriptor(
+  fd: number,
+  buffer: Uint8Array,
+  give: Give,
+  onClose: () => void,
+): DescriptorWatch {
+  if (bun !== null) return streamDescriptor(bun, fd, buffer, give, onClose)
+  // Deno 2.9 refuses `net.Socket({ fd })` on a FIFO (EEXIST).
+  if (isDeno) return pollDescriptor(fd, buffer, give, onClose, 8)
+  return listenToDescriptor(fd, buffer, give, onClose)
+}
+
+/** The same for the master of a terminal. */
+export function watchTerminal(
+  fd: number,
+  give: Give,
+  onClose: () => void,
+): Pick<DescriptorWatch, 'pause' | 'resume' | 'close'> {
+  if (bun !== null) return streamDescriptor(bun, fd, new Uint8Array(0), give, onClose)
+  const stream = new ReadStream(fd)
+  stream.on('data', (chunk: Buffer) => {
+    if (!give(chunk, () => stream.resume())) stream.pause()
+  })
+  stream.on('error', () => stream.destroy())
+  stream.on('close', onClose)
+  return {
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+    close: () => stream.destroy(),
+  }
+}
+
+/** The count of bytes read, 0 at the end, or `empty` where a writer may still come. */
+export function readNow(fd: number, buffer: Uint8Array): number | 'empty' {
+  try {
+    return readSync(fd, buffer)
+  } catch (error) {
+    if (codeOf(error) === 'EAGAIN') return 'empty'
+    throw error
+  }
+}
+
+/** Node: the event loop tells, and one buffer serves every read. */
+function listenToDescriptor(
+  fd: number,
+  buffer: Uint8Array,
+  give: Give,
+  onClose: () => void,
+): DescriptorWatch {
+  const onread: OnReadOpts = {
+    buffer,
+    callback: (count) => give(buffer.subarray(0, count), () => socket.resume()),
+  }
+  const options: SocketConstructorOpts = { fd, readable: true, writable: false }
+  const socket = new Socket(Object.assign(options, { onread }))
+  // Its end and an error close it.
+  socket.on('error', () => socket.destroy())
+  socket.on('close', onClose)
+  socket.resume()
+  return {
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    unref: () => socket.unref(),
+    close: () => socket.destroy(),
+  }
+}
+
+/** Bun leaves a pipe on the floor that nobody waits for: it may sleep so long between two looks. */
+const unwatchedMs = 250
+
+/**
+ * Bun 1.4: `net.Socket({ fd })` stops for good once a pipe has been full. A stream of the file waits
+ * in the event loop; it reads a little ahead, through a descriptor of its own.
+ */
+function streamDescriptor(
+  runtime: BunRuntime,
+  fd: number,
+  buffer: Uint8Array,
+  give: Give,
+  onClose: () => void,
+): DescriptorWatch {
+  const reader = runtime.file(fd).stream().getReader()
+  const arrived: Uint8Array[] = []
+  let asking = false
+  let paused = false
+  let atEnd = false
+  let closed = false
+  let unwatched: DescriptorWatch | null = null
+
+  function ask(): void {
+    if (asking || atEnd || closed) return
+    asking = true
+    reader.read().then(
+      ({ value }) => {
+        asking = false
+        if (value === undefined) atEnd = true
+        else arrived.push(value)
+        deliver()
+      },
+      () => {
+        asking = false
+        atEnd = true
+        deliver()
+      },
+    )
+  }
+
+  function deliver(): void {
+    while (!paused && !closed) {
+      const bytes = arrived.shift()
+      if (bytes === undefined) break
+      if (!give(bytes, deliver)) return
+    }
+    if (paused || closed) return
+    if (atEnd) close()
+    else ask()
+  }
+
+  function close(): void {
+    if (closed) return
+    closed = true
+    if (unwatched !== null) return unwatched.close()
+    // The stream's own descriptor goes with it.
+    void reader.cancel().catch(() => undefined)
+    closeSync(fd)
+    onClose()
+  }
+
+  ask()
+  return {
+    pause() {
+      paused = true
+      unwatched?.pause()
+    },
+    resume() {
+      paused = false
+      if (unwatched !== null) unwatched.resume()
+      else deliver()
+    },
+    async ahead() {
+      if (arrived.length === 0 && !asking && !atEnd) {
+        ask()
+        // What it holds it gives at once; what it waits for comes in a later turn.
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      return arrived.shift() ?? null
+    },
+    unref() {
+      // A stream cannot be told not to keep the process alive.
+      void reader.cancel().catch(() => undefined)
+      unwatched = pollDescriptor(fd, buffer, give, onClose, unwatchedMs)
+      unwatched.unref()
+    },
+    close,
+  }
+}
+
+/** Looks again and again, at most `maxDelayMs` apart. */
+function pollDescriptor(
+  fd: number,
+  buffer: Uint8Array,
+  give: Give,
+  onClose: () => void,
+  maxDelayMs: number,
+): DescriptorWatch {
+  let timer: NodeJS.Timeout | undefined
+  let paused = false
+  let delayMs = 0
+  let unreferenced = false
+  let closed = false
+
+  function close(): void {
+    if (closed) return
+    closed = true
+    paused = true
+    clearTimeout(timer)
+    closeSync(fd)
+    onClose()
+  }
+
+  function look(): void {
+    for (let turn = 0; turn < 16 && !paused; turn++) {
+      const count = readNow(fd, buffer)
+      if (count === 0) {
+        // Left alone: nobody will close it later.
+        if (unreferenced) close()
+        return
+      }
+      if (count === 'empty') {
+        delayMs = Math.min(maxDelayMs, delayMs + 1)
+        break
+      }
+      delayMs = 0
+      if (!give(buffer.subarray(0, count), resume)) return
+    }
+    if (!paused) schedule()
+  }
+  function schedule(): void {
+    timer = setTimeout(look, delayMs)
+    if (unreferenced) timer.unref()
+  }
+  function resume(): void {
+    if (closed) return
+    paused = false
+    clearTimeout(timer)
+    schedule()
+  }
+  schedule()
+  return {
+    pause() {
+      paused = true
+      clearTimeout(timer)
+    },
+    resume,
+    unref() {
+      unreferenced = true
+      timer?.unref()
+    },
+    close,
+  }
+}

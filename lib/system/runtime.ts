@@ -1,0 +1,59 @@
+/** The parts of other runtimes' globals that are used here; in Node there are none. */
+export interface BunRuntime {
+  /** `/$bunfs/…` in an executable that Bun has compiled. */
+  readonly main: string
+  file(descriptor: number): { stream(): ReadableStream<Uint8Array<ArrayBuffer>> }
+}
+
+interface ForeignGlobals {
+  readonly Bun?: BunRuntime
+  readonly Deno?: object
+}
+
+/** The part of `node:sea` that is used here. */
+interface SingleExecutable {
+  isSea(): boolean
+  getRawAsset(name: string): ArrayBuffer
+}
+
+const foreign = globalThis as ForeignGlobals
+
+/** Bun's own interface; null in another runtime. */
+export const bun: BunRuntime | null = foreign.Bun ?? null
+
+export const isDeno = foreign.Deno !== undefined
+
+/** Whether the program that runs is nacre and its runtime in one file. */
+export function isSingleExecutable(): boolean {
+  if (bun !== null) return bun.main.startsWith('/$bunfs/')
+  return findSea() !== null
+}
+
+/** Node's way to what an executable carries; null in every other program. */
+export function findSea(): SingleExecutable | null {
+  // Deno has no `node:sea`.
+  const sea = process.getBuiltinModule('node:sea') as SingleExecutable | undefined
+  return sea?.isSea() ? sea : null
+}
+
+/** The words that start this nacre once more: the executable itself, else the runtime with its entry. */
+export function programWords(self: NodeJS.Process): string[] {
+  if (isSingleExecutable()) return [self.execPath]
+  const entry = self.argv[1] ?? ''
+  if (isDeno) return [self.execPath, 'run', '-A', '-q', entry]
+  return [self.execPath, ...self.execArgv, entry]
+}
+
+/** Part of a child process that may keep this one alive. Bun's streams of a child have neither. */
+interface Handle {
+  ref?(): void
+  unref?(): void
+}
+
+/** Says whether the handles keep this process alive. */
+export function setReferenced(handles: readonly (Handle | null)[], referenced: boolean): void {
+  for (const handle of handles) {
+    if (referenced) handle?.ref?.()
+    else handle?.unref?.()
+  }
+}
