@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { exitStatusOf, failureStatus } from './cli/exit-status.ts'
-import { flags, helpFlag, runFlags } from './cli/flags.ts'
-import { describeCommand, describeUsage } from './cli/help.ts'
+import { flags, globalFlags, runFlags } from './cli/flags.ts'
+import { describeCommand, describeFlag, describeUsage } from './cli/help.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
-import { chooseMode, readInvocation } from './cli/invocation.ts'
+import { chooseMode, isDoorChosen, optionsGoOn, readInvocation } from './cli/invocation.ts'
 import { readRunOptions } from './cli/run-options.ts'
 import { version } from './cli/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
@@ -16,16 +16,13 @@ import type { Command } from './modes/command.ts'
 import { commands, listCommands } from './modes/commands.ts'
 import { openStreams, type Streams } from './modes/streams.ts'
 import { MisuseError } from './protocol/errors.ts'
+import { unknownName } from './protocol/wire.ts'
 
 /** Takes the words after the program's name; gives the exit status. */
 export async function main(argv: readonly string[]): Promise<number> {
   const streams = openStreams(process)
   try {
-    const [name = ''] = argv
-    const load = Object.hasOwn(commands, name) ? commands[name] : undefined
-    const status = load
-      ? await runCommand((await load()).command, argv.slice(1), streams)
-      : await dispatch(parseArgv(argv, flags), streams)
+    const status = await dispatch(argv, streams)
     const { failure } = streams.stdout
     if (failure === null) return status
     throw new MisuseError('unwritable_stdout', `Cannot write standard output: ${failure}`)
@@ -36,19 +33,59 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** A subcommand, which options of nacre may stand before, or a front door. */
+async function dispatch(argv: readonly string[], streams: Streams): Promise<number> {
+  if (argv[0] === 'help') return help(argv.slice(1), streams)
+  const first = findCommand(argv[0])
+  if (first) return runCommand(await first(), argv.slice(1), streams)
+  const parsed = parseArgv(argv, flags, { home: process.env['HOME'], goesOn: optionsGoOn })
+  const { options, positionals, isSeparated } = parsed
+  const named = isSeparated || isDoorChosen(options) ? null : findCommand(positionals[0])
+  if (!named) return open(parsed, streams)
+  const before = argv.slice(0, argv.length - positionals.length)
+  return runCommand(await named(), [...before, ...positionals.slice(1)], streams)
+}
+
+/** `nacre help`, `nacre help job`, `nacre help timeout`. */
+async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
+  if (word === undefined) {
+    await streams.stdout.write(describeUsage(version, await listCommands()))
+    return 0
+  }
+  if (more.length > 0) throw new MisuseError('wrong_usage', 'Ask for one word: nacre help <word>')
+  const named = findCommand(word)
+  const name = word.replace(/^-{1,2}/, '')
+  const flag = flags.find((known) => known.name === name || known.short === name)
+  if (!named && !flag) {
+    const known = [...Object.keys(commands), ...flags.map((known) => known.name)]
+    throw unknownName('word', word, known)
+  }
+  const text = named ? describeCommand(await named()) : flag ? describeFlag(flag) : ''
+  await streams.stdout.write(text)
+  return 0
+}
+
+function findCommand(name = ''): (() => Promise<Command>) | null {
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined
+  return load ? async () => (await load()).command : null
+}
+
 async function runCommand(
   command: Command,
   argv: readonly string[],
   streams: Streams,
 ): Promise<number> {
   const own = command.takesRunOptions ? [...command.flags, ...runFlags] : command.flags
-  const { options, positionals } = parseArgv(argv, [...own, helpFlag])
+  const others = globalFlags.filter(({ name }) => own.every((flag) => flag.name !== name))
+  const { options, positionals } = parseArgv(argv, [...own, ...others], {
+    home: process.env['HOME'],
+  })
   if (options['help']) {
     await streams.stdout.write(describeCommand(command))
     return 0
   }
   const run = command.takesRunOptions ? readRunOptions(options) : {}
-  const cwd = resolve(logicalDirectory(process.env), run.cwd ?? '.')
+  const cwd = resolve(logicalDirectory(process.env), readRunOptions(options).cwd ?? '.')
   return command.run({
     options,
     positionals,
@@ -79,7 +116,7 @@ async function runCommand(
   })
 }
 
-async function dispatch(parsed: ParsedArgv, streams: Streams): Promise<number> {
+async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const mode = chooseMode(parsed)
   switch (mode) {
     case 'help':

@@ -34,7 +34,8 @@ export function signalStatus(signal: string | null): number {
 }
 
 function statusOfFailure(code: string | undefined): number {
-  if (code === 'shell_not_found') return 127
-  if (code === 'shell_not_executable' || code === 'too_long') return 126
+  if (code === 'shell_not_found' || code === 'program_not_found') return 127
+  if (code === 'shell_not_executable' || code === 'program_not_executable') return 126
+  if (code === 'too_long') return 126
   return failureStatus
 }

@@ -5,9 +5,7 @@ import { toSnakeCase } from '../protocol/wire.ts'
 
 /** Fields whose option is not their name, or that have none. */
 const spelledOtherwise: Partial<Record<FieldName, string | null>> = {
-  timeoutSeconds: 'timeout',
   inactivitySeconds: 'inactivity-timeout',
-  waitSeconds: 'wait',
   mode: null,
   guard: null,
   hardening: null,
@@ -18,8 +16,12 @@ function fieldFlag(field: FieldName): Flag[] {
   const { description = '' } = of
   const spelled = spelledOtherwise[field]
   if (spelled === null) return []
-  const name = spelled ?? toSnakeCase(field).replaceAll('_', '-')
-  if (of.kind === 'boolean') return [{ name, shape: null, description, field, value: true }]
+  // A duration names its own unit.
+  const name = spelled ?? toSnakeCase(field.replace(/Seconds$/, '')).replaceAll('_', '-')
+  if (of.kind === 'boolean') {
+    const short = field === 'login' ? { short: 'l' } : {}
+    return [{ name, ...short, shape: null, description, field, value: true }]
+  }
   return [{ name, shape: of, description, field }]
 }
 
@@ -50,6 +52,19 @@ export const runFlags: readonly Flag[] = [
   },
 ]
 
+/** Options of the shell, as bash has them. */
+export const shellFlags: readonly Flag[] = [
+  { name: 'errexit', short: 'e', shape: null, description: 'Stop at the first command that fails' },
+  { name: 'nounset', short: 'u', shape: null, description: 'Take unset variables for an error' },
+  { name: 'xtrace', short: 'x', shape: null, description: 'Show each command before it runs' },
+  {
+    name: 'option',
+    short: 'o',
+    shape: shape.list(shape.text('', { hint: 'name' })),
+    description: 'Switch on an option of `set -o`, such as pipefail',
+  },
+]
+
 /** Every command has it. */
 export const helpFlag: Flag = {
   name: 'help',
@@ -58,6 +73,26 @@ export const helpFlag: Flag = {
   description: 'Show this help',
 }
 
+const quietFlag: Flag = {
+  name: 'quiet',
+  short: 'q',
+  shape: null,
+  description: 'No messages of nacre on stderr',
+}
+const artifactDirFlag: Flag = {
+  name: 'artifact-dir',
+  shape: shape.text('', { hint: 'dir' }),
+  description: 'Keep artifacts in this folder',
+}
+
+/** What every subcommand takes too, before or behind its name. */
+export const globalFlags: readonly Flag[] = [
+  helpFlag,
+  quietFlag,
+  artifactDirFlag,
+  ...fieldFlag('cwd'),
+]
+
 /** What chooses the front door, and how it speaks. */
 export const doorFlags: readonly Flag[] = [
   { name: 'print', short: 'p', shape: null, description: 'Answer one prompt and exit' },
@@ -65,7 +100,9 @@ export const doorFlags: readonly Flag[] = [
     name: 'command',
     short: 'c',
     shape: shape.anyText('', 'command'),
-    description: "Run a command and exit; the same as -p '!<command>'",
+    isSingle: true,
+    takesFirstWord: true,
+    description: 'Run a command and exit; words behind it are its $0, $1, …',
   },
   { name: 'rpc', shape: null, description: 'Speak JSON-RPC 2.0 on stdin and stdout' },
   {
@@ -83,12 +120,8 @@ export const doorFlags: readonly Flag[] = [
     shape: shape.choice(['text', 'lines']),
     description: 'Standard input is one prompt, or one a line (default text)',
   },
-  { name: 'quiet', short: 'q', shape: null, description: 'No messages of nacre on stderr' },
-  {
-    name: 'artifact-dir',
-    shape: shape.text('', { hint: 'dir' }),
-    description: 'Keep artifacts in this folder',
-  },
+  quietFlag,
+  artifactDirFlag,
   helpFlag,
   { name: 'version', short: 'v', shape: null, description: 'Show the version' },
 ]
@@ -139,4 +172,4 @@ export const promptFlags: readonly Flag[] = [
   },
 ]
 
-export const flags: readonly Flag[] = [...doorFlags, ...promptFlags, ...runFlags]
+export const flags: readonly Flag[] = [...doorFlags, ...shellFlags, ...promptFlags, ...runFlags]

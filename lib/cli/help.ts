@@ -1,5 +1,6 @@
 import { type Flag, hintOf } from '../protocol/flag.ts'
-import { doorFlags, helpFlag, promptFlags, runFlags } from './flags.ts'
+import type { Shape } from '../protocol/shape/shape.ts'
+import { doorFlags, helpFlag, promptFlags, runFlags, shellFlags } from './flags.ts'
 
 /** What the help tells of a subcommand. */
 export interface DescribedCommand {
@@ -17,7 +18,9 @@ export function describeUsage(version: string, commands: readonly DescribedComma
     '',
     'Usage:',
     '  nacre                              interactive (needs a terminal)',
-    '  nacre -c <command>                 run one command',
+    '  nacre -c <command> [name [arg…]]   run one command, with $0 and $1… as in a shell',
+    '  nacre <script file> [arg…]         run a script; #!/usr/bin/env nacre works',
+    '  nacre -- <program> [arg…]          run a program with exactly these words, without a shell',
     "  nacre -p <prompt>                  answer one prompt; '!<command>' runs a command",
     '  nacre --rpc                        JSON-RPC 2.0 on stdin and stdout',
     ...commands.map(({ usage, description }) => inColumns(`  ${usage}`, description, 37)),
@@ -28,11 +31,16 @@ export function describeUsage(version: string, commands: readonly DescribedComma
     'Prompts for a model:',
     ...describeFlags(promptFlags),
     '',
-    'Shaping a run:',
+    'The shell, as in bash:',
+    ...describeFlags(shellFlags),
+    '',
+    'Shaping a run (a duration is seconds, or 500ms, 30s, 5m, 2h; 0 is none):',
     ...describeFlags(runFlags),
     '',
     'Examples:',
     "  nacre -c 'git log --oneline | head -3'",
+    `  find . -name '*.md' -exec nacre -c 'wc -l "$1"' _ {} \\;`,
+    '  nacre --timeout 5m -- make test',
     "  nacre -c 'npm test' --timeout 300 --output-format json",
     "  echo '!ls | wc -l' | nacre -p",
     '',
@@ -66,7 +74,40 @@ function inColumns(words: string, description: string, width: number): string {
   return room + description
 }
 
-export function describeFlags(flags: readonly Flag[]): string[] {
+/** The help of one option. */
+export function describeFlag(flag: Flag): string {
+  const { name, shape } = flag
+  const own = `nacre${shape === null ? ` --${name}` : ` --${name} ${exampleOf(shape)}`}`
+  const example = [...doorFlags, ...promptFlags].includes(flag) ? own : `${own} -c 'make test'`
+  return [...describeFlags([flag]), '', 'Example:', `  ${example}`, ''].join('\n')
+}
+
+/** A value that the option takes. */
+function exampleOf(shape: Shape): string {
+  switch (shape.kind) {
+    case 'choice':
+      return shape.values[0] ?? ''
+    case 'number':
+      return shape.unit === 'seconds' ? '30s' : String(Math.max(shape.min ?? 1, 100))
+    case 'record':
+      return 'NAME=value'
+    case 'list':
+      return exampleOf(shape.items)
+    default:
+      return exampleTexts[shape.kind === 'text' ? shape.hint : ''] ?? 'x'
+  }
+}
+
+const exampleTexts: Readonly<Record<string, string>> = {
+  dir: '/tmp',
+  program: 'bash',
+  command: "'make test'",
+  name: 'pipefail',
+  'provider/name': 'openai/gpt-5',
+  'port:N|regex:…|quiet:ms': 'quiet:500',
+}
+
+function describeFlags(flags: readonly Flag[]): string[] {
   return flags.map((flag) => {
     const short = flag.short ? `-${flag.short}, ` : '    '
     const words = `  ${short}--${flag.name}${flag.shape === null ? '' : ` <${hintOf(flag.shape)}>`}`

@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
-import type { RunFields } from '../protocol/request.ts'
+import type { RequestInput, RunFields } from '../protocol/request.ts'
 import { type PromptOptions, readPromptOptions } from './prompt-options.ts'
-import { readRunOptions } from './run-options.ts'
+import { readRunOptions, readShellOptions } from './run-options.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
 export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
@@ -26,8 +27,10 @@ export interface InvocationDefaults {
 }
 
 export interface PrintInvocation {
+  /** What is run directly; null: `prompt` says what to do. */
+  subject: Subject | null
+  /** Null: standard input holds it. */
   prompt: string | null
-  isCommand: boolean
   outputFormat: 'text' | 'json' | 'stream-json'
   inputFormat: 'text' | 'lines'
   quiet: boolean
@@ -36,21 +39,24 @@ export interface PrintInvocation {
   model: PromptOptions
 }
 
+/** What a command line runs without a look at `!`, with the options of its shell. */
+export type Subject = Pick<
+  RequestInput,
+  'command' | 'args' | 'script' | 'parameters' | 'shellOptions'
+>
+
 /** Throws `MisuseError` where the words contradict each other. */
 export function readInvocation(
-  { options, positionals }: ParsedArgv,
+  parsed: ParsedArgv,
   { outputFormat: usualFormat, artifactDir: usualDir, defaults }: InvocationDefaults,
 ): Invocation {
-  const command = options['command'] as string | undefined
+  const { options, positionals } = parsed
+  const subject = readSubject(parsed)
   const outputFormat = (options['output-format'] ?? usualFormat) as PrintInvocation['outputFormat']
   const artifactDir = options['artifact-dir'] as string | undefined
-  if (command !== undefined && positionals.length > 0) {
-    const words = positionals.join(' ')
-    throw new MisuseError('wrong_usage', `Unexpected words after the command: ${words}; quote it`)
-  }
-  const prompt = command ?? (positionals.length > 0 ? positionals.join(' ') : null)
+  const prompt = subject === null && positionals.length > 0 ? positionals.join(' ') : null
   const inputFormat = (options['input-format'] ?? 'text') as PrintInvocation['inputFormat']
-  if (inputFormat === 'lines' && prompt !== null) {
+  if (inputFormat === 'lines' && (subject ?? prompt) !== null) {
     throw new MisuseError(
       'wrong_usage',
       '`--input-format lines` reads prompts from standard input; leave this one out',
@@ -60,8 +66,8 @@ export function readInvocation(
     artifactDir: artifactDir === undefined ? usualDir : resolve(artifactDir),
     passesThrough: outputFormat === 'text',
     print: {
+      subject,
       prompt,
-      isCommand: command !== undefined,
       outputFormat,
       inputFormat,
       quiet: options['quiet'] === true,
@@ -69,6 +75,34 @@ export function readInvocation(
       model: readPromptOptions(options),
     },
   }
+}
+
+/** Null where the words, if there are any, are a prompt. */
+function readSubject(parsed: ParsedArgv): Subject | null {
+  const { options, positionals } = parsed
+  const shellOptions = readShellOptions(options)
+  const command = options['command'] as string | undefined
+  if (command !== undefined) {
+    return { command, ...shellOptions, ...(positionals.length > 0 && { parameters: positionals }) }
+  }
+  if (findMode(parsed) !== 'print' || options['print'] || options['mode']) return null
+  if (parsed.isSeparated) return { args: positionals }
+  const [script = '', ...parameters] = positionals
+  return { script, ...shellOptions, ...(parameters.length > 0 && { parameters }) }
+}
+
+/** Whether the options say what nacre is to do, so that no word names a subcommand. */
+export function isDoorChosen(options: Readonly<Record<string, unknown>>): boolean {
+  return ['command', 'print', 'rpc', 'mode'].some((name) => options[name] !== undefined)
+}
+
+/**
+ * Whether options of nacre may follow a word. Behind a command, in front of a program, and behind the
+ * name of a script or of a subcommand, every word is theirs.
+ */
+export function optionsGoOn(word: string, given: ReadonlySet<string>): boolean {
+  if (given.has('command')) return false
+  return word === '--' || ['print', 'rpc', 'mode'].some((name) => given.has(name))
 }
 
 /**
@@ -94,7 +128,7 @@ export function chooseMode(parsed: ParsedArgv): InvocationMode {
   return mode
 }
 
-function findMode({ options, positionals }: ParsedArgv): InvocationMode {
+function findMode({ options, positionals, isSeparated }: ParsedArgv): InvocationMode {
   if (options['help']) return 'help'
   if (options['version']) return 'version'
   if (options['rpc']) return 'rpc'
@@ -106,8 +140,15 @@ function findMode({ options, positionals }: ParsedArgv): InvocationMode {
     throw unknownName('mode', named, modes)
   }
   const [word] = positionals
-  if (word !== undefined) {
-    throw new MisuseError('wrong_usage', `Unknown command \`${word}\`; for a prompt use nacre -p`)
+  if (isSeparated) {
+    if (word !== undefined) return 'print'
+    throw new MisuseError('wrong_usage', 'A program is missing: nacre -- <program> [arg…]')
   }
-  return 'repl'
+  if (word === undefined) return 'repl'
+  const { cwd = '.' } = readRunOptions(options)
+  if (word.includes('/') || existsSync(resolve(cwd, word))) return 'print'
+  throw new MisuseError(
+    'wrong_usage',
+    `Unknown command \`${word}\`, and no script of that name; for a prompt use nacre -p`,
+  )
 }

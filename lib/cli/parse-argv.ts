@@ -1,32 +1,49 @@
 import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
-import type { Flag } from '../protocol/flag.ts'
-import { hintOf } from '../protocol/flag.ts'
+import { type Flag, hintOf } from '../protocol/flag.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
+import { expandHome, parseDuration } from '../protocol/words.ts'
 
 export interface ParsedArgv {
-  /** By long name without `no-`: a text, a list of texts, true, or false where `--no-…` was given. */
+  /** By long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
   options: Record<string, unknown>
   positionals: string[]
+  /** Whether `--` stood before the first of the positionals. */
+  isSeparated: boolean
+}
+
+export interface ParseOptions {
+  /** What `~` stands for in a path. */
+  home?: string | undefined
+  /**
+   * Asked at each word that is no option (or `--`), with the names of the options before it: whether
+   * options may still follow. Where not, all words from this one on are positionals. Default: always.
+   */
+  goesOn?: (word: string, given: ReadonlySet<string>) => boolean
 }
 
 /** Reads the words of a command line by a table of flags. Throws `MisuseError`. */
-export function parseArgv(argv: readonly string[], flags: readonly Flag[]): ParsedArgv {
+export function parseArgv(
+  argv: readonly string[],
+  flags: readonly Flag[],
+  options: ParseOptions = {},
+): ParsedArgv {
   const cli = cac('nacre')
-  const { marked, used } = markValues(argv, flags)
+  const { marked, used, ...words } = spellOut(argv, flags, options)
   for (const flag of used) {
-    const names = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`
-    cli.option(flag.shape === null ? names : `${names} <value>`, flag.description)
+    cli.option(flag.shape === null ? `--${flag.name}` : `--${flag.name} <value>`, flag.description)
   }
   cli.globalCommand.ignoreOptionDefaultValue()
-  const { args, options } = cli.parse(['', '', ...marked], { run: false })
-  const parsed: ParsedArgv = { options: {}, positionals: [...args, ...(options['--'] as string[])] }
+  const found = cli.parse(['', '', ...marked], { run: false }).options
+  const parsed: ParsedArgv = { options: {}, ...words }
   for (const flag of used) {
     const key = optionKey(flag)
-    const given: unknown = options[toOptionName(key)]
-    if (given !== undefined && !(key in parsed.options)) parsed.options[key] = unmark(flag, given)
+    const given: unknown = found[toOptionName(key)]
+    if (given !== undefined && !(key in parsed.options)) {
+      parsed.options[key] = readValue(flag, given, options.home)
+    }
   }
   return parsed
 }
@@ -43,69 +60,150 @@ function toOptionName(key: string): string {
 /** Stands before each value: cac makes numbers of `1e3` and `007` and drops a value like `-x`. */
 const mark = ':'
 
-interface MarkedWords {
+interface SpelledOut extends Omit<ParsedArgv, 'options'> {
+  /** Every option by its long name, with its value in the same word. */
   marked: string[]
   /** cac takes its time for each flag that it is told of. */
   used: Set<Flag>
 }
 
-/** Gives every value its flag and its mark, so that all of them arrive as they were written. */
-function markValues(argv: readonly string[], flags: readonly Flag[]): MarkedWords {
+/**
+ * Takes the words apart as a shell takes its own: short options may be joined, as in `-eu`, and the
+ * value of `-c` is the first word that is no option, as in `-c -e 'echo hi'` or `-c -- 'echo hi'`.
+ */
+function spellOut(
+  argv: readonly string[],
+  flags: readonly Flag[],
+  { goesOn = () => true }: ParseOptions,
+): SpelledOut {
   const marked: string[] = []
   const used = new Set<Flag>()
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] ?? ''
-    if (word === '--') {
-      marked.push(...argv.slice(index))
-      break
+  const names = new Set<string>()
+  const positionals: string[] = []
+  let isSeparated = false
+  /** The flag whose value is the next word that is no option. */
+  let waiting: Flag | null = null
+
+  /** Takes one option; gives how many of the words behind it were its value. */
+  function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
+    if (flag.isSingle && used.has(flag)) {
+      throw new MisuseError('wrong_usage', `\`${name}\` was given twice; give it once`)
     }
-    if (!/^-./.test(word)) {
-      marked.push(word)
-      continue
-    }
-    const equals = word.startsWith('--') ? word.indexOf('=') : -1
-    const name = equals < 0 ? word : word.slice(0, equals)
-    const flag = findFlag(name, flags)
     used.add(flag)
+    names.add(flag.name)
     if (flag.shape === null) {
-      if (equals >= 0) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
+      if (given !== undefined) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
       marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
-      continue
+      return 0
     }
-    const value = equals < 0 ? argv[++index] : word.slice(equals + 1)
+    if (flag.takesFirstWord && !name.startsWith('--')) {
+      waiting = flag
+      return 0
+    }
+    assign(name, flag, flag.shape, given ?? next)
+    return given === undefined ? 1 : 0
+  }
+
+  function assign(name: string, flag: Flag, shape: Shape, value: string | undefined): void {
     if (value === undefined) {
-      throw new MisuseError(
-        'wrong_usage',
-        `\`${name}\` needs a value: ${name} <${hintOf(flag.shape)}>`,
-      )
+      const usage = `${name} <${hintOf(shape)}>`
+      throw new MisuseError('wrong_usage', `\`${name}\` needs a value: ${usage}`)
     }
     marked.push(`--${flag.name}=${mark}${value}`)
   }
-  return { marked, used }
+
+  /** Gives the option that waits for a word this one. False: none waits. */
+  function giveToWaiting(word: string | undefined): boolean {
+    if (waiting?.shape == null) return false
+    assign(`-${waiting.short}`, waiting, waiting.shape, word)
+    waiting = null
+    return true
+  }
+
+  /** Takes short options in one word; the value of the last one may be the next word. */
+  function takeJoined(word: string, next: string | undefined): number {
+    for (let at = 1; at < word.length; at++) {
+      const name = `-${word[at]}`
+      const flag = findFlag(name, flags, word)
+      const rest = word.slice(at + 1)
+      if (flag.shape !== null && !flag.takesFirstWord) {
+        return take(name, flag, rest === '' ? undefined : rest, next)
+      }
+      take(name, flag, undefined)
+    }
+    return 0
+  }
+
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? ''
+    const next = argv[index + 1]
+    if (word === '--') {
+      const isCommand = giveToWaiting(next)
+      const isWord = !isCommand && !goesOn(word, names)
+      isSeparated = !isCommand && !isWord && positionals.length === 0
+      positionals.push(...argv.slice(index + (isCommand ? 2 : isWord ? 0 : 1)))
+      break
+    }
+    if (!/^-./.test(word)) {
+      if (giveToWaiting(word)) continue
+      const end = goesOn(word, names) ? index + 1 : argv.length
+      positionals.push(...argv.slice(index, end))
+      index = end - 1
+    } else if (word.startsWith('--')) {
+      const equals = word.indexOf('=')
+      const name = equals < 0 ? word : word.slice(0, equals)
+      const given = equals < 0 ? undefined : word.slice(equals + 1)
+      index += take(name, findFlag(name, flags), given, next)
+    } else {
+      index += takeJoined(word, next)
+    }
+  }
+  giveToWaiting(undefined)
+  return { marked, used, positionals, isSeparated }
 }
 
-function findFlag(word: string, flags: readonly Flag[]): Flag {
+function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
   const found = flags.find(({ name, short }) => word === `--${name}` || word === `-${short}`)
   if (found) return found
   throw unknownName(
     'option',
-    word,
+    within,
     flags.map((flag) => `--${flag.name}`),
   )
 }
 
-function unmark(flag: Flag, given: unknown): unknown {
-  // cac leaves `--ignore-case=true` a text where the name has a dash and a short one.
-  if (flag.shape === null) return given === 'true' ? true : given
+function readValue(flag: Flag, given: unknown, home: string | undefined): unknown {
+  const { shape } = flag
+  // cac leaves `--ignore-case=true` a text where the name has a dash.
+  if (shape === null) return given === 'true' ? true : given
   if (given === false) return given
-  const texts = [given].flat().map((value) => String(value).slice(mark.length))
-  if (flag.shape.kind === 'list' || flag.shape.kind === 'record') return texts
-  return convert(`--${flag.name}`, texts.at(-1) ?? '', flag.shape)
+  const values = [given].flat().map((value) => {
+    const word = String(value).slice(mark.length)
+    return convert(`--${flag.name}`, word, shape, home)
+  })
+  return shape.kind === 'list' || shape.kind === 'record' ? values : values.at(-1)
 }
 
-/** A word of the command line as the value that it stands for. */
-function convert(name: string, word: string, shape: Shape): unknown {
-  const isNumber = word.trim() !== '' && Number.isFinite(Number(word))
-  const value = shape.kind === 'number' && isNumber ? Number(word) : word
-  return check(shape, value, name, { names: 'wire' })
+/** A word of the command line as the value that it stands for; of a list or a record one of its parts. */
+function convert(name: string, word: string, shape: Shape, home: string | undefined): unknown {
+  switch (shape.kind) {
+    case 'list':
+      return convert(name, word, shape.items, home)
+    case 'record':
+      return word
+    case 'text': {
+      const isPath = shape.hint === 'dir' || shape.hint === 'path'
+      return check(shape, isPath ? expandHome(word, home) : word, name, { names: 'wire' })
+    }
+    case 'number': {
+      const value = shape.unit === 'seconds' ? parseDuration(word) : parseNumber(word)
+      return check(shape, value ?? word, name, { names: 'wire' })
+    }
+    default:
+      return check(shape, word, name, { names: 'wire' })
+  }
+}
+
+function parseNumber(word: string): number | null {
+  return word.trim() !== '' && Number.isFinite(Number(word)) ? Number(word) : null
 }

@@ -1,6 +1,6 @@
 import { MisuseError } from '../protocol/errors.ts'
-import type { RunFields } from '../protocol/request.ts'
-import { runFlags } from './flags.ts'
+import type { RequestInput, RunFields } from '../protocol/request.ts'
+import { runFlags, shellFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
 
 /** What says where and how all commands run, those of a model too. */
@@ -45,4 +45,15 @@ function parseAssignments(texts: string[]): Record<string, string> {
       throw new MisuseError('wrong_usage', `\`--env\` needs NAME=VALUE, not "${text}"`, 'env')
     }),
   )
+}
+
+/** `-e`, `-u`, `-x` and `-o <name>` by their names in `set -o`. */
+export function readShellOptions(
+  options: Readonly<Record<string, unknown>>,
+): Pick<RequestInput, 'shellOptions'> {
+  const names = shellFlags.flatMap(({ name }) => {
+    const given = options[name]
+    return given === true ? [name] : ((given ?? []) as string[])
+  })
+  return names.length === 0 ? {} : { shellOptions: names }
 }

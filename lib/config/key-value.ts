@@ -1,6 +1,7 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { check } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
+import { expandHome } from '../protocol/words.ts'
 
 /** Where paths of a configuration begin. Both absolute. */
 export interface Folders {
@@ -28,9 +29,5 @@ function completePaths(value: unknown, shape: Shape, folders: Folders): unknown 
     return value.map((item) => completePaths(item, shape.items, folders))
   }
   const isPath = shape.kind === 'text' && (shape.hint === 'dir' || shape.hint === 'path')
-  return isPath ? toPath(String(value), folders) : value
-}
-
-function toPath(path: string, { base, home }: Folders): string {
-  return path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : resolve(base, path)
+  return isPath ? resolve(folders.base, expandHome(String(value), folders.home)) : value
 }

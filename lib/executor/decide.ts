@@ -1,6 +1,7 @@
 import type { Guard } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
+import { joinWords } from '../protocol/words.ts'
 import type { RunOptions } from './options.ts'
 
 /** The guard's verdict, where it asks with the answer of whoever can be asked. */
@@ -9,11 +10,17 @@ export async function decide(
   guard: Guard,
   approve: RunOptions['approve'],
 ): Promise<Verdict> {
-  const verdict = await guard(request)
+  const verdict = await guard({ ...request, command: wholeCommand(request) })
   if (verdict.decision !== 'ask') return verdict
   if (await approve?.(request, verdict)) return allowed
   const hint = approve ? '' : ` Nobody can be asked here; ${howToAllow(request)}.`
   return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''}${hint}` }
+}
+
+/** The command with what it finds as its parameters, since what it does depends on them. */
+function wholeCommand({ command, args, script, parameters }: Request): string {
+  if (args !== null || script !== null || parameters.length === 0) return command
+  return joinWords(['bash', '-c', command, ...parameters])
 }
 
 /** A model must not be told how to get round the guard; its user may do it. */

@@ -92,7 +92,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const jobs = createJobs()
   let registry: Promise<Registry> | null = null
   const { defaults, timeoutSeconds, terminals } = options
-  const context = { cwd, defaults, timeoutSeconds, terminals }
+  const context = { cwd, home: environment['HOME'], defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start. */
   const starting = new Set<Promise<unknown>>()

@@ -98,7 +98,22 @@ export type FieldName = keyof typeof fields
 export const fieldNames = Object.keys(fields) as FieldName[]
 
 /** The command of a run, which is no option. */
-export const command = shape.text('The command line, as a shell reads it', {
-  hint: 'command',
-  mayBeEmpty: true,
-})
+export const command = shape.anyText('The command line, as a shell reads it', 'command')
+
+/** What a request runs: exactly one of `command`, `args` and `script`. */
+export const subjects = {
+  command,
+  args: shape.list(
+    shape.anyText(),
+    'In place of `command`: a program and its words, with no shell in between',
+  ),
+  script: shape.text('In place of `command`: a file that the shell runs', { hint: 'path' }),
+  parameters: shape.list(
+    shape.anyText(),
+    'What the command finds as $0, $1, …; the script as $1, $2, …',
+  ),
+  shellOptions: shape.list(
+    shape.text('', { hint: 'option' }),
+    'Options of the shell by their names in `set -o`: errexit, pipefail',
+  ),
+}

@@ -12,6 +12,10 @@ export interface Flag {
    */
   shape: Shape | null
   description: string
+  /** It may be given once only. */
+  isSingle?: boolean
+  /** After its short name its value is the first word that is no option, as with a shell's `-c`. */
+  takesFirstWord?: boolean
   /** The field of a request that it sets, and the value where it takes none. */
   field?: FieldName
   value?: unknown

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { check, invalid } from './shape/check.ts'
+import { expandHome, joinWords } from './words.ts'
 import { MisuseError } from './errors.ts'
 import { createId } from './ids.ts'
 import { limits } from './limits.ts'
@@ -75,6 +76,8 @@ const maxTimerMs = 2 ** 31 - 1
 export interface ParseContext {
   /** Where relative directories begin. */
   cwd: string
+  /** What `~` stands for in a path. */
+  home?: string | undefined
   /** Laid under every input, as the configuration has them. */
   defaults?: RequestDefaults | undefined
   /** Deadlines by mode, in seconds, in place of the usual ones. */
@@ -92,12 +95,13 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const input = layOver(checkInput(given), context, notices)
   const defaults = originDefaults[input.origin]
   const shell = input.shell ?? null
+  const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
   const waitMs = chooseWaitMs(input)
   return {
     id: createId('run'),
     origin: input.origin,
-    command: input.command,
-    cwd: input.host === undefined ? resolve(context.cwd, input.cwd ?? '.') : (input.cwd ?? '~'),
+    ...chooseSubject(input),
+    cwd: input.host === undefined ? toPath(input.cwd ?? '.') : (input.cwd ?? '~'),
     cwdGiven: given.cwd !== undefined,
     env: input.env ?? {},
     mode: input.mode ?? 'default',
@@ -121,7 +125,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     sandboxGiven: given.sandbox !== undefined && given.sandbox !== 'auto',
     sandboxMayFallBack: input.sandbox === 'auto',
     network: input.network ?? 'on',
-    workspace: input.workspace === undefined ? null : resolve(context.cwd, input.workspace),
+    workspace: input.workspace === undefined ? null : toPath(input.workspace),
     shell,
     login: input.login ?? (shell === null && defaults.login),
     guard: input.guard ?? true,
@@ -151,21 +155,60 @@ function layOver(
 
 /** A door has checked its own words; a caller of the library may have given anything. */
 function checkInput(given: unknown): RequestInput {
-  const input = check(requestShape, given, '', { names: 'code' })
-  if (input.command.trim() === '') {
-    throw new MisuseError('empty_command', 'The command is empty; say what to run', 'command')
+  return check(requestShape, given, '', { names: 'code' })
+}
+
+type Subject = Pick<Request, 'command' | 'args' | 'script' | 'parameters' | 'shellOptions'>
+
+/** What is to run. Throws `MisuseError` where that is nothing, or more than one thing. */
+function chooseSubject(input: RequestInput): Subject {
+  const { args, script, parameters = [], shellOptions = [], session, host } = input
+  const [given, other] = (['command', 'args', 'script'] as const).filter(
+    (name) => input[name] !== undefined,
+  )
+  if (given === undefined) {
+    throw new MisuseError('missing_field', '`command` is missing: say what to run', 'command')
   }
-  if (input.command.length > limits.commandChars) {
+  if (other !== undefined) throw contradiction(given, other)
+  if (args && parameters.length > 0) throw contradiction('args', 'parameters')
+  if (args && shellOptions.length > 0) throw contradiction('args', 'shellOptions')
+  // There the command is handed to a shell that is open already, or to one that is far away.
+  const place = session !== undefined ? 'session' : host !== undefined ? 'host' : null
+  if (place !== null) {
+    if (script !== undefined) throw contradiction(place, 'script')
+    if (parameters.length > 0) throw contradiction(place, 'parameters')
+    if (shellOptions.length > 0) throw contradiction(place, 'shellOptions')
+  }
+  const command = input.command ?? joinWords(args ?? [script ?? '', ...parameters])
+  refuseEmpty(given, args ? (args[0] ?? '') : command)
+  if (command.length > limits.commandChars) {
     throw new MisuseError(
       'command_too_long',
-      `The command has ${input.command.length} characters, and may have ${limits.commandChars}; put it into a file and run that`,
-      'command',
+      `The command has ${command.length} characters, and may have ${limits.commandChars}; put it into a file and run that`,
+      given,
     )
   }
-  if (input.command.includes('\0')) {
-    throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', 'command')
+  const words = [command, ...(args ?? []), ...parameters, ...shellOptions]
+  if (words.some((word) => word.includes('\0'))) {
+    throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', given)
   }
-  return input
+  return {
+    command,
+    args: place === null ? (args ?? null) : null,
+    script: script ?? null,
+    parameters,
+    shellOptions,
+  }
+}
+
+function refuseEmpty(field: string, text: string): void {
+  if (text.trim() !== '') return
+  throw new MisuseError('empty_command', 'The command is empty; say what to run', field)
+}
+
+function contradiction(one: string, other: string): MisuseError {
+  const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
+  return new MisuseError('invalid_field', message, other)
 }
 
 function chooseTimeoutMs(

@@ -1,4 +1,4 @@
-import { command, fields, origins } from './fields.ts'
+import { fields, origins, subjects } from './fields.ts'
 import * as shape from './shape/shape.ts'
 
 /** Who asked. */
@@ -33,12 +33,17 @@ export interface TerminalSize {
 }
 
 export const requestShape = shape.object(
-  { command, origin: shape.choice(origins) },
-  { ...fields, stdin: shape.anything<Stdin>('What the command reads (default: nothing)') },
+  { origin: shape.choice(origins) },
+  {
+    ...subjects,
+    ...fields,
+    stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
+  },
 )
 
 /**
- * What a front door reads: flat, untrusted, everything optional but the command and who asked.
+ * What a front door reads: flat, untrusted, everything optional but who asked and what
+ * is to run (one of `command`, `args` and `script`).
  * Field by field the same as the options of the command line; `fields.ts` says what each means.
  */
 export interface RequestInput extends shape.Infer<typeof requestShape> {}
@@ -53,7 +58,15 @@ export type RequestDefaults = Readonly<RunFields>
 export interface Request {
   readonly id: string
   readonly origin: Origin
+  /** What runs, as a command line: also of a program with its words, or of a script. */
   readonly command: string
+  /** A program and its words, with no shell in between; null: a shell runs it. */
+  readonly args: readonly string[] | null
+  /** The file that the shell runs in place of a command. */
+  readonly script: string | null
+  readonly parameters: readonly string[]
+  /** By their names in `set -o`. */
+  readonly shellOptions: readonly string[]
   /** Absolute; on a host as it was given. Whether it exists is checked when the run starts. */
   readonly cwd: string
   /** Whether the caller named it. A session moves there only then. */

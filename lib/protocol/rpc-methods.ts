@@ -1,5 +1,5 @@
 import { artifactInfoShape, linesShape, matchesShape, streamNames } from './artifacts.ts'
-import { command, fields } from './fields.ts'
+import { fields, subjects } from './fields.ts'
 import { jobOutputShape } from './job-output.ts'
 import { limits } from './limits.ts'
 import { boundParams, lineRangeParams } from './reading.ts'
@@ -70,8 +70,9 @@ export const rpcMethods = {
   },
   'shell.exec': {
     params: object(
-      { command },
+      {},
       {
+        ...subjects,
         ...runFields,
         stream,
         stdin: anyText('What the command reads (default: nothing)'),
@@ -113,7 +114,7 @@ export const rpcMethods = {
     ),
   },
   'shell.start': {
-    params: object({ command }, { ...runFields, streams, stream }),
+    params: object({}, { ...subjects, ...runFields, streams, stream }),
     result: resultShape,
   },
   'shell.status': { params: object({ id }), result: resultShape },

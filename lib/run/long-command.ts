@@ -9,18 +9,22 @@ const wordBytesMax = 32 * 4096
 const partChars = Math.floor(wordBytesMax / 3) - 1
 
 /**
- * A launch of a shell whose command is too long to be one of its words: it gets the command in
- * parts and evaluates them as one. Any other launch stays as it is.
+ * The words behind `-c`: the command and its parameters ($0, $1, …). A command that is too long to be
+ * one word comes in parts, which the shell evaluates as one.
  */
-export function splitCommand(launch: Launch): Launch {
-  const command = launch.args.at(-1) ?? ''
-  if (command.length < partChars || Buffer.byteLength(command) < wordBytesMax) return launch
-  if (!evaluates.test(launch.file)) return launch
+export function splitCommand(
+  { file, argv0 }: Pick<Launch, 'file' | 'argv0'>,
+  command: string,
+  parameters: readonly string[],
+): string[] {
+  const isShort = command.length < partChars || Buffer.byteLength(command) < wordBytesMax
+  if (isShort || !evaluates.test(file)) return [command, ...parameters]
   const parts = splitText(command)
   const all = parts.map((_, index) => `\${${index + 1}}`).join('')
-  // On one line with it, so that its lines count from 1; and it finds no words of ours.
+  // On one line with it, so that its lines count from 1; and it finds no words but its own.
   const text = `eval "shift ${parts.length}; ${all}"`
-  return { ...launch, args: [...launch.args.slice(0, -1), text, launch.argv0, ...parts] }
+  const [name = argv0, ...rest] = parameters
+  return [text, name, ...parts, ...rest]
 }
 
 /** Never between the halves of a character. */

@@ -1,9 +1,10 @@
 import { accessSync, constants, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
-import type { Confine, Launch, PrepareLaunch } from './launch.ts'
+import type { Confine, Launch, PrepareLaunch, ShellUse } from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { nameProcess } from '../system/process-table.ts'
@@ -32,16 +33,16 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
 
   return async (request, use) => {
     checkDirectory(request.cwd)
-    const shell = findShell(request, PATH, SHELL)
     const env = buildEnvironment(request, {
       base: options.environment,
       falsePath,
       toTerminal: options.toTerminal,
       owner,
     })
-    const args = use?.args(use.share) ?? [request.login ? '-lc' : '-c', request.command]
-    const whole: Launch = { ...shell, args, env, cwd: request.cwd, mark: request.id }
-    const bare = use ? whole : splitCommand(whole)
+    const start = { env, cwd: request.cwd, mark: request.id }
+    const bare: Launch = request.args
+      ? { ...start, ...findWords(request.args, request.cwd, env['PATH'] ?? PATH) }
+      : { ...start, ...composeShell(findShell(request, PATH, SHELL), request, use) }
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
     const launch = closesInput ? closeInput(bare) : bare
     const prefixed = takesPrefix(request, prefix)
@@ -49,6 +50,37 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       : launch
     return confine(prefixed, request, use)
   }
+}
+
+type Words = Pick<Launch, 'file' | 'argv0' | 'args'>
+
+/** The shell with what it is to run: what it is used for, a script, or the command. */
+function composeShell(shell: FoundShell, request: Request, use: ShellUse | undefined): Words {
+  if (use) return { ...shell, args: use.args(use.share) }
+  const { login, script, parameters } = request
+  const options = request.shellOptions.flatMap((name) => ['-o', name])
+  if (script !== null) {
+    return { ...shell, args: [...options, ...(login ? ['-l'] : []), script, ...parameters] }
+  }
+  const words = splitCommand(shell, request.command, parameters)
+  return { ...shell, args: [...options, login ? '-lc' : '-c', ...words] }
+}
+
+/** A program with its words, found as a shell would find it. */
+function findWords([name = '', ...args]: readonly string[], cwd: string, path: string): Words {
+  const file = findProgram(name.includes('/') ? resolve(cwd, name) : name, path)
+  if (file !== null) return { file, argv0: name, args }
+  const place = resolve(cwd, name)
+  const exists = name.includes('/') && statSync(place, { throwIfNoEntry: false }) !== undefined
+  throw new StartError(
+    exists
+      ? {
+          code: 'program_not_executable',
+          message: `The program is not executable: ${name}`,
+          exitCode: 126,
+        }
+      : { code: 'program_not_found', message: `There is no such program: ${name}`, exitCode: 127 },
+  )
 }
 
 function takesPrefix({ origin }: Request, prefix: readonly string[]): boolean {
@@ -92,7 +124,11 @@ type FoundShell = Pick<Launch, 'file' | 'argv0'>
 /** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
 function findShell(request: Request, path: string, userShell: string | undefined): FoundShell {
   if (request.shell !== null) return findNamedShell(request.shell, path)
-  const own = request.login && userShell && (request.session === null || keepsState(userShell))
+  const own =
+    request.login &&
+    userShell &&
+    !isNacre(userShell) &&
+    (request.session === null || keepsState(userShell))
   const wanted = own ? [userShell, 'sh'] : ['bash', 'sh']
   for (const name of wanted) {
     const found = findProgram(name, path)
@@ -104,6 +140,9 @@ function findShell(request: Request, path: string, userShell: string | undefined
     exitCode: 127,
   })
 }
+
+/** Where nacre stands in the place of the user's shell, the shell behind it is bash. */
+const isNacre = (shell: string): boolean => /(?:^|\/)nacre$/.test(shell)
 
 /** The shells that sessions are built on. */
 const keepsState = (shell: string): boolean => /(?:^|\/)(?:bash|zsh)$/.test(shell)

@@ -21,8 +21,3 @@ export function findProgram(name: string, path: string): string | null {
   }
   return null
 }
-
-/** A word that every POSIX shell reads back as exactly this text. */
-export function quoteWord(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}

@@ -40,10 +40,11 @@ test('a choice that is none', () =>
   refuses(['-c', 'true', '--output-format', 'xml'], 125, /must be one of text, json, stream-json/))
 test('an assignment without a value', () =>
   refuses(['-c', 'true', '--env', 'X'], 125, /NAME=VALUE/))
-test('an empty command', () => refuses(['-c', '  '], 125, /command is empty/))
+test('an empty program', () => refuses(['--', ''], 125, /command is empty/))
+test('a program that is missing', () => refuses(['--'], 125, /program is missing/))
+test('a second command', () => refuses(['-c', 'a', '-c', 'b'], 125, /`-c` was given twice/))
 test('a bang alone', () => refuses(['-p', '!'], 125, /bang command is empty/))
 test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/, { input: '!\n' }))
-test('words after the command', () => refuses(['-c', 'echo', 'a', 'b'], 125, /quote it/))
 test('an unknown word', () => refuses(['run'], 125, /Unknown command `run`/))
 test('an unknown mode', () =>
   refuses(['--mode', 'rcp'], 125, /`--mode` must be one of .*did you mean "rpc"/))

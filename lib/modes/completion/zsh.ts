@@ -1,4 +1,4 @@
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import type { Grammar, Option, OptionValue } from './grammar.ts'
 
 /** A completion for zsh, to be sourced or to be put on the `fpath` as `_nacre`. */

@@ -2,11 +2,17 @@ import type { RequestInput } from '../../protocol/request.ts'
 
 export type OutputFormat = 'text' | 'json' | 'stream-json'
 
+/** What to run, in one of its three forms, with what belongs to it. */
+export type Subject = Pick<
+  RequestInput,
+  'command' | 'args' | 'script' | 'parameters' | 'shellOptions'
+>
+
 export interface PrintOptions {
+  /** What is run directly; null: the prompt says what to do. */
+  subject: Subject | null
   /** Null: standard input holds the prompt. */
   prompt: string | null
-  /** Whether the prompt is itself a command (`-c`). */
-  isCommand: boolean
   outputFormat: OutputFormat
   inputFormat: 'text' | 'lines'
   /** No messages of nacre on stderr. */

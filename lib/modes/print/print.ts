@@ -7,7 +7,7 @@ import { parsePrompt } from '../../protocol/prompt.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
-import type { PrintOptions } from './options.ts'
+import type { PrintOptions, Subject } from './options.ts'
 import type { Prompter } from './prompt.ts'
 import { readLines, readText } from './stdin.ts'
 import { typeIntoRun } from './terminal.ts'
@@ -34,13 +34,13 @@ export async function print(options: PrintOptions, context: PrintContext): Promi
 }
 
 async function* readPrompts(
-  { prompt, inputFormat }: PrintOptions,
+  { subject, prompt, inputFormat }: PrintOptions,
   streams: Streams,
 ): AsyncGenerator<{ prompt: string; stdin: Stdin }> {
-  if (prompt !== null) {
+  if (subject !== null || prompt !== null) {
     const given: Stdin = { kind: 'descriptor', fd: 0 }
     yield {
-      prompt,
+      prompt: prompt ?? '',
       stdin: streams.input === 'given' ? given : { kind: 'none' },
     }
   } else if (inputFormat === 'lines') {
@@ -92,16 +92,15 @@ async function answerPrompt(
   options: PrintOptions,
   context: PrintContext,
 ): Promise<number> {
-  const prompt = options.isCommand
-    ? ({ kind: 'command', command: text, injected: false } as const)
-    : parsePrompt(text)
-  if (prompt.kind !== 'command') {
+  const prompt = options.subject ? null : parsePrompt(text)
+  if (prompt !== null && prompt.kind !== 'command') {
     if (text.trim() === '' && stdin.kind === 'none') throw emptyPrompt()
     return prompts.ask(text.trim(), stdin)
   }
-  const addCommand = prompt.injected ? prompts.addCommand : null
+  const addCommand = prompt?.injected ? prompts.addCommand : null
+  const subject = options.subject ? orNothing(options.subject) : { command: prompt?.command ?? '' }
   const { executor, streams, signal } = context
-  const input = { stdin, ...options.run, command: prompt.command, origin: 'print' } as const
+  const input = { stdin, ...options.run, ...subject, origin: 'print' } as const
   const request = executor.parse(input)
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
@@ -132,6 +131,11 @@ async function answerPrompt(
       disconnect?.()
     }
   }
+}
+
+/** `-c ''` is a command that does nothing, as for a shell. */
+function orNothing(subject: Subject): Subject {
+  return subject.command?.trim() === '' ? { ...subject, command: ':' } : subject
 }
 
 /** A run on a terminal reads what is typed: standard input goes there, and the size comes along. */

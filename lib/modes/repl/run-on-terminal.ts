@@ -86,7 +86,7 @@ export async function runOnTerminal(
 
   return {
     id,
-    command: input.command,
+    command: run.request.command,
     ended,
     remains: (count) => (emulator.wasFullScreen ? [] : emulator.lastLines(count)),
     async attach() {
@@ -98,7 +98,7 @@ export async function runOnTerminal(
         }
       })
       const overlay = createOverlay({
-        command: input.command,
+        command: run.request.command,
         emulator,
         style,
         onInput: type,

@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import type { Handlers } from './method.ts'
 
 export const sessions = {

@@ -1,4 +1,4 @@
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { frameHead } from './frames.ts'
 
 /** A command as the shell of another machine is to run it. */

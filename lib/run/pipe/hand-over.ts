@@ -1,5 +1,5 @@
 import type { Launch } from '../launch.ts'
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 
 /** A longer command is better given to a new process: the waiting shell reads byte by byte. */
 const maxChars = 4096

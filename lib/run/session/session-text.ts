@@ -1,4 +1,4 @@
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import type { SessionDialect } from './session-dialect.ts'
 import { suspendedOptions } from './session-turn.ts'
 

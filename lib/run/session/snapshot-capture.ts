@@ -4,7 +4,7 @@ import { startProcess, type StartedProcess } from '../../system/spawn.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import type { Launch } from '../launch.ts'
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { markVariable, stopTree } from '../stop.ts'
 
 /** What bash says of itself after the user's file. */

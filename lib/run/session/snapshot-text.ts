@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { quoteWord } from '../../system/programs.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import type { CapturedParts } from './snapshot-capture.ts'
 
 /** What a session's shell reads, and which parts bash itself would not read back. */

@@ -1,0 +1,250 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { quoteWord } from '../../lib/protocol/words.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { runCli, runJson } from '../helpers/run-cli.ts'
+import { type Finished, runProgram } from '../helpers/run-program.ts'
+
+/** A folder with a program `nacre` in `bin/`, as a PATH has it. */
+async function withNacre(
+  use: (dir: string, environment: NodeJS.ProcessEnv, nacre: string) => Promise<void>,
+): Promise<void> {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'nacre-shell-')))
+  const bin = join(dir, 'bin')
+  const nacre = join(bin, 'nacre')
+  try {
+    mkdirSync(bin)
+    const words = cliCommand().map(quoteWord).join(' ')
+    writeFileSync(nacre, `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 })
+    const PATH = `${bin}${delimiter}${process.env['PATH']}`
+    await use(dir, { ...process.env, PATH }, nacre)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+function comparable({ stdout, stderr, status }: Finished) {
+  return { stdout: stdout.toString(), stderr: stderr.toString(), status }
+}
+
+/** The same words mean the same to nacre and to bash: output, messages and exit status. */
+const sameWords: string[][] = [
+  ['-c', 'echo "$0 $1 $2 $#"', 'name', 'a b', '*'],
+  ['-c', 'printf "<%s>" "$@"', '_', '--timeout', '5', '-q', '--', '--help'],
+  ['-c', 'echo "$0|$*"', '--', 'x'],
+  ['-c', '--', 'echo "$1"', '_', 'from npm'],
+  ['-c', ''],
+  ['-c', '', 'name', 'a'],
+  ['-ec', 'false; echo not reached'],
+  ['-e', '-c', 'false; echo not reached'],
+  ['-c', '-e', 'false; echo not reached'],
+  ['-ce', 'false; echo not reached'],
+  ['-eu', '-o', 'pipefail', '-c', 'false | true; echo not reached'],
+  ['-euo', 'pipefail', '-c', 'echo "$-" "$SHELLOPTS"'],
+  ['-uc', 'echo "$unset_here"; echo not reached'],
+  ['-xc', 'echo "$1"', '_', 'a b'],
+  ['-o', 'noglob', '-c', 'echo /*'],
+  ['-lc', 'shopt -q login_shell; echo $?'],
+  ['-lc', 'echo "$1"', '_', 'a'],
+  ['-c', 'exit 9', '_', 'a'],
+  ['-c', 'nosuchprogram "$1"', 'myname', 'a'],
+]
+for (const words of sameWords) {
+  test(`means the same to bash: ${words.map((word) => JSON.stringify(word)).join(' ')}`, async () => {
+    const [own, theirs] = await Promise.all([
+      runCli(['--no-harden', ...words]),
+      runProgram('bash', words),
+    ])
+    assert.equal(comparable(own), comparable(theirs))
+  })
+}
+
+test('a script gets its words, its name and its own exit status, as from bash', () =>
+  withNacre(async (dir, env) => {
+    const script = join(dir, 'script.sh')
+    writeFileSync(script, 'echo "$0 $# $1|$2|${BASH_SOURCE[0]} line $LINENO"\nexit 7\n')
+    for (const words of [
+      [script],
+      ['script.sh', 'a b', '--quiet', '-c'],
+      ['-u', script, '--', 'x'],
+    ]) {
+      const [own, theirs] = await Promise.all([
+        runCli(words, { cwd: dir, env }),
+        runProgram('bash', words, { cwd: dir, env }),
+      ])
+      assert.equal(comparable(own), comparable(theirs))
+      assert.is(own.status, 7)
+    }
+  }))
+
+test('a script that is not there ends with 127, as in bash', async () => {
+  const [own, theirs] = await Promise.all([
+    runCli(['./not-here.sh']),
+    runProgram('bash', ['./not-here.sh']),
+  ])
+  assert.equal(comparable(own), comparable(theirs))
+  assert.is(own.status, 127)
+})
+
+test('#!/usr/bin/env nacre', () =>
+  withNacre(async (dir, env) => {
+    const script = join(dir, 'tool')
+    writeFileSync(script, '#!/usr/bin/env nacre\necho "tool $1 $2"; read -r line; echo "$line"\n')
+    chmodSync(script, 0o755)
+    const { stdout, status } = await runProgram(script, ['a b', '-c'], { env, input: 'typed\n' })
+    assert.is(stdout.toString(), 'tool a b -c\ntyped\n')
+    assert.is(status, 0)
+  }))
+
+test('a program gets exactly its words, with no shell in between', async () => {
+  const words = ['a b', '$HOME', '*', '', '"', '--timeout', '-q']
+  const { stdout } = await runCli(['--', 'printf', '<%s>', ...words])
+  assert.is(stdout.toString(), words.map((word) => `<${word}>`).join(''))
+})
+
+test('options of nacre stand before `--`; the result tells the words as a command line', async () => {
+  const words = ['--output-format', 'json', '--', 'grep', '-q', 'a b', '/dev/null']
+  const { stdout } = await runCli(words)
+  const result = JSON.parse(stdout.toString()) as Record<string, unknown>
+  assert.is(result['command'], "grep -q 'a b' /dev/null")
+  assert.is(result['exit_code'], 1)
+  assert.is(result['exit_meaning'], 'no lines matched')
+})
+
+test('a program that is not there ends with 127, one that is not executable with 126', async () => {
+  const absent = await runCli(['--', 'no-such-program-here', 'a'])
+  assert.match(absent.stderr.toString(), /There is no such program: no-such-program-here/)
+  assert.is(absent.status, 127)
+  const plain = await runCli(['--', '/etc/passwd'])
+  assert.match(plain.stderr.toString(), /not executable: \/etc\/passwd/)
+  assert.is(plain.status, 126)
+})
+
+test('the guard sees parameters and words', async () => {
+  for (const words of [
+    ['-c', 'rm -rf "$1"', '_', '/'],
+    ['-c', 'rm -rf "$@"', '_', 'dist', '/'],
+    ['--', 'rm', '-rf', '/'],
+    ['--', 'bash', '-c', 'rm -rf "$1"', '_', '/'],
+  ]) {
+    const { status, stderr } = await runCli(words)
+    assert.is(status, 126, words.join(' '))
+    assert.match(stderr.toString(), /rm-critical/)
+  }
+})
+
+test('make takes nacre for its shell', () =>
+  withNacre(async (dir, env) => {
+    const makefile = [
+      'SHELL = nacre',
+      '.SHELLFLAGS = -eu -o pipefail -c',
+      '.ONESHELL:',
+      'all: ; @echo "$@ $$0"; x=1',
+      '\techo "x $$x"',
+      'pipe: ; @false | true; echo not reached',
+      'unset: ; @echo "$$not_set_here"',
+      '',
+    ].join('\n')
+    writeFileSync(join(dir, 'Makefile'), makefile)
+    const made = await runProgram('make', ['-s', 'all'], { cwd: dir, env })
+    assert.is(made.stdout.toString(), 'all bash\nx 1\n')
+    assert.is((await runProgram('make', ['-s', 'pipe'], { cwd: dir, env })).status, 2)
+    assert.is((await runProgram('make', ['-s', 'unset'], { cwd: dir, env })).status, 2)
+  }))
+
+test('find and xargs give it names as parameters', () =>
+  withNacre(async (dir, env) => {
+    mkdirSync(join(dir, 'files'))
+    for (const name of ['a b', '-rf', "it's", '$HOME']) writeFileSync(join(dir, 'files', name), '')
+    const found = await runProgram(
+      'find',
+      ['files', '-type', 'f', '-exec', 'nacre', '-c', 'echo "[$1]"', '_', '{}', ';'],
+      { cwd: dir, env },
+    )
+    const expected = ['[files/$HOME]', '[files/-rf]', '[files/a b]', "[files/it's]"]
+    assert.equal(found.stdout.toString().trim().split('\n').sort(), expected)
+    const piped = await runProgram('xargs', ['-0', 'nacre', '-c', 'printf "[%s]" "$@"', '_'], {
+      cwd: join(dir, 'files'),
+      env,
+      input: "a b\0-rf\0it's\0$HOME\0",
+    })
+    assert.is(piped.stdout.toString(), "[a b][-rf][it's][$HOME]")
+  }))
+
+test("npm's script-shell", () =>
+  withNacre(async (dir, env, nacre) => {
+    const scripts = { say: 'echo "$npm_lifecycle_event"', fail: 'exit 3' }
+    writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'x', scripts }))
+    const npm = (script: string, ...words: string[]) =>
+      runProgram('npm', ['run', '--silent', `--script-shell=${nacre}`, script, ...words], {
+        cwd: dir,
+        env: { ...env, HOME: dir },
+      })
+    assert.is((await npm('say', '--', 'a b')).stdout.toString(), 'say a b\n')
+    assert.is((await npm('fail')).status, 3)
+  }))
+
+test('a git alias that names it', () =>
+  withNacre(async (dir, env) => {
+    const alias = 'alias.say=!nacre -c \'echo "$1 in $(pwd)"\' _'
+    const git = await runProgram('git', ['-c', alias, 'say', 'a b'], { cwd: dir, env })
+    assert.is(git.stdout.toString(), `a b in ${dir}\n`)
+  }))
+
+test('an environment as bare as that of cron', () =>
+  withNacre(async (dir, env, nacre) => {
+    const bare = ['-i', `PATH=${env['PATH']}`, `SHELL=${nacre}`, 'HOME=/', 'LOGNAME=root']
+    const finished = await runProgram('env', [...bare, nacre, '-c', 'echo "$HOME"; pwd'], {
+      cwd: dir,
+    })
+    assert.is(finished.stderr.toString(), '')
+    assert.is(finished.stdout.toString(), `/\n${dir}\n`)
+  }))
+
+test('programs that take $SHELL for their shell', () =>
+  withNacre(async (_, env, nacre) => {
+    const script =
+      'require("child_process").execSync("echo $0 $1; exit 4", {shell: process.env.SHELL, stdio: "inherit"})'
+    const node = await runProgram(process.execPath, ['-e', script], {
+      env: { ...env, SHELL: nacre },
+    })
+    assert.is(node.stdout.toString(), 'bash\n')
+  }))
+
+test('a duration has its unit; 0 is none', async () => {
+  const late = await runCli(['-c', 'sleep 30', '--timeout', '300ms'])
+  assert.is(late.status, 124)
+  const none = await runJson(['-c', 'echo done', '--timeout', '0', '--inactivity-timeout', '0'])
+  assert.is(none['status'], 'exited')
+  for (const wrong of ['5x', 'ms', '1h30m', '']) {
+    assert.is((await runCli(['-c', 'true', '--timeout', wrong])).status, 125, wrong)
+  }
+})
+
+test('~ is the home', async () => {
+  const home = process.env['HOME'] ?? ''
+  const { stdout } = await runCli(['--cwd', '~', '-c', 'pwd -P'])
+  assert.is(stdout.toString(), `${realpathSync(home)}\n`)
+})
+
+test('options stand before or behind a subcommand', async () => {
+  for (const words of [
+    ['-q', 'job', 'list'],
+    ['job', '-q', 'list'],
+    ['job', 'list', '-q'],
+  ]) {
+    assert.is((await runCli(words)).status, 0, words.join(' '))
+  }
+})
+
+test('help of a word is the help of the command or of the option', async () => {
+  const [asked, own] = await Promise.all([runCli(['help', 'job']), runCli(['job', '--help'])])
+  assert.is(asked.stdout.toString(), own.stdout.toString())
+  assert.match((await runCli(['help', 'timeout'])).stdout.toString(), /--timeout <duration>/)
+  assert.match((await runCli(['help', 'tiemout'])).stderr.toString(), /did you mean `timeout`/)
+})
+
+test.run()
