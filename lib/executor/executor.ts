@@ -254,7 +254,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
-    sessions: runners.sessions,
+    sessions: {
+      ...runners.sessions,
+      open: async (input) => runners.openTerminalSession(parseRequest(input, context)),
+    },
     artifacts,
     close: () => (closing ??= close()),
   }

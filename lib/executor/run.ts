@@ -192,6 +192,7 @@ export function createRun(parts: RunParts): LiveRun {
     },
     detach() {
       leave()
+      if (!declared) running.leave()
       declared ??= parts.onLeave(run)
       return look()
     },

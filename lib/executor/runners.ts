@@ -12,8 +12,9 @@ import { describeRefusal } from '../run/start-failure.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
-import type { Sessions } from '../protocol/sessions.ts'
+import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
+import type { TerminalSessionRunner } from '../run/terminal-session/terminal-sessions.ts'
 import { createUninherited } from '../system/spawn.ts'
 import { createControlGroups } from '../system/control-group.ts'
 import { createWatchdog } from '../run/watchdog.ts'
@@ -31,7 +32,8 @@ export interface RunnersOptions extends LaunchOptions {
 export interface Runners {
   /** How this request's process is attached. */
   choose(request: Request): Runner
-  readonly sessions: Sessions
+  readonly sessions: Omit<Sessions, 'open'>
+  openTerminalSession(request: Request): Promise<TerminalSession>
   close(): Promise<void>
 }
 
@@ -94,9 +96,24 @@ export function createRunners(options: RunnersOptions): Runners {
     return (await openingSessions).runner(request, sink)
   }
 
+  let terminalSessions: TerminalSessionRunner | null = null
+  let openingTerminalSessions: Promise<TerminalSessionRunner> | null = null
+
+  const openTerminalSessions = async (): Promise<TerminalSessionRunner> => {
+    const { createTerminalSessionRunner } =
+      await import('../run/terminal-session/terminal-sessions.ts')
+    terminalSessions = createTerminalSessionRunner({ prepare, uninherited, groups })
+    return terminalSessions
+  }
+  const inTerminalSession: Runner = async (request, sink) => {
+    openingTerminalSessions ??= openTerminalSessions()
+    return (await openingTerminalSessions).runner(request, sink)
+  }
+
+  /** What a process is connected to, and whether its shell stays, are independent. */
   const choose = (request: Request) => {
-    if (request.pty) return onTerminal
-    return request.session === null ? pipe : inSession
+    if (request.session === null) return request.pty ? onTerminal : pipe
+    return request.pty ? inTerminalSession : inSession
   }
 
   let hosts: Hosts | null = null
@@ -136,12 +153,21 @@ export function createRunners(options: RunnersOptions): Runners {
       }
     },
     sessions: {
-      list: () => sessions?.list() ?? [],
-      close: async (name) => (await sessions?.close(name)) ?? false,
+      list: () => [...(sessions?.list() ?? []), ...(terminalSessions?.list() ?? [])],
+      async close(name) {
+        const closed = [await sessions?.close(name), await terminalSessions?.close(name)]
+        return closed.includes(true)
+      },
+    },
+    async openTerminalSession(request) {
+      watchdog?.watch()
+      openingTerminalSessions ??= openTerminalSessions()
+      return (await openingTerminalSessions).open(request)
     },
     async close() {
       await sessions?.closeAll()
       await hosts?.close()
+      await terminalSessions?.closeAll()
       await prestarted.close()
       groups.close()
       await pipes.close()

@@ -62,6 +62,8 @@ export interface Running {
   endInput(): void
   /** Only a terminal has a size; elsewhere this does nothing. */
   resize(columns: number, rows: number): void
+  /** Its caller waits no more: a session on a terminal goes on without it, in another shell. */
+  leave(): void
   /**
    * Sends the request's signal to everything that the run started, and KILL after the grace. Settles
    * when that is done.

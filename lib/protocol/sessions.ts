@@ -1,3 +1,4 @@
+import type { RequestInput } from './request.ts'
 import * as shape from './shape/shape.ts'
 
 export const sessionInfoShape = shape.object({
@@ -19,4 +20,31 @@ export interface Sessions {
   list(): SessionInfo[]
   /** Ends the session with all that it started. False: there is none of that name. */
   close(name: string): Promise<boolean>
+  /**
+   * Starts the shell of a session on a terminal ahead of its first command; `input` is that of its runs
+   * (`pty`, `session`), whatever its command. Rejects with `MisuseError`.
+   */
+  open(input: RequestInput): Promise<TerminalSession>
+}
+
+/** Hears what a session on a terminal has to say beside its runs. */
+export interface TerminalSessionListener {
+  /** What is written while no command runs: by start files, prompt hooks, background jobs. */
+  onOutput(bytes: Uint8Array, phase: 'start' | 'hook' | 'idle'): void
+  /** A sentence for the person: the shell was replaced, its start files failed. */
+  onNotice(text: string): void
+}
+
+/** A person's shell on a terminal, beside the runs that the executor starts in it. */
+export interface TerminalSession {
+  info(): SessionInfo
+  listen(listener: TerminalSessionListener): void
+  /**
+   * What the shell would make of the unfinished last word of a line: first that word as the shell reads
+   * it, then every candidate for it. Null: it runs something, or cannot say.
+   */
+  complete(line: string): Promise<string[] | null>
+  /** To what runs on the terminal, also while the shell still starts. */
+  type(data: string): void
+  resize(size: { columns: number; rows: number }): void
 }

@@ -12,6 +12,7 @@ export interface RunningParts extends Pick<Running, 'exited' | 'stop'> {
   input?: { write(data: string): Promise<void>; end(): void }
   resize?: Running['resize']
   waitingForInput?: Running['waitingForInput']
+  leave?: Running['leave']
 }
 
 /** Makes what every runner gives back. */
@@ -34,6 +35,7 @@ export function createRunning(parts: RunningParts): Running {
     resize: (columns, rows) => parts.resize?.(columns, rows),
     stop: (...how) => parts.stop(...how),
     waitingForInput: () => parts.waitingForInput?.() ?? null,
+    leave: () => parts.leave?.(),
   }
 }
 
@@ -56,6 +58,7 @@ export function changeRunning(
     resize: (columns, rows) => current().resize(columns, rows),
     stop: (...how) => current().stop(...how),
     waitingForInput: () => current().waitingForInput(),
+    leave: () => current().leave(),
     ...changes,
   })
 }

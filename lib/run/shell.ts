@@ -124,12 +124,14 @@ type FoundShell = Pick<Launch, 'file' | 'argv0'>
 /** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
 function findShell(request: Request, path: string, userShell: string | undefined): FoundShell {
   if (request.shell !== null) return findNamedShell(request.shell, path)
+  const keeps = request.pty ? hasEditor : keepsState
   const own =
     request.login &&
     userShell &&
     !isNacre(userShell) &&
-    (request.session === null || keepsState(userShell))
+    (request.session === null || keeps(userShell))
   const wanted = own ? [userShell, 'sh'] : ['bash', 'sh']
+  if (request.session !== null && request.pty) wanted.splice(-1, 1, 'bash', 'zsh', 'fish')
   for (const name of wanted) {
     const found = findProgram(name, path)
     if (found) return { file: found, argv0: name }
@@ -146,6 +148,9 @@ const isNacre = (shell: string): boolean => /(?:^|\/)nacre$/.test(shell)
 
 /** The shells that sessions are built on. */
 const keepsState = (shell: string): boolean => /(?:^|\/)(?:bash|zsh)$/.test(shell)
+
+/** The shells that sessions on a terminal are built on. */
+const hasEditor = (shell: string): boolean => /(?:^|\/)(?:bash|zsh|fish)$/.test(shell)
 
 function findNamedShell(name: string, path: string): FoundShell {
   const found = findProgram(name, path)

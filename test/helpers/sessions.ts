@@ -112,7 +112,7 @@ function countDescriptors(): number {
 }
 
 /** Processes that carry this test's variable. */
-function findMarked(mark: string): string[] {
+export function findMarked(mark: string): string[] {
   const text = execFileSync('ps', ['-eo', 'pid=,stat=,args=', 'e'], {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,

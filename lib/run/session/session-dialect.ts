@@ -12,9 +12,9 @@ export interface SessionDialect {
    * Sets and exports a variable for one command, and keeps what was there. (`NAME=value eval …` would be
    * the shell's own word for that, but bash 5.2 forgets it after the first command of the text.)
    */
-  lendVariable(name: string, quotedValue: string): string
+  lendVariable: (name: string, quotedValue: string) => string
   /** Gives back what `lendVariable` kept, where it did. */
-  restoreVariable(name: string): string
+  restoreVariable: (name: string) => string
 }
 
 export interface ProgramOptions {

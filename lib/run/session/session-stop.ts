@@ -101,7 +101,11 @@ const runPrefix = 'run_'
  * Finds processes of the session that were there before the run began, and what these start meanwhile.
  * `startedMs`: nowMs() at the start of the run.
  */
-function createElderSearch(shell: SessionShell, mark: string, startedMs: number) {
+export function createElderSearch(
+  shell: Pick<SessionShell, 'pid' | 'group'>,
+  mark: string,
+  startedMs: number,
+) {
   const { pid: shellPid, group } = shell
   const known = new Map<number, string>()
 

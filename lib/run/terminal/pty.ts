@@ -58,19 +58,10 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
   const uninherited = deps.uninherited ?? createUninherited()
   let parts: PtyParts | { missing: string } | null = null
 
-  function loadParts(): PtyParts | { missing: string } {
-    try {
-      const addon = (deps.loadAddon ?? loadPtyAddon)()
-      return { addon, calls: openDescriptorCalls(), uninherited, groups: deps.groups }
-    } catch (error) {
-      return { missing: messageOf(error) }
-    }
-  }
-
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const size = clampSize(request.pty ?? undefined)
-    parts ??= loadParts()
+    parts ??= loadPtyParts({ uninherited, groups: deps.groups }, deps.loadAddon)
     if ('missing' in parts) {
       return runInScript(
         { launch, size, request, sink, stop: deps.stopTree, groups: deps.groups },
@@ -87,6 +78,18 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
       stopTree: deps.stopTree,
       launch,
     })
+  }
+}
+
+/** With what programs are started on terminals, or why that cannot be. */
+export function loadPtyParts(
+  shared: Pick<PtyParts, 'uninherited' | 'groups'>,
+  loadAddon: () => LoadedAddon = loadPtyAddon,
+): PtyParts | { missing: string } {
+  try {
+    return { addon: loadAddon(), calls: openDescriptorCalls(), ...shared }
+  } catch (error) {
+    return { missing: messageOf(error) }
   }
 }
 

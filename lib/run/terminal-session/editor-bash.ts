@@ -1,0 +1,216 @@
+import { quoteWord } from '../../protocol/words.ts'
+import { bashDialect } from '../session/session-bash.ts'
+import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
+
+/**
+ * bash 4.4 or newer, with readline. `bind -x` reads the command into a variable and puts a line in
+ * place of what is typed; `accept-line` runs it. `PROMPT_COMMAND` tells the end first, so that the
+ * person's own prompt commands, which follow, delay nobody.
+ */
+export const editorBash: EditorDialect = {
+  compose(start) {
+    // A login shell would not read our file: it does what one does, in the same order.
+    const file = `${start.folder}/init.bash`
+    return {
+      args: ['--noprofile', '--init-file', file, '-i'],
+      files: { 'init.bash': composeInit(start) },
+    }
+  },
+  quote: quoteWord,
+  lendVariable: bashDialect.lendVariable,
+  restoreVariable: bashDialect.restoreVariable,
+  changeDirectory: (path) => `\\builtin cd -- ${path}`,
+  exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
+  callKeys: editorKeys.take + editorKeys.accept,
+  showsHooks: true,
+}
+
+const startFiles = `
+if [[ -r /etc/profile ]]; then \\builtin . /etc/profile; fi
+for __nacre_f in ~/.bash_profile ~/.bash_login ~/.profile; do
+  if [[ -r $__nacre_f ]]; then \\builtin . "$__nacre_f"; break; fi
+done
+\\builtin unset -v __nacre_f
+`
+
+const rcFile = `
+if [[ -r ~/.bashrc ]]; then \\builtin . ~/.bashrc; fi
+`
+
+function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellStart): string {
+  const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
+  const files = plain ? '' : login ? startFiles : rcFile
+  return `${files}
+${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
+\\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null
+__nacre_s=0 __nacre_q=0
+__nacre_c=
+__nacre_end() {
+  __nacre_s=$?
+  \\builtin printf ${mark('D;%s;%s')} "$__nacre_s" "$PWD"
+  \\builtin return "$__nacre_s"
+}
+__nacre_ready() {
+  while \\builtin read -r -t 0; do IFS= \\builtin read -r __nacre_c || \\builtin break; done
+  __nacre_q=$((__nacre_q + 1)) PS1="\\[\\e]${nonce};B;$__nacre_q\\a\\]" PS2= PS0=
+${statePath === null ? '' : `  ( ( __nacre_leave ) & )`}
+}
+__nacre_take() {
+  {
+    { IFS= \\builtin read -r -d '' __nacre_b; IFS= \\builtin read -r -d '' __nacre_c; } <${quoteWord(turnPath)}
+    READLINE_LINE=' { __nacre_start; } 2>/dev/null; \\builtin eval "$__nacre_c"' READLINE_POINT=0
+  } 2>/dev/null
+}
+__nacre_start() {
+  \\builtin eval "$__nacre_b"
+  if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi
+  \\builtin printf ${mark('C')}
+  \\builtin return "$__nacre_s"
+}
+${statePath === null ? '' : composeLeave(statePath)}
+${composeAnswer(turnPath, mark)}
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
+  PROMPT_COMMAND="{ __nacre_end; } 2>/dev/null
+\${PROMPT_COMMAND-}
+{ __nacre_ready; } 2>/dev/null"
+else
+  PROMPT_COMMAND=('{ __nacre_end; } 2>/dev/null' "\${PROMPT_COMMAND[@]}" '{ __nacre_ready; } 2>/dev/null')
+fi
+for __nacre_x in 'editing-mode emacs' 'enable-bracketed-paste off' 'show-mode-in-prompt off' \\
+  'bell-style none' 'horizontal-scroll-mode off' 'mark-modified-lines off'; do
+  \\builtin bind "set $__nacre_x" 2>/dev/null
+done
+\\builtin unset -v __nacre_x
+\\builtin bind -x '"${printable(editorKeys.take)}": __nacre_take'
+\\builtin bind -x '"${printable(editorKeys.ask)}": __nacre_answer'
+\\builtin bind '"${printable(editorKeys.accept)}": accept-line'
+\\builtin set +o history
+`
+}
+
+function printable(key: string): string {
+  return key.replaceAll('\u001B', '\\e')
+}
+
+/** What another shell reads to stand where this one stands. Runs in a copy of the shell, behind its prompt. */
+function composeLeave(statePath: string): string {
+  const notTaken = [
+    ...['BASH*', 'COMP_*', 'DIRSTACK', 'EPOCH*', 'EUID', 'FUNCNAME', 'GROUPS', 'HISTCMD', 'LINENO'],
+    ...['NACRE*', 'OLDPWD', 'OPTIND', 'PIPESTATUS', 'PPID', 'PROMPT_COMMAND', 'PS[0-4]', 'PWD'],
+    ...['RANDOM', 'READLINE_*', 'SECONDS', 'SHELLOPTS', 'SHLVL', 'SRANDOM', 'UID', '_', '__nacre*'],
+    ...['COLUMNS', 'LINES', 'IFS'],
+  ].join('|')
+  return `
+__nacre_leave() {
+  local __nacre_o="$(\\builtin set +o)" IFS=$' \\t\\n'
+  \\builtin set +eux
+  \\builtin trap - ERR DEBUG EXIT RETURN
+  local __nacre_t="$(
+    \\builtin printf '\\\\builtin cd -- %q\\n' "$PWD"
+    [[ -v OLDPWD ]] && \\builtin printf 'OLDPWD=%q\\n' "$OLDPWD"
+    \\builtin printf '\\\\builtin unalias -a\\n'
+    \\builtin shopt -p
+    for __nacre_n in $(\\builtin compgen -v); do
+      case $__nacre_n in ${notTaken}) \\builtin continue ;; esac
+      \\builtin declare -p "$__nacre_n"
+    done
+    \\builtin declare -f
+    \\builtin alias -p
+    \\builtin umask -p
+    \\builtin printf '%s\\n' "$__nacre_o"
+    # A substitution expands no aliases, and says so.
+    \\builtin printf 'shopt -s expand_aliases; set -o emacs; set +o history\\n'
+  )"
+  # The one behind an earlier prompt may be slower.
+  local __nacre_n= __nacre_x=; IFS='# ' \\builtin read -r __nacre_x __nacre_n __nacre_x <${quoteWord(statePath)}
+  ((\${__nacre_n:-0} > __nacre_q)) && \\builtin return
+  \\builtin printf '# %s\\n%s\\n%s\\n' "$__nacre_q" "$__nacre_t" "${stateEnd}$__nacre_q" >${quoteWord(statePath)}
+} 2>/dev/null </dev/null
+`
+}
+
+/**
+ * Answers what could stand at the end of a line: by the completion that the person has set up for its
+ * command (bash-completion, or `complete`), else by files; for a first word by commands.
+ */
+function composeAnswer(turnPath: string, mark: (text: string) => string): string {
+  return `
+__nacre_answer() {
+  {
+    local __nacre_l
+    IFS= \\builtin read -r -d '' __nacre_l <${quoteWord(turnPath)}
+    local IFS=$' \\t\\n' COMP_LINE=$__nacre_l COMP_POINT=\${#__nacre_l} COMP_TYPE=9 COMP_KEY=9
+    local -a COMP_WORDS=() COMPREPLY=()
+    local COMP_CWORD __nacre_w __nacre_r __nacre_f __nacre_p __nacre_q= __nacre_o=
+    READLINE_LINE= READLINE_POINT=0
+    __nacre_words "$__nacre_l"
+    COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+    __nacre_w=\${COMP_WORDS[COMP_CWORD]}
+    __nacre_p=; ((COMP_CWORD > 0)) && __nacre_p=\${COMP_WORDS[COMP_CWORD - 1]}
+    if ((COMP_CWORD == 0)) && [[ $__nacre_w != */* ]]; then
+      \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -abck -A function -- "$__nacre_w")
+    elif ((COMP_CWORD > 0)); then
+      __nacre_r=$(\\builtin complete -p -- "\${COMP_WORDS[0]}" 2>/dev/null)
+      if [[ ! $__nacre_r ]] && \\builtin declare -F _completion_loader >/dev/null; then
+        _completion_loader "\${COMP_WORDS[0]}" >/dev/null 2>&1
+        __nacre_r=$(\\builtin complete -p -- "\${COMP_WORDS[0]}" 2>/dev/null ||
+          \\builtin complete -p -D 2>/dev/null)
+      fi
+      [[ $__nacre_r = *' -o filenames '* ]] && __nacre_o=f
+      if [[ $__nacre_r =~ ' -F '([^ ]+) ]]; then
+        __nacre_f=\${BASH_REMATCH[1]}
+        compopt() { [[ " $* " = *' filenames '* ]] && __nacre_o=f; \\builtin return 0; }
+        "$__nacre_f" "\${COMP_WORDS[0]}" "$__nacre_w" "$__nacre_p" >/dev/null 2>&1 </dev/null
+        \\builtin unset -f compopt
+      elif [[ $__nacre_r ]]; then
+        __nacre_r=\${__nacre_r#complete }
+        __nacre_r=\${__nacre_r% *}
+        \\builtin mapfile -t COMPREPLY < <(\\builtin eval "\\\\builtin compgen $__nacre_r -- \\"\\$__nacre_w\\"" 2>/dev/null)
+      fi
+    fi
+    if ((\${#COMPREPLY[@]} == 0)) && [[ $__nacre_w = '$'* ]]; then
+      __nacre_q='$'
+      \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -v -- "\${__nacre_w#\\$}")
+    fi
+    if ((\${#COMPREPLY[@]} == 0)); then
+      __nacre_o=f
+      \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -f -- "$__nacre_w")
+    fi
+  } 2>/dev/null
+  \\builtin printf ${mark('R;%s')} "$(
+    \\builtin printf '%s\\n' "$__nacre_w"
+    ((\${#COMPREPLY[@]})) && for __nacre_r in "\${COMPREPLY[@]:0:2000}"; do
+      __nacre_f=\${__nacre_r/#\\~/$HOME}
+      if [[ -d $__nacre_f ]] && ((COMP_CWORD > 0)); then __nacre_r=\${__nacre_r%/}/; fi
+      \\builtin printf '%s\\n' "$__nacre_q\${__nacre_r//[$'\\a\\e;\\n']/?}"
+    done
+  )"
+}
+__nacre_words() {
+  local text=$1 word= quote= char any=
+  COMP_WORDS=()
+  while [[ $text ]]; do
+    char=\${text:0:1} text=\${text:1}
+    case $quote$char in
+    \\"\\" | \\'\\') quote= ;;
+    [\\"\\']?) word+=$char ;;
+    \\" | \\') quote=$char any=1 ;;
+    \\\\) word+=\${text:0:1} text=\${text:1} any=1 ;;
+    ' ' | $'\\t')
+      if [[ $word || $any ]]; then COMP_WORDS+=("$word"); fi
+      word= any= ;;
+    '|' | ';' | '&' | '(' | '\`' | $'\\n') COMP_WORDS=() word= any= ;;
+    *) word+=$char ;;
+    esac
+  done
+  COMP_WORDS+=("$word")
+  while ((\${#COMP_WORDS[@]} > 1)); do
+    case \${COMP_WORDS[0]} in
+    *=* | sudo | doas | env | time | nohup | nice | command | builtin | exec | xargs | '!' | then | do | else | if | while)
+      COMP_WORDS=("\${COMP_WORDS[@]:1}") ;;
+    *) \\builtin break ;;
+    esac
+  done
+}
+`
+}

@@ -1,0 +1,116 @@
+import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
+
+/**
+ * fish 3.2 or newer. Its line editor has only our keys, and Enter, which `read` needs: what was typed and
+ * not read never becomes a command of its own.
+ */
+export const editorFish: EditorDialect = {
+  compose(start) {
+    const file = `${start.folder}/init.fish`
+    const words = [start.plain ? '--no-config' : '', start.login ? '--login' : '', '--interactive']
+    const args = [...words.filter((word) => word !== ''), '--init-command', `source ${quote(file)}`]
+    return { args, files: { 'init.fish': composeInit(start) } }
+  },
+  quote,
+  lendVariable: (name, value) =>
+    `set -g __nacre_k_${name} (set -q ${name}; and echo 1) $${name}; set -gx ${name} ${value}`,
+  restoreVariable: (name) =>
+    `if test "$__nacre_k_${name}[1]" = 1; set -gx ${name} $__nacre_k_${name}[2..-1]; ` +
+    `else; set -e ${name}; end; set -e __nacre_k_${name}`,
+  changeDirectory: (path) => `builtin cd -- ${path}`,
+  exportVariable: (name, value) => `set -gx ${name} ${value}`,
+  callKeys: editorKeys.take,
+  // After each command fish writes what moves its prompt to a fresh line.
+  showsHooks: false,
+}
+
+/** In single quotes fish reads two escapes: of the quote and of the backslash. */
+function quote(text: string): string {
+  return `'${text.replaceAll(/['\\]/g, '\\$&')}'`
+}
+
+function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string {
+  const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
+  const key = (text: string) => quote(text).replaceAll('\u001B', `'\\e'`)
+  return `${state === '' ? '' : `begin\neval ${quote(state)}\nend >/dev/null 2>&1 </dev/null`}
+set -g __nacre_s 0
+set -g __nacre_q 0
+set -g __nacre_running 0
+function __nacre_end --on-event fish_postexec
+  set -g __nacre_s $status
+  test $__nacre_running = 1; or return $__nacre_s
+  set -g __nacre_running 0
+  builtin printf ${mark('D;%s;%s')} $__nacre_s "$PWD"
+  return $__nacre_s
+end
+function fish_prompt
+  set -g __nacre_q (math $__nacre_q + 1)
+${statePath === null ? '' : '  __nacre_leave'}
+  builtin printf ${mark('B;%s')} $__nacre_q
+end
+function fish_right_prompt; end
+function fish_mode_prompt; end
+function fish_title; end
+function __nacre_start
+  eval $__nacre_b
+  set -g __nacre_running 1
+  builtin printf ${mark('C')}
+  return $__nacre_s
+end
+function __nacre_take
+  begin; builtin read -gz __nacre_b; builtin read -gz __nacre_c; end <${quote(turnPath)}
+  commandline -r -- ' __nacre_start; eval $__nacre_c'
+  commandline -f execute
+end
+function __nacre_answer
+  begin; builtin read -z __nacre_l; end <${quote(turnPath)}
+  set -l found (complete -C "$__nacre_l" 2>/dev/null | string replace -r '\\t.*' '' | string replace -ra '[\\a\\e;]' '?')
+  set -l word (string match -r '\\S*$' -- "$__nacre_l")
+  builtin printf ${mark('R;%s')} (string join \\n -- "$word" $found[1..2000] | string collect)
+end
+${statePath === null ? '' : composeLeave(statePath)}
+function __nacre_enter
+  if test $__nacre_running = 1
+    commandline -f execute
+  else
+    commandline -r ''
+  end
+end
+function __nacre_bindings
+  bind --erase --all 2>/dev/null
+  bind '' self-insert
+  bind \\r __nacre_enter
+  bind \\n __nacre_enter
+  bind \\cd delete-or-exit
+  bind \\cc cancel-commandline
+  bind \\x7f backward-delete-char
+  bind ${key(editorKeys.take)} __nacre_take
+  bind ${key(editorKeys.ask)} __nacre_answer
+end
+set -g fish_key_bindings __nacre_bindings
+set -g fish_autosuggestion_enabled 0
+`
+}
+
+function composeLeave(statePath: string): string {
+  return `
+function __nacre_leave
+  begin
+    echo builtin cd -- (string escape -- $PWD)
+    for name in (set -ng)
+      string match -qr '^(__nacre|NACRE|fish_|_|status|pipestatus|history|version|hostname|PWD|SHLVL|umask|dirprev|dirnext|COLUMNS|LINES|argv|__fish)' -- $name; and continue
+      set -l flags -g
+      set -qx $name; and set flags -gx
+      echo set $flags $name (string escape -- $$name)
+    end
+    for name in (functions -n | string split ,)
+      string match -qr '^(__nacre|fish_|__fish)' -- $name; and continue
+      string match -qr '^(stdin|-|n/a)$' -- (functions -D $name); and functions --no-details $name
+    end
+    abbr --show
+    echo umask (umask)
+    echo ${quote(stateEnd)}$__nacre_q
+  end 2>/dev/null >${quote(statePath)} </dev/null
+end
+`
+}

@@ -1,0 +1,67 @@
+/** A piece of what a shell writes to its terminal. */
+export type Piece =
+  | { kind: 'bytes'; bytes: Uint8Array }
+  /** `C` begins a command's output, `D` ends it, `B` is the prompt, `R` an answer. */
+  | { kind: 'mark'; name: string; fields: string[] }
+
+export interface MarkReader {
+  /** The pieces that are certain now, in order. Their memory is that of the chunk. */
+  read(chunk: Uint8Array): Piece[]
+  /** What was held back since it might have been the beginning of a mark. */
+  rest(): Uint8Array
+}
+
+const escape = 0x1b
+const bell = 0x07
+/** Longer ones are no marks of ours: what began like one is given on as it is. */
+const longestMark = 4 * 1024 * 1024
+
+/** Finds the marks `ESC ] <nonce> ; name ; fields BEL` in a stream that may be cut anywhere. */
+export function createMarkReader(nonce: string): MarkReader {
+  const start = Buffer.from(`\u001B]${nonce};`)
+  let held = Buffer.alloc(0)
+
+  return {
+    read(chunk) {
+      let bytes = held.length > 0 ? Buffer.concat([held, chunk]) : Buffer.from(chunk)
+      held = Buffer.alloc(0)
+      const pieces: Piece[] = []
+      const give = (part: Buffer) => {
+        if (part.length > 0) pieces.push({ kind: 'bytes', bytes: part })
+      }
+      for (;;) {
+        const at = bytes.indexOf(start)
+        if (at < 0) {
+          const end = bytes.length - countBegun(bytes, start)
+          give(bytes.subarray(0, end))
+          held = Buffer.from(bytes.subarray(end))
+          return pieces
+        }
+        give(bytes.subarray(0, at))
+        const end = bytes.indexOf(bell, at)
+        if (end < 0) {
+          if (bytes.length - at > longestMark) give(bytes.subarray(at))
+          else held = Buffer.from(bytes.subarray(at))
+          return pieces
+        }
+        const [name = '', ...fields] = bytes.toString('utf8', at + start.length, end).split(';')
+        pieces.push({ kind: 'mark', name, fields })
+        bytes = bytes.subarray(end + 1)
+      }
+    },
+    rest() {
+      const rest = held
+      held = Buffer.alloc(0)
+      return rest
+    },
+  }
+}
+
+/** The length of the longest end of `bytes` that a mark may begin with. */
+function countBegun(bytes: Buffer, start: Buffer): number {
+  const from = Math.max(0, bytes.length - start.length + 1)
+  for (let at = bytes.indexOf(escape, from); at >= 0; at = bytes.indexOf(escape, at + 1)) {
+    if (bytes.subarray(at).equals(start.subarray(0, bytes.length - at))) return bytes.length - at
+  }
+  return 0
+}

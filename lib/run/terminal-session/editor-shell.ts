@@ -1,0 +1,263 @@
+import { closeSync, fstatSync } from 'node:fs'
+import type { ListenerAnswer } from '../../protocol/event.ts'
+import type { Exit } from '../../protocol/ports.ts'
+import type { ControlGroup } from '../../system/control-group.ts'
+import type { FileIdentity } from '../../system/process-table.ts'
+import type { PtyParts, PtyProcess } from '../terminal/pty-process.ts'
+import { createTerminalInput } from '../terminal/terminal-input.ts'
+import { readTerminal } from '../terminal/terminal-output.ts'
+import { createTerminalWatch } from '../terminal/waiting-for-input.ts'
+import { editorKeys } from './editor-dialect.ts'
+import { createMarkReader, type Piece } from './editor-marks.ts'
+
+/** How a command ended: the shell told, or it is gone. */
+export type CommandEnd =
+  | { kind: 'told'; status: number; cwd: string }
+  | { kind: 'gone'; exit: Exit }
+
+/** Where a shell stands: it starts, waits at its prompt, is about to run, runs, or has run. */
+type Phase = 'starting' | 'idle' | 'called' | 'running' | 'ending' | 'gone'
+
+export type TakeOutput = (bytes: Uint8Array) => ListenerAnswer | Promise<ListenerAnswer>
+
+/** One interactive shell on a terminal of its own. */
+export interface EditorShell {
+  readonly pid: number
+  /** Holds all that it starts; null where the kernel gives none. */
+  readonly group: ControlGroup | null
+  readonly alive: boolean
+  readonly idle: boolean
+  /** The number of its last prompt. */
+  readonly prompt: string
+  /** Identities of its terminal, by which its processes are found. */
+  terminals(): readonly FileIdentity[]
+  /** Settles at the next prompt, or with false when the shell has ended. */
+  awaitPrompt(): Promise<boolean>
+  /** Lets the editor take what was written for it; at its prompt only. Never rejects. */
+  run(take: TakeOutput): Promise<CommandEnd>
+  /** Lets the editor answer what was written for it; null: it does not, or has ended. */
+  ask(timeoutMs: number): Promise<string | null>
+  type(data: string): Promise<void>
+  resize(columns: number, rows: number): void
+  waitingForInput(): 'line' | 'password' | 'raw' | null
+  readonly ended: Promise<Exit>
+  /** Hangs the terminal up. Settles when the shell has ended and nothing is open any more. */
+  close(): Promise<void>
+}
+
+export interface EditorShellOptions {
+  nonce: string
+  callKeys: string
+  parts: PtyParts
+  /** What comes while no command runs: from start files, prompt hooks, background jobs. */
+  onOther: (bytes: Uint8Array, phase: 'start' | 'hook' | 'idle') => void
+}
+
+/** So long a called editor may take to begin; then it is called again from a fresh prompt. */
+const callTimeoutMs = 3000
+const interrupt = '\u0003'
+/** A program that asks what the terminal can do waits for the answer: a VT220 with colours. */
+const deviceQuery = /\u001B\[0?c/
+const deviceAnswer = '\u001B[?62;22c'
+
+export function followEditorShell(program: PtyProcess, options: EditorShellOptions): EditorShell {
+  const { parts, onOther } = options
+  const { pid, master, slave } = program
+  const marks = createMarkReader(options.nonce)
+  let terminals: FileIdentity[] = [fstatSync(slave)]
+  let phase: Phase = 'starting'
+  let take: TakeOutput | null = null
+  let settleRun: ((end: CommandEnd) => void) | null = null
+  let settleAnswer: ((answer: string | null) => void) | null = null
+  let prompts: ((there: boolean) => void)[] = []
+  let callTimer: NodeJS.Timeout | undefined
+  let calls = 0
+  let prompt = ''
+
+  const input = createTerminalInput(master, parts.calls)
+  const output = readTerminal(program, {
+    take: takeBytes,
+    onRead: () => input.flush(),
+    onClose() {
+      input.close()
+      parts.uninherited.delete(master)
+    },
+  })
+  const look = createTerminalWatch(pid, program.path)
+
+  function takeBytes(chunk: Uint8Array): ListenerAnswer | Promise<ListenerAnswer> {
+    const pieces = marks.read(chunk)
+    for (let next = pieces.shift(); next; next = pieces.shift()) {
+      const answer = next.kind === 'mark' ? meet(next) : route(next.bytes)
+      if (answer instanceof Promise) return takeRest(answer, pieces)
+    }
+    return undefined
+  }
+
+  async function takeRest(first: Promise<unknown>, pieces: Piece[]): Promise<ListenerAnswer> {
+    await first
+    for (const piece of pieces) {
+      if (piece.kind === 'mark') meet(piece)
+      else await route(piece.bytes)
+    }
+  }
+
+  function route(bytes: Uint8Array): void | Promise<unknown> {
+    switch (phase) {
+      case 'running': {
+        // Whoever stopped listening has no say in what the others hear.
+        const answer = take?.(bytes)
+        return answer instanceof Promise ? answer : undefined
+      }
+      case 'starting':
+        if (deviceQuery.test(Buffer.from(bytes).toString('latin1'))) void input.type(deviceAnswer)
+        return onOther(bytes, 'start')
+      case 'ending':
+        return onOther(bytes, 'hook')
+      case 'idle':
+        return onOther(bytes, 'idle')
+      default:
+        // The editor draws the line that it has been given.
+        return
+    }
+  }
+
+  function meet({ name, fields }: Extract<Piece, { kind: 'mark' }>): void {
+    if (name === 'B' && phase !== 'called') {
+      phase = 'idle'
+      prompt = fields[0] ?? ''
+      tellPrompt(true)
+    } else if (name === 'B' && calls > 1 && settleAnswer === null) press()
+    else if (name === 'C' && phase === 'called') {
+      clearTimeout(callTimer)
+      phase = 'running'
+    } else if (name === 'D' && phase === 'running') {
+      const [status = '', ...cwd] = fields
+      phase = 'ending'
+      endRun({ kind: 'told', status: Number(status), cwd: cwd.join(';') })
+    } else if (name === 'R' && settleAnswer) {
+      clearTimeout(callTimer)
+      phase = 'idle'
+      endAnswer(fields.join(';').replaceAll('\r\n', '\n'))
+      tellPrompt(true)
+    }
+  }
+
+  function endAnswer(answer: string | null): void {
+    const settle = settleAnswer
+    settleAnswer = null
+    settle?.(answer)
+  }
+
+  function tellPrompt(there: boolean): void {
+    const waiting = prompts
+    prompts = []
+    for (const settle of waiting) settle(there)
+  }
+
+  /** An editor that is asked something leaves it at once for a fresh prompt. */
+  function giveUpAnswer(): void {
+    clearTimeout(callTimer)
+    phase = 'ending'
+    void input.type(interrupt)
+    endAnswer(null)
+  }
+
+  function endRun(end: CommandEnd): void {
+    take = null
+    const settle = settleRun
+    settleRun = null
+    settle?.(end)
+  }
+
+  function press(): void {
+    calls = 1
+    void input.type(options.callKeys)
+    callTimer = setTimeout(() => {
+      // Whatever holds the editor, an interrupt leads back to a prompt, which calls it again.
+      calls = 2
+      void input.type(interrupt)
+      callTimer = setTimeout(() => void close(), callTimeoutMs)
+    }, callTimeoutMs)
+  }
+
+  const ended = program.ended.then(async (exit): Promise<Exit> => {
+    clearTimeout(callTimer)
+    input.close()
+    await output.drain()
+    if (phase === 'running') await take?.(marks.rest())
+    phase = 'gone'
+    await output.close()
+    // Its number may be another's from here on.
+    terminals = []
+    closeSync(slave)
+    endRun({ kind: 'gone', exit })
+    endAnswer(null)
+    tellPrompt(false)
+    return exit
+  })
+
+  async function close(): Promise<void> {
+    if (phase !== 'gone') {
+      try {
+        process.kill(pid, 'SIGHUP')
+        // A stopped shell takes it only when it goes on.
+        process.kill(pid, 'SIGCONT')
+      } catch {
+        // It has ended already.
+      }
+    }
+    await ended
+  }
+
+  return {
+    pid,
+    group: program.group,
+    ended,
+    terminals: () => terminals,
+    get alive() {
+      return phase !== 'gone'
+    },
+    get idle() {
+      return phase === 'idle'
+    },
+    get prompt() {
+      return prompt
+    },
+    awaitPrompt() {
+      if (phase === 'idle') return Promise.resolve(true)
+      if (phase === 'gone') return Promise.resolve(false)
+      if (settleAnswer) giveUpAnswer()
+      return new Promise((resolve) => prompts.push(resolve))
+    },
+    run(chosen) {
+      if (phase === 'gone') return ended.then((exit) => ({ kind: 'gone', exit }))
+      take = chosen
+      phase = 'called'
+      press()
+      return new Promise((resolve) => {
+        settleRun = resolve
+      })
+    },
+    ask(timeoutMs) {
+      if (phase !== 'idle') return Promise.resolve(null)
+      phase = 'called'
+      void input.type(editorKeys.ask)
+      return new Promise((resolve) => {
+        settleAnswer = resolve
+        callTimer = setTimeout(giveUpAnswer, timeoutMs)
+      })
+    },
+    type: (data) => input.type(data),
+    resize(columns, rows) {
+      if (output.isOpen()) parts.addon.addon.resize(master, columns, rows)
+    },
+    waitingForInput() {
+      if (phase === 'running') return look()
+      const kind = phase === 'starting' ? look() : null
+      // It is the editor at the first prompt then.
+      return kind === 'raw' ? null : kind
+    },
+    close,
+  }
+}

@@ -1,0 +1,177 @@
+import { quoteWord } from '../../protocol/words.ts'
+import { zshDialect } from '../session/session-zsh.ts'
+import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
+
+/**
+ * zsh 5 or newer, with zle. `ZDOTDIR` is the one way to have files of ours read beside the person's: each
+ * of them reads the person's file of the same name, with the person's `ZDOTDIR`, and the last gives it
+ * back.
+ */
+export const editorZsh: EditorDialect = {
+  compose(start) {
+    const last = start.login ? '.zlogin' : '.zshrc'
+    const names = ['.zshenv', ...(start.login ? ['.zprofile'] : []), '.zshrc']
+    if (start.login) names.push('.zlogin')
+    const files = names.map((name) => [name, readTheirs(name, start, name === last)] as const)
+    const words = ['-i', ...(start.login ? ['-l'] : []), ...(start.plain ? ['-d'] : [])].join(' ')
+    const enter =
+      `__nacre_z=\${ZDOTDIR-} ; export NACRE_ZDOTDIR="$__nacre_z"; ` +
+      `ZDOTDIR=${quoteWord(start.folder)} exec zsh ${words}`
+    return { args: ['-fc', enter], files: Object.fromEntries(files) }
+  },
+  quote: quoteWord,
+  lendVariable: zshDialect.lendVariable,
+  restoreVariable: zshDialect.restoreVariable,
+  changeDirectory: (path) => `\\builtin cd -- ${path}`,
+  exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
+  callKeys: editorKeys.take,
+  showsHooks: true,
+}
+
+function readTheirs(name: string, start: ShellStart, isLast: boolean): string {
+  const ours = quoteWord(start.folder)
+  const first =
+    name === '.zshenv'
+      ? `if [[ -n $NACRE_ZDOTDIR ]]; then ZDOTDIR=$NACRE_ZDOTDIR; else builtin unset ZDOTDIR; fi
+builtin unset NACRE_ZDOTDIR
+`
+      : `if [[ -n $__nacre_z ]]; then ZDOTDIR=$__nacre_z; else builtin unset ZDOTDIR; fi
+`
+  const read = start.plain
+    ? ''
+    : `if [[ -r \${ZDOTDIR:-$HOME}/${name} ]]; then builtin . \${ZDOTDIR:-$HOME}/${name}; fi\n`
+  const after = isLast ? composeInit(start) : `__nacre_z=\${ZDOTDIR-}\nZDOTDIR=${ours}\n`
+  return first + read + after
+}
+
+function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string {
+  const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
+  const bind = (key: string, widget: string) =>
+    ['emacs', 'viins', 'vicmd']
+      .map(
+        (map) =>
+          `builtin bindkey -M ${map} '${key.replaceAll('\u001B', '^[')}' ${widget} 2>/dev/null`,
+      )
+      .join('\n')
+  return `builtin unset __nacre_z
+${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
+builtin zmodload zsh/zle
+typeset -gi __nacre_q=0
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l=
+function __nacre_end {
+  __nacre_s=$?
+  { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
+  builtin printf ${mark('D;%s;%s')} $__nacre_s $PWD
+  builtin return $__nacre_s
+}
+function __nacre_ready {
+  { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
+  while IFS= builtin read -t 0 -r __nacre_c 2>/dev/null; do :; done
+  (( ++__nacre_q ))
+  PS1=$'%{\\e]${nonce};B;'$__nacre_q$'\\a%}' RPS1= PS2= POSTEDIT=
+  builtin unset zle_bracketed_paste
+${statePath === null ? '' : '  ( __nacre_leave ) &!'}
+  builtin return 0
+}
+function __nacre_start {
+  {
+    builtin eval "$__nacre_b"
+    if [[ -o xtrace ]]; then builtin unsetopt xtrace; __nacre_c="builtin setopt xtrace; $__nacre_c"; fi
+    builtin printf ${mark('C')}
+    builtin return $__nacre_s
+  } 2>/dev/null
+}
+function __nacre_take {
+  { builtin setopt localoptions noxtrace } 2>/dev/null
+  { IFS= builtin read -r -d $'\\0' __nacre_b; IFS= builtin read -r -d $'\\0' __nacre_c } <${quoteWord(turnPath)}
+  BUFFER=' { __nacre_start } 2>/dev/null; builtin eval "$__nacre_c"'
+  zle .accept-line
+}
+function __nacre_keep { [[ $1 != ' { __nacre_start }'* ]] }
+${statePath === null ? '' : composeLeave(statePath)}
+${composeAnswer(turnPath, mark)}
+builtin setopt noprompt_sp noprompt_cr
+precmd_functions=(__nacre_end $precmd_functions __nacre_ready)
+zshaddhistory_functions=(__nacre_keep $zshaddhistory_functions)
+zle -N __nacre_take
+zle -N __nacre_answer
+${bind(editorKeys.take, '__nacre_take')}
+${bind(editorKeys.ask, '__nacre_answer')}
+`
+}
+
+function composeLeave(statePath: string): string {
+  return `
+function __nacre_leave {
+  emulate -L zsh
+  builtin setopt extendedglob
+  local __nacre_n __nacre_t __nacre_x
+  __nacre_t="$(
+    builtin printf 'builtin cd -- %s\\n' "\${(qq)PWD}"
+    builtin printf 'OLDPWD=%s\\n' "\${(qq)OLDPWD}"
+    for __nacre_n in \${(k)parameters}; do
+      [[ $parameters[$__nacre_n] = *(special|readonly|hide)* && $__nacre_n != (path|PATH|fpath|FPATH|cdpath|CDPATH|manpath|MANPATH) ]] && continue
+      [[ $__nacre_n = (__nacre*|NACRE*|PWD|OLDPWD|_|PS*|RPS*|PROMPT*|RPROMPT*|precmd_functions|zshaddhistory_functions|SHLVL|POSTEDIT|ZLE_*|zle_*|COLUMNS|LINES) ]] && continue
+      builtin typeset -gp $__nacre_n
+    done
+    builtin functions \${(k)functions:#__nacre*}
+    builtin alias -L
+    builtin umask -S | { IFS= builtin read -r __nacre_n; builtin printf 'umask %s\\n' $__nacre_n }
+  )" 2>/dev/null
+  # The one behind an earlier prompt may be slower.
+  __nacre_n=
+  IFS='# ' builtin read -r __nacre_x __nacre_n __nacre_x <${quoteWord(statePath)}
+  (( \${__nacre_n:-0} > __nacre_q )) && builtin return
+  builtin printf '# %s\\n%s\\n%s\\n' $__nacre_q "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}
+} 2>/dev/null </dev/null
+`
+}
+
+/**
+ * zsh's completion system writes into its own list only; `compadd`, which it calls for every match, is
+ * replaced while it is asked, and tells the matches instead.
+ */
+function composeAnswer(turnPath: string, mark: (text: string) => string): string {
+  return `
+typeset -ga __nacre_m
+function __nacre_collect {
+  builtin setopt localoptions noxtrace
+  local -a __nacre_h __nacre_d
+  local __nacre_p= __nacre_u= __nacre_i= __nacre_x __nacre_g= 
+  local -i at=1
+  if (( \${@[(I)-O|-A|-D]} )); then builtin compadd "$@"; return; fi
+  builtin compadd -A __nacre_h -D __nacre_d "$@"
+  builtin zparseopts -E -a __nacre_o P:=__nacre_o1 S:=__nacre_o2 p:=__nacre_o3 f=__nacre_o4 W:=__nacre_o5 2>/dev/null
+  for __nacre_x in $__nacre_h; do
+    if [[ " $* " = *' -'[^-[:space:]]#Q* ]]; then __nacre_x=\${(Q)__nacre_x}; fi
+    if [[ -d \${~\${(Q)IPREFIX}}\${~\${__nacre_o3[2]}}$__nacre_x ]]; then __nacre_x+=/; fi
+    __nacre_m+=("$IPREFIX\${__nacre_o1[2]}\${__nacre_o3[2]}$__nacre_x")
+  done
+  builtin compadd "$@"
+}
+function __nacre_list {
+  builtin setopt localoptions noxtrace
+  __nacre_m=()
+  function compadd { __nacre_collect "$@" }
+  { _main_complete } always { builtin unfunction compadd 2>/dev/null }
+  compstate[insert]= compstate[list]=
+}
+function __nacre_answer {
+  builtin setopt localoptions noxtrace
+  local __nacre_w
+  IFS= builtin read -r -d $'\\0' __nacre_l <${quoteWord(turnPath)}
+  if (( ! $+functions[_main_complete] )); then
+    builtin autoload -Uz compinit && compinit -D -u 2>/dev/null
+  fi
+  zle -C __nacre_list complete-word __nacre_list 2>/dev/null
+  BUFFER=$__nacre_l CURSOR=$#__nacre_l
+  zle __nacre_list >/dev/null 2>&1
+  BUFFER=
+  __nacre_w=\${\${(z)__nacre_l}[-1]}
+  [[ $__nacre_l = *[[:space:]] ]] && __nacre_w=
+  __nacre_m=("\${__nacre_w}" "\${(@u)__nacre_m[1,2000]}")
+  __nacre_m=("\${(@)__nacre_m//[$'\\a\\e;\\n']/?}")
+  builtin printf ${mark('R;%s')} "\${(F)__nacre_m}"
+}
+`
+}

@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { readFileSync } from 'node:fs'
+import { limits } from '../../protocol/limits.ts'
+import { nowMs } from '../../system/clock.ts'
+import type { StopReport } from '../../protocol/ports.ts'
+import type { StopReason } from '../../protocol/result.ts'
+import { type ProcessEntry, sendSignal } from '../../system/process-table.ts'
+import { createElderSearch } from '../session/session-stop.ts'
+import { stopTree } from '../stop.ts'
+import type { EditorShell } from './editor-shell.ts'
+
+/** How long a command may take to answer an interrupt, before it is ended. */
+const interruptGraceMs: Partial<Record<StopReason, number>> = { cancel: limits.stopGraceMs }
+const shortGraceMs = 100
+
+/**
+ * Ends the command that a shell runs on its terminal, and spares the shell and what earlier commands
+ * left in the background. An interrupt comes first, as Ctrl-C would send it, since only that makes the
+ * shell leave the rest of the command too; then TERM and KILL. A shell that does not come back is ended.
+ */
+export async function stopCommand(options: {
+  shell: EditorShell
+  mark: string
+  /** nowMs() at the start of the command. */
+  startedMs: number
+  /** The shell has told the end of the command, or has ended. */
+  ended: Promise<unknown>
+  reason: StopReason
+}): Promise<StopReport> {
+  const { shell, mark, startedMs, reason } = options
+  const over = new AbortController()
+  const told = options.ended.then(() => over.abort())
+  const wait = (ms: number) => delay(ms, null, { signal: over.signal }).catch(() => null)
+  interrupt(shell.pid)
+  await wait(interruptGraceMs[reason] ?? shortGraceMs)
+  const findElders = createElderSearch(shell, mark, startedMs)
+  const spare = (living: readonly ProcessEntry[]) => new Set([...findElders(living), shell.pid])
+  const deadlineMs = nowMs() + limits.stopGraceMs
+  let report: StopReport
+  do {
+    report = await stopTree({ pid: shell.pid, mark, group: shell.group, spare, startedMs })
+    if (over.signal.aborted) break
+    // The shell may have gone on to the next part of the command.
+    interrupt(shell.pid)
+    await wait(50)
+  } while (!over.signal.aborted && nowMs() < deadlineMs)
+  if (!over.signal.aborted) {
+    sendSignal(shell.pid, 'SIGKILL')
+    await told
+  }
+  return report
+}
+
+/** To whatever has the shell's terminal: its own group, or that of the program in the foreground. */
+function interrupt(shellPid: number): void {
+  const group = readForegroundGroup(shellPid)
+  if (group > 0) sendSignal(-group, 'SIGINT')
+  if (group > 0) sendSignal(-group, 'SIGCONT')
+}
+
+/** The field `tpgid` of `/proc/<pid>/stat` (proc(5)); elsewhere the shell's own group. */
+function readForegroundGroup(pid: number): number {
+  if (process.platform !== 'linux') return pid
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[5])
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,91 @@
+import { limits } from '../../protocol/limits.ts'
+import { type Runner, StartError } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request.ts'
+import type { SessionInfo } from '../../protocol/sessions.ts'
+import type { PrepareLaunch } from '../launch.ts'
+import { refuse } from '../session/session-refusals.ts'
+import { loadPtyParts } from '../terminal/pty.ts'
+import type { PtyParts } from '../terminal/pty-process.ts'
+import type { ControlGroups } from '../../system/control-group.ts'
+import type { Uninherited } from '../../system/spawn.ts'
+import { editorBash } from './editor-bash.ts'
+import type { EditorDialect } from './editor-dialect.ts'
+import { editorFish } from './editor-fish.ts'
+import { editorZsh } from './editor-zsh.ts'
+import { createTerminalSession, type TerminalSession } from './terminal-session.ts'
+
+export interface TerminalSessionRunner {
+  /** For requests with a session name and a terminal. Rejects with `StartError` only. */
+  runner: Runner
+  open(request: Request): TerminalSession
+  list(): SessionInfo[]
+  /** Ends the session with all that it started. False: there is none of that name. */
+  close(name: string): Promise<boolean>
+  closeAll(): Promise<void>
+}
+
+/** Keeps shells on terminals by name. No state outside of the object that this gives back. */
+export function createTerminalSessionRunner(options: {
+  prepare: PrepareLaunch
+  uninherited: Uninherited
+  groups?: ControlGroups
+}): TerminalSessionRunner {
+  const sessions = new Map<string, TerminalSession>()
+  let parts: PtyParts | { missing: string } | null = null
+
+  function openParts(): PtyParts {
+    parts ??= loadPtyParts({ uninherited: options.uninherited, groups: options.groups })
+    if (!('missing' in parts)) return parts
+    const message = `No terminal for this session: ${parts.missing}`
+    throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
+  }
+
+  function find(request: Request): TerminalSession {
+    const { session: name, pty } = request
+    if (name === null) throw new TypeError('This request names no session')
+    const known = sessions.get(name)
+    if (known) return known
+    if (sessions.size >= limits.sessions) {
+      throw refuse(
+        'too_many_sessions',
+        `${limits.sessions} sessions are open already; close one first`,
+      )
+    }
+    const session = createTerminalSession(name, {
+      prepare: options.prepare,
+      parts: openParts,
+      dialectOf: (shell) => dialects.get(shell) ?? null,
+      cwd: request.cwd,
+      size: pty ?? { columns: 80, rows: 24 },
+    })
+    sessions.set(name, session)
+    return session
+  }
+
+  async function close(name: string): Promise<boolean> {
+    const session = sessions.get(name)
+    sessions.delete(name)
+    await session?.close()
+    return session !== undefined
+  }
+
+  return {
+    runner: async (request, sink) => find(request).run(request, sink),
+    open(request) {
+      const session = find(request)
+      session.open(request)
+      return session
+    },
+    list: () => [...sessions.values()].map((session) => session.info()),
+    close,
+    async closeAll() {
+      await Promise.all([...sessions.keys()].map(close))
+    },
+  }
+}
+
+const dialects: ReadonlyMap<string, EditorDialect> = new Map([
+  ['bash', editorBash],
+  ['zsh', editorZsh],
+  ['fish', editorFish],
+])

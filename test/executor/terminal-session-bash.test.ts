@@ -1,0 +1,3 @@
+import { testOwnShell } from '../helpers/own-shell-suite.ts'
+
+testOwnShell('bash')

@@ -1,0 +1,221 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ownShells, type ShellName, withOwnShell } from './own-shell.ts'
+import { until } from './until.ts'
+
+/** The same in the words of each shell. */
+const words = {
+  bash: {
+    set: 'x=1',
+    alias: "alias hey='echo alias'",
+    define: 'f() { echo "f $1"; }',
+    fail: '(exit 3)',
+    read: 'read -r y; echo "got $y"',
+    loop: 'while :; do :; done',
+    export: 'export E=5',
+  },
+  zsh: {
+    set: 'x=1',
+    alias: "alias hey='echo alias'",
+    define: 'f() { echo "f $1"; }',
+    fail: '(exit 3)',
+    read: 'read -r y; echo "got $y"',
+    loop: 'while :; do :; done',
+    export: 'export E=5',
+  },
+  fish: {
+    set: 'set x 1',
+    alias: "alias hey='echo alias'",
+    define: 'function f; echo "f $argv[1]"; end',
+    fail: 'sh -c "exit 3"',
+    read: 'read y; echo "got $y"',
+    loop: 'while true; end',
+    export: 'set -gx E 5',
+  },
+} as const
+
+/** What holds of a session on a terminal, whichever shell the person has. */
+export function testOwnShell(shell: ShellName): void {
+  if (!ownShells.includes(shell))
+    return console.log(`SKIP a person's ${shell}: it is not installed`)
+
+  const test = suite(`a person's ${shell} on a terminal`)
+  const say = words[shell]
+
+  test('keeps directory, variables, functions and aliases from run to run', () =>
+    withOwnShell(shell, async ({ run, directory }) => {
+      mkdirSync(join(directory, 'sub'))
+      const moved = await run(`${say.set}; cd sub`)
+      assert.is(moved.exitCode, 0)
+      await run(say.define)
+      await run(say.alias)
+      assert.is((await run('echo $x; pwd')).output, `1\n${directory}/sub\n`)
+      assert.is((await run('f 2')).output, 'f 2\n')
+      assert.is((await run('hey you')).output, 'alias you\n')
+    }))
+
+  test('has the start files read, by a login shell', () =>
+    withOwnShell(shell, async ({ run }) => assert.is((await run('echo $x')).output, '1\n'), {
+      startFile: `${say.set.replace('set x', 'set -g x')}\n`,
+    }))
+
+  test('tells exit statuses, of errors in the command too', () =>
+    withOwnShell(shell, async ({ run }) => {
+      assert.is((await run('true')).exitCode, 0)
+      assert.is((await run(say.fail)).exitCode, 3)
+      const wrong = await run('echo "unfinished')
+      assert.ok(wrong.exitCode !== 0 && wrong.status === 'exited')
+      assert.is((await run('echo there')).output, 'there\n')
+    }))
+
+  test('gives every program a terminal of the right size', () =>
+    withOwnShell(shell, async ({ run, session }) => {
+      session.resize({ columns: 100, rows: 30 })
+      assert.is((await run('test -t 0 && test -t 1 && stty size')).output, '30 100\n')
+    }))
+
+  test('answers a program that reads', () =>
+    withOwnShell(shell, async ({ start }) => {
+      const reading = await start(say.read)
+      await reading.waits()
+      await reading.write('this\r')
+      const { output } = await reading.result
+      assert.match(output ?? '', /got this\n$/)
+    }))
+
+  test('ends a program, and a loop of the shell, by Ctrl-C', () =>
+    withOwnShell(shell, async ({ start, run }) => {
+      for (const command of ['echo begun; sleep 60; echo not', `echo begun; ${say.loop}`]) {
+        const running = await start(command)
+        await running.wrote('begun')
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        await running.write('\u0003')
+        const result = await running.result
+        // zsh 5.9 says 2 where it interrupted itself.
+        assert.ok([130, 2].includes(result.exitCode ?? 0), String(result.exitCode))
+        assert.not.match(result.output ?? '', /^not/m)
+      }
+      assert.is((await run('echo after')).output, 'after\n')
+    }))
+
+  test('suspends a program by Ctrl-Z, and goes on with it by fg', () =>
+    withOwnShell(shell, async ({ start, run }) => {
+      const running = await start("sh -c 'read -r line; echo heard $line'")
+      await running.waits()
+      await running.write('\u001A')
+      await running.result
+      assert.match((await run('jobs')).output ?? '', /(suspended|[Ss]topped)/)
+      const again = await start('fg')
+      await again.waits()
+      await again.write('this\r')
+      assert.match((await again.result).output ?? '', /heard this/)
+    }))
+
+  test('runs nothing of what was stopped while the shell still starts', () =>
+    withOwnShell(
+      shell,
+      async ({ run, directory }) => {
+        const stop = new AbortController()
+        const running = run('touch ran', { signal: stop.signal })
+        setTimeout(() => stop.abort(), 100)
+        const result = await running
+        assert.is(result.status, 'stopped')
+        assert.is((await run('echo up')).output, 'up\n')
+        assert.not(existsSync(join(directory, 'ran')))
+      },
+      { startFile: 'sleep 1\n' },
+    ))
+
+  test('goes on without its start files where they end the shell, and says so', () =>
+    withOwnShell(
+      shell,
+      async ({ run, notices }) => {
+        assert.is((await run('echo up')).output, 'up\n')
+        // In fish it ends the reading of the file only.
+        if (shell !== 'fish')
+          assert.match(notices.join('\n'), /start files ended the shell \(exit 3\)/)
+      },
+      { startFile: 'exit 3\n' },
+    ))
+
+  test('replaces a shell that a command ends', () =>
+    withOwnShell(shell, async ({ run, notices }) => {
+      await run(say.set)
+      assert.is((await run('exit 4')).exitCode, 4)
+      await until(
+        () => notices.length > 0,
+        () => 'a notice',
+      )
+      assert.match(notices.join('\n'), /shell has ended \(exit 4\)/)
+      assert.is((await run('echo "+$x"')).output, '+\n')
+    }))
+
+  test('leaves a command to itself, and goes on in a shell with the same state', () =>
+    withOwnShell(shell, async ({ run, start, directory }) => {
+      mkdirSync(join(directory, 'sub'))
+      await run(`${say.set}; cd sub; ${say.export}`)
+      await run(say.define)
+      await run(say.alias)
+      const left = await start("sh -c 'echo begun; read line; echo heard $line'")
+      await left.wrote('begun')
+      left.detach()
+      assert.is((await run('echo $x $E; pwd')).output, `1 5\n${directory}/sub\n`)
+      assert.is((await run('f 2')).output, 'f 2\n')
+      assert.is((await run('hey')).output, 'alias\n')
+      await left.write('me\r')
+      const result = await left.ended
+      assert.match(result.output ?? '', /heard me/)
+    }))
+
+  test('stops a command that ignores the interrupt, and keeps its shell', () =>
+    withOwnShell(shell, async ({ run, start }) => {
+      await run(say.set)
+      const running = await start(`sh -c 'trap "" INT; echo begun; sleep 60; sleep 60'`)
+      await running.wrote('begun')
+      const result = await running.stop('kill')
+      assert.is(result.status, 'stopped')
+      assert.is((await run('echo $x')).output, '1\n')
+    }))
+
+  test('completes files, variables and commands as the shell would', () =>
+    withOwnShell(shell, async ({ run, session, directory }) => {
+      mkdirSync(join(directory, 'folder'))
+      writeFileSync(join(directory, 'file one'), '')
+      await run('true')
+      await until(
+        () => !session.info().busy,
+        () => 'idle',
+      )
+      const files = await complete(session, 'cat f')
+      assert.ok(
+        files.some((text) => text.startsWith('file')),
+        files.join(),
+      )
+      assert.ok(files.includes('folder/'), files.join())
+      assert.ok((await complete(session, 'ls $HOM')).some((text) => text.includes('HOME')))
+      assert.ok((await complete(session, 'mkd')).includes('mkdir'))
+      assert.is((await run('echo still')).output, 'still\n')
+    }))
+
+  test('tells what a background job writes when it writes it', () =>
+    withOwnShell(shell, async ({ run, other }) => {
+      await run("sh -c 'sleep 0.2; echo later' &")
+      await until(() => other().includes('later'), other)
+    }))
+
+  test.run()
+}
+
+async function complete(
+  session: { complete(line: string): Promise<string[] | null> },
+  line: string,
+): Promise<string[]> {
+  let found: string[] | null = null
+  for (let tries = 0; found === null && tries < 200; tries++) {
+    found = await session.complete(line)
+    if (found === null) await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  return (found ?? []).slice(1)
+}
