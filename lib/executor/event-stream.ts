@@ -60,6 +60,7 @@ function createReader(close: () => void): Reader {
     queue.length = 0
     close()
     release()
+    wake()
     return { done: true, value: undefined }
   }
 
@@ -80,13 +81,13 @@ function createReader(close: () => void): Reader {
     },
     iterator: {
       async next() {
-        if (over) return finish()
-        while (queue.length === 0) {
+        while (queue.length === 0 && !over) {
           await new Promise<void>((resolve) => {
             wake = resolve
           })
         }
-        const event = queue.shift() as RunEvent
+        const event = queue.shift()
+        if (over || event === undefined) return finish()
         if (event.type === 'output') heldBytes -= event.bytes.length
         if (heldBytes < highWaterBytes) release()
         if (event.type === 'exited') {

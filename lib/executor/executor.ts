@@ -15,12 +15,13 @@ import type { Verdict } from '../protocol/verdict.ts'
 import { createAudit } from './audit.ts'
 import { decide } from './decide.ts'
 import { createEventStream, type EventStream } from './event-stream.ts'
-import { createJobs, type Jobs, refuseJob } from './jobs.ts'
+import { createJobs, refuseJob } from './jobs/jobs.ts'
+import type { Jobs } from './jobs/port.ts'
 import { createListening, type Listening } from './listening.ts'
 import type { ExecutorOptions, RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun, createRun, type LiveRun, type Run } from './run.ts'
-import type { Registry } from './registry/registry.ts'
+import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
 
@@ -89,8 +90,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
       fallback: options.sandbox?.fallback ?? false,
     },
   })
-  const jobs = createJobs()
   let registry: Promise<Registry> | null = null
+  const jobs = createJobs(() => openRegistry()?.then(({ known }) => known) ?? null)
   const { defaults, timeoutSeconds, terminals } = options
   const context = { cwd, home: environment['HOME'], defaults, timeoutSeconds, terminals }
   let closing: Promise<void> | null = null
@@ -160,7 +161,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** The result of a run that would be one job too many; null where it may start. */
   async function refuseAsJob(request: Request): Promise<Result | null> {
     if (!mayReturnEarly(request)) return null
-    const refusal = refuseJob((await openRegistry())?.countAlive() ?? jobs.aliveCount)
+    const refusal = refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn())
     return refusal && notStartedResult(request, { ...refusal, exitCode: 125 })
   }
 
@@ -222,7 +223,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** Loaded with the first run that may become a job. Null where nothing is kept. */
   function openRegistry(): Promise<Registry> | null {
     if (stateDir === null) return null
-    registry ??= import('./registry/registry.ts').then(({ createRegistry }) =>
+    registry ??= import('./jobs/registry.ts').then(({ createRegistry }) =>
       createRegistry(join(stateDir, 'jobs'), jobs),
     )
     return registry

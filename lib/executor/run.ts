@@ -2,6 +2,7 @@ import { nowMs } from '../system/clock.ts'
 import type { Capture, Captured } from '../output/capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RunEvent } from '../protocol/event.ts'
+import type { JobEntry } from '../protocol/job-entry.ts'
 import type { JobOutput } from '../protocol/job-output.ts'
 import type { Reading } from '../protocol/reading.ts'
 import type { Running, StopOptions, StopReport } from '../protocol/ports.ts'
@@ -61,6 +62,10 @@ export interface Run {
 
 /** What the executor knows of a run beside what its caller sees. */
 export interface LiveRun extends Run {
+  /** ISO 8601, UTC. */
+  readonly startedAt: string
+  /** As a line of the list of jobs. */
+  describe(): JobEntry
   /** Its caller waits no more. */
   readonly isJob: boolean
   /** Settles when the caller is to wait no more: it left, or the deadline says so. */
@@ -105,6 +110,8 @@ export function createRun(parts: RunParts): LiveRun {
   const notices: string[] = []
   let stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   let final: Result | null = null
+  const startedAt = new Date().toISOString()
+  let endedAt: string | null = null
   let declared: Promise<void> | null = null
   let unreadBytes = 0
   let leave = () => {}
@@ -141,6 +148,7 @@ export function createRun(parts: RunParts): LiveRun {
     const measured = progress(await capture.finish())
     const result = await parts.settle(endedResult(request, { ...measured, exit, stopped }))
     final = result
+    endedAt = new Date().toISOString()
     return result
   }
 
@@ -158,6 +166,8 @@ export function createRun(parts: RunParts): LiveRun {
     },
     ended: end(),
     left,
+    startedAt,
+    describe: () => describeJob(run, final, endedAt),
     get isJob() {
       return declared !== null
     },
@@ -214,6 +224,7 @@ export function createEndedRun(
   { stream, wait }: Pick<RunParts, 'stream' | 'wait'>,
 ): LiveRun {
   const ended = Promise.resolve(result)
+  const startedAt = new Date().toISOString()
   const refuse = () => new MisuseError('no_input', `The run \`${request.id}\` has ended`, 'job_id')
   const run: LiveRun = {
     id: request.id,
@@ -224,6 +235,8 @@ export function createEndedRun(
     },
     ended,
     left: Promise.resolve(),
+    startedAt,
+    describe: () => describeJob(run, result, startedAt),
     isJob: false,
     declared: Promise.resolve(),
     events: stream,
@@ -251,6 +264,32 @@ export function createEndedRun(
   }
   const waiting = markHandled(wait(run))
   return run
+}
+
+function describeJob(
+  { id, pid, request, startedAt }: LiveRun,
+  final: Result | null,
+  endedAt: string | null,
+): JobEntry {
+  return {
+    id,
+    jobId: id,
+    status: final?.status ?? 'running',
+    exitCode: final?.exitCode ?? null,
+    signal: final?.signal ?? null,
+    reason: final?.reason ?? null,
+    command: request.command,
+    cwd: request.cwd,
+    durationMs: final?.durationMs ?? Date.now() - Date.parse(startedAt),
+    error: final?.error ?? null,
+    origin: request.origin,
+    pid,
+    ownerPid: process.pid,
+    ownerAlive: true,
+    startedAt,
+    endedAt,
+    artifact: final?.artifact ?? null,
+  }
 }
 
 /** A caller that holds the run need not look at its result: that is no fault of nacre's. */

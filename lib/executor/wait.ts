@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Request } from '../protocol/request.ts'
+import type { Ready, Request } from '../protocol/request.ts'
 import type { Result } from '../protocol/result.ts'
 import { waitUntilReady } from './ready.ts'
 import type { LiveRun } from './run.ts'
@@ -25,10 +25,25 @@ export function mayReturnEarly({ waitMs, ready, onTimeout, timeoutMs }: Request)
   return waitMs !== null || ready !== null || (onTimeout === 'background' && timeoutMs !== null)
 }
 
-/** At most `timeoutMs`, and no timer is left when the run ends before. */
-export async function waitAtMost(run: LiveRun, timeoutMs: number): Promise<Result> {
+/** What ends a wait before the run has ended. */
+export interface WaitLimits {
+  timeoutMs: number
+  /** The run is ready. */
+  ready?: Ready | null
+  /** Nobody waits any more. */
+  signal?: AbortSignal | undefined
+}
+
+/** Waits for the end of a run, and leaves no timer behind. Gives how it stands then. */
+export async function waitAtMost(
+  run: LiveRun,
+  { timeoutMs, ready, signal }: WaitLimits,
+): Promise<Result> {
   const over = new AbortController()
-  await Promise.race([run.ended, waitMsOrAbort(timeoutMs, over.signal)])
+  const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal
+  const waits: Promise<unknown>[] = [run.ended, waitMsOrAbort(timeoutMs, either)]
+  if (ready) waits.push(waitUntilReady(ready, run, either))
+  await Promise.race(waits)
   over.abort()
   return run.look()
 }

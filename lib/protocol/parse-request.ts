@@ -242,7 +242,8 @@ function toMs(seconds: number | undefined): number | null {
   return seconds === undefined ? null : Math.min(seconds * 1000, maxTimerMs)
 }
 
-function parseReady(text: string): Ready {
+/** Throws `MisuseError` where it is none of the three. */
+export function parseReady(text: string): Ready {
   const colon = text.indexOf(':')
   const kind = text.slice(0, colon)
   const value = text.slice(colon + 1)

@@ -66,7 +66,7 @@ const usage = object({
 /** What a run took of the machine, with all that it started. */
 export interface Usage extends shape.Infer<typeof usage> {}
 
-const sandboxUse = object({
+export const sandboxUseShape = object({
   /** `bubblewrap`; `none` where the configuration lets runs go without. */
   mechanism: choice(['bubblewrap', 'none']),
   network: choice(['on', 'off']),
@@ -74,7 +74,7 @@ const sandboxUse = object({
   degraded: boolean(),
 })
 /** What confined a run. */
-export interface SandboxUse extends shape.Infer<typeof sandboxUse> {}
+export interface SandboxUse extends shape.Infer<typeof sandboxUseShape> {}
 
 /** Why something failed: a code for programs, a sentence for people. */
 export const failureShape = object({ code: anyText(), message: anyText() })
@@ -121,19 +121,25 @@ const outcomeOptional = {
   stderrTruncation: nullable(truncation),
   stderrArtifact: nullable(artifactRefShape),
   /** Where one was asked for. */
-  sandbox: sandboxUse,
+  sandbox: sandboxUseShape,
 }
 
-/** A result without its text, as a list of jobs has it. */
-export const jobShape = object(outcome, outcomeOptional)
-
-export const resultShape = object(outcome, {
-  ...outcomeOptional,
+const texts = {
   /** Merged streams. */
   output: anyText(),
   /** Separate streams, in place of `output`. */
   stdout: anyText(),
   stderr: anyText(),
+}
+
+export const resultShape = object(outcome, { ...outcomeOptional, ...texts })
+
+/** What a wait for one run or for several gives. */
+export const waitedShape = object(outcome, {
+  ...outcomeOptional,
+  ...texts,
+  /** Of all, in the order of the ids, where several were named. */
+  jobs: list(resultShape),
 })
 
 /** How a run ended, as data; one shape for success and failure. */

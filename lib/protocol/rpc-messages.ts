@@ -18,7 +18,7 @@ export type RpcMethods = {
 
 /** The answer to `shell.exec`. */
 export type ShellExecResult = RpcMethods['shell.exec']['result']
-/** A result without its text. */
+/** A line of the list of jobs. */
 export type JobSummary = RpcMethods['shell.list']['result']['jobs'][number]
 
 /** What the server tells without being asked. */

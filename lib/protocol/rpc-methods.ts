@@ -1,9 +1,17 @@
 import { artifactInfoShape, linesShape, matchesShape, streamNames } from './artifacts.ts'
 import { fields, subjects } from './fields.ts'
+import { jobEntryShape, jobFilter } from './job-entry.ts'
 import { jobOutputShape } from './job-output.ts'
 import { limits } from './limits.ts'
-import { boundParams, lineRangeParams } from './reading.ts'
-import { failureShape, jobShape, resultShape, statuses, stopReasons } from './result.ts'
+import { boundParams, lineRangeParams, readingParams } from './reading.ts'
+import {
+  failureShape,
+  resultShape,
+  sandboxUseShape,
+  statuses,
+  stopReasons,
+  waitedShape,
+} from './result.ts'
 import { sessionInfoShape } from './sessions.ts'
 import type { ObjectSchema } from './shape/json-schema.ts'
 import * as shape from './shape/shape.ts'
@@ -108,6 +116,8 @@ export const rpcMethods = {
         error: failureShape,
         /** When the guard denied it. */
         verdict: verdictShape,
+        /** When one was asked for. */
+        sandbox: sandboxUseShape,
         /** Short sentences for the reader; absent when there are none. */
         notices: list(anyText()),
       },
@@ -118,32 +128,51 @@ export const rpcMethods = {
     result: resultShape,
   },
   'shell.status': { params: object({ id }), result: resultShape },
-  'shell.list': { params: object({}), result: object({ jobs: list(jobShape) }) },
-  'shell.output': {
-    params: object(
-      { id },
-      { cursor: integer('Where the last reading ended (default 0, the beginning)') },
-    ),
-    result: jobOutputShape,
+  /** The jobs of every nacre of this user. */
+  'shell.list': {
+    params: object({}, jobFilter),
+    result: object({ jobs: list(jobEntryShape) }),
   },
+  'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
+  /**
+   * Answered with the result of the job that is named. For several, `jobs` has the results of all, and
+   * the rest is that of the first that has ended.
+   */
   'shell.wait': {
     params: object(
-      { id },
+      {},
       {
+        id,
+        ids: list(anyText(), 'The ids of several runs, in place of `id`'),
+        any: boolean('Of several: wait for the first end, not for all (default false)'),
+        ready: fields.ready,
         timeoutSeconds: number(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
           above: 0,
           max: limits.jobWaitSeconds,
         }),
       },
     ),
+    result: waitedShape,
+  },
+  /** Follows a job from now on by `shell.output` and `shell.exited`; answered like `shell.wait`. */
+  'shell.attach': { params: object({ id }), result: resultShape },
+  /** Ends what waits on this connection for the run: `shell.exec`, `shell.wait`, `shell.attach`. */
+  'shell.detach': { params: object({ id }), result: resultShape },
+  'shell.cancel': {
+    params: object(
+      { id },
+      { reason: choice(['cancel', 'kill', 'timeout'], 'What its result says (default cancel)') },
+    ),
     result: resultShape,
   },
-  'shell.detach': { params: object({ id }), result: resultShape },
-  'shell.cancel': { params: object({ id }), result: resultShape },
+  /** Answered when the job has taken what was sent. */
   'shell.input': {
     params: object(
-      { id, data: anyText('What is typed') },
-      { end: boolean('Nothing more will come: the end of its input (default false)') },
+      { id },
+      {
+        data: anyText('What is typed'),
+        end: boolean('Nothing more will come: the end of its input (default false)'),
+      },
     ),
     result: nothing,
   },

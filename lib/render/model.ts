@@ -1,3 +1,4 @@
+import type { JobEntry } from '../protocol/job-entry.ts'
 import type { JobOutput } from '../protocol/job-output.ts'
 import type { ArtifactRef, Result, Truncation } from '../protocol/result.ts'
 import { describeTrouble, formatDuration } from './messages.ts'
@@ -53,12 +54,12 @@ export function renderJobOutput(output: JobOutput): string {
 }
 
 /** One line for each job. */
-export function renderJobs(results: readonly Result[]): string {
-  if (results.length === 0) return '(no jobs)'
-  return results
-    .map((result) => {
-      const line = result.command.replaceAll(/\s+/g, ' ').slice(0, 100)
-      return `${result.id}  ${result.status}  ${formatDuration(result.durationMs)}  ${line}`
+export function renderJobs(jobs: readonly JobEntry[]): string {
+  if (jobs.length === 0) return '(no jobs)'
+  return jobs
+    .map((job) => {
+      const line = job.command.replaceAll(/\s+/g, ' ').slice(0, 100)
+      return `${job.id}  ${job.status}  ${formatDuration(job.durationMs)}  ${line}`
     })
     .join('\n')
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -141,13 +141,15 @@ test('a number that is another process now is not taken for the job', async ({ h
   process.kill(await ownerOf(home, id), 'SIGKILL')
   await home.json(['job', 'kill', id])
   // As if the numbers of its processes had been given to this very test since.
+  const ended = join(home.dir, 'ended', `${id}.json`)
   const path = join(home.dir, `${id}.json`)
-  const record = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, unknown>>
+  const record = JSON.parse(readFileSync(ended, 'utf8')) as Record<string, Record<string, unknown>>
   for (const name of ['process', 'owner']) {
     record[name] = { ...record[name], pid: process.pid }
   }
   const unsettled = { ended_at: null, result: null, socket: null }
   writeFileSync(path, JSON.stringify({ ...record, ...unsettled }))
+  rmSync(ended)
   const [job] = await home.list()
   assert.is(job?.['status'], 'stopped')
   assert.is(job?.['owner_alive'], false)

@@ -209,7 +209,7 @@ test('ids may be shortened; unknown and ambiguous ones are told in a sentence', 
   assert.is(unknown.status, 125)
   assert.is(
     unknown.stderr.toString(),
-    'nacre: There is no job `zzzzzzzzzz`; nacre job list shows those there are\n',
+    'nacre: There is no job `zzzzzzzzzz`; the list of jobs (nacre job list) has their ids\n',
   )
   const action = await home.run(['job', 'lst'])
   assert.match(action.stderr.toString(), 'did you mean `list`?')
@@ -256,7 +256,8 @@ test('nobody else can read a job, and nothing is left but its record', async ({ 
   for (const job of [id, secret]) await home.run(['job', 'kill', job])
   await until(() => !readdirSync(home.dir).some((name) => /\.(sock|log|request|new)$/.test(name)))
   const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.text`])
-  assert.equal(readdirSync(home.dir).sort(), left.sort())
+  assert.equal(readdirSync(home.dir), ['ended'])
+  assert.equal(readdirSync(join(home.dir, 'ended')).sort(), left.sort())
   assert.ok(existsSync(home.dir))
 })
 

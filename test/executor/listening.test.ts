@@ -102,7 +102,7 @@ test('a listener of a job that throws stops the job, and its result says why', a
       { onEvent },
     )
     void executor.jobs.write(started.id, 'go\n')
-    const ended = await executor.jobs.wait(started.id, 60)
+    const ended = await executor.jobs.wait(started.id, { timeoutSeconds: 60 })
     assert.is(ended.reason, 'cancel')
     assert.ok(ended.notices.includes('Its listener failed: gone'), ended.notices.join('; '))
   })

@@ -78,11 +78,11 @@ test('lines of a run come as they are written', () =>
 test('a run that is let go is a job, and its caller has its answer', () =>
   withExecutor(async (executor) => {
     const run = await executor.start({ command: 'sleep 60', origin: 'agent' })
-    assert.equal(executor.jobs.list(), [])
+    assert.equal(await executor.jobs.list(), [])
     assert.is(run.detach().status, 'running')
     assert.is((await run.result).jobId, run.id)
     assert.equal(
-      executor.jobs.list().map(({ id }) => id),
+      (await executor.jobs.list()).map(({ id }) => id),
       [run.id],
     )
     const result = await run.stop('kill')

@@ -43,23 +43,23 @@ type Act = (given: JobArguments, context: ToolContext) => Promise<ToolResult>
 
 const acts: Readonly<Record<JobArguments['action'], Act>> = {
   async list(_, { executor: { jobs } }) {
-    const list = jobs.list()
+    const list = await jobs.list()
     return textResult(renderJobs(list), false, { jobs: toWire(list) })
   },
   async read(given, { executor: { jobs } }) {
-    const output = jobs.read(jobIdOf(given), { cursor: given.cursor ?? 0 })
+    const output = await jobs.read(jobIdOf(given), { cursor: given.cursor ?? 0 })
     return textResult(renderJobOutput(output), false, toWire(output))
   },
   async wait(given, { executor: { jobs }, maxWaitSeconds = limits.jobWaitSeconds }) {
     const seconds = Math.min(given.timeout ?? defaultWaitSeconds, maxWaitSeconds)
-    const result = await jobs.wait(jobIdOf(given), seconds)
+    const result = await jobs.wait(jobIdOf(given), { timeoutSeconds: seconds })
     return textResult(renderForModel(result), isFailure(result), toWire(result))
   },
   async write(given, { executor: { jobs } }) {
     const id = jobIdOf(given)
     if (given.text === undefined) throw missing('text', 'write')
     await jobs.write(id, given.text)
-    return textResult('(written)', false, toWire(jobs.show(id)))
+    return textResult('(written)', false, toWire(await jobs.show(id)))
   },
   async kill(given, { executor: { jobs } }) {
     const result = await jobs.kill(jobIdOf(given))

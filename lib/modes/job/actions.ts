@@ -1,6 +1,7 @@
-import type { KnownJobs } from '../../executor/registry/known-jobs.ts'
+import type { Jobs } from '../../executor/jobs/port.ts'
+import type { JobFilter } from '../../protocol/job-entry.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
+import type { Reading } from '../../protocol/reading.ts'
 import type { Result } from '../../protocol/result.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderJobTable } from '../../render/jobs.ts'
@@ -9,7 +10,7 @@ import { describeEnd } from '../../render/messages.ts'
 import type { CommandContext } from '../command.ts'
 
 interface ActionInput {
-  jobs: KnownJobs
+  jobs: Jobs
   /** After the name of the action. */
   words: readonly string[]
   json: boolean
@@ -25,7 +26,8 @@ const stillRunning = 124
 export const jobActions: Readonly<Record<string, Action>> = {
   async list({ jobs, words, json, context }) {
     expectWords(words, 0, 'list')
-    const entries = await jobs.list()
+    const { status, limit } = context.options as JobFilter
+    const entries = await jobs.list({ ...(status && { status }), ...(limit && { limit }) })
     const { stdout } = context.streams
     if (json) await stdout.write(`${JSON.stringify(toWire({ jobs: entries }))}\n`)
     else
@@ -41,8 +43,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async read({ jobs, words, json, context }) {
-    const cursor = (context.options['cursor'] as number | undefined) ?? 0
-    const output = await jobs.read(expectId(words, 'read'), cursor)
+    const output = await jobs.read(expectId(words, 'read'), readingOf(context.options))
     const { stdout } = context.streams
     if (json) {
       await stdout.write(`${JSON.stringify(toWire(output))}\n`)
@@ -59,10 +60,24 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async wait({ jobs, words, json, context }) {
-    const asked = (context.options['timeout'] as number | undefined) ?? limits.jobWaitSeconds
-    const result = await jobs.wait(expectId(words, 'wait'), asked)
-    await answer(result, json, context)
-    return result.status === 'running' ? stillRunning : context.exitStatusOf(result)
+    const { timeout, ready, any } = context.options as JobWaitOptions
+    if (words.length === 0) expectId(words, 'wait')
+    const results = await jobs.waitFor(words, {
+      ...(timeout !== undefined && { timeoutSeconds: timeout }),
+      ...(ready !== undefined && { ready }),
+      ...(any && { any }),
+    })
+    const [only] = results
+    if (results.length > 1 && json) {
+      await context.streams.stdout.write(`${JSON.stringify(toWire({ jobs: results }))}\n`)
+    } else {
+      for (const result of results) await answer(result, json, context)
+    }
+    const waited = any ? results.filter(({ status }) => status !== 'running') : results
+    const failed = waited.find((result) => context.exitStatusOf(result) !== 0)
+    if (waited.length === 0 || waited.some(({ status }) => status === 'running'))
+      return stillRunning
+    return context.exitStatusOf((failed ?? only) as Result)
   },
 
   async write({ jobs, words, context }) {
@@ -72,7 +87,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
     if (id === '' || (texts.length === 0 && !end && !line)) {
       throw new MisuseError('wrong_usage', 'Name the job and the text: nacre job write <id> <text>')
     }
-    await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, end)
+    await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
     return 0
   },
 
@@ -81,6 +96,25 @@ export const jobActions: Readonly<Record<string, Action>> = {
     await answer(result, json, context)
     return result.survivors.length > 0 ? 1 : 0
   },
+}
+
+interface JobWaitOptions {
+  timeout?: number
+  ready?: string
+  any?: true
+}
+
+function readingOf(options: CommandContext['options']): Reading {
+  const { cursor, stream, head, tail } = options as Reading
+  const given = {
+    cursor,
+    stream,
+    head,
+    tail,
+    maxLines: options['max-lines'],
+    maxBytes: options['max-bytes'],
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 /** The result for programs; for people how it stands, on stderr. */

@@ -1,22 +1,38 @@
 import { join } from 'node:path'
-import { type KnownJobs, openKnownJobs } from '../../executor/registry/known-jobs.ts'
+import { openJobs } from '../../executor/jobs/jobs.ts'
 import { MisuseError } from '../../protocol/errors.ts'
+import { fields } from '../../protocol/fields.ts'
+import type { Flag } from '../../protocol/flag.ts'
+import { jobFilter } from '../../protocol/job-entry.ts'
 import { limits } from '../../protocol/limits.ts'
+import { readingParams } from '../../protocol/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import { unknownName } from '../../protocol/wire.ts'
+import type { Fields } from '../../protocol/shape/shape.ts'
+import { toSnakeCase, unknownName } from '../../protocol/wire.ts'
 import { answerFlags, type Command } from '../command.ts'
 import { jobActions } from './actions.ts'
+
+/** The fields of a query as options, each told by the action that it belongs to. */
+function flagsOf(action: string, fields: Fields): Flag[] {
+  return Object.entries(fields).map(([name, field]) => {
+    const { description = '' } = field
+    return {
+      name: toSnakeCase(name).replaceAll('_', '-'),
+      shape: field,
+      description: `${action}: ${description.charAt(0).toLowerCase()}${description.slice(1)}`,
+    }
+  })
+}
 
 export const command: Command = {
   name: 'job',
   usage: 'nacre job list|show|read|wait|write|kill …',
   description: 'The jobs of every nacre of this user',
   flags: [
-    {
-      name: 'cursor',
-      description: 'read: only what came after this cursor (default 0)',
-      shape: shape.integer(),
-    },
+    ...flagsOf('list', jobFilter),
+    ...flagsOf('read', readingParams),
+    { name: 'ready', shape: fields.ready, description: 'wait: until it is ready, not to its end' },
+    { name: 'any', shape: null, description: 'wait: for the first of several, not for all' },
     {
       name: 'timeout',
       description: `wait: at most so long (default and most ${limits.jobWaitSeconds})`,
@@ -30,7 +46,7 @@ export const command: Command = {
     '  nacre job list                  all jobs, those that run and those that ended lately',
     '  nacre job show <id>             how one stands',
     '  nacre job read <id>             what it wrote (since --cursor)',
-    '  nacre job wait <id>             wait for its end; its exit status, or 124 while it runs on',
+    '  nacre job wait <id>…            wait for its end; its exit status, or 124 while it runs on',
     '  nacre job write <id> <text>     type into it (one with --pty or --open-stdin)',
     '  nacre job kill <id>             stop it and everything that it started',
     '',
@@ -51,7 +67,7 @@ export const command: Command = {
     }
     const action = Object.hasOwn(jobActions, name) ? jobActions[name] : undefined
     if (!action) throw unknownName('job command', name, Object.keys(jobActions))
-    const jobs: KnownJobs = openKnownJobs(join(context.stateDir, 'jobs'))
+    const jobs = openJobs(join(context.stateDir, 'jobs'))
     return action({ jobs, words, json: context.options['output-format'] === 'json', context })
   },
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { endRunsOf } from '../../executor/registry/orphans.ts'
+import { endRunsOf } from '../../executor/jobs/orphans.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Command } from '../command.ts'
 

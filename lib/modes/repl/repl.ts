@@ -46,7 +46,7 @@ export async function repl(context: ReplContext): Promise<number> {
       state,
       style,
       home: environment['HOME'],
-      countJobs: () => executor.jobs.list().filter(({ status }) => status === 'running').length,
+      countJobs: () => executor.jobs.runningCount,
     }),
     onEnd: leave,
   })

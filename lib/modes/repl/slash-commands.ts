@@ -79,8 +79,8 @@ function runOnPty(command: string, { runner, print }: SlashContext): Promise<voi
   return runner.run({ command, injected: true, terminal: true, session: false })
 }
 
-function listJobs(_: string, { executor, print, style }: SlashContext): void {
-  const jobs = executor.jobs.list()
+async function listJobs(_: string, { executor, print, style }: SlashContext): Promise<void> {
+  const jobs = await executor.jobs.list()
   if (jobs.length === 0) return print(['No jobs.'])
   print(
     jobs.map(({ id, status, durationMs, command }) => {
@@ -91,9 +91,9 @@ function listJobs(_: string, { executor, print, style }: SlashContext): void {
 }
 
 /** The job that is meant: by the beginning of its id, or the newest that runs. */
-function findJob(rest: string, { executor }: SlashContext): string | null {
+async function findJob(rest: string, { executor }: SlashContext): Promise<string | null> {
   const wanted = rest.trim()
-  const alive = executor.jobs.list().filter(({ status }) => status === 'running')
+  const alive = await executor.jobs.list({ status: 'running' })
   const found = alive.filter(({ id }) => id.startsWith(wanted) || id.startsWith(`run_${wanted}`))
   return found.at(-1)?.id ?? null
 }
@@ -105,7 +105,7 @@ async function attach(rest: string, context: SlashContext): Promise<void> {
 }
 
 async function killJob(rest: string, context: SlashContext): Promise<void> {
-  const id = findJob(rest, context)
+  const id = await findJob(rest, context)
   if (id === null) return context.print(['No such job runs; /jobs lists them.'])
   await context.executor.jobs.kill(id)
 }

@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RpcContext } from './context.ts'
-import type { Handlers } from './method.ts'
+import type { Handlers } from './context.ts'
 
 export const artifactMethods = {
   'artifact.read': ({ id, ...range }, { context, signal }) =>

@@ -1,4 +1,7 @@
-import type { Executor } from '../../executor/executor.ts'
+import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { JobCall } from '../../executor/jobs/methods.ts'
+import type { MethodName } from '../../protocol/rpc-messages.ts'
+import type { Handler as WireHandler, Handlers as WireHandlers } from '../../wire/method.ts'
 import type { Streams } from '../streams.ts'
 
 /** What the RPC door works with. */
@@ -12,3 +15,22 @@ export interface RpcContext {
   /** Takes the tools that the client's model has: the guard may suggest them. */
   learnToolNames(names: readonly string[]): void
 }
+
+/** One request under way. */
+export interface Call extends JobCall {
+  readonly context: RpcContext
+  /** Absent where the client cannot be asked. */
+  readonly approve: RunOptions['approve']
+  readonly client: ClientState
+}
+
+/** What the connection knows of its client. */
+export interface ClientState {
+  supportsApproval: boolean
+  /** Prompts under way. */
+  readonly prompts: Set<AbortController>
+}
+
+/** A method of this door, and some of them. */
+export type Handler<Name extends MethodName> = WireHandler<Name, Call>
+export type Handlers = WireHandlers<Call>

@@ -1,14 +1,12 @@
-import type { Handler } from './method.ts'
-
-/** The version of this protocol; it grows when a client must know. */
-const protocolVersion = 1
+import { protocolVersion } from '../../executor/jobs/methods.ts'
+import type { Handler } from './context.ts'
 
 /** Who is there and what each side can do. Not needed before other methods. */
 export const initialize: Handler<'initialize'> = (
   { toolNames, capabilities = {} },
-  { context, peer },
+  { context, client },
 ) => {
-  peer.supportsApproval = capabilities.supportsApproval ?? false
+  client.supportsApproval = capabilities.supportsApproval ?? false
   if (toolNames) context.learnToolNames(toolNames)
   return {
     server: { name: 'nacre', version: context.version },

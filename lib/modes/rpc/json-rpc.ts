@@ -1,157 +1,28 @@
-import { isObject } from '../../protocol/shape/shape.ts'
-import { maxLineBytes, type RequestId, type RpcErrorObject } from '../../protocol/rpc-messages.ts'
-import { unknownName } from '../../protocol/wire.ts'
+import { createJobPeer } from '../../executor/jobs/methods.ts'
+import type { Connection } from '../../wire/connection.ts'
+import { createRpcServer, type RpcServer } from '../../wire/server.ts'
 import { createApprovals } from './approvals.ts'
-import { type Connection, notification } from './connection.ts'
-import type { RpcContext } from './context.ts'
-import { errorCodes, toErrorObject } from './errors.ts'
-import type { Call, Peer } from './method.ts'
+import type { Call, ClientState, RpcContext } from './context.ts'
 import { methods } from './methods.ts'
 
-/** The JSON-RPC side of a connection. */
-export interface JsonRpc {
-  /** One message or batch. Nothing waits for what came before it. */
-  receive(message: unknown): void
-  /** A line that is no message. */
-  refuse(why: string): void
-  /** Settles when no request is under way. */
-  idle(): Promise<void>
-  cancelAll(): void
-}
-
-export function createJsonRpc(context: RpcContext, connection: Connection): JsonRpc {
-  const calls = new Set<AbortController>()
-  const callsById = new Map<RequestId, AbortController>()
-  const idlers: (() => void)[] = []
+/** The JSON-RPC side of the door's connection, which can do everything that the protocol has. */
+export function createJsonRpc(context: RpcContext, connection: Connection): RpcServer {
   const approvals = createApprovals((line) => connection.send(line))
-  const peer: Peer = {
-    supportsApproval: false,
-    detachable: new Map(),
-    prompts: new Set(),
-    cancel(id) {
-      const call = callsById.get(id)
-      call?.abort()
-      return call !== undefined
-    },
-  }
-
-  /** The response to one message; null where it gets none. */
-  async function answer(message: unknown): Promise<string | null> {
-    if (!isObject(message)) return failure(null, invalidRequest('A request must be an object'))
-    const { id = null, method, params } = message
-    if (!isRequestId(id)) {
-      return failure(null, invalidRequest('`id` must be a text, a number or null'))
-    }
-    if (message['jsonrpc'] !== '2.0') {
-      return failure(id, invalidRequest('`jsonrpc` must be "2.0"'))
-    }
-    if (method === undefined && ('result' in message || 'error' in message)) {
-      approvals.answer(message)
-      return null
-    }
-    if (typeof method !== 'string') return failure(id, invalidRequest('`method` must be a text'))
-    const cancelling = new AbortController()
-    if (!('id' in message)) {
-      await perform(method, params, null, cancelling)
-      return null
-    }
-    if (callsById.has(id)) {
-      return failure(id, invalidRequest('A request with this id is under way'))
-    }
-    callsById.set(id, cancelling)
-    const text = await perform(method, params, id, cancelling)
-    callsById.delete(id)
-    return text
-  }
-
-  /** Never rejects. */
-  async function perform(
-    name: string,
-    params: unknown,
-    id: RequestId,
-    cancelling: AbortController,
-  ): Promise<string> {
-    const method = methods.get(name)
-    if (!method) return failure(id, methodNotFound(name))
-    const { signal } = cancelling
-    const call: Call = {
+  const peer = createJobPeer()
+  const client: ClientState = { supportsApproval: false, prompts: new Set() }
+  return createRpcServer<Call>({
+    connection,
+    methods,
+    onAnswer: (message) => approvals.answer(message),
+    prepare: (call) => ({
+      ...call,
       context,
-      id,
-      signal,
+      jobs: context.executor.jobs,
       peer,
-      approve: peer.supportsApproval
-        ? (request, verdict) => approvals.ask(request, verdict, signal)
+      client,
+      approve: client.supportsApproval
+        ? (request, verdict) => approvals.ask(request, verdict, call.signal)
         : undefined,
-      notify: (method, params) => connection.stream(notification(method, params)),
-    }
-    calls.add(cancelling)
-    try {
-      return success(id, await method(params, call))
-    } catch (error) {
-      return failure(id, toErrorObject(error))
-    } finally {
-      calls.delete(cancelling)
-      if (calls.size === 0) for (const idler of idlers.splice(0)) idler()
-    }
-  }
-
-  async function receiveBatch(batch: readonly unknown[]): Promise<void> {
-    if (batch.length === 0) {
-      connection.send(`${failure(null, invalidRequest('A batch must not be empty'))}\n`)
-      return
-    }
-    const answers = await Promise.all(batch.map(answer))
-    const told = answers.filter((text) => text !== null)
-    if (told.length > 0) connection.send(`[${told.join(',')}]\n`)
-  }
-
-  return {
-    receive(message) {
-      if (Array.isArray(message)) {
-        void receiveBatch(message)
-        return
-      }
-      void answer(message).then((text) => {
-        if (text !== null) connection.send(`${text}\n`)
-      })
-    },
-    refuse(why) {
-      connection.send(
-        `${failure(null, { code: errorCodes.parse, message: why, data: { code: 'parse' } })}\n`,
-      )
-    },
-    async idle() {
-      if (calls.size > 0) await new Promise<void>((resolve) => idlers.push(resolve))
-    },
-    cancelAll() {
-      for (const call of calls) call.abort()
-    },
-  }
-}
-
-function isRequestId(id: unknown): id is RequestId {
-  return id === null || typeof id === 'string' || typeof id === 'number'
-}
-
-function success(id: RequestId, result: unknown): string {
-  const text = JSON.stringify({ jsonrpc: '2.0', id, result })
-  // A character is at most three bytes of UTF-8.
-  if (text.length * 3 > maxLineBytes && Buffer.byteLength(text) > maxLineBytes) {
-    const message = `The answer is longer than ${maxLineBytes} bytes; ask for less`
-    return failure(id, { code: errorCodes.failed, message, data: { code: 'answer_too_long' } })
-  }
-  return text
-}
-
-function failure(id: RequestId, error: RpcErrorObject): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error })
-}
-
-function invalidRequest(message: string): RpcErrorObject {
-  return { code: errorCodes.invalidRequest, message, data: { code: 'invalid_request' } }
-}
-
-function methodNotFound(name: string): RpcErrorObject {
-  const { message, code } = unknownName('method', name.slice(0, 100), [...methods.keys()])
-  return { code: errorCodes.methodNotFound, message, data: { code } }
+    }),
+  })
 }

@@ -2,8 +2,8 @@ import { noModelMessage } from '../../agent/no-model.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
-import type { Call, Handlers } from './method.ts'
-import { createRunDecoder } from './run-events.ts'
+import type { Call, Handlers } from './context.ts'
+import { createRunDecoder } from '../../wire/run-events.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */
 export const promptMethods = {
@@ -11,7 +11,7 @@ export const promptMethods = {
     const prompt = parsePrompt(text)
     if (prompt.kind !== 'command') throw new MisuseError('no_model', noModelMessage)
     const stopping = new AbortController()
-    call.peer.prompts.add(stopping)
+    call.client.prompts.add(stopping)
     const { approve } = call
     try {
       const result = await call.context.executor.run(
@@ -24,12 +24,12 @@ export const promptMethods = {
       )
       return { disposition: 'handled', result }
     } finally {
-      call.peer.prompts.delete(stopping)
+      call.client.prompts.delete(stopping)
     }
   },
-  'prompt.cancel': (_, { peer }) => {
-    for (const prompt of peer.prompts) prompt.abort()
-    return { cancelled: peer.prompts.size }
+  'prompt.cancel': (_, { client }) => {
+    for (const prompt of client.prompts) prompt.abort()
+    return { cancelled: client.prompts.size }
   },
 } satisfies Partial<Handlers>
 

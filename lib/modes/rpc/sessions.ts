@@ -1,7 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import type { Handlers } from './method.ts'
+import type { Handlers } from './context.ts'
 
 export const sessions = {
   /** Starts the shell now, where the first run that names it would do so. */

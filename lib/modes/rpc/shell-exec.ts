@@ -1,8 +1,18 @@
 import { limits } from '../../protocol/limits.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
-import type { AnswerOf, Handler } from './method.ts'
-import { notifyOfRun } from './run-events.ts'
+import type { AnswerOf } from '../../wire/method.ts'
+import { notifyOfRun } from '../../wire/run-events.ts'
+import type { Handler } from './context.ts'
+
+/** Starts a job. `shell.started` and `shell.exited` are always told, output when it is asked for. */
+export const shellStart: Handler<'shell.start'> = ({ stream = false, ...fields }, call) => {
+  const { approve, context } = call
+  return context.executor.run(
+    { streams: 'merged', ...fields, mode: 'background', origin: 'rpc' },
+    { onEvent: notifyOfRun(call, stream), ...(approve && { approve }) },
+  )
+}
 
 /** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
 export const shellExec: Handler<'shell.exec'> = async (params, call) => {
@@ -20,11 +30,11 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
     ...(stream && { onEvent: notifyOfRun(call, true) }),
     ...(approve && { approve }),
   })
-  peer.detachable.set(run.id, () => run.detach())
+  const over = peer.wait([run.id], () => run.detach())
   try {
     return describeExec(await run.result)
   } finally {
-    peer.detachable.delete(run.id)
+    over()
   }
 }
 
@@ -49,6 +59,7 @@ function describeExec(result: Result): AnswerOf<'shell.exec'> {
   if (result.jobId !== null) answer.jobId = result.jobId
   if (result.error) answer.error = result.error
   if (result.verdict) answer.verdict = result.verdict
+  if (result.sandbox) answer.sandbox = result.sandbox
   if (result.notices.length > 0) answer.notices = result.notices
   return answer
 }

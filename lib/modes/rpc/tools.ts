@@ -1,7 +1,7 @@
 import { findTool, tools } from '../../agent/tools/tools.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { Handlers } from './method.ts'
-import { notifyOfRun } from './run-events.ts'
+import type { Handlers } from './context.ts'
+import { notifyOfRun } from '../../wire/run-events.ts'
 
 /** The model's tools, for hosts that bring their own model. */
 export const toolMethods = {

@@ -303,9 +303,9 @@ test('Ctrl-C reaches the command and only it', async () => {
       },
     )
     await until(() => text.includes('ready'))
-    await until(() => executor.jobs.show(started.id).waitingForInput === 'line')
+    await until(() => executor.jobs.find(started.id).look().waitingForInput === 'line')
     void executor.jobs.write(started.id, '\u0003')
-    const result = await executor.jobs.wait(started.id, 30)
+    const result = await executor.jobs.wait(started.id, { timeoutSeconds: 30 })
     assert.match(result.output ?? '', 'caught')
     assert.is(result.exitCode, 9)
   } finally {

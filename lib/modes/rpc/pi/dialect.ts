@@ -1,5 +1,5 @@
 import { messageOf } from '../../../protocol/errors.ts'
-import type { Connection } from '../connection.ts'
+import type { Connection } from '../../../wire/connection.ts'
 import type { RpcContext } from '../context.ts'
 import { type PiCommand, piCommands, type PiState } from './commands.ts'
 import { Conversation } from './conversation.ts'

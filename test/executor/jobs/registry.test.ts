@@ -9,21 +9,27 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import { identifyProcess, isAlive } from '../../../lib/system/process-table.ts'
-import { openKnownJobs } from '../../../lib/executor/registry/known-jobs.ts'
-import { pruneJobs } from '../../../lib/executor/registry/prune.ts'
+import { openJobs } from '../../../lib/executor/jobs/jobs.ts'
+import { pruneJobs } from '../../../lib/executor/jobs/prune.ts'
 import {
+  endedFolder,
   type JobRecord,
+  listIds,
+  readKeptText,
   readRecord,
   readRecords,
+  writeEnd,
   writeRecord,
-  writeText,
-} from '../../../lib/executor/registry/record.ts'
-import { findSocketPlace } from '../../../lib/executor/registry/socket-path.ts'
+} from '../../../lib/executor/jobs/record.ts'
+import { askOwner, findSocketPlace, OwnerGone } from '../../../lib/executor/jobs/socket.ts'
 import { createId } from '../../../lib/protocol/ids.ts'
+import type { Result } from '../../../lib/protocol/result.ts'
+import { toWire } from '../../../lib/protocol/wire.ts'
 
 const test = suite<{ dir: string }>('registry')
 test.before.each((context) => {
@@ -63,46 +69,91 @@ test('a record comes back as it was written', ({ dir }) => {
   assert.equal(readRecord(dir, record.id), record)
 })
 
+test('an end takes the place of the record, and its text is beside it', ({ dir }) => {
+  const record = makeRecord()
+  writeRecord(dir, record)
+  const ended = { ...record, endedAt: daysAgo(0), result: { status: 'exited' } as Result }
+  writeEnd(dir, ended, 'é\u2028')
+  assert.equal(readRecord(dir, record.id), ended)
+  assert.equal(readRecords(dir, 'alive'), [])
+  assert.is(readKeptText(dir, record.id), 'é\u2028')
+})
+
 test('what is no record is passed over', ({ dir }) => {
   const good = makeRecord()
   writeRecord(dir, good)
   const id = createId('run')
-  for (const text of ['', '{', 'null', '[]', '{"id":"x"}', `{"id":"${id}"}`]) {
+  const damaged = { ...JSON.parse(JSON.stringify(toWire(makeRecord({ id })))), command: null }
+  for (const text of [
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"id":"x"}',
+    `{"id":"${id}"}`,
+    JSON.stringify(damaged),
+  ]) {
     writeFileSync(join(dir, `${id}.json`), text)
-    assert.equal(readRecords(dir), [good], text)
+    assert.equal(readRecords(dir, 'alive'), [good], text)
   }
-  mkdirSync(join(dir, 'a-folder.json'))
-  assert.equal(readRecords(dir), [good])
+  mkdirSync(join(dir, `${createId('run')}.json`))
+  execFileSync('mkfifo', [join(dir, `${createId('run')}.json`)])
+  assert.equal(readRecords(dir, 'alive'), [good])
 })
 
 test('the oldest ended jobs go, never one that runs', ({ dir }) => {
   const running = makeRecord({ startedAt: daysAgo(30) })
-  const old = makeRecord({ startedAt: daysAgo(9), endedAt: daysAgo(8) })
-  const ended = Array.from({ length: 205 }, (_, index) =>
-    makeRecord({ startedAt: daysAgo(3 - index / 1000), endedAt: daysAgo(1) }),
-  )
-  for (const record of [running, old, ...ended]) {
-    writeRecord(dir, record)
-    writeText(dir, record.id, 'text')
+  writeRecord(dir, running)
+  const end = (days: number) => {
+    const record = makeRecord({
+      startedAt: daysAgo(days + 1),
+      endedAt: daysAgo(days),
+      result: { status: 'exited' } as Result,
+    })
+    writeEnd(dir, record, 'text')
+    const seconds = Date.now() / 1000 - days * 24 * 3600
+    utimesSync(join(endedFolder(dir), `${record.id}.json`), seconds, seconds)
+    return record.id
   }
+  const old = end(8)
+  const ended = Array.from({ length: 205 }, (_, index) => end(3 - index / 1000))
   pruneJobs(dir)
-  const kept = readRecords(dir).map(({ id }) => id)
-  assert.equal(kept, [running.id, ...ended.slice(5).map(({ id }) => id)])
-  assert.not.ok(existsSync(join(dir, `${old.id}.text`)))
+  assert.equal(listIds(dir, 'alive'), [running.id])
+  assert.equal(listIds(dir, 'ended').sort(), ended.slice(5).sort())
+  assert.not.ok(existsSync(join(endedFolder(dir), `${old}.text`)))
 })
 
 test('what killed nacres left in the folder goes, what is in use stays', ({ dir }) => {
   const record = makeRecord()
   writeRecord(dir, record)
-  writeText(dir, record.id, 'text')
+  mkdirSync(endedFolder(dir))
   // A number that no process has: the largest that Linux gives is 4194304.
-  const left = ['4194999-abcdefgh.sock', 'run_x.json.4194999.new', 'run_x.text', 'order_x.request']
-  const used = [`${process.pid}-abcdefgh.sock`, 'run_y.json.1.new', 'order_y.request']
+  const left = [
+    '4194999-abcdefgh.sock',
+    'run_x.json.4194999.new',
+    'ended/run_x.text',
+    'ended/run_x.json.5.new',
+    'order_x.request',
+  ]
+  const used = [
+    `${process.pid}-abcdefgh.sock`,
+    'run_y.json.1.new',
+    'ended/run_y.text',
+    'order_y.request',
+  ]
   for (const name of [...left, ...used]) writeFileSync(join(dir, name), '')
   for (const name of left) utimesSync(join(dir, name), 0, 0)
   pruneJobs(dir)
-  const wanted = [`${record.id}.json`, `${record.id}.text`, ...used]
-  assert.equal(readdirSync(dir).sort(), wanted.sort())
+  for (const name of left) assert.not.ok(existsSync(join(dir, name)), name)
+  for (const name of [...used, `${record.id}.json`]) assert.ok(existsSync(join(dir, name)), name)
+})
+
+test('an owner whose socket is gone is told as gone', async () => {
+  const path = join(tmpdir(), `nacre-no-such-${process.pid}.sock`)
+  const error = await askOwner(path, 'shell.status', { id: 'run_a' }).catch(
+    (reason: unknown) => reason,
+  )
+  assert.instance(error, OwnerGone)
 })
 
 test('a process is known by more than its number', () => {
@@ -118,7 +169,7 @@ test('a folder with a long name still gets a socket, and nothing of it stays', a
   const stateDir = join(dir, 'long'.repeat(40))
   const executor = createExecutor({ stateDir })
   const { id } = await executor.run({ command: 'sleep 60', origin: 'rpc', waitSeconds: 0 })
-  const known = openKnownJobs(join(stateDir, 'jobs'))
+  const known = openJobs(join(stateDir, 'jobs'))
   assert.is((await known.show(id)).status, 'running')
   assert.is((await known.kill(id)).reason, 'kill')
   const place = findSocketPlace(join(stateDir, 'jobs'))

@@ -76,6 +76,7 @@ export function describeOrphan({ id, processes }: Orphan): JobEntry {
   const [first] = processes
   const startedAtMs = first ? Date.now() - uptime() * 1000 + toMs(first.startTime) : Date.now()
   return {
+    id,
     jobId: id,
     status: 'running',
     exitCode: null,

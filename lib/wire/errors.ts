@@ -1,5 +1,5 @@
-import { messageOf, MisuseError } from '../../protocol/errors.ts'
-import type { RpcErrorObject } from '../../protocol/rpc-messages.ts'
+import { messageOf, MisuseError } from '../protocol/errors.ts'
+import type { RpcErrorObject } from '../protocol/rpc-messages.ts'
 
 /** The codes of JSON-RPC 2.0, section 5.1; `failed` is the one left to servers. */
 export const errorCodes = {
@@ -26,4 +26,18 @@ export function toErrorObject(error: unknown): RpcErrorObject {
     message,
     data: field === null ? { code } : { code, field },
   }
+}
+
+/** What an error of the other side was before it went over the wire. */
+export function fromErrorObject({
+  code,
+  message,
+  data,
+}: {
+  code: number
+  message: string
+  data?: RpcErrorObject['data'] | undefined
+}): Error {
+  if (code === errorCodes.internal || !data) return new Error(message)
+  return new MisuseError(data.code, message, data.field ?? null)
 }

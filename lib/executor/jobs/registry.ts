@@ -1,23 +1,26 @@
 import { messageOf } from '../../protocol/errors.ts'
-import type { Jobs } from '../jobs.ts'
+import type { JobEntry } from '../../protocol/job-entry.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
-import { type JobServer, serveJobs } from './job-server.ts'
+import type { Jobs } from './port.ts'
+import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
 import { pruneJobs } from './prune.ts'
 import {
   ensureJobsFolder,
   type JobRecord,
   readRecords,
   removeRecord,
+  writeEnd,
   writeRecord,
-  writeText,
 } from './record.ts'
-import { findSocketPlace } from './socket-path.ts'
+import { findSocketPlace, type JobServer, serveJobs } from './socket.ts'
 
 /** Makes the jobs of one executor known to every nacre of this user. */
 export interface Registry {
-  /** How many jobs of this user are alive. */
-  countAlive(): number
+  /** What is known of all jobs of this user. */
+  readonly known: KnownJobs
+  /** The jobs of this user that are alive. */
+  listAlive(): Pick<JobEntry, 'id' | 'command'>[]
   /**
    * Declares a run. Its end is written when it comes, where it is a job by then; else nothing is left of
    * it. Never rejects: what could not be written is a notice of the run.
@@ -45,29 +48,29 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
     const result = await run.ended
     try {
       if (!run.isJob) return removeRecord(dir, run.id)
-      ensureJobsFolder(dir)
       const { text, start } = run.kept()
-      writeText(dir, run.id, text)
-      writeRecord(dir, {
+      const ended = {
         ...record,
         endedAt: new Date().toISOString(),
         artifact: result.artifact,
         stderrArtifact: result.stderrArtifact ?? null,
         result,
         textStart: start,
-      })
+      }
+      writeEnd(dir, ended, text)
     } catch (error) {
       tellUnseen(run, error)
     }
   }
 
   return {
-    countAlive() {
+    known: openKnownJobs(dir),
+    listAlive() {
       try {
-        return readRecords(dir).filter(({ endedAt, owner }) => !endedAt && isAlive(owner)).length
+        return readRecords(dir, 'alive').filter(({ owner }) => isAlive(owner))
       } catch {
         // A folder that cannot be read: `declare` tells of it.
-        return 0
+        return []
       }
     },
 
@@ -112,7 +115,7 @@ function describeRun(run: LiveRun): JobRecord {
     process: pid === null ? null : identifyProcess(pid),
     owner: identifySelf(),
     socket: null,
-    startedAt: new Date().toISOString(),
+    startedAt: run.startedAt,
     endedAt: null,
     artifact,
     stderrArtifact,

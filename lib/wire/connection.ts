@@ -1,5 +1,11 @@
-import type { RpcNotifications } from '../../protocol/rpc-messages.ts'
-import type { Writer } from '../streams.ts'
+import type { RpcNotifications } from '../protocol/rpc-messages.ts'
+
+/** Where the lines go. */
+export interface Sink {
+  /** Settles when the text is handed over; `closed` where it goes nowhere any more. */
+  write(text: string): Promise<'closed' | void>
+  readonly closed: boolean
+}
 
 /** With more than this under way, whoever streams output waits. */
 const highWaterBytes = 1024 * 1024
@@ -24,7 +30,7 @@ export interface Connection {
   end(): Promise<void>
 }
 
-export function createConnection(stdout: Writer): Connection {
+export function createConnection(sink: Sink): Connection {
   let unsent: string[] = []
   let pendingChars = 0
   let ended = false
@@ -39,7 +45,7 @@ export function createConnection(stdout: Writer): Connection {
   function flush(): void {
     const text = unsent.join('')
     unsent = []
-    const written = stdout.write(text).then((answer) => {
+    const written = sink.write(text).then((answer) => {
       pendingChars -= text.length
       if (answer === 'closed') {
         ended = true
@@ -51,7 +57,7 @@ export function createConnection(stdout: Writer): Connection {
   }
 
   function send(line: string): void {
-    if (stdout.closed) return
+    if (sink.closed) return
     if (unsent.length === 0) queueMicrotask(flush)
     unsent.push(line)
     pendingChars += line.length
@@ -74,7 +80,7 @@ export function createConnection(stdout: Writer): Connection {
   return {
     send,
     stream(line) {
-      if (ended || stdout.closed) return 'closed'
+      if (ended || sink.closed) return 'closed'
       send(line)
       if (pendingChars < highWaterBytes) return undefined
       return waitForRoom(highWaterBytes).then(() => (ended ? 'closed' : undefined))
@@ -83,7 +89,7 @@ export function createConnection(stdout: Writer): Connection {
       return ended || pendingChars < stopReadingBytes ? null : waitForRoom(stopReadingBytes / 2)
     },
     get closed() {
-      return stdout.closed
+      return sink.closed
     },
     gone,
     end() {

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { RunListener, StreamName } from '../../protocol/event.ts'
-import type { Call } from './method.ts'
+import type { RunListener, StreamName } from '../protocol/event.ts'
+import type { WireCall } from './method.ts'
 
 /** Decodes the streams of one run: characters that are split between two pieces stay whole. */
 export function createRunDecoder(): {
@@ -23,7 +23,10 @@ export function createRunDecoder(): {
 }
 
 /** Tells the client of a run while it goes on: `shell.started`, `shell.output`, `shell.exited`. */
-export function notifyOfRun(call: Call, withOutput: boolean): RunListener {
+export function notifyOfRun(
+  call: Pick<WireCall, 'id' | 'notify'>,
+  withOutput: boolean,
+): RunListener {
   const decoder = createRunDecoder()
   return (event) => {
     switch (event.type) {

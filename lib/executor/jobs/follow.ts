@@ -1,0 +1,25 @@
+import type { Result } from '../../protocol/result.ts'
+import type { WireCall } from '../../wire/method.ts'
+import { notifyOfRun } from '../../wire/run-events.ts'
+import type { LiveRun } from '../run.ts'
+
+/** Who is told of a job: the other side of a connection. */
+export type Follower = Pick<WireCall, 'id' | 'notify'>
+
+/** Tells what a run of this process writes from now on, and its end. */
+export async function followRun(
+  run: LiveRun,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<Result> {
+  if (signal.aborted) return run.look()
+  const tell = notifyOfRun(follower, true)
+  const events = run.events[Symbol.asyncIterator]()
+  const leave = () => void events.return?.()
+  signal.addEventListener('abort', leave, { once: true })
+  for await (const event of { [Symbol.asyncIterator]: () => events }) {
+    if (event.type !== 'started' && (await tell(event)) === 'closed') break
+  }
+  signal.removeEventListener('abort', leave)
+  return run.look()
+}

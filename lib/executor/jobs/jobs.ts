@@ -1,0 +1,165 @@
+import type { JobEntry, JobFilter } from '../../protocol/job-entry.ts'
+import { limits } from '../../protocol/limits.ts'
+import { parseReady } from '../../protocol/parse-request.ts'
+import type { Result, StopReason } from '../../protocol/result.ts'
+import type { LiveRun } from '../run.ts'
+import { waitAtMost } from '../wait.ts'
+import type { KnownJobs } from './known-jobs.ts'
+import { type Jobs, type JobWait, notFound } from './port.ts'
+
+export interface JobTable extends Jobs {
+  add(run: LiveRun): void
+  /** The run has become a job. */
+  leave(run: LiveRun): void
+  readonly aliveCount: number
+  /** The jobs of this process that run. */
+  listOwn(): JobEntry[]
+  stopAll(reason: StopReason): Promise<void>
+}
+
+/** Jobs of this process that stay in memory after their end; every other one is on disk. */
+const keptAfterEnd = 64
+
+/** `openKnown` gives the jobs of all nacres; null where nothing is kept. */
+export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable {
+  const alive = new Map<string, LiveRun>()
+  const ended = new Map<string, LiveRun>()
+
+  const own = (id: string) => alive.get(id) ?? ended.get(id)
+  const ownJobs = () => [...ended.values(), ...alive.values()].filter((run) => run.isJob)
+
+  /** The run of this process, or where else the job is. */
+  async function locate(given: string): Promise<LiveRun | { id: string; known: KnownJobs }> {
+    const run = own(given)
+    if (run) return run
+    const known = await openKnown()
+    if (known === null) throw notFound(given)
+    const id = known.resolve(given)
+    return own(id) ?? { id, known }
+  }
+
+  function keep(run: LiveRun): void {
+    ended.set(run.id, run)
+    const [oldest] = ended.keys()
+    if (ended.size > keptAfterEnd && oldest !== undefined) ended.delete(oldest)
+  }
+
+  async function wait(id: string, given: JobWait = {}): Promise<Result> {
+    const timeoutSeconds = Math.min(given.timeoutSeconds ?? Infinity, limits.jobWaitSeconds)
+    const ready = given.ready === undefined ? null : parseReady(given.ready)
+    const place = await locate(id)
+    return 'known' in place
+      ? place.known.wait(place.id, { ...given, timeoutSeconds })
+      : waitAtMost(place, { timeoutMs: timeoutSeconds * 1000, ready, signal: given.signal })
+  }
+
+  return {
+    find(id) {
+      const run = own(id)
+      if (run) return run
+      throw notFound(id)
+    },
+    get aliveCount() {
+      return alive.size
+    },
+    get runningCount() {
+      return [...alive.values()].filter((run) => run.isJob).length
+    },
+    listOwn: () => [...alive.values()].filter((run) => run.isJob).map((run) => run.describe()),
+    add(run) {
+      alive.set(run.id, run)
+      const retire = () => {
+        alive.delete(run.id)
+        if (run.isJob) keep(run)
+      }
+      // Who waits for it hears of a failure; here it is over, either way.
+      run.ended.then(retire, retire)
+    },
+    leave(run) {
+      if (!alive.has(run.id)) keep(run)
+    },
+
+    async list({ status, limit } = {}) {
+      const known = await openKnown()
+      const others = (await known?.list({ runningOnly: status === 'running' })) ?? []
+      const entries = [
+        ...others.filter(({ id }) => !own(id)?.isJob),
+        ...ownJobs().map((run) => run.describe()),
+      ]
+      const wanted = entries
+        .filter((job) => matches(job, status))
+        .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
+      return limit === undefined ? wanted : wanted.slice(-limit)
+    },
+    async show(id) {
+      const place = await locate(id)
+      return 'known' in place ? place.known.show(place.id) : place.look()
+    },
+    async read(id, reading = {}) {
+      const place = await locate(id)
+      if ('known' in place) return place.known.read(place.id, reading)
+      // Of a job that has ended the disk has more than the memory.
+      const kept = ended.has(place.id)
+        ? await (await openKnown())?.readKept(place.id, reading)
+        : null
+      return kept ?? place.read(reading)
+    },
+    wait,
+    async waitFor(ids, { any = false, signal, ...given } = {}) {
+      const first = new AbortController()
+      const either = signal ? AbortSignal.any([signal, first.signal]) : first.signal
+      return Promise.all(
+        ids.map(async (id) => {
+          const result = await wait(id, { ...given, signal: either })
+          if (any) first.abort()
+          return result
+        }),
+      )
+    },
+    async follow(id, follower, signal) {
+      const place = await locate(id)
+      if ('known' in place) return place.known.follow(place.id, follower, signal)
+      const { followRun } = await import('./follow.ts')
+      return followRun(place, follower, signal)
+    },
+    async write(id, data, { end = false } = {}) {
+      const place = await locate(id)
+      if ('known' in place) return place.known.write(place.id, data, end)
+      const written = data === '' ? null : place.write(data)
+      if (end) place.endInput()
+      await written
+    },
+    async resize(id, columns, rows) {
+      const place = await locate(id)
+      if ('known' in place) await place.known.resize(place.id, columns, rows)
+      else place.resize(columns, rows)
+    },
+    async kill(id, reason = 'kill') {
+      const place = await locate(id)
+      return 'known' in place ? place.known.kill(place.id, reason) : place.stop(reason)
+    },
+    async stopAll(reason) {
+      await Promise.all([...alive.values()].map((run) => run.stop(reason)))
+    },
+  }
+}
+
+/** The jobs of every nacre of this user, for a process that holds none. `dir` is their folder. */
+export function openJobs(dir: string): Jobs {
+  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir))
+}
+
+function matches({ status }: JobEntry, wanted: JobFilter['status']): boolean {
+  if (wanted === undefined) return true
+  return wanted === 'ended' ? status !== 'running' : status === wanted
+}
+
+/** Why no more job can be started now; null where one can. */
+export function refuseJob(
+  alive: readonly Pick<JobEntry, 'id' | 'command'>[],
+): { code: string; message: string } | null {
+  if (alive.length < limits.jobs) return null
+  const some = alive.slice(0, 3).map(({ id, command }) => `${id} (${command.slice(0, 40)})`)
+  const message = `${alive.length} jobs are alive, and no more than ${limits.jobs} may be; stop one first, for example ${some.join(', ')}`
+  return { code: 'too_many_jobs', message }
+}

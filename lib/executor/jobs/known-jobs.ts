@@ -1,0 +1,238 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { nowMs } from '../../system/clock.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { JobEntry } from '../../protocol/job-entry.ts'
+import type { JobOutput } from '../../protocol/job-output.ts'
+import type { Reading } from '../../protocol/reading.ts'
+import type { MethodName, RpcMethods } from '../../protocol/rpc-messages.ts'
+import { readPart } from '../../output/part.ts'
+import type { Result, StopReason } from '../../protocol/result.ts'
+import { fromWire, toWire } from '../../protocol/wire.ts'
+import type { RpcNotification } from '../../wire/client.ts'
+import { stopTree } from '../../run/stop.ts'
+import { removeLeftFolders } from '../../system/temporary-folder.ts'
+import { isAlive } from '../../system/process-table.ts'
+import type { Follower } from './follow.ts'
+import { type JobWait, notFound } from './port.ts'
+import { findProcesses, lostResult, recapture, rootOf } from './lost.ts'
+import { describeOrphan, endOrphan, findOrphans } from './orphans.ts'
+import { pruneJobs } from './prune.ts'
+import {
+  describeRecord,
+  type JobRecord,
+  listIds,
+  readKeptText,
+  readRecord,
+  readRecords,
+  writeEnd,
+} from './record.ts'
+import { askOwner, OwnerGone } from './socket.ts'
+
+/** The jobs of every nacre of this user, as their records, their holders and the process table tell. */
+export interface KnownJobs {
+  /** The whole id that is meant. Throws `MisuseError` where that is none, or more than one. */
+  resolve(given: string): string
+  list(which: { runningOnly: boolean }): Promise<JobEntry[]>
+  show(id: string): Promise<Result>
+  read(id: string, reading: Reading): Promise<JobOutput>
+  /** From the text that an ended job has left on disk; null where there is none. */
+  readKept(id: string, reading: Reading): Promise<JobOutput | null>
+  wait(id: string, wait: JobWait & { timeoutSeconds: number }): Promise<Result>
+  follow(id: string, follower: Follower, signal: AbortSignal): Promise<Result>
+  write(id: string, data: string, end: boolean): Promise<void>
+  resize(id: string, columns: number, rows: number): Promise<void>
+  kill(id: string, reason: StopReason): Promise<Result>
+}
+
+/** How often a job that nobody holds is looked at while somebody waits for it. */
+const lookEveryMs = 200
+
+/** `dir` is the folder of the jobs. */
+export function openKnownJobs(dir: string): KnownJobs {
+  function resolve(given: string): string {
+    const begin = given.startsWith('run_') ? given : `run_${given}`
+    const matching = (ids: string[]) => ids.filter((id) => id.startsWith(begin))
+    const recorded = matching([...listIds(dir, 'alive'), ...listIds(dir, 'ended')])
+    // The whole process table is looked through only for what has no record.
+    const ids = recorded.length > 0 ? recorded : matching(findOrphans(dir).map(({ id }) => id))
+    const [id] = ids.includes(begin) ? [begin] : ids
+    if (id === undefined || given === '') throw notFound(given)
+    if (ids.length > 1 && id !== begin) {
+      const message = `${ids.length} jobs begin with \`${given}\`; give more of the id`
+      throw new MisuseError('ambiguous', message, 'job_id')
+    }
+    return id
+  }
+
+  function findRecord(id: string): JobRecord {
+    const record = readRecord(dir, id)
+    if (record) return record
+    const message = `Of job \`${id}\` only its processes are known; it can be killed`
+    throw new MisuseError('no_record', message, 'job_id')
+  }
+
+  /** Asks the owner; where it is gone, what the files say. */
+  async function ask<Name extends MethodName, Answer>(
+    record: JobRecord,
+    [method, params, options = {}]: Question<Name>,
+    otherwise: (record: JobRecord) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    if (record.endedAt === null && record.socket !== null && isAlive(record.owner)) {
+      try {
+        return fromWire(await askOwner(record.socket, method, params, options)) as Answer
+      } catch (error) {
+        if (!(error instanceof OwnerGone)) throw error
+      }
+    }
+    // The owner may have written the end since.
+    return otherwise(await settleLost(readRecord(dir, record.id) ?? record))
+  }
+
+  /** Writes down the end of a job whose owner could not. */
+  async function settleLost(record: JobRecord): Promise<JobRecord> {
+    if (record.endedAt !== null || isAlive(record.owner)) return record
+    if (findProcesses(record).length > 0) return record
+    return finish(record, null)
+  }
+
+  async function finish(record: JobRecord, stopped: { survivors: Result['survivors'] } | null) {
+    const captured = await (await recapture(record)).finish()
+    const result = lostResult(record, { captured, running: false, stopped })
+    const ended: JobRecord = { ...record, endedAt: new Date().toISOString(), result }
+    writeEnd(dir, ended, null)
+    return ended
+  }
+
+  async function resultOf(record: JobRecord): Promise<Result> {
+    if (record.result) return record.result
+    const captured = (await recapture(record)).snapshot()
+    return lostResult(record, { captured, running: true, stopped: null })
+  }
+
+  async function readFiles(record: JobRecord, reading: Reading): Promise<JobOutput> {
+    const status = record.result?.status ?? 'running'
+    return readKept(record, reading) ?? { ...(await recapture(record)).read(reading), status }
+  }
+
+  /** The text that is kept is that of both streams together. */
+  function readKept(record: JobRecord, { stream, ...reading }: Reading): JobOutput | null {
+    if (record.endedAt === null || stream !== undefined) return null
+    const text = readKeptText(dir, record.id)
+    const status = record.result?.status ?? 'running'
+    return text === null
+      ? null
+      : { ...readPart(Buffer.from(text), record.textStart, reading), status }
+  }
+
+  async function waitForLost(
+    record: JobRecord,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    const deadline = nowMs() + timeoutMs
+    let current = record
+    while (current.endedAt === null && nowMs() < deadline && !signal?.aborted) {
+      const pauseMs = Math.min(lookEveryMs, Math.max(1, deadline - nowMs()))
+      await delay(pauseMs, null, { signal }).catch(() => null)
+      current = await settleLost(readRecord(dir, current.id) ?? current)
+    }
+    return resultOf(current)
+  }
+
+  async function killLost(record: JobRecord): Promise<Result> {
+    if (record.endedAt !== null) return resultOf(record)
+    const { survivors } = await stopTree(rootOf(record))
+    return resultOf(await finish(record, { survivors }))
+  }
+
+  return {
+    resolve,
+    async list({ runningOnly }) {
+      pruneJobs(dir)
+      removeLeftFolders()
+      const settled: JobRecord[] = []
+      for (const record of readRecords(dir, 'alive')) settled.push(await settleLost(record))
+      const ids = new Set(settled.map(({ id }) => id))
+      const ended = runningOnly ? [] : readRecords(dir, 'ended').filter(({ id }) => !ids.has(id))
+      return [
+        ...[...settled, ...ended].map(describeRecord),
+        ...findOrphans(dir).map(describeOrphan),
+      ]
+    },
+
+    show: (id) => ask(findRecord(id), ['shell.status', { id }], resultOf),
+
+    read(id, reading) {
+      const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
+      return ask(findRecord(id), ['shell.output', params], (lost) => readFiles(lost, reading))
+    },
+
+    async readKept(id, reading) {
+      const record = readRecord(dir, id)
+      return record && readKept(record, reading)
+    },
+
+    wait(id, { timeoutSeconds, ready, signal }) {
+      const params = {
+        id,
+        timeout_seconds: Math.max(timeoutSeconds, leastWaitSeconds),
+        ...(ready === undefined ? {} : { ready }),
+      }
+      return ask(findRecord(id), ['shell.wait', params, { signal }], (lost) =>
+        waitForLost(lost, timeoutSeconds * 1000, signal),
+      )
+    },
+
+    follow(id, follower, signal) {
+      const onNotification = async ({ method, params }: RpcNotification) => {
+        await follower.notify(method, params)
+      }
+      const question: Question<'shell.attach'> = [
+        'shell.attach',
+        { id },
+        { signal, onNotification },
+      ]
+      return ask(findRecord(id), question, (lost) =>
+        waitForLost(lost, Number.MAX_SAFE_INTEGER, signal),
+      )
+    },
+
+    async write(id, data, end) {
+      const params = { id, data, ...(end && { end }) }
+      await ask(findRecord(id), ['shell.input', params], () => {
+        throw new MisuseError('no_input', `Job \`${id}\` takes no input any more`, 'job_id')
+      })
+    },
+
+    async resize(id, columns, rows) {
+      await ask(findRecord(id), ['shell.resize', { id, columns, rows }], () => undefined)
+    },
+
+    kill(id, reason) {
+      const record = readRecord(dir, id)
+      if (record === null) return killOrphan(id)
+      const params = { id, reason: reason === 'cancel' || reason === 'timeout' ? reason : 'kill' }
+      return ask(record, ['shell.cancel', params as { id: string }], killLost)
+    },
+  }
+
+  async function killOrphan(id: string): Promise<Result> {
+    const orphan = findOrphans(dir).find((it) => it.id === id) ?? { id, processes: [] }
+    const run = { ...describeOrphan(orphan), id, origin: 'print' as const }
+    const stopped = { survivors: await endOrphan(orphan) }
+    return lostResult(run, { captured: nothing, running: false, stopped })
+  }
+}
+
+/** A method, its parameters, and how it is called. */
+type Question<Name extends MethodName> = [
+  method: Name,
+  params: RpcMethods[Name]['params'],
+  options?: Parameters<typeof askOwner>[3],
+]
+
+/** A wait of no time at all is a look; the method wants some. */
+const leastWaitSeconds = 0.001
+
+/** What is known of the output of a run without a record. */
+const nothing = { output: '', truncation: null, artifact: null, notices: [] }

@@ -1,0 +1,49 @@
+import { MisuseError } from '../../protocol/errors.ts'
+import type { JobEntry, JobFilter } from '../../protocol/job-entry.ts'
+import type { JobOutput } from '../../protocol/job-output.ts'
+import type { Reading } from '../../protocol/reading.ts'
+import type { Result, StopReason } from '../../protocol/result.ts'
+import type { Run } from '../run.ts'
+import type { Follower } from './follow.ts'
+
+/** What ends a wait before the end of the job. */
+export interface JobWait {
+  /** At most 300, which is the default. */
+  timeoutSeconds?: number
+  /** The job is ready: `port:N`, `regex:…` or `quiet:ms`. */
+  ready?: string
+  /** Nobody waits any more. */
+  signal?: AbortSignal
+}
+
+/**
+ * The jobs of every nacre of this user: those of this process, those that other living ones hold, and
+ * what is known of the dead ones'. An id may be given by its beginning, with or without `run_`; a run
+ * of this process that is no job yet is found too. Unknown and ambiguous ids are `MisuseError`s.
+ */
+export interface Jobs {
+  /** The run of this process, alive, or a job of it that ended lately; also before its start is told. */
+  find(id: string): Run
+  /** How many jobs of this process run. */
+  readonly runningCount: number
+  /** In the order in which they were started. */
+  list(filter?: JobFilter): Promise<JobEntry[]>
+  show(id: string): Promise<Result>
+  read(id: string, reading?: Reading): Promise<JobOutput>
+  /** Gives how it stands when the wait is over. */
+  wait(id: string, wait?: JobWait): Promise<Result>
+  /** Waits for all of them, or for the first; the results are in the order of the ids. */
+  waitFor(ids: readonly string[], wait?: JobWait & { any?: boolean }): Promise<Result[]>
+  /** Tells a follower what happens from now on. Gives how it stands at its end, or when `signal` aborts. */
+  follow(id: string, follower: Follower, signal: AbortSignal): Promise<Result>
+  /** Writes to its terminal or its open input, in order, and perhaps ends that. Settles when it is taken. */
+  write(id: string, data: string, options?: { end?: boolean }): Promise<void>
+  resize(id: string, columns: number, rows: number): Promise<void>
+  /** Settles when nothing of it is alive any more, or what is left is named. */
+  kill(id: string, reason?: StopReason): Promise<Result>
+}
+
+export function notFound(id: string): MisuseError {
+  const message = `There is no job \`${id}\`; the list of jobs (nacre job list) has their ids`
+  return new MisuseError('not_found', message, 'job_id')
+}

@@ -1,0 +1,156 @@
+import { isObject } from '../protocol/shape/shape.ts'
+import { maxLineBytes, type RequestId, type RpcErrorObject } from '../protocol/rpc-messages.ts'
+import { unknownName } from '../protocol/wire.ts'
+import { type Connection, notification } from './connection.ts'
+import { errorCodes, toErrorObject } from './errors.ts'
+import type { Method, WireCall } from './method.ts'
+
+/** The serving side of one connection: JSON-RPC 2.0. */
+export interface RpcServer {
+  /** Takes one message or batch. Nothing waits for what came before it. */
+  receive(message: unknown): void
+  /** Answers a line that is no message. */
+  refuse(why: string): void
+  /** Settles when no request is under way. */
+  idle(): Promise<void>
+  cancelAll(): void
+}
+
+export interface RpcServerOptions<Call extends WireCall> {
+  connection: Connection
+  methods: ReadonlyMap<string, Method<Call>>
+  /** Adds to a request what the methods need. */
+  prepare: (call: WireCall) => Call
+  /** Takes a message that answers a question of ours. */
+  onAnswer?: (message: Readonly<Record<string, unknown>>) => void
+}
+
+export function createRpcServer<Call extends WireCall>({
+  connection,
+  methods,
+  prepare,
+  onAnswer,
+}: RpcServerOptions<Call>): RpcServer {
+  const calls = new Set<AbortController>()
+  const callsById = new Map<RequestId, AbortController>()
+  const idlers: (() => void)[] = []
+
+  /** The response to one message; null where it gets none. */
+  async function answer(message: unknown): Promise<string | null> {
+    if (!isObject(message)) return failure(null, invalidRequest('A request must be an object'))
+    const { id = null, method, params } = message
+    if (!isRequestId(id)) {
+      return failure(null, invalidRequest('`id` must be a text, a number or null'))
+    }
+    if (message['jsonrpc'] !== '2.0') {
+      return failure(id, invalidRequest('`jsonrpc` must be "2.0"'))
+    }
+    if (method === undefined && ('result' in message || 'error' in message)) {
+      onAnswer?.(message)
+      return null
+    }
+    if (typeof method !== 'string') return failure(id, invalidRequest('`method` must be a text'))
+    const cancelling = new AbortController()
+    if (!('id' in message)) {
+      await perform(method, params, null, cancelling)
+      return null
+    }
+    if (callsById.has(id)) {
+      return failure(id, invalidRequest('A request with this id is under way'))
+    }
+    callsById.set(id, cancelling)
+    const text = await perform(method, params, id, cancelling)
+    callsById.delete(id)
+    return text
+  }
+
+  /** Never rejects. */
+  async function perform(
+    name: string,
+    params: unknown,
+    id: RequestId,
+    cancelling: AbortController,
+  ): Promise<string> {
+    const method = methods.get(name)
+    if (!method) return failure(id, methodNotFound(name, methods))
+    const call = prepare({
+      id,
+      signal: cancelling.signal,
+      notify: (method, params) => connection.stream(notification(method, params)),
+      cancel(other) {
+        const call = callsById.get(other)
+        call?.abort()
+        return call !== undefined
+      },
+    })
+    calls.add(cancelling)
+    try {
+      return success(id, await method(params, call))
+    } catch (error) {
+      return failure(id, toErrorObject(error))
+    } finally {
+      calls.delete(cancelling)
+      if (calls.size === 0) for (const idler of idlers.splice(0)) idler()
+    }
+  }
+
+  async function receiveBatch(batch: readonly unknown[]): Promise<void> {
+    if (batch.length === 0) {
+      connection.send(`${failure(null, invalidRequest('A batch must not be empty'))}\n`)
+      return
+    }
+    const answers = await Promise.all(batch.map(answer))
+    const told = answers.filter((text) => text !== null)
+    if (told.length > 0) connection.send(`[${told.join(',')}]\n`)
+  }
+
+  return {
+    receive(message) {
+      if (Array.isArray(message)) {
+        void receiveBatch(message)
+        return
+      }
+      void answer(message).then((text) => {
+        if (text !== null) connection.send(`${text}\n`)
+      })
+    },
+    refuse(why) {
+      connection.send(
+        `${failure(null, { code: errorCodes.parse, message: why, data: { code: 'parse' } })}\n`,
+      )
+    },
+    async idle() {
+      if (calls.size > 0) await new Promise<void>((resolve) => idlers.push(resolve))
+    },
+    cancelAll() {
+      for (const call of calls) call.abort()
+    },
+  }
+}
+
+function isRequestId(id: unknown): id is RequestId {
+  return id === null || typeof id === 'string' || typeof id === 'number'
+}
+
+function success(id: RequestId, result: unknown): string {
+  const text = JSON.stringify({ jsonrpc: '2.0', id, result })
+  // A character is at most three bytes of UTF-8.
+  if (text.length * 3 > maxLineBytes && Buffer.byteLength(text) > maxLineBytes) {
+    const message = `The answer is longer than ${maxLineBytes} bytes; ask for less`
+    return failure(id, { code: errorCodes.failed, message, data: { code: 'answer_too_long' } })
+  }
+  return text
+}
+
+function failure(id: RequestId, error: RpcErrorObject): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error })
+}
+
+function invalidRequest(message: string): RpcErrorObject {
+  return { code: errorCodes.invalidRequest, message, data: { code: 'invalid_request' } }
+}
+
+function methodNotFound(name: string, methods: ReadonlyMap<string, unknown>): RpcErrorObject {
+  const { message, code } = unknownName('method', name.slice(0, 100), [...methods.keys()])
+  return { code: errorCodes.methodNotFound, message, data: { code } }
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../lib/client.ts'
+import { createExecutor } from '../../../lib/executor/executor.ts'
+import { cliCommand } from '../../helpers/cli.ts'
+import { type Home, openHome } from '../../helpers/jobs.ts'
+
+/** U+2028 is a line break for JavaScript's readline and for nothing else. */
+const command = '# a \u2028 b\necho \'line \u2028 sep\'; echo up; read x; echo "got $x"; sleep 300'
+
+/** What a door does with a job that another process holds. */
+interface Door {
+  list(): Promise<string[]>
+  read(id: string): Promise<string>
+  /** Whether it still runs after a short wait. */
+  wait(id: string): Promise<boolean>
+  write(id: string, text: string): Promise<void>
+  kill(id: string): Promise<void>
+  close(): Promise<void>
+}
+
+const doors: Record<string, (home: Home) => Promise<Door>> = {
+  async 'another terminal'(home) {
+    return {
+      list: async () => (await home.list()).map((job) => String(job['id'])),
+      read: async (id) => (await home.run(['job', 'read', id])).stdout.toString(),
+      wait: async (id) => (await home.run(['job', 'wait', id, '--timeout', '0.1'])).status === 124,
+      write: async (id, text) => void (await home.run(['job', 'write', id, text])),
+      kill: async (id) => void (await home.run(['job', 'kill', id])),
+      close: async () => undefined,
+    }
+  },
+
+  async rpc(home) {
+    const [program = '', ...words] = cliCommand()
+    const env = { ...process.env, ...home.env }
+    const client = await startClient({ command: [program, ...words, '--rpc'], env })
+    return {
+      list: async () => (await client.request('shell.list', {})).jobs.map(({ id }) => id),
+      read: async (id) => (await client.request('shell.output', { id })).text,
+      async wait(id) {
+        const wait = { id, timeout_seconds: 0.1 }
+        return (await client.request('shell.wait', wait)).status === 'running'
+      },
+      write: async (id, data) => void (await client.request('shell.input', { id, data })),
+      kill: async (id) => void (await client.request('shell.cancel', { id })),
+      close: async () => void (await client.close()),
+    }
+  },
+
+  async mcp(home) {
+    const [program = '', ...words] = cliCommand()
+    const env = { ...(process.env as Record<string, string>), ...home.env }
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(
+      new StdioClientTransport({ command: program, args: [...words, 'mcp'], env }),
+    )
+    const call = async (args: Record<string, unknown>) => {
+      const result = await client.callTool({ name: 'bash_job', arguments: args })
+      const [first] = (result as CallToolResult).content
+      return first?.type === 'text' ? first.text : ''
+    }
+    return {
+      list: async () => (await call({ action: 'list' })).match(/run_\w+/g) ?? [],
+      read: (id) => call({ action: 'read', job_id: id }),
+      async wait(id) {
+        return (await call({ action: 'wait', job_id: id, timeout: 0.1 })).includes('running')
+      },
+      write: async (id, text) => void (await call({ action: 'write', job_id: id, text })),
+      kill: async (id) => void (await call({ action: 'kill', job_id: id })),
+      close: () => client.close(),
+    }
+  },
+
+  async library(home) {
+    const stateDir = join(home.env['XDG_STATE_HOME'] ?? '', 'nacre')
+    const executor = createExecutor({ stateDir })
+    const { jobs } = executor
+    return {
+      list: async () => (await jobs.list()).map(({ id }) => id),
+      read: async (id) => (await jobs.read(id)).text,
+      wait: async (id) => (await jobs.wait(id, { timeoutSeconds: 0.1 })).status === 'running',
+      write: (id, text) => jobs.write(id, text),
+      kill: async (id) => void (await jobs.kill(id)),
+      close: () => executor.close(),
+    }
+  },
+}
+
+const test = suite<{ home: Home }>('jobs of another nacre')
+test.before.each((context) => {
+  context.home = openHome()
+})
+test.after.each(({ home }) => home.close())
+
+for (const [name, open] of Object.entries(doors)) {
+  test(`a job of print is listed, read, waited for, written to and killed: ${name}`, async ({
+    home,
+  }) => {
+    const id = await home.start(command, '--pty')
+    const door = await open(home)
+    try {
+      assert.ok((await door.list()).includes(id))
+      assert.match(await door.read(id), 'line \u2028 sep')
+      assert.is(await door.wait(id), true)
+      await door.write(id, 'typed \u2028\n')
+      const deadlineMs = Date.now() + 20_000
+      while (!(await door.read(id)).includes('got typed \u2028')) {
+        assert.ok(Date.now() < deadlineMs, 'what was typed never arrived')
+      }
+      await door.kill(id)
+      const ended = await home.json(['job', 'show', id])
+      assert.is(ended['status'], 'stopped')
+    } finally {
+      await door.close()
+    }
+  })
+}
+
+test('a job of another nacre is followed, and left again', async ({ home }) => {
+  const id = await home.start('echo up; read x; echo "got $x"; sleep 300', '--pty')
+  const [program = '', ...words] = cliCommand()
+  const env = { ...process.env, ...home.env }
+  let heard = ''
+  let hear = () => {}
+  const came = new Promise<void>((resolve) => {
+    hear = resolve
+  })
+  const client = await startClient({
+    command: [program, ...words, '--rpc'],
+    env,
+    onNotification({ method, params }) {
+      if (method !== 'shell.output') return
+      heard += params.data
+      if (heard.includes('got x')) hear()
+    },
+  })
+  const attached = client.request('shell.attach', { id })
+  await client.request('shell.status', { id })
+  await client.request('shell.input', { id, data: 'x\n' })
+  await came
+  const left = await client.request('shell.detach', { id })
+  assert.equal([left.id, left.status], [id, 'running'])
+  assert.is((await attached).status, 'running')
+  const both = await client.request('shell.wait', { ids: [id], timeout_seconds: 0.1 })
+  assert.equal(
+    both.jobs?.map(({ status }) => status),
+    ['running'],
+  )
+  await client.close()
+  // The one who held it still does.
+  assert.is((await home.json(['job', 'show', id]))['status'], 'running')
+})
+
+test.run()
