@@ -36,7 +36,7 @@ for (const [, heading, example] of examples) {
 }
 
 /** Numbers that differ from run to run. */
-const measured = new Set(['pid', 'duration_ms', 'idle_ms'])
+const measured = new Set(['pid', 'owner_pid', 'duration_ms', 'idle_ms'])
 
 /** Whether a message has the same shape: `…` stands for anything. */
 function isLike(actual: unknown, expected: unknown, name = ''): boolean {
