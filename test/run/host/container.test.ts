@@ -16,7 +16,7 @@ try {
 if (obstacle !== null) console.log(`SKIP runs in a container: ${obstacle}`)
 
 if (container !== null) {
-  const { folder, remove } = container
+  const { folder } = container
   const environment = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
   const executor = createExecutor({ stateDir: null, environment })
   const run = (command: string, changes: Partial<RequestInput> = {}) =>
@@ -27,7 +27,7 @@ if (container !== null) {
 
   test.after(async () => {
     await executor.close()
-    remove()
+    container.remove()
   })
 
   test('a command runs in the container, with its shell and its files', async () => {
