@@ -3,7 +3,7 @@
  *
  *     npm run build:binary -- --all      one for every system, as `dist/nacre-<system>`; only the one
  *                                        for this system can be tried here
- *     npm run build:binary -- --node     on Node instead of Bun (sea.config.js)
+ *     npm run build:binary -- --node     `dist/nacre-node`, on Node instead of Bun (sea.config.js)
  *
  * Bun bundles all of lib/, compiles it to bytecode and puts it, with the terminal addon, behind a copy
  * of its runtime. The runtimes come from the registry like any package; nothing else is fetched.
@@ -112,13 +112,14 @@ async function findAddon(system) {
 const { values: options } = parseArgs({
   options: {
     all: { type: 'boolean', default: false },
-    bun: { type: 'boolean', default: true },
     node: { type: 'boolean', default: false },
   },
 })
 try {
-  if (options.node) await import('./sea.config.js')
-  else for (const path of await buildByBun(options)) process.stderr.write(`${path}\n`)
+  if (options.node) {
+    spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
+    await import('./sea.config.js')
+  } else for (const path of await buildByBun(options)) process.stderr.write(`${path}\n`)
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
   process.stderr.write(`dist/nacre was not built: ${message}\n`)

@@ -1,5 +1,5 @@
 /**
- * Builds `dist/nacre`, the single executable, on Node: `npm run build:binary -- --node`.
+ * Builds `dist/nacre-node`, the single executable on Node: `npm run build:binary -- --node`.
  *
  * Node's own "single executable application": bin/nacre.js as its script, and as assets the files of
  * dist/ with their code caches and the terminal addon, `pty.node`, put into a copy of Node by
@@ -70,7 +70,7 @@ async function buildBinary(node) {
     await copyFile(node, base)
     strip(base)
 
-    const output = join(dist, 'nacre')
+    const output = join(dist, 'nacre-node')
     const fresh = `${output}-${process.pid}`
     try {
       await sea(script, {
@@ -119,6 +119,6 @@ try {
   }
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
-  stderr.write(`dist/nacre was not built: ${message}\n`)
+  stderr.write(`dist/nacre-node was not built: ${message}\n`)
   exit(1)
 }

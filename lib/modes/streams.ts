@@ -46,16 +46,26 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
 
   function close(error: unknown): void {
     closed = true
-    if (isFile || !readerIsGone.includes(codeOf(error) ?? '')) failure ??= messageOf(error)
+    const code = codeOf(error) ?? ''
+    if (!isFile && readerIsGone.includes(code)) return
+    // Deno leaves the name of the error out of its message.
+    const message = messageOf(error)
+    failure ??= message.startsWith(code) ? message : `${code}: ${message}`
   }
 
   function write(data: string | Uint8Array): Promise<void> {
     const target = (stream ??= openStream())
     return new Promise((resolve) => {
-      target.write(data, (error) => {
+      const settle = (error?: unknown) => {
         if (error) close(error)
         resolve()
-      })
+      }
+      try {
+        target.write(data, settle)
+      } catch (error) {
+        // Deno writes at once, and throws.
+        settle(error)
+      }
     })
   }
 

@@ -22,6 +22,14 @@ export function cliCommand(): string[] {
   throw new TypeError('NACRE_TEST_CLI must be a JSON array of strings')
 }
 
+/**
+ * What nacre runs on in these tests: the value of `NACRE_TEST_RUNTIME` (`bun`, `deno`), else `node`.
+ * Only for what the runtime does before it comes to nacre.
+ */
+export function cliRuntime(): string {
+  return process.env['NACRE_TEST_RUNTIME'] ?? 'node'
+}
+
 function fromProject(word: string): string {
   const path = join(root, word)
   return word.includes('/') && existsSync(path) ? path : word

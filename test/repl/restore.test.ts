@@ -92,7 +92,7 @@ test('nothing is left after a crash, and it is told', () =>
       prepare: (home) =>
         writeFileSync(
           join(home, 'crash.cjs'),
-          "process.on('SIGPWR', () => { throw new Error('a fault of its own') })\n",
+          "process.on('SIGUSR2', () => { throw new Error('a fault of its own') })\n",
         ),
       env: { NODE_OPTIONS: '--require ../crash.cjs', BUN_OPTIONS: '--preload ../crash.cjs' },
     },
@@ -100,7 +100,7 @@ test('nothing is left after a crash, and it is told', () =>
       await screen.shows('no model')
       screen.type('!vi')
       await screen.shows('!vi')
-      process.kill(pidOf(screen), 'SIGPWR')
+      process.kill(pidOf(screen), 'SIGUSR2')
       await checkRestored(screen, 125)
       assert.match(screen.text(), 'nacre: internal error: a fault of its own')
     },

@@ -24,10 +24,11 @@ export const targets = {
     return { node, env: { PATH }, files: 'system', scripts: [] }
   },
   async executable() {
-    return driving([join(root, 'dist', 'nacre')], ['build:binary'])
+    return driving('bun', [join(root, 'dist', 'nacre')], ['build:binary'])
   },
   async deno() {
-    return driving([await ensureTool('deno'), 'run', '-q', '-A', join(root, 'bin', 'nacre.js')])
+    const entry = join(root, 'bin', 'nacre.js')
+    return driving('deno', [await ensureTool('deno'), 'run', '-q', '-A', entry])
   },
 }
 
@@ -40,11 +41,12 @@ export function ownTarget() {
 /**
  * This Node runs the test files, and another command line of nacre is what they start.
  *
+ * @param {'bun' | 'deno'} runtime for what no program can do about it (helpers/cli.ts)
  * @param {string[]} command
  * @param {readonly string[]} [scripts]
  * @returns {Target}
  */
-function driving(command, scripts = []) {
-  const env = { NACRE_TEST_CLI: JSON.stringify(command) }
+function driving(runtime, command, scripts = []) {
+  const env = { NACRE_TEST_CLI: JSON.stringify(command), NACRE_TEST_RUNTIME: runtime }
   return { node: process.execPath, env, files: 'cli', scripts }
 }
