@@ -35,6 +35,8 @@ export interface Configuration {
   model: string | null
   /** Providers of models beside the known ones. */
   providers: ConfiguredProviders
+  /** Addresses of other machines by their names. */
+  hosts: Readonly<Record<string, string>>
   /** The files that were read. */
   files: readonly string[]
   /** What was ignored, and why: short sentences for the reader. */
@@ -72,6 +74,7 @@ export function assemble(
     outputFormat: get('output_format', 'text'),
     model: get('model', null),
     providers: readProviders(get('providers', {})),
+    hosts: get('hosts', {}),
     ...rest,
   }
 }
@@ -84,7 +87,7 @@ function mergeEntries(entries: readonly Entry[]): Values {
   const values = new Map<string, unknown>()
   for (const { name, value } of entries) {
     const former = values.get(name)
-    if (name === 'env' || name === 'providers')
+    if (name === 'env' || name === 'providers' || name === 'hosts')
       values.set(name, { ...(former as object), ...(value as object) })
     else if (added.includes(name)) {
       values.set(name, [...((former ?? []) as unknown[]), ...(value as unknown[])])

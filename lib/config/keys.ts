@@ -33,6 +33,7 @@ const otherShapes: Partial<Record<FieldName, shape.Shape>> = {
 /** What may loosen the guard or the sandbox, or name a program. The rest is free. */
 const fieldRights: Partial<Record<FieldName, WorkspaceRight>> = {
   env: 'trusted',
+  host: 'trusted',
   shell: 'trusted',
   login: 'trusted',
   workspace: 'trusted',
@@ -149,6 +150,13 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
     shape: shape.record(
       configuredProviderShape,
       'More providers of models by name: { api, base_url, key_env }',
+    ),
+    workspace: 'trusted',
+  },
+  hosts: {
+    shape: shape.record(
+      shape.text('', { hint: 'host' }),
+      'Other machines by name: { "build": "ssh://me@build.example" }',
     ),
     workspace: 'trusted',
   },

@@ -79,6 +79,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     environment,
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
+    hosts: options.hosts ?? {},
     stateDir,
     reaper: options.reaper ?? null,
     sandbox: {

@@ -27,6 +27,8 @@ export interface ExecutorOptions {
   terminals?: ParseContext['terminals']
   /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
   prefix?: readonly string[]
+  /** Addresses of other machines by their names, for the field `host`. Default: none have names. */
+  hosts?: Readonly<Record<string, string>>
   /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
   artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
   /** What the sandbox leaves open and hides beside its own rules. */

@@ -24,7 +24,7 @@ export interface RunnersOptions extends LaunchOptions {
   stateDir: string | null
   sandbox: SandboxOptions
   /** Addresses of other machines by their names in the configuration. */
-  hosts?: Readonly<Record<string, string>>
+  hosts: Readonly<Record<string, string>>
   /** The words that start what ends the runs of a killed nacre; null: nothing does. */
   reaper: readonly string[] | null
 }
@@ -121,7 +121,7 @@ export function createRunners(options: RunnersOptions): Runners {
     const { createHosts } = await import('../run/host/host-runner.ts')
     hosts ??= createHosts({
       environment: options.environment,
-      named: options.hosts ?? {},
+      named: options.hosts,
       async attach(prepare) {
         const { createPtyRunner } = await import('../run/terminal/pty.ts')
         return {

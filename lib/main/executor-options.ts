@@ -44,6 +44,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     timeoutSeconds: configuration.timeoutSeconds,
     terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
     prefix: configuration.prefix,
+    hosts: configuration.hosts,
     guardOptions: {
       rules: [...configuration.guardRules, ...(door.rules ?? [])],
       defaultDecision: configuration.guardDefault,

@@ -28,6 +28,7 @@ test(
       outputFormat: 'text',
       model: null,
       providers: {},
+      hosts: {},
       files: [],
       notices: [],
     })
@@ -106,6 +107,7 @@ test(
       outputFormat: 'json',
       model: 'ollama/qwen3',
       providers: {},
+      hosts: {},
       files: [home.userFile],
       notices: [],
     })

@@ -140,6 +140,21 @@ onBox('a host that lets nobody in did not start anything', async ({ folder, run 
   )
 })
 
+onBox('a host has the name that the configuration gives it', async ({ folder }) => {
+  const executor = createExecutor({
+    stateDir: null,
+    environment: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+    hosts: { mine: 'ssh://box' },
+  })
+  try {
+    const result = await executor.run({ command: 'echo in', origin: 'print', host: 'mine' })
+    assert.is(result.stdout ?? result.output, 'in\n')
+    assert.is(result.host, 'mine')
+  } finally {
+    await executor.close()
+  }
+})
+
 onBox('a sandbox does not reach there', async ({ run }) => {
   const result = await run('true', { sandbox: 'workspace' })
   assert.is(result.error?.code, 'sandbox_unavailable')
