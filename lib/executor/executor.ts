@@ -279,7 +279,9 @@ function openArtifacts({
   artifactLimits,
 }: ExecutorOptions): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
-  return dir === null ? null : createArtifactStore({ ...artifactLimits, dir })
+  return dir === null
+    ? null
+    : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined })
 }
 
 /** What reads output is loaded with the first run whose text is wanted. */

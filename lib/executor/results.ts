@@ -99,7 +99,15 @@ export function endedResult(request: Request, ending: Ending): Result {
     const { reason } = stopped
     result.notices.push(...survivors, ...(stopped.notices ?? []))
     const { signal } = exit
-    return { ...result, status: 'stopped', signal, reason, survivors: stopped.survivors }
+    const limitMs = limitOf(request, reason)
+    return {
+      ...result,
+      status: 'stopped',
+      signal,
+      reason,
+      survivors: stopped.survivors,
+      ...(limitMs !== null && { limitSeconds: limitMs / 1000 }),
+    }
   }
   result.notices.push(...(exit.notices ?? []))
   if (exit.lost !== undefined) {
@@ -108,6 +116,11 @@ export function endedResult(request: Request, ending: Ending): Result {
   if (exit.signal !== null) return { ...result, status: 'signaled', signal: exit.signal }
   const exitMeaning = describeExit(request.command, exit.code ?? 0)
   return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
+}
+
+function limitOf({ timeoutMs, inactivityMs }: Request, reason: StopReason): number | null {
+  if (reason === 'timeout') return timeoutMs
+  return reason === 'inactivity' ? inactivityMs : null
 }
 
 function withProgress(request: Request, progress: Progress): Result {

@@ -117,6 +117,8 @@ const outcome = {
 }
 
 const outcomeOptional = {
+  /** The deadline that ended it: with `timeout` for the whole run, with `inactivity` for its silence. */
+  limitSeconds: number('', { min: 0 }),
   /** With separate streams only. */
   stderrTruncation: nullable(truncation),
   stderrArtifact: nullable(artifactRefShape),

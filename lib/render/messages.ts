@@ -53,14 +53,18 @@ function describeStop(result: Result): string {
   const after = `after ${formatDuration(result.durationMs)}`
   switch (result.reason) {
     case 'timeout':
-      return `Timed out ${after}; the command was stopped`
+      return `Timed out: the command may take ${limitOf(result)} and was stopped ${after}`
     case 'inactivity':
-      return `Nothing was written for too long; the command was stopped ${after}`
+      return `Nothing was written for ${limitOf(result)}; the command was stopped ${after}`
     case 'output_limit':
       return `Too much output; the command was stopped ${after}`
     default:
       return `The command was stopped ${after}`
   }
+}
+
+function limitOf({ limitSeconds }: Result): string {
+  return limitSeconds === undefined ? 'no longer' : formatDuration(limitSeconds * 1000)
 }
 
 /** `234 ms`, `2.1 s`, `3 min 5 s`. */

@@ -46,7 +46,15 @@ function narrow(path: string): void {
 
 /** Makes a folder for whoever may read there: one that a person names, such as for an upload. */
 export function makeFolder(path: string): void {
-  if (!isFolder(path)) makePrivateFolder(path)
+  if (isFolder(path)) return
+  const parent = dirname(path)
+  if (!existsSync(parent)) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o755 })
+  } catch (error) {
+    // Another process may have been first.
+    if (!isFolder(path)) throw error
+  }
 }
 
 function isFolder(path: string): boolean {

@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { test } from 'uvu'
@@ -223,6 +231,36 @@ test('a duration has its unit; 0 is none', async () => {
     assert.is((await runCli(['-c', 'true', '--timeout', wrong])).status, 125, wrong)
   }
 })
+
+test('what timed out is told with its limit', async () => {
+  const late = await runCli(['-c', 'sleep 30', '--timeout', '300ms'])
+  assert.match(
+    late.stderr.toString(),
+    /Timed out: the command may take 300 ms and was stopped after/,
+  )
+  const silent = await runJson(['-c', 'sleep 30', '--inactivity-timeout', '200ms'])
+  assert.is(silent['limit_seconds'], 0.2)
+})
+
+test('a job of --background is its id, alone on stdout', async () => {
+  const { stdout, stderr } = await runCli(['-c', 'true', '--background'])
+  assert.match(stdout.toString(), /^run_[a-z2-7]{20}\n$/)
+  assert.match(stderr.toString(), /nacre job read run_/)
+  const waited = await runCli(['job', 'wait', stdout.toString().trim()])
+  assert.is(waited.status, 0)
+})
+
+test('artifacts in a named folder may be read by everybody, those of the state by their user', () =>
+  withNacre(async (dir) => {
+    const kept = ['-c', 'echo kept', '--artifact', 'always']
+    const named = await runJson(['--artifact-dir', join(dir, 'a', 'b'), ...kept])
+    const own = await runJson(kept)
+    const modeOf = (result: Record<string, unknown>) =>
+      statSync((result['artifact'] as { path: string }).path).mode & 0o777
+    assert.is(modeOf(named), 0o644)
+    assert.is(statSync(join(dir, 'a', 'b')).mode & 0o777, 0o755)
+    assert.is(modeOf(own), 0o600)
+  }))
 
 test('~ is the home', async () => {
   const home = process.env['HOME'] ?? ''

@@ -111,7 +111,11 @@ function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Ans
     fields: kept,
     text: false,
     onEvent: (event) => job.hear(event),
-    finish: (result) => tell(result, job.describe(result), options, streams),
+    async finish(result) {
+      // The id alone, for `job=$(nacre -c … --background)`.
+      if (result.jobId !== null) await streams.stdout.write(`${result.jobId}\n`)
+      await tell(result, job.describe(result), options, streams)
+    },
   }
 }
 

@@ -26,8 +26,8 @@ export function pathsOf(dir: string, id: string) {
 export const createFlags =
   constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
-export function writeRecord(dir: string, record: ArtifactRecord): void {
-  replaceFile(pathsOf(dir, record.id).record, `${JSON.stringify(record)}\n`)
+export function writeRecord(dir: string, record: ArtifactRecord, mode: number): void {
+  replaceFile(pathsOf(dir, record.id).record, `${JSON.stringify(record)}\n`, mode)
 }
 
 /** Reads a record; null where there is none, or none that makes sense. */

@@ -15,8 +15,10 @@ import type { ArtifactText } from './text.ts'
 import { ArtifactWriter } from './writer.ts'
 
 export interface StoreOptions {
-  /** Absolute. Made with mode 0700 when the first artifact is written. */
+  /** Absolute. Made when the first artifact is written. */
   dir: string
+  /** A folder that somebody named, such as for an upload: all users may read what is in it. */
+  isShared?: boolean
   /** Of one artifact; past it both ends are kept. Default 256 MiB. */
   artifactBytes?: number
   /** Of all of them, oldest removed first. Default 2 GiB. */
@@ -109,6 +111,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     create({ runId, command, stream }) {
       return new ArtifactWriter({
         dir,
+        isShared: options.isShared ?? false,
         quotaBytes: options.artifactBytes ?? limits.artifactBytes,
         record: {
           id: createId('art'),

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../../protocol/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
-import { makeFolder } from '../../system/private-files.ts'
+import { makeFolder, makePrivateFolder } from '../../system/private-files.ts'
 
 const bufferBytes = 512 * 1024
 /** A reader of the file of a live run sees what was written at the latest so long ago. */
@@ -16,6 +16,8 @@ export interface WriterOptions {
   dir: string
   record: Omit<ArtifactRecord, 'writer'>
   quotaBytes: number
+  /** Its files may be read by other users. */
+  isShared: boolean
   /** Runs once the file is there. */
   onCreated(): Promise<void>
 }
@@ -160,13 +162,19 @@ export class ArtifactWriter {
     }
   }
 
+  /** Who may read its files. */
+  get #mode(): number {
+    return this.#options.isShared ? 0o644 : 0o600
+  }
+
   async #create(): Promise<FileHandle> {
-    const { dir, record } = this.#options
-    makeFolder(dir)
-    const data = await promises.open(this.path, createFlags, 0o600)
+    const { dir, isShared, record } = this.#options
+    if (isShared) makeFolder(dir)
+    else makePrivateFolder(dir)
+    const data = await promises.open(this.path, createFlags, this.#mode)
     this.#data = data
     this.#record = { ...record, writer: identifySelf() }
-    writeRecord(dir, this.#record)
+    writeRecord(dir, this.#record, this.#mode)
     await this.#options.onCreated()
     return data
   }
@@ -181,7 +189,7 @@ export class ArtifactWriter {
       this.#ring ??= await promises.open(
         pathsOf(this.#options.dir, this.id).ring,
         createFlags,
-        0o600,
+        this.#mode,
       )
       const place = (this.#stored - this.#headBytes) % this.#ringBytes
       const piece = rest.subarray(0, this.#ringBytes - place)
@@ -213,12 +221,13 @@ export class ArtifactWriter {
     }
     if ((await data.stat()).nlink === 0)
       throw new Error('its file was removed while the run went on')
-    writeRecord(this.#options.dir, {
+    const record = {
       ...this.#record!,
       endedAt: new Date().toISOString(),
       bytes: this.#bytes,
       complete: this.artifact?.complete ?? false,
-    })
+    }
+    writeRecord(this.#options.dir, record, this.#mode)
   }
 
   async #close(): Promise<void> {
