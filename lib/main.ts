@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { exitStatusOf, failureStatus } from './cli/exit-status.ts'
-import { flags, globalFlags, runFlags } from './cli/flags.ts'
+import { flags, globalFlags, promptFlags, runFlags } from './cli/flags.ts'
 import { describeCommand, describeFlag, describeUsage } from './cli/help.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
 import { chooseMode, isDoorChosen, optionsGoOn, readInvocation } from './cli/invocation.ts'
+import { readPromptOptions } from './cli/prompt-options.ts'
 import { readRunOptions } from './cli/run-options.ts'
 import { version } from './protocol/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
@@ -75,7 +76,11 @@ async function runCommand(
   argv: readonly string[],
   streams: Streams,
 ): Promise<number> {
-  const own = command.takesRunOptions ? [...command.flags, ...runFlags] : command.flags
+  const own = [
+    ...command.flags,
+    ...(command.takesPromptOptions ? promptFlags : []),
+    ...(command.takesRunOptions ? runFlags : []),
+  ]
   const others = globalFlags.filter(({ name }) => own.every((flag) => flag.name !== name))
   const { options, positionals } = parseArgv(argv, [...own, ...others], {
     home: process.env['HOME'],
@@ -95,6 +100,8 @@ async function runCommand(
     stateDir: stateDirectory(process.env),
     version,
     configuration: () => configure({}),
+    agentSettings: async () =>
+      agentSettings(await configure({ ...run }), { run, prompt: readPromptOptions(options) }),
     async useExecutor(use, { toolNames = [], configured = true } = {}) {
       const configuration = configured ? await configure({ ...run }) : configureNothing()
       const artifactDir = options['artifact-dir'] as string | undefined
@@ -103,6 +110,7 @@ async function runCommand(
         toolNames,
         toTerminal: false,
         run,
+        rules: command.takesPromptOptions ? readPromptOptions(options).allow : [],
         leavesRuns: command.leavesRuns ?? false,
       }
       const mayTell = !command.hidden && options['quiet'] !== true
@@ -196,6 +204,7 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
     artifactDir,
     toTerminal: false,
     run: print.run,
+    rules: print.model.allow,
     toolNames,
   })
   const learnToolNames = (told: readonly string[]) => {
@@ -204,7 +213,15 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const { serveRpc } = await import('./modes/rpc/rpc.ts')
   const cwd = logicalDirectory(process.env)
   const status = await withExecutor(options, streams, (executor, signal) =>
-    serveRpc({ executor, streams, signal, version, cwd, learnToolNames }),
+    serveRpc({
+      executor,
+      streams,
+      signal,
+      version,
+      cwd,
+      learnToolNames,
+      agentSettings: () => agentSettings(configuration, { ...print, prompt: print.model }),
+    }),
   )
   // What a client that has stopped reading leaves in the pipe would keep the process.
   process.exit(status)

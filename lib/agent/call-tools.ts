@@ -24,7 +24,7 @@ export interface ToolDesk {
 
 export interface ToolDeskParts {
   executor: Executor
-  fields: Pick<RequestInput, 'cwd' | 'sandbox'>
+  fields: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
   approve: RunOptions['approve']
   tell: AgentListener
 }

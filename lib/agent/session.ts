@@ -4,7 +4,7 @@ import { MisuseError } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result.ts'
 import { answerPrompt } from './answer-prompt.ts'
 import { createToolDesk } from './call-tools.ts'
-import { type Conversation, type ConversationStore } from './conversations/store.ts'
+import type { Conversation } from './conversations/store.ts'
 import type { AgentListener, PromptResult } from './events.ts'
 import { createInjectionQueue } from './injection.ts'
 import { writeInstructions } from './instructions.ts'
@@ -74,7 +74,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
   }
   const desk = createToolDesk({
     executor,
-    fields: { cwd: settings.cwd, sandbox: settings.sandbox },
+    fields: { cwd: settings.cwd, sandbox: settings.sandbox, workspace: settings.workspace },
     approve: settings.saysYes ? () => true : parts.approve,
     tell,
   })
@@ -212,17 +212,4 @@ function startDeadline(
   stop: AbortController,
 ): NodeJS.Timeout | undefined {
   return timeoutMs === null ? undefined : setTimeout(() => stop.abort(timedOut), timeoutMs)
-}
-
-/** The conversation that is asked for: a new one, the newest of this directory, or one by its id. */
-export function openConversation(
-  store: ConversationStore,
-  wanted: { resume?: string | undefined; continue?: boolean | undefined },
-  cwd: string,
-): Conversation {
-  if (wanted.resume !== undefined) return store.open(wanted.resume)
-  if (!wanted.continue) return store.create(cwd)
-  const newest = store.newest(cwd)
-  if (newest !== null) return store.open(newest)
-  throw new MisuseError('not_found', `There is no conversation to go on with in ${cwd}`)
 }

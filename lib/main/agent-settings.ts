@@ -19,7 +19,7 @@ export function agentSettings(
     providers: configuration.providers,
     environment: { ...process.env },
     cwd,
-    workspace: findWorkspace(cwd),
+    workspace: run.workspace ?? configuration.defaults.workspace ?? findWorkspace(cwd),
     userFolder: dirname(userConfigFile(process.env)),
     conversationFolder: prompt.keep ? join(stateDirectory(process.env), 'conversations') : null,
     sandbox: configuration.sandboxMayFallBack && run.sandbox === undefined ? 'auto' : sandbox,

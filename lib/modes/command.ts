@@ -1,3 +1,4 @@
+import type { AgentSettings } from '../agent/settings.ts'
 import type { Executor } from '../executor/executor.ts'
 import type { Flag } from '../protocol/flag.ts'
 import type { Result } from '../protocol/result.ts'
@@ -15,6 +16,8 @@ export interface Command {
   flags: readonly Flag[]
   /** Whether it takes the options that shape a run, as defaults of all its runs. */
   takesRunOptions?: boolean
+  /** Whether it takes the options of prompts for a model. */
+  takesPromptOptions?: boolean
   /** More of its help than usage, description and flags, line by line. */
   details?: readonly string[]
   /** Command lines that work. */
@@ -77,6 +80,8 @@ export interface CommandContext {
     use: (executor: Executor, signal: AbortSignal) => Promise<number>,
     how?: UseOptions,
   ) => Promise<number>
+  /** What a model works with here. Throws `MisuseError` where the configuration is wrong. */
+  agentSettings: () => Promise<AgentSettings>
   /** The options of nacre itself, and those among them that shape a run. */
   flags: readonly Flag[]
   runFlags: readonly Flag[]

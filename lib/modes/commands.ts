@@ -4,6 +4,7 @@ import type { Command } from './command.ts'
 export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   job: () => import('./job/command.ts'),
   mcp: () => import('./mcp/command.ts'),
+  acp: () => import('./acp/command.ts'),
   artifact: () => import('./artifact/command.ts'),
   guard: () => import('./guard/command.ts'),
   doctor: () => import('./doctor/command.ts'),

@@ -44,6 +44,30 @@ const { streams, mode: _, ...runFields } = fields
 const stream = boolean('Send notifications while it runs (default false)')
 const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
 
+const conversation = text('Which conversation (default: the one of this connection)', {
+  hint: 'id',
+})
+
+/** How a prompt ended, the same in every door. */
+const promptResult = {
+  type: choice(['result']),
+  status: choice(['answered', 'failed', 'cancelled', 'limit']),
+  text: anyText('The answer; empty where there is none that is whole'),
+  data: anything(),
+  steps: integer('How often the model was asked'),
+  runs: list(anyText(), 'Ids of the runs that it started'),
+  usage: object({
+    inputTokens: integer(),
+    outputTokens: integer(),
+    cacheReadTokens: integer(),
+    costUsd: nullable(number('', { min: 0 })),
+  }),
+  model: nullable(anyText()),
+  conversationId: anyText(),
+  durationMs: number('', { min: 0 }),
+  error: nullable(failureShape),
+}
+
 /** Every method of `--rpc`: what it takes and what it answers. */
 export const rpcMethods = {
   initialize: {
@@ -250,11 +274,20 @@ export const rpcMethods = {
   tool_output_cache: { params: object({ refId: artifactId }, lineRangeParams), result: linesShape },
   /** `!command` runs it; anything else needs a model. */
   prompt: {
-    params: object({ text: anyText('What is said') }),
-    result: object({ disposition: choice(['handled']), result: resultShape }),
+    params: object({ text: anyText('What is said') }, { conversation }),
+    /** Of a command its `result`, of anything else how the model has answered. */
+    result: object({}, { disposition: choice(['handled']), result: resultShape, ...promptResult }),
   },
-  /** Stops every prompt of this connection. */
-  'prompt.cancel': { params: object({}), result: object({ cancelled: integer() }) },
+  /** Says something to a model that is at work; it hears it before its next step. */
+  'prompt.steer': {
+    params: object({ text: text('What is said') }, { conversation }),
+    result: object({ steered: boolean() }),
+  },
+  /** Stops the prompt of a conversation, or every one of this connection. */
+  'prompt.cancel': {
+    params: object({}, { conversation }),
+    result: object({ cancelled: integer() }),
+  },
   /** Cancels a request of this connection by the id of its message. */
   '$/cancel': {
     params: object({ id: describe(requestId, 'Of the request to cancel') }),

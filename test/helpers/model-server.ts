@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
 import { createHome, type Home } from './home.ts'
 
@@ -57,4 +59,42 @@ export async function withModelServer(use: (server: ModelServer) => Promise<void
 /** The text of all messages of a request, tool results too. */
 export function textOfRequest(request: { messages: ChatMessage[] } | undefined): string {
   return JSON.stringify(request?.messages ?? [])
+}
+
+/** What the scripted model answers once the test passes. */
+export const repaired = 'I mended `add`; the test passes now.'
+
+/** A repository with a test that prints much and fails. */
+export function prepareRepository(folder: string): void {
+  writeFileSync(join(folder, 'add.sh'), 'add() { echo $(($1 - $2)); }\n')
+  writeFileSync(
+    join(folder, 'test.sh'),
+    'seq 1 3000\n. ./add.sh\n[ "$(add 2 3)" = 5 ] && echo ok || { echo "add 2 3 is $(add 2 3)" >&2; exit 1; }\n',
+  )
+}
+
+/** Answers as a model would: each step from what the step before has shown. */
+export function scriptRepair(mock: ModelServer['mock']): void {
+  let artifact = ''
+  const call = (name: string, given: object) => ({
+    toolCalls: [{ name, arguments: JSON.stringify(given) }],
+  })
+  mock.onMessage('repair', (request) => {
+    const replies = request.messages.filter(({ role }) => role === 'tool')
+    const last = (replies.at(-1)?.content ?? '') as string
+    switch (replies.length) {
+      case 0:
+        return call('bash', { command: 'ls *.sh && sh test.sh' })
+      case 1:
+        artifact = /art_[a-z2-7]{20}/.exec(last)?.[0] ?? ''
+        return call('artifact', { id: artifact, grep: 'add 2' })
+      case 2:
+        if (!last.includes('add 2 3 is -1')) return { content: `wrong: ${last}` }
+        return call('bash', { command: "sed -i 's/\\$1 - \\$2/$1 + $2/' add.sh && cat add.sh" })
+      case 3:
+        return call('bash', { command: 'sh test.sh', tail: 1 })
+      default:
+        return { content: last.includes('ok') ? repaired : last }
+    }
+  })
 }

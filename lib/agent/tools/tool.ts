@@ -26,7 +26,7 @@ export interface ToolContext {
   onEvent?: RunListener
   approve?: RunOptions['approve']
   /** Laid under what the call itself says of its run: where it works, in which sandbox. */
-  fields?: Pick<RequestInput, 'cwd' | 'sandbox'>
+  fields?: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
   /** The whole output of every command is kept, so that its text can be taken out of a conversation. */
   keepsOutput?: boolean
   /** Callers of this door give up after a while: a run that takes longer goes on as a job. */

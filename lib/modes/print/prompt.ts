@@ -1,11 +1,8 @@
-import { createConversationStore } from '../../agent/conversations/store.ts'
+import { createAgent } from '../../agent/agent.ts'
 import { eventToWire, type AgentEvent, type PromptResult } from '../../agent/events.ts'
-import { keyVariables } from '../../agent/models/providers.ts'
 import { openOutputSchema, type OutputSchema } from '../../agent/output-schema.ts'
-import { redactKeys } from '../../agent/redact.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
-import { createAgentSession, openConversation } from '../../agent/session.ts'
 import type { Stdin } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import type { Streams } from '../streams.ts'
@@ -38,13 +35,7 @@ export async function createPrompter(
   const settings = context.agentSettings()
   const schema =
     model.outputSchema === null ? null : await openOutputSchema(model.outputSchema, settings.cwd)
-  const store = createConversationStore({
-    folder: settings.conversationFolder,
-    redact: redactKeys(keyVariables(settings.providers), settings.environment),
-  })
-  const wanted = { continue: model.continue, resume: model.resume ?? undefined }
-  const conversation = openConversation(store, wanted, settings.cwd)
-  const session = createAgentSession({ executor, settings, conversation })
+  const session = createAgent(executor, settings).open(model)
   const page = choosePage(options, schema, streams)
   session.listen(async (event) => {
     await page(event)

@@ -1,8 +1,10 @@
+import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, RunOptions } from '../../executor/executor.ts'
 import type { JobCall } from '../../executor/jobs/methods.ts'
 import type { MethodName } from '../../protocol/rpc-messages.ts'
 import type { Handler as WireHandler, Handlers as WireHandlers } from '../../wire/method.ts'
 import type { Streams } from '../streams.ts'
+import type { Prompts } from './prompts.ts'
 
 /** What the RPC door works with. */
 export interface RpcContext {
@@ -12,6 +14,8 @@ export interface RpcContext {
   signal: AbortSignal
   version: string
   cwd: string
+  /** What a model works with here. */
+  agentSettings: () => AgentSettings
   /** Takes the tools that the client's model has: the guard may suggest them. */
   learnToolNames(names: readonly string[]): void
 }
@@ -27,8 +31,10 @@ export interface Call extends JobCall {
 /** What the connection knows of its client. */
 export interface ClientState {
   supportsApproval: boolean
-  /** Prompts under way. */
-  readonly prompts: Set<AbortController>
+  /** Conversations with a model. */
+  readonly prompts: Prompts
+  /** Commands under way that came as prompts. */
+  readonly commands: Set<AbortController>
 }
 
 /** A method of this door, and some of them. */

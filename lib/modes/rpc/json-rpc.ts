@@ -4,12 +4,17 @@ import { createRpcServer, type RpcServer } from '../../wire/server.ts'
 import { createApprovals } from './approvals.ts'
 import type { Call, ClientState, RpcContext } from './context.ts'
 import { methods } from './methods.ts'
+import { createPrompts } from './prompts.ts'
 
 /** The JSON-RPC side of the door's connection, which can do everything that the protocol has. */
 export function createJsonRpc(context: RpcContext, connection: Connection): RpcServer {
   const approvals = createApprovals((line) => connection.send(line))
   const peer = createJobPeer()
-  const client: ClientState = { supportsApproval: false, prompts: new Set() }
+  const client: ClientState = {
+    supportsApproval: false,
+    prompts: createPrompts(context),
+    commands: new Set(),
+  }
   return createRpcServer<Call>({
     connection,
     methods,

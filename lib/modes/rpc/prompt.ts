@@ -1,5 +1,3 @@
-import { noModelMessage } from '../../agent/no-model.ts'
-import { MisuseError } from '../../protocol/errors.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import type { Call, Handlers } from './context.ts'
@@ -7,11 +5,19 @@ import { createRunDecoder } from '../../wire/run-events.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */
 export const promptMethods = {
-  prompt: async ({ text }, call) => {
+  prompt: async ({ text, conversation }, call) => {
     const prompt = parsePrompt(text)
-    if (prompt.kind !== 'command') throw new MisuseError('no_model', noModelMessage)
+    const { prompts } = call.client
+    if (prompt.kind !== 'command') {
+      const { id, signal, approve } = call
+      return prompts.answer(text.trim(), conversation, {
+        signal,
+        approve,
+        tell: (event) => call.notify('prompt.event', { request_id: id, event }),
+      })
+    }
     const stopping = new AbortController()
-    call.client.prompts.add(stopping)
+    call.client.commands.add(stopping)
     const { approve } = call
     try {
       const result = await call.context.executor.run(
@@ -22,14 +28,19 @@ export const promptMethods = {
           ...(approve && { approve }),
         },
       )
+      if (prompt.injected) prompts.addCommand(result, conversation)
       return { disposition: 'handled', result }
     } finally {
-      call.client.prompts.delete(stopping)
+      call.client.commands.delete(stopping)
     }
   },
-  'prompt.cancel': (_, { client }) => {
-    for (const prompt of client.prompts) prompt.abort()
-    return { cancelled: client.prompts.size }
+  'prompt.steer': ({ text, conversation }, { client }) => ({
+    steered: client.prompts.steer(text, conversation),
+  }),
+  'prompt.cancel': ({ conversation }, { client }) => {
+    const commands = conversation === undefined ? [...client.commands] : []
+    for (const command of commands) command.abort()
+    return { cancelled: commands.length + client.prompts.cancel(conversation) }
   },
 } satisfies Partial<Handlers>
 

@@ -24,7 +24,7 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
     streams: 'separate',
     origin: 'rpc',
   }
-  const { signal, approve, peer } = call
+  const { signal, approve, peer, client } = call
   const run = await call.context.executor.start(input, {
     signal,
     ...(stream && { onEvent: notifyOfRun(call, true) }),
@@ -32,7 +32,9 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   })
   const over = peer.wait([run.id], () => run.detach())
   try {
-    return describeExec(await run.result)
+    const result = await run.result
+    client.prompts.addCommand(result)
+    return describeExec(result)
   } finally {
     over()
   }

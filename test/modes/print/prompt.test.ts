@@ -3,7 +3,15 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { models, secretKey, textOfRequest, withModelServer } from '../../helpers/model-server.ts'
+import {
+  models,
+  prepareRepository,
+  repaired,
+  scriptRepair,
+  secretKey,
+  textOfRequest,
+  withModelServer,
+} from '../../helpers/model-server.ts'
 import type { ModelServer } from '../../helpers/model-server.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { runCli } from '../../helpers/run-cli.ts'
@@ -372,45 +380,10 @@ test('a whole task: find the failing test, read its output, mend the file, run a
     prepareRepository(home.workspace)
     scriptRepair(mock)
     const { stdout, status } = await print(server, ['repair the tests', '--model', model])
-    assert.is(stdout, 'I mended `add`; the test passes now.\n')
+    assert.is(stdout, `${repaired}\n`)
     assert.is(status, 0)
     const test = execFileSync('sh', ['test.sh'], { cwd: home.workspace }).toString()
     assert.match(test, 'ok')
   }))
-
-/** A repository with a test that prints much and fails. */
-function prepareRepository(folder: string): void {
-  writeFileSync(join(folder, 'add.sh'), 'add() { echo $(($1 - $2)); }\n')
-  writeFileSync(
-    join(folder, 'test.sh'),
-    'seq 1 3000\n. ./add.sh\n[ "$(add 2 3)" = 5 ] && echo ok || { echo "add 2 3 is $(add 2 3)" >&2; exit 1; }\n',
-  )
-}
-
-/** Answers as a model would: each step from what the step before has shown. */
-function scriptRepair(mock: ModelServer['mock']): void {
-  let artifact = ''
-  const call = (name: string, given: object) => ({
-    toolCalls: [{ name, arguments: JSON.stringify(given) }],
-  })
-  mock.onMessage('repair', (request) => {
-    const replies = request.messages.filter(({ role }) => role === 'tool')
-    const last = (replies.at(-1)?.content ?? '') as string
-    switch (replies.length) {
-      case 0:
-        return call('bash', { command: 'ls *.sh && sh test.sh' })
-      case 1:
-        artifact = /art_[a-z2-7]{20}/.exec(last)?.[0] ?? ''
-        return call('artifact', { id: artifact, grep: 'add 2' })
-      case 2:
-        if (!last.includes('add 2 3 is -1')) return { content: `wrong: ${last}` }
-        return call('bash', { command: "sed -i 's/\\$1 - \\$2/$1 + $2/' add.sh && cat add.sh" })
-      case 3:
-        return call('bash', { command: 'sh test.sh', tail: 1 })
-      default:
-        return { content: last.includes('ok') ? 'I mended `add`; the test passes now.' : last }
-    }
-  })
-}
 
 test.run()

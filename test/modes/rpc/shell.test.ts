@@ -290,7 +290,7 @@ test('prompt.cancel stops a command that a prompt has started', async () => {
       const running = client.request('prompt', { text: '!sleep 1000' })
       await first
       assert.equal(await client.request('prompt.cancel', {}), { cancelled: 1 })
-      assert.is((await running).result.reason, 'cancel')
+      assert.is((await running).result?.reason, 'cancel')
       const empty = await failureOf(client.request('prompt', { text: '! ' }))
       assert.is(empty.message, 'bang command is empty')
     },

@@ -17,7 +17,7 @@ export async function runBash(
   { executor }: RpcContext,
   signal: AbortSignal,
   tell: Tell,
-): Promise<BashResult> {
+): Promise<{ told: BashResult; result: Result }> {
   const run = await executor.start(
     {
       command: command as string,
@@ -45,7 +45,7 @@ export async function runBash(
     throw new MisuseError(result.status, describeTrouble(result).join('\n'))
   }
   await tellNew()
-  return describeBash(result)
+  return { told: describeBash(result), result }
 }
 
 function describeBash(result: Result): BashResult {

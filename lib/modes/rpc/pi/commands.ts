@@ -1,8 +1,12 @@
-import { noModelMessage } from '../../../agent/no-model.ts'
+import type { Agent } from '../../../agent/agent.ts'
+import type { AgentSession } from '../../../agent/session.ts'
 import { parsePrompt } from '../../../protocol/prompt.ts'
+import { messageOf } from '../../../protocol/errors.ts'
 import type { RpcContext } from '../context.ts'
 import { runBash } from './bash.ts'
+import { createEventWriter } from './agent-events.ts'
 import { Conversation } from './conversation.ts'
+import { describeModel } from './messages.ts'
 
 /** A line of the client: `type` says which command, the rest are its arguments. */
 export type PiCommand = Readonly<Record<string, unknown>> & { type: unknown }
@@ -13,6 +17,14 @@ export interface PiState {
   conversation: Conversation
   /** Commands under way. */
   readonly running: Set<AbortController>
+  /** Loaded with the first message for a model. */
+  agent(): Promise<Agent>
+  /** The conversation with the model; null before its first message. */
+  session: AgentSession | null
+  /** What is said after the prompt that is under way. */
+  readonly followUps: string[]
+  /** Settles when no prompt is under way. */
+  working: Promise<void>
   emit(event: Record<string, unknown>): 'closed' | void | Promise<'closed' | void>
 }
 
@@ -24,19 +36,27 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
     bash: (command, state) => bash(command, command['command'], false, state),
     abort_bash: (_, state) => abortAll(state),
 
-    async prompt(command, state) {
-      const prompt = parsePrompt(textOf(command, 'message'))
-      if (prompt.kind !== 'command') throw new Error(noModelMessage)
-      await bash(command, prompt.command, !prompt.injected, state)
-      return { disposition: 'handled' }
+    prompt,
+    async steer(command, state) {
+      const text = textOf(command, 'message')
+      if (state.session?.steer(text) !== true) await beginPrompt(text, state)
     },
-    steer: refuseWithoutModel,
-    follow_up: refuseWithoutModel,
-    abort: (_, state) => abortAll(state),
+    async follow_up(command, state) {
+      const text = textOf(command, 'message')
+      if (state.session?.isWorking) state.followUps.push(text)
+      else await beginPrompt(text, state)
+    },
+    async abort(_, state) {
+      abortAll(state)
+      state.followUps.length = 0
+      state.session?.cancel()
+      await state.working
+    },
 
-    get_state: (_, { conversation: it }) => ({
+    get_state: (_, { conversation: it, session, followUps }) => ({
+      model: it.model === null ? null : describeModel(it.model),
       thinkingLevel: it.thinkingLevel,
-      isStreaming: false,
+      isStreaming: session?.isWorking ?? false,
       isCompacting: false,
       steeringMode: it.steeringMode,
       followUpMode: it.followUpMode,
@@ -44,25 +64,33 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
       sessionName: it.sessionName,
       autoCompactionEnabled: it.autoCompactionEnabled,
       messageCount: it.messages.length,
-      pendingMessageCount: 0,
+      pendingMessageCount: followUps.length,
     }),
     get_messages: (_, { conversation }) => ({ messages: conversation.messages }),
-    get_last_assistant_text: () => ({ text: null }),
-    get_session_stats: (_, { conversation }) => ({
-      sessionId: conversation.sessionId,
-      userMessages: 0,
-      assistantMessages: 0,
-      toolCalls: 0,
-      toolResults: 0,
-      totalMessages: conversation.messages.length,
-      tokens: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
-      cost: 0,
-    }),
+    get_last_assistant_text: (_, { conversation }) => ({ text: conversation.lastText() }),
+    get_session_stats: (_, { conversation, session }) => {
+      const count = (role: string) => conversation.messages.filter((it) => it.role === role).length
+      const usage = session?.usage()
+      const { inputTokens: input = 0, outputTokens: output = 0, cacheReadTokens = 0 } = usage ?? {}
+      return {
+        sessionId: conversation.sessionId,
+        userMessages: count('user'),
+        assistantMessages: count('assistant'),
+        toolCalls: count('toolResult'),
+        toolResults: count('toolResult'),
+        totalMessages: conversation.messages.length,
+        tokens: { input, output, cacheRead: cacheReadTokens, cacheWrite: 0, total: input + output },
+        cost: usage?.costUsd ?? 0,
+      }
+    },
     get_commands: () => ({ commands: [] }),
 
     new_session(_, state) {
       abortAll(state)
-      state.conversation = new Conversation()
+      state.followUps.length = 0
+      state.session?.cancel()
+      state.session = null
+      state.conversation = new Conversation(state.conversation.model)
       return { cancelled: false }
     },
     set_session_name(command, { conversation }) {
@@ -76,13 +104,22 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
     get_fork_messages: () => ({ messages: [] }),
     export_html: refuse('Exporting is not part of nacre'),
 
-    set_model(command) {
-      throw new Error(
-        `Model not found: ${textOf(command, 'provider')}/${textOf(command, 'modelId')}`,
-      )
+    async set_model(command, state) {
+      const model = `${textOf(command, 'provider')}/${textOf(command, 'modelId')}`
+      try {
+        await (await state.agent()).checkModel(model)
+      } catch (error) {
+        throw new Error(`Model not found: ${model} (${messageOf(error)})`, { cause: error })
+      }
+      state.conversation.model = model
+      state.session?.setModel(model)
+      return describeModel(model)
     },
     cycle_model: () => null,
-    get_available_models: () => ({ models: [] }),
+    async get_available_models(_, state) {
+      const models = await (await state.agent()).listModels()
+      return { models: models.map(describeModel) }
+    },
     set_thinking_level(command, { conversation }) {
       conversation.thinkingLevel = textOf(command, 'level')
     },
@@ -107,6 +144,70 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
 
 const queueModes = ['all', 'one-at-a-time']
 
+/** A command is answered when it has ended, a message for the model as soon as it is taken. */
+async function prompt(command: PiCommand, state: PiState): Promise<unknown> {
+  const text = textOf(command, 'message')
+  const read = parsePrompt(text)
+  if (read.kind === 'command') {
+    await bash(command, read.command, !read.injected, state)
+    // Who waits for the end of a prompt waits for these.
+    await state.emit({ type: 'agent_start' })
+    await state.emit({ type: 'agent_end', messages: [] })
+    await state.emit({ type: 'agent_settled' })
+    return { disposition: 'handled' }
+  }
+  if (text.trim() === '') throw new Error('`message` is empty')
+  if (!state.session?.isWorking) return beginPrompt(text, state)
+  switch (command['streamingBehavior']) {
+    case 'steer':
+      return void state.session.steer(text)
+    case 'followUp':
+      return void state.followUps.push(text)
+    default:
+      throw new Error(
+        "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
+      )
+  }
+}
+
+/** Settles when the model is at work; what it does is told by events. */
+async function beginPrompt(text: string, state: PiState): Promise<void> {
+  const session = await openSession(state)
+  await (await state.agent()).checkModel(session.model)
+  state.working = work(session, text, state).catch(async (error: unknown) => {
+    // A fault of nacre's own still lets go who waits for the end.
+    await state.emit({ type: 'extension_error', error: messageOf(error) })
+    await state.emit({ type: 'agent_end', messages: [] })
+  })
+}
+
+async function work(session: AgentSession, text: string, state: PiState): Promise<void> {
+  const { conversation } = state
+  const writer = createEventWriter((message) => conversation.add(message))
+  const stopListening = session.listen(async (event) => {
+    for (const written of writer.write(event)) {
+      if ((await state.emit(written)) === 'closed') session.cancel()
+    }
+    if (event.type === 'start') conversation.model = event.model
+  })
+  try {
+    await session.prompt(text.trim())
+  } finally {
+    stopListening()
+  }
+  const next = state.followUps.shift()
+  if (next !== undefined && session === state.session) await work(session, next, state)
+}
+
+async function openSession(state: PiState): Promise<AgentSession> {
+  if (state.session) return state.session
+  const { model, commands } = state.conversation
+  const session = (await state.agent()).open()
+  if (model !== null) session.setModel(model)
+  for (const result of commands.splice(0)) session.addCommand(result)
+  return (state.session ??= session)
+}
+
 async function bash(
   { id }: PiCommand,
   command: unknown,
@@ -117,9 +218,16 @@ async function bash(
   const { conversation } = state
   state.running.add(aborting)
   try {
-    const result = await runBash(command, state.context, aborting.signal, (delta) =>
-      state.emit({ type: 'bash_execution_update', id, delta }),
+    const { told: result, result: whole } = await runBash(
+      command,
+      state.context,
+      aborting.signal,
+      (delta) => state.emit({ type: 'bash_execution_update', id, delta }),
     )
+    if (!excludeFromContext) {
+      if (state.session) state.session.addCommand(whole)
+      else conversation.keepCommand(whole)
+    }
     conversation.add({
       role: 'bashExecution',
       command: command as string,
@@ -141,10 +249,6 @@ function refuse(message: string): Perform {
   return () => {
     throw new Error(message)
   }
-}
-
-function refuseWithoutModel(): never {
-  throw new Error(noModelMessage)
 }
 
 function textOf(command: PiCommand, name: string): string {

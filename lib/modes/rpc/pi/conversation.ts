@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { Result } from '../../../protocol/result.ts'
+import type { PiMessage } from './messages.ts'
 
 /** How pi's clients know the end of a command: `exitCode` is absent where there is none. */
 export interface BashResult {
@@ -11,7 +13,7 @@ export interface BashResult {
 }
 
 /** A command in the list of messages. */
-export interface BashMessage extends BashResult {
+interface BashMessage extends BashResult {
   role: 'bashExecution'
   command: string
   /** Milliseconds since 1970. */
@@ -22,6 +24,8 @@ export interface BashMessage extends BashResult {
 
 /** Text that is kept of all messages together; the oldest go first. */
 const keptChars = 8 * 1024 * 1024
+/** Beyond it the oldest go. */
+const keptCommands = 64
 
 /** What pi calls a session: the settings and messages that its clients ask for. */
 export class Conversation {
@@ -31,14 +35,41 @@ export class Conversation {
   steeringMode = 'one-at-a-time'
   followUpMode = 'one-at-a-time'
   autoCompactionEnabled = true
-  readonly messages: BashMessage[] = []
+  /** `provider/name`; null: as configured. */
+  model: string | null
+  readonly messages: (BashMessage | PiMessage)[] = []
+  /** Commands that the model is told of with the first message. */
+  readonly commands: Result[] = []
   #chars = 0
 
-  add(message: BashMessage): void {
+  constructor(model: string | null) {
+    this.model = model
+  }
+
+  add(message: BashMessage | PiMessage): void {
     this.messages.push(message)
-    this.#chars += message.output.length
+    this.#chars += sizeOf(message)
     while (this.#chars > keptChars && this.messages.length > 1) {
-      this.#chars -= this.messages.shift()?.output.length ?? 0
+      const oldest = this.messages.shift()
+      if (oldest) this.#chars -= sizeOf(oldest)
     }
   }
+
+  keepCommand(result: Result): void {
+    this.commands.push(result)
+    if (this.commands.length > keptCommands) this.commands.shift()
+  }
+
+  /** Of the newest message of a model; null where there is none. */
+  lastText(): string | null {
+    const message = this.messages.findLast(({ role }) => role === 'assistant')
+    const content = (message as PiMessage | undefined)?.['content'] as
+      | { type: string; text?: string }[]
+      | undefined
+    return content?.map(({ text = '' }) => text).join('') ?? null
+  }
+}
+
+function sizeOf(message: BashMessage | PiMessage): number {
+  return 'output' in message ? String(message.output).length : JSON.stringify(message).length
 }

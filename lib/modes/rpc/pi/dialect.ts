@@ -1,3 +1,4 @@
+import type { Agent } from '../../../agent/agent.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import type { Connection } from '../../../wire/connection.ts'
 import type { RpcContext } from '../context.ts'
@@ -19,10 +20,18 @@ export interface PiDialect {
 }
 
 export function createPiDialect(context: RpcContext, connection: Connection): PiDialect {
+  let agent: Promise<Agent> | null = null
   const state: PiState = {
     context,
-    conversation: new Conversation(),
+    conversation: new Conversation(context.agentSettings().model),
     running: new Set(),
+    session: null,
+    followUps: [],
+    working: Promise.resolve(),
+    agent: () =>
+      (agent ??= import('../../../agent/agent.ts').then(({ createAgent }) =>
+        createAgent(context.executor, context.agentSettings()),
+      )),
     emit: (event) => connection.stream(`${JSON.stringify(event)}\n`),
   }
   const underWay = new Set<Promise<void>>()
@@ -63,9 +72,10 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
         error: `Failed to parse command: ${why}`,
       })
     },
-    idle: async () => void (await Promise.all(underWay)),
+    idle: async () => void (await Promise.all([...underWay, state.working])),
     cancelAll() {
       for (const running of state.running) running.abort()
+      state.session?.cancel()
     },
   }
 }

@@ -2,6 +2,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import {
+  models,
+  type ModelServer,
+  prepareRepository,
+  repaired,
+  scriptRepair,
+  textOfRequest,
+  withModelServer,
+} from '../../../helpers/model-server.ts'
 import { createState, type Message } from '../../../helpers/rpc.ts'
 import { until } from '../../../helpers/until.ts'
 
@@ -28,6 +37,9 @@ interface PiClient {
   stop(): Promise<void>
   onEvent(listener: (event: Message) => void): () => void
   prompt(message: string): Promise<void>
+  promptAndWait(message: string): Promise<Message[]>
+  steer(message: string): Promise<void>
+  waitForIdle(): Promise<void>
   abort(): Promise<void>
   bash(command: string): Promise<BashResult>
   abortBash(): Promise<void>
@@ -51,7 +63,10 @@ interface PiModule {
   RpcClient: new (options: object) => PiClient
 }
 
-async function withPiClient(use: (client: PiClient, events: Message[]) => Promise<void>) {
+async function withPiClient(
+  use: (client: PiClient, events: Message[]) => Promise<void>,
+  options: object = {},
+) {
   const { RpcClient } = (await import(clientFile)) as PiModule
   const state = createState()
   const client = new RpcClient({
@@ -61,6 +76,7 @@ async function withPiClient(use: (client: PiClient, events: Message[]) => Promis
     provider: 'anthropic',
     model: 'claude-x',
     args: ['--no-session'],
+    ...options,
   })
   const events: Message[] = []
   await client.start()
@@ -161,6 +177,85 @@ if (existsSync(clientFile)) {
       assert.is.not(fresh['sessionId'], state['sessionId'])
       assert.equal(await client.getCommands(), [])
       assert.equal(await client.getForkMessages(), [])
+    }))
+
+  test('a prompt of !cmd lets go who waits for its end', () =>
+    withPiClient(async (client) => {
+      const events = await client.promptAndWait('!echo waited')
+      assert.ok(events.some(({ delta }) => delta === 'waited\n'))
+    }))
+
+  /** With a model behind it. */
+  function withModel(
+    use: (client: PiClient, events: Message[], server: ModelServer) => Promise<void>,
+  ) {
+    return withModelServer((server) => {
+      const { home } = server
+      const [provider, model] = models[0].split('/')
+      return withPiClient((client, events) => use(client, events, server), {
+        env: { ...process.env, ...home.env },
+        cwd: home.workspace,
+        provider,
+        model,
+      })
+    })
+  }
+
+  test('a whole task is done for the client of pi, told by its events', () =>
+    withModel(async (client, events, { home, mock }) => {
+      prepareRepository(home.workspace)
+      scriptRepair(mock)
+      const told = await client.promptAndWait('repair the tests')
+      assert.is(await client.getLastAssistantText(), repaired)
+      const types = told.map(({ type }) => type)
+      const expected = [
+        'agent_start',
+        'turn_start',
+        'message_start',
+        'message_update',
+        'message_end',
+        'tool_execution_start',
+        'tool_execution_update',
+        'tool_execution_end',
+        'turn_end',
+        'agent_end',
+      ]
+      for (const type of expected) assert.ok(types.includes(type), type)
+      assert.is(types[0], 'agent_start')
+      assert.is(types.filter((type) => type === 'turn_start').length, 5)
+      assert.is(types.filter((type) => type === 'turn_end').length, 5)
+      const roles = (await client.getMessages()).map(({ role }) => role)
+      assert.equal(roles.slice(0, 3), ['user', 'assistant', 'toolResult'])
+      const stats = await client.getSessionStats()
+      assert.is(stats['assistantMessages'], 5)
+      await until(() => events.some(({ type }) => type === 'agent_settled'))
+    }))
+
+  test('a bash command of the client goes before its next prompt, and abort stops the model', () =>
+    withModel(async (client, events, { mock, ...server }) => {
+      mock.onMessage('what', { content: 'seen' })
+      mock.onMessage('hang', {
+        toolCalls: [{ name: 'bash', arguments: '{"command":"echo ready; sleep 1000"}' }],
+      })
+      await client.bash('echo from pi')
+      await client.promptAndWait('what was that?')
+      assert.match(textOfRequest(server.requests().at(-1)), 'from pi')
+      await client.prompt('hang')
+      await until(() => JSON.stringify(events).includes('ready\\n'))
+      assert.is((await client.getState())['isStreaming'], true)
+      await client.abort()
+      assert.is((await client.getState())['isStreaming'], false)
+      assert.is((await client.getMessages()).at(-1)?.['stopReason'], 'aborted')
+    }))
+
+  test('a failure of the model ends the prompt with its reason', () =>
+    withModel(async (client, _, { mock }) => {
+      mock.onMessage('fail', { error: { message: 'no such key', type: 'x' }, status: 401 })
+      const told = await client.promptAndWait('fail')
+      const end = told.find(({ type }) => type === 'agent_end')
+      const [, last] = (end?.['messages'] ?? []) as Message[]
+      assert.is(last?.['stopReason'], 'error')
+      assert.match(last?.['errorMessage'] as string, 'no such key')
     }))
 } else {
   console.log('SKIP the client of pi: it is not installed (node .ci/tools/install.js pi)')

@@ -1,0 +1,74 @@
+import type { Executor, RunOptions } from '../executor/executor.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import { findGitRoot } from '../system/git.ts'
+import {
+  type Conversation,
+  type ConversationStore,
+  createConversationStore,
+} from './conversations/store.ts'
+import { chooseModel, listAvailableModels } from './models/choose-model.ts'
+import { keyVariables } from './models/providers.ts'
+import { redactKeys } from './redact.ts'
+import { type AgentSession, createAgentSession } from './session.ts'
+import type { AgentSettings } from './settings.ts'
+
+/** What a front door has of the agent: its conversations, and who can answer. */
+export interface Agent {
+  readonly conversations: ConversationStore
+  /** Throws `MisuseError` where there is no such conversation. */
+  open(wanted?: WantedConversation, options?: OpenOptions): AgentSession
+  /** Every model that can be asked now, as `provider/name`. */
+  listModels(): Promise<string[]>
+  /**
+   * Rejects with `ModelError` where this model, or with null any, cannot be asked. Nothing is sent to it.
+   */
+  checkModel(model: string | null): Promise<void>
+}
+
+/** Without any of it a new one. */
+export interface WantedConversation {
+  /** Its id. */
+  resume?: string | null
+  /** The newest one of the directory. */
+  continue?: boolean
+}
+
+export interface OpenOptions {
+  /** Where its commands begin, in place of the directory of nacre. */
+  cwd?: string
+  /** Answers the questions of the guard; without it they are denied. */
+  approve?: RunOptions['approve']
+}
+
+export function createAgent(executor: Executor, settings: AgentSettings): Agent {
+  const conversations = createConversationStore({
+    folder: settings.conversationFolder,
+    redact: redactKeys(keyVariables(settings.providers), settings.environment),
+  })
+  return {
+    conversations,
+    open(wanted = {}, { cwd = settings.cwd, approve } = {}) {
+      const workspace = cwd === settings.cwd ? settings.workspace : (findGitRoot(cwd) ?? cwd)
+      return createAgentSession({
+        executor,
+        settings: { ...settings, cwd, workspace },
+        conversation: openConversation(conversations, wanted, cwd),
+        ...(approve && { approve }),
+      })
+    },
+    listModels: () => listAvailableModels(settings),
+    checkModel: async (model) => void (await chooseModel({ ...settings, model })),
+  }
+}
+
+function openConversation(
+  store: ConversationStore,
+  wanted: WantedConversation,
+  cwd: string,
+): Conversation {
+  if (typeof wanted.resume === 'string') return store.open(wanted.resume)
+  if (!wanted.continue) return store.create(cwd)
+  const newest = store.newest(cwd)
+  if (newest !== null) return store.open(newest)
+  throw new MisuseError('not_found', `There is no conversation to go on with in ${cwd}`)
+}

@@ -1,0 +1,108 @@
+import type { Agent } from '../../agent/agent.ts'
+import { eventToWire, type PromptResult } from '../../agent/events.ts'
+import type { AgentSession } from '../../agent/session.ts'
+import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { Result } from '../../protocol/result.ts'
+import type { AgentSettings } from '../../agent/settings.ts'
+import type { ListenerAnswer } from '../../protocol/event.ts'
+
+/** One request that is answered by a model. */
+export interface PromptCall {
+  signal: AbortSignal
+  approve: RunOptions['approve']
+  /** Tells the client what happens; a promise says to wait, `closed` that it is gone. */
+  tell(event: WireEvent): ListenerAnswer | Promise<ListenerAnswer>
+}
+type WireEvent = ReturnType<typeof eventToWire>
+
+/** The conversations of one connection. */
+export interface Prompts {
+  /** A person's own command: it goes before the next message of that conversation. */
+  addCommand(result: Result, conversation?: string): void
+  /** Rejects with `MisuseError` where there is no such conversation, or it is at work. */
+  answer(text: string, conversation: string | undefined, call: PromptCall): Promise<PromptResult>
+  /** False: no prompt of it is under way. */
+  steer(text: string, conversation?: string): boolean
+  /** Stops the prompt of that conversation, or all; gives how many. */
+  cancel(conversation?: string): number
+}
+
+interface Talk {
+  session: AgentSession
+  /** Of the call that is answered now. */
+  approve: RunOptions['approve']
+}
+
+/** Commands that wait for a conversation that nobody has begun yet. */
+const mostWaiting = 64
+
+/** What a conversation needs. */
+export interface PromptsContext {
+  executor: Executor
+  agentSettings: () => AgentSettings
+}
+
+export function createPrompts({ executor, agentSettings }: PromptsContext): Prompts {
+  const talks = new Map<string, Talk>()
+  const waiting: Result[] = []
+  /** The one that is meant where none is named. */
+  let own: Talk | null = null
+  let agent: Promise<Agent> | null = null
+
+  async function find(conversation: string | undefined): Promise<Talk> {
+    agent ??= import('../../agent/agent.ts').then(({ createAgent }) =>
+      createAgent(executor, agentSettings()),
+    )
+    const { open } = await agent
+    if (conversation === undefined) return (own ??= begin(open, undefined))
+    return talks.get(conversation) ?? begin(open, conversation)
+  }
+
+  function begin(open: Agent['open'], conversation: string | undefined): Talk {
+    const talk: Talk = {
+      approve: undefined,
+      session: open(
+        { resume: conversation ?? null },
+        { approve: (request, verdict) => talk.approve?.(request, verdict) ?? false },
+      ),
+    }
+    if (conversation === undefined) {
+      for (const result of waiting.splice(0)) talk.session.addCommand(result)
+    }
+    talks.set(talk.session.conversation.id, talk)
+    return talk
+  }
+
+  return {
+    addCommand(result, conversation) {
+      const talk = conversation === undefined ? own : talks.get(conversation)
+      if (talk) return talk.session.addCommand(result)
+      waiting.push(result)
+      if (waiting.length > mostWaiting) waiting.shift()
+    },
+    async answer(text, conversation, call) {
+      const talk = await find(conversation)
+      const { session } = talk
+      if (!session.isWorking) talk.approve = call.approve
+      const answered = session.prompt(text, { signal: call.signal })
+      const stopListening = session.listen(async (event) => {
+        // The result is the answer to the request.
+        if (event.type === 'result') return
+        if ((await call.tell(eventToWire(event))) === 'closed') session.cancel()
+      })
+      try {
+        return await answered
+      } finally {
+        stopListening()
+      }
+    },
+    steer(text, conversation) {
+      const talk = conversation === undefined ? own : talks.get(conversation)
+      return talk?.session.steer(text) ?? false
+    },
+    cancel(conversation) {
+      const chosen = [...talks].filter(([id]) => conversation === undefined || id === conversation)
+      return chosen.filter(([, { session }]) => session.cancel()).length
+    },
+  }
+}
