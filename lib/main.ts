@@ -186,7 +186,7 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
       cwd,
       stateDir: stateDirectory(process.env),
       version,
-      model: configuration.model,
+      agentSettings: agentSettings(configuration, { ...print, prompt: print.model }),
       sandbox:
         options.defaults?.sandbox === 'auto' ? 'workspace' : (options.defaults?.sandbox ?? 'off'),
       onCrash,

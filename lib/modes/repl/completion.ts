@@ -12,6 +12,8 @@ export interface CompletionOptions {
   isBash: () => boolean
   cwd: () => string
   environment: Readonly<Record<string, string | undefined>>
+  /** For `/model`. */
+  listModels: () => Promise<string[]>
 }
 
 /** Beyond it a list helps nobody. */
@@ -30,17 +32,19 @@ const commandStart = /(?:^\s*!{0,2}&?|[|&;(]|\$\()\s*$/
  */
 export function createCompletion(options: CompletionOptions): AutocompleteProvider {
   return {
-    getSuggestions(lines, row, column, { force }) {
+    async getSuggestions(lines, row, column, { force }) {
       const before = (lines[row] ?? '').slice(0, column)
       const slash = /^\/([a-z-]*)$/i.exec(row === 0 && !options.isBash() ? before : '')
-      if (slash) return Promise.resolve(suggest(before, slashItems(slash[1] ?? '', options)))
-      if (!force) return Promise.resolve(null)
+      if (slash) return suggest(before, slashItems(slash[1] ?? '', options))
+      const model = /^\/model\s+(\S*)$/i.exec(row === 0 && !options.isBash() ? before : '')
+      if (model) return suggest(model[1] ?? '', await modelItems(model[1] ?? '', options))
+      if (!force) return null
       const { head, word } = splitLastWord(before)
       const isFirst = commandStart.test(head) && (options.isBash() || lines[0]?.startsWith('!'))
       const items =
         isFirst && !word.includes('/') ? programItems(word, options) : pathItems(word, options)
       // An empty prefix: the editor submits what it completes after a slash.
-      return Promise.resolve(suggest('', items))
+      return suggest('', items)
     },
     applyCompletion(lines, row, column, { value }, prefix) {
       const line = lines[row] ?? ''
@@ -68,6 +72,11 @@ function slashItems(start: string, { slashCommands }: CompletionOptions): Autoco
   return slashCommands
     .filter(({ name }) => name.startsWith(start.toLowerCase()))
     .map(({ name, description }) => ({ value: `/${name}`, label: `/${name}`, description }))
+}
+
+async function modelItems(part: string, options: CompletionOptions): Promise<AutocompleteItem[]> {
+  const models = await options.listModels()
+  return models.filter((name) => name.includes(part)).map((name) => ({ value: name, label: name }))
 }
 
 function programItems(start: string, { environment }: CompletionOptions): AutocompleteItem[] {

@@ -1,3 +1,4 @@
+import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
 import type { SandboxMode } from '../../protocol/request.ts'
 import type { Streams } from '../streams.ts'
@@ -14,8 +15,8 @@ export interface ReplContext {
   /** Holds the history and the remembered approvals. */
   stateDir: string
   version: string
-  /** As `provider/name`, where one is configured. */
-  model: string | null
+  /** What a model works with here; its `model` is what is configured. */
+  agentSettings: AgentSettings
   /** What is configured; a person may choose another. */
   sandbox: SandboxMode
   /** What is called before the process ends by a fault: the terminal is to be as it was. */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { noModelMessage } from '../../agent/no-model.ts'
+import type { AgentEvent } from '../../agent/events.ts'
+import type { AgentSession } from '../../agent/session.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import { renderEnd } from './block.ts'
@@ -18,6 +19,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
   const style = createStyle({ ...environment, NO_COLOR: '1' })
   let { cwd } = context
   let stop: AbortController | null = null
+  let session: AgentSession | null = null
   const write = (text: string) => streams.stdout.write(text)
   const lines = readPlainLines(streams, {
     signal,
@@ -26,14 +28,13 @@ export async function plainRepl(context: ReplContext): Promise<number> {
   })
   context.onCrash(() => lines.close())
 
-  async function run(command: string): Promise<void> {
+  async function run(command: string, injected: boolean): Promise<void> {
     stop = new AbortController()
     let last = '\n'
     const result = await executor.run(
-      { command, origin: 'repl', cwd, artifact: 'never', env: { TERM: 'dumb' } },
+      { command, origin: 'repl', cwd, env: { TERM: 'dumb' } },
       {
         signal: stop.signal,
-        text: false,
         onEvent(event) {
           if (event.type !== 'output') return
           last = String.fromCharCode(event.bytes.at(-1) ?? 10)
@@ -42,15 +43,39 @@ export async function plainRepl(context: ReplContext): Promise<number> {
       },
     )
     stop = null
+    if (injected) (await openSession()).addCommand(result)
     const reason = result.verdict?.reason ?? result.error?.message
     if (reason) await write(`${reason}\n`)
     await write(`${last === '\n' ? '' : '\n'}${renderEnd(result, style)}\n`)
   }
 
+  async function openSession(): Promise<AgentSession> {
+    if (session) return session
+    const { createAgent } = await import('../../agent/agent.ts')
+    session = createAgent(executor, context.agentSettings).open({}, { cwd })
+    session.listen(tell)
+    return session
+  }
+
+  async function tell(event: AgentEvent): Promise<void> {
+    if (event.type === 'text') await write(event.text)
+    else if (event.type === 'message') await write('\n')
+    else if (event.type === 'tool_call') {
+      await write(`$ ${String(event.arguments['command'] ?? event.name)}\n`)
+    } else if (event.type === 'notice') await write(`${event.message}\n`)
+    else if (event.type === 'result' && event.error) await write(`${event.error.message}\n`)
+  }
+
+  async function ask(text: string): Promise<void> {
+    stop = new AbortController()
+    await (await openSession()).prompt(text, { signal: stop.signal })
+    stop = null
+  }
+
   async function answer(line: string): Promise<void> {
     const prompt = parsePrompt(line)
-    if (prompt.kind === 'command') return run(prompt.command)
-    if (prompt.kind === 'message') return void (await write(`${noModelMessage}\n`))
+    if (prompt.kind === 'command') return run(prompt.command, prompt.injected)
+    if (prompt.kind === 'message') return ask(line)
     if (prompt.name !== 'cd') return void (await write(`${help}\n`))
     const target = resolve(cwd, prompt.rest.trim() || (environment['HOME'] ?? '/'))
     if (isDirectory(target)) cwd = target

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { noModelMessage } from '../../agent/no-model.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import { openApprovals } from './approvals.ts'
@@ -16,6 +15,7 @@ import { slashCommands } from './slash-commands.ts'
 import type { ReplState } from './state.ts'
 import { createStatusBar } from './status-bar.ts'
 import { createStyle } from './style.ts'
+import { createTalk } from './talk.ts'
 import { wantsTerminal } from './terminal-programs.ts'
 
 /** The interactive front door. Gives the exit status when the person leaves or a signal ends nacre. */
@@ -29,7 +29,7 @@ export async function repl(context: ReplContext): Promise<number> {
     cwd: context.cwd,
     previousCwd: null,
     bash: false,
-    model: context.model,
+    model: context.agentSettings.model,
     sandbox: null,
     configuredSandbox: context.sandbox,
     runs: [],
@@ -55,13 +55,17 @@ export async function repl(context: ReplContext): Promise<number> {
   try {
     const history = openHistory(join(context.stateDir, 'history'))
     const approvals = openApprovals(join(context.stateDir, 'approvals.json'))
+    const approve = createApprove({ display, approvals, style })
+    const settings = context.agentSettings
+    const talk = createTalk({ executor, settings, display, style, state, approve })
     const runner = createCommandRunner({
       executor,
       display,
       style,
       state,
       colored: !environment['NO_COLOR'],
-      approve: createApprove({ display, approvals, style }),
+      approve,
+      onFinished: (result) => talk.addCommand(result),
     })
     const print = (lines: readonly string[]) => display.print(lines)
     const slash = {
@@ -72,6 +76,7 @@ export async function repl(context: ReplContext): Promise<number> {
       history,
       approvals,
       runner,
+      talk,
       environment,
       print,
     }
@@ -99,6 +104,7 @@ async function converse(context: SlashContext): Promise<void> {
       isBash: () => state.bash,
       cwd: () => state.cwd,
       environment,
+      listModels: () => context.talk.listModels(),
     }),
     onEvent: (event) => settle(event),
   })
@@ -172,8 +178,8 @@ async function answerPrompt(line: string, context: SlashContext): Promise<void> 
     case 'message':
       display.print([
         ...line.split('\n').map((part, row) => `${row === 0 ? style.salmon('>') : ' '} ${part}`),
-        style.yellow(noModelMessage),
       ])
+      return context.talk.ask(line)
   }
 }
 

@@ -15,6 +15,8 @@ export interface CommandRunnerParts {
   state: ReplState
   colored: boolean
   approve: NonNullable<RunOptions['approve']>
+  /** Hears of a result that goes before the next message to a model. */
+  onFinished: (result: Result) => void
 }
 
 /** How a line wants to be run. */
@@ -53,6 +55,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
 
   function keep(result: Result, injected: boolean): void {
     state.runs.push({ result, injected })
+    if (injected) parts.onFinished(result)
     if (state.runs.length > keptRuns) state.runs.shift()
     if (result.origin === 'repl') followSession()
   }

@@ -5,6 +5,7 @@ import type { History } from './history.ts'
 import type { CommandRunner } from './run-command.ts'
 import type { ReplState } from './state.ts'
 import type { Style } from './style.ts'
+import type { Talk } from './talk.ts'
 
 /** What a slash command works with. */
 export interface SlashContext {
@@ -15,6 +16,7 @@ export interface SlashContext {
   history: History
   approvals: Approvals
   runner: CommandRunner
+  talk: Talk
   environment: Readonly<Record<string, string | undefined>>
   print: (lines: readonly string[]) => void
 }

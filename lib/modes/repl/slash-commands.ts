@@ -41,7 +41,24 @@ export const slashCommands: readonly SlashCommand[] = [
     name: 'model',
     hint: '[provider/name]',
     description: 'show or choose the model',
-    run: chooseModel,
+    run: (rest, { talk }) => talk.chooseModel(rest.trim()),
+  },
+  {
+    name: 'resume',
+    hint: '[conversation]',
+    description: 'list conversations, or go on with one',
+    run: (rest, { talk }) => talk.resume(rest.trim()),
+  },
+  {
+    name: 'export',
+    hint: '[file]',
+    description: 'write the conversation as Markdown, or as JSON into a .json file',
+    run: (rest, { talk }) => talk.export(rest.trim()),
+  },
+  {
+    name: 'usage',
+    description: 'tokens and cost of the conversation',
+    run: (_, { talk }) => talk.tellUsage(),
   },
   {
     name: 'sandbox',
@@ -146,11 +163,6 @@ function changeDirectory(rest: string, { state, environment, print }: SlashConte
   }
   state.previousCwd = state.cwd
   state.cwd = target
-}
-
-function chooseModel(rest: string, { state, print }: SlashContext): void {
-  if (rest.trim() !== '') state.model = rest.trim()
-  print([state.model === null ? 'No model is set: /model provider/name' : `Model: ${state.model}`])
 }
 
 function chooseSandbox(rest: string, { state, print }: SlashContext): void {

@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Agent } from '../../agent/agent.ts'
+import type { PromptResult } from '../../agent/events.ts'
+import type { AgentSession } from '../../agent/session.ts'
+import type { AgentSettings } from '../../agent/settings.ts'
+import type { Executor, RunOptions } from '../../executor/executor.ts'
+import { messageOf } from '../../protocol/errors.ts'
+import type { Result } from '../../protocol/result.ts'
+import { countOf } from './columns.ts'
+import type { Display } from './display.ts'
+import type { ReplState } from './state.ts'
+import type { Style } from './style.ts'
+
+/** A person's conversation with a model. What it needs is loaded with the first word of it. */
+export interface Talk {
+  /** Settles when the model has answered, or was cancelled. */
+  ask(text: string): Promise<void>
+  /** A person's own command: the next message begins with how it ended. */
+  addCommand(result: Result): void
+  /** `provider/name`; an empty text shows what is set and what there is. */
+  chooseModel(name: string): Promise<void>
+  /** Every model that can be asked now. */
+  listModels(): Promise<string[]>
+  /** Goes on with an earlier conversation; an empty text lists them. */
+  resume(id: string): Promise<void>
+  /** Writes the conversation into a file: JSON where its name says so, else Markdown. */
+  export(file: string): Promise<void>
+  tellUsage(): void
+}
+
+export interface TalkParts {
+  executor: Executor
+  settings: AgentSettings
+  display: Display
+  style: Style
+  state: ReplState
+  approve: NonNullable<RunOptions['approve']>
+}
+
+/** Commands that wait for a conversation that has not begun. */
+const mostWaiting = 64
+/** Conversations in a list. */
+const listed = 20
+
+export function createTalk(parts: TalkParts): Talk {
+  const { executor, settings, display, style, state, approve } = parts
+  const waiting: Result[] = []
+  let agent: Promise<Agent> | null = null
+  let session: AgentSession | null = null
+  let models: Promise<string[]> | null = null
+
+  function loadAgent(): Promise<Agent> {
+    return (agent ??= import('../../agent/agent.ts').then(({ createAgent }) =>
+      createAgent(executor, settings),
+    ))
+  }
+
+  /** A conversation works where the person was when it began. */
+  async function open(resume: string | null = null): Promise<AgentSession> {
+    const opened = (await loadAgent()).open({ resume }, { cwd: state.cwd, approve })
+    if (state.model !== null) opened.setModel(state.model)
+    for (const result of waiting.splice(0)) opened.addCommand(result)
+    return (session = opened)
+  }
+
+  /** What is misused is told; everything else is a fault. */
+  async function tellMisuse(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      display.print([style.red(messageOf(error))])
+    }
+  }
+
+  function tellEnd({ status, steps, usage, error }: PromptResult): void {
+    if (error) display.print([style.red(error.message)])
+    else if (status === 'cancelled') display.print([style.yellow('✗ cancelled')])
+    const { inputTokens, outputTokens, costUsd } = usage
+    if (inputTokens + outputTokens === 0) return
+    const cost = costUsd ? ` · $${costUsd.toFixed(4)}` : ''
+    const tokens = `${countOf(inputTokens, 'token')} in, ${outputTokens.toLocaleString('en-US')} out`
+    display.print([style.dim(`${countOf(steps, 'step')} · ${tokens}${cost}`)])
+  }
+
+  return {
+    async ask(text) {
+      const { createTurnView } = await import('./turn-view.ts')
+      const talking = session ?? (await open())
+      const turn = createTurnView({ session: talking, display, style })
+      const stopListening = talking.listen((event) => {
+        if (event.type === 'start') state.model = event.model
+        turn.hear(event)
+      })
+      const close = display.open(turn.view)
+      try {
+        const result = await talking.prompt(text)
+        close()
+        tellEnd(result)
+      } finally {
+        close()
+        stopListening()
+        turn.end()
+      }
+    },
+    addCommand(result) {
+      if (session) return session.addCommand(result)
+      waiting.push(result)
+      if (waiting.length > mostWaiting) waiting.shift()
+    },
+    async chooseModel(name) {
+      if (name === '') {
+        const known = await this.listModels()
+        return display.print([
+          state.model === null ? 'No model is set: /model provider/name' : `Model: ${state.model}`,
+          ...known.slice(0, 50).map((model) => style.dim(`  ${model}`)),
+        ])
+      }
+      await tellMisuse(async () => {
+        await (await loadAgent()).checkModel(name)
+        state.model = name
+        session?.setModel(name)
+        display.print([`Model: ${name}`])
+      })
+    },
+    listModels: () => (models ??= loadAgent().then((agent) => agent.listModels())),
+    async resume(id) {
+      const { conversations } = await loadAgent()
+      if (id === '') {
+        const list = conversations.list().slice(0, listed)
+        return display.print(
+          list.length === 0
+            ? ['No conversations.']
+            : list.map(({ id, title, updatedAt }) => {
+                const when = updatedAt.slice(0, 16).replace('T', ' ')
+                return `${style.bold(id)}  ${style.dim(when)}  ${title}`
+              }),
+        )
+      }
+      await tellMisuse(async () => {
+        const opened = await open(id)
+        const count = opened.conversation.messages.length
+        display.print([`Going on with ${id} (${countOf(count, 'message')}).`])
+      })
+    },
+    async export(file) {
+      const id = session?.conversation.id
+      if (id === undefined) return display.print(['Nothing was said yet.'])
+      await tellMisuse(async () => {
+        const { conversations } = await loadAgent()
+        const { exportJson, exportMarkdown } = await import('../../agent/conversations/export.ts')
+        const entries = conversations.read(id)
+        const path = resolve(state.cwd, file === '' ? `${id}.md` : file)
+        const text = path.endsWith('.json')
+          ? `${JSON.stringify(exportJson(entries), null, 2)}\n`
+          : exportMarkdown(entries)
+        writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
+        display.print([`Written: ${path}`])
+      })
+    },
+    tellUsage() {
+      const { inputTokens, outputTokens, cacheReadTokens, costUsd } = session?.usage() ?? {
+        inputTokens: 0,
+        outputTokens: 0,
+        cacheReadTokens: 0,
+        costUsd: 0,
+      }
+      const count = (tokens: number) => tokens.toLocaleString('en-US')
+      display.print([
+        `${count(inputTokens)} tokens in (${count(cacheReadTokens)} from the cache), ${count(outputTokens)} out`,
+        costUsd === null ? 'The price of this model is not known.' : `$${costUsd.toFixed(4)}`,
+      ])
+    },
+  }
+}
