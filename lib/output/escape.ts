@@ -7,12 +7,16 @@ import {
   none,
   notYet,
 } from './sequence.ts'
-import { incomplete, replacement, sequenceAt } from './utf8.ts'
+import { incomplete, sequenceAt } from './utf8.ts'
 
 /** What a parser finds, in order. An answer `false` stops it before that piece. */
 export interface EscapeHandler {
   /** Printable characters, tabs and newlines, as valid UTF-8. */
   text(bytes: Uint8Array, from: number, to: number): void
+  /** What is no UTF-8: shown as U+FFFD. */
+  invalid(): void
+  /** So many control characters that mean nothing. */
+  dropped(count: number): void
   /** A carriage return that no newline follows, or a backspace. */
   control(code: typeof CR | typeof BS): void
   /** A control sequence other than SGR (`ESC [ … m`), which never concerns the text. */
@@ -30,6 +34,7 @@ const DEL = 0x7f
 const CSI = 0x9b
 /** The final byte of `ESC [ … m`. */
 const SGR = 0x6d
+const maxCharacterBytes = 4
 /** Longer ones take the common way. */
 const maxColourBytes = 64
 /** DCS, SOS, OSC, PM and APC in 8 bits; in 7 bits each is ESC and the byte 0x40 below. */
@@ -42,6 +47,7 @@ export class EscapeParser {
   /** Within OSC, DCS, APC, PM or SOS. */
   #inString = false
   #isRefused = false
+  #isHalted = false
 
   constructor(handler: EscapeHandler) {
     this.#handler = handler
@@ -50,6 +56,11 @@ export class EscapeParser {
   /** Whether the next byte is read as text. */
   get isAtText(): boolean {
     return !this.#inString
+  }
+
+  /** Ends the call under way after the piece that is being read. */
+  halt(): void {
+    this.#isHalted = true
   }
 
   /** Whether the last call ended before a piece that the handler answered `false` to. */
@@ -64,8 +75,9 @@ export class EscapeParser {
    */
   parse(bytes: Uint8Array, from: number, to: number, last: boolean): number {
     this.#isRefused = false
+    this.#isHalted = false
     let at = from
-    while (at < to) {
+    while (at < to && !this.#isHalted) {
       if (this.#inString) {
         at = this.#skipString(bytes, at, to)
         if (this.#inString) return last ? to : at
@@ -76,6 +88,16 @@ export class EscapeParser {
       at = next
     }
     return at
+  }
+
+  /** The same for one piece that is not text, or the text up to it. */
+  parsePiece(bytes: Uint8Array, from: number, to: number): number {
+    this.#isRefused = false
+    if (this.#inString) return this.#skipString(bytes, from, to)
+    return (
+      this.#readText(bytes, from, Math.min(to, from + maxCharacterBytes)) ||
+      this.#readControl(bytes, from, to, false)
+    )
   }
 
   #skipString(bytes: Uint8Array, from: number, to: number): number {
@@ -127,6 +149,7 @@ export class EscapeParser {
     if (byte >= 0x80) return this.#readBeyondAscii(bytes, at, to, last)
     let next = at + 1
     while (next < to && bytes[next] === byte) next++
+    if (byte !== 0) this.#handler.dropped(next - at)
     return next
   }
 
@@ -166,7 +189,7 @@ export class EscapeParser {
   #readBeyondAscii(bytes: Uint8Array, at: number, to: number, last: boolean): number {
     const length = sequenceAt(bytes, at, to)
     if (length === incomplete) {
-      if (last) this.#handler.text(replacement, 0, replacement.length)
+      if (last) this.#handler.invalid()
       return at
     }
     const isEncoded = length === 2
@@ -181,7 +204,7 @@ export class EscapeParser {
       if (end > 0) return end
     }
     // Encoded it is a control character, which is dropped; alone it is an invalid byte.
-    if (!isEncoded) this.#handler.text(replacement, 0, replacement.length)
+    if (!isEncoded) this.#handler.invalid()
     return after
   }
 }

@@ -3,6 +3,7 @@ import { runEscape, runSequence } from './commands.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
+import { createRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
 import { createScanner, endOfZeros, type Scanner } from './scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
@@ -16,7 +17,9 @@ export interface FilterOptions {
   columns?: number
   scan?: Scanner
   /** Begins at a place that another filter told as its `restart`. */
-  at?: Pick<Restart, 'isInLine' | 'invalid'>
+  at?: Omit<Restart, 'unread'>
+  /** Bytes that take the common way before the fast one is made ready. Default 256 KiB. */
+  fastAfterBytes?: number
 }
 
 /** A place from which another filter can read on. */
@@ -25,13 +28,23 @@ export interface Restart {
   unread: number
   isInLine: boolean
   invalid: number
+  dropped: number
 }
 
-const largestBlock = 64 * 1024
+const largestBlock = rewriterBytes
 const smallestBlock = 4 * 1024
-/** After so many invalid sequences a stream is the contents of a file: no screen is drawn for it. */
+/** The fast way is worth while where it gets so far. */
+const worthwhileBytes = 256
+/**
+ * After so many invalid sequences a stream is the contents of a file: no screen is drawn for it. After as
+ * many control characters that no text has, nothing in it moves a cursor either.
+ */
 const binaryInvalid = 100
+const binaryDropped = 100
+const defaultFastAfter = 256 * 1024
 const newlineByte = Uint8Array.of(0x0a)
+/** The answer of a fast way that cannot be used. */
+const noRewriting = -1
 /** Pages that take the place of the text for a while: vim, less, htop. */
 const alternateScreens = new Set([47, 1047, 1049])
 
@@ -52,6 +65,12 @@ export class Filter {
   #blockBytes = largestBlock
   #screen: Screen | null = null
   #invalid = 0
+  #dropped = 0
+  #rewriter: Rewriter | null = null
+  /** Negative once the fast way is ready, or known not to work. */
+  #bytesUntilFast: number
+  /** The rest is binary data, and is rewritten as such. */
+  #isBinary = false
   /** The last read ended before a sequence that only a whole screen can carry out. */
   #needsScreen = false
 
@@ -61,9 +80,14 @@ export class Filter {
     this.#scan = options.scan ?? createScanner()
     this.#held = new HeldText(options.emit, rows, this.#scan, options.at?.isInLine ?? false)
     this.#invalid = options.at?.invalid ?? 0
+    this.#dropped = options.at?.dropped ?? 0
+    this.#bytesUntilFast = options.fastAfterBytes ?? defaultFastAfter
+    this.#checkBinary()
     this.#page = new Page(this.#held, rows)
     this.#parser = new EscapeParser({
       text: (bytes, from, to) => this.#text(bytes, from, to),
+      invalid: () => this.#replace(),
+      dropped: (count) => this.#drop(count),
       control: (code) => this.#control(code),
       sequence: (sequence) => this.#sequence(sequence),
       escape: (final) => this.#escape(final),
@@ -93,9 +117,10 @@ export class Filter {
    */
   get restart(): Restart | null {
     if (this.#screen !== null || this.#page.isOpen || this.#alternate) return null
-    if (!this.#parser.isAtText) return null
+    if (!this.#parser.isAtText || this.#rewriter?.isAtRest === false) return null
     const { isInLine } = this.#held
-    return { unread: this.#unfinished.length, isInLine, invalid: this.#invalid }
+    const invalid = this.#invalid
+    return { unread: this.#unfinished.length, isInLine, invalid, dropped: this.#dropped }
   }
 
   /** The text that is not emitted yet, and how far it reaches. For reading only. */
@@ -116,6 +141,7 @@ export class Filter {
     this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
     this.#unfinished = new Uint8Array(0)
     this.#page.close()
+    if (this.#rewriter?.isInCharacter === true) this.#held.append(replacement, 0, 3)
     this.#held.flush()
   }
 
@@ -124,6 +150,7 @@ export class Filter {
     this.#needsScreen = false
     let at = from
     while (at < bytes.length) {
+      if (this.#isBinary) return this.#readBinary(bytes, at)
       if (bytes[at] === 0 && this.#parser.isAtText) {
         // Dropped, in one piece: they come by the megabyte.
         at = endOfZeros(bytes, at)
@@ -137,16 +164,89 @@ export class Filter {
         this.#blockBytes = Math.min(this.#blockBytes * 2, largestBlock)
         continue
       }
-      const stopped = this.#parser.parse(bytes, at, blockEnd, false)
-      this.#blockBytes = smallestBlock
+      const rewritten = this.#rewrite(bytes, at, blockEnd)
+      let isWorthwhile = false
+      if (rewritten > at) {
+        const isWhole = rewritten === blockEnd
+        isWorthwhile = rewritten - at >= worthwhileBytes
+        const wanted = isWhole ? this.#blockBytes * 2 : (rewritten - at) * 2
+        this.#blockBytes = Math.min(Math.max(wanted, smallestBlock), largestBlock)
+        at = rewritten
+        if (isWhole) continue
+      }
+      const stopped = this.#parse(bytes, at, blockEnd, isWorthwhile)
       if (this.#needsScreen) return stopped
-      if (stopped === at && blockEnd === bytes.length) {
+      if (stopped === at && blockEnd === bytes.length && !this.#isBinary) {
         this.#unfinished = Uint8Array.from(bytes.subarray(at))
         return bytes.length
       }
       at = stopped
     }
     return at
+  }
+
+  /** The common way: to the end of the block, or past the one piece that the fast way cannot do. */
+  #parse(bytes: Uint8Array, at: number, blockEnd: number, onlyOne: boolean): number {
+    if (onlyOne) return this.#parser.parsePiece(bytes, at, bytes.length)
+    this.#blockBytes = smallestBlock
+    return this.#parser.parse(bytes, at, blockEnd, false)
+  }
+
+  /** The fast way; answers how far it went, or that it cannot be used here. */
+  #rewrite(bytes: Uint8Array, from: number, to: number): number {
+    if (this.#bytesUntilFast >= 0) {
+      this.#bytesUntilFast -= to - from
+      if (this.#bytesUntilFast < 0) this.#rewriter ??= createRewriter()
+    }
+    if (this.#rewriter === null || this.#alternate || !this.#parser.isAtText) return noRewriting
+    let column: number | null = null
+    if (this.#page.isOpen) {
+      column = this.#page.evenColumn
+      if (column === null) return noRewriting
+      this.#page.close()
+    }
+    const line = this.#held.unfinished
+    const isEven = line !== null && (column !== null || isPlainAscii(line))
+    const open = isEven ? line : null
+    const written = this.#rewriter.rewrite(bytes, from, to, {
+      text: open,
+      column: column ?? open?.length ?? 0,
+    })
+    const { text, back } = written
+    let kept = 0
+    if (open !== null) {
+      if (Buffer.compare(text.subarray(0, open.length), open) === 0) kept = open.length
+      else this.#held.takeUnfinished()
+    }
+    if (text.length > kept) this.#held.append(text, kept, text.length)
+    if (back > 0) {
+      this.#page.open()
+      this.#page.moveColumns(-back)
+    }
+    return written.at
+  }
+
+  #readBinary(bytes: Uint8Array, from: number): number {
+    for (let at = from; at < bytes.length; at += largestBlock) {
+      const to = Math.min(at + largestBlock, bytes.length)
+      const text = this.#rewriter!.rewriteBinary(bytes, at, to)
+      this.#held.append(text, 0, text.length)
+    }
+    return bytes.length
+  }
+
+  #drop(count: number): void {
+    this.#dropped += count
+    this.#checkBinary()
+  }
+
+  #checkBinary(): void {
+    if (this.#invalid < binaryInvalid || this.#dropped < binaryDropped || this.#isBinary) return
+    this.#rewriter ??= createRewriter()
+    if (this.#rewriter === null) return
+    this.#isBinary = true
+    this.#page.close()
+    this.#parser.halt()
   }
 
   /** Draws on the screen, and reads on without it where it is not needed any more. */
@@ -192,12 +292,17 @@ export class Filter {
   }
 
   #text(bytes: Uint8Array, from: number, to: number): void {
-    if (bytes === replacement) this.#invalid++
     if (this.#alternate) return
     const at = this.#page.isOpen ? this.#page.write(bytes, from, to) : from
     if (at >= to) return
     // The page closed on the way, or was not open.
     this.#held.append(bytes, at, to)
+  }
+
+  #replace(): void {
+    this.#text(replacement, 0, replacement.length)
+    this.#invalid++
+    this.#checkBinary()
   }
 
   #control(code: typeof CR | typeof BS): void {
@@ -232,4 +337,8 @@ export class Filter {
     this.#needsScreen = !runEscape(final, this.#page) && this.#invalid < binaryInvalid
     return !this.#needsScreen
   }
+}
+
+function isPlainAscii(line: Uint8Array): boolean {
+  return line.every((byte) => byte >= 0x20 && byte < 0x7f)
 }

@@ -87,6 +87,14 @@ export class HeldText {
     this.#end = fill(this.#buffer, this.#end)
   }
 
+  /** The unfinished line, or null where it is past editing. Valid until the next call. */
+  get unfinished(): Uint8Array | null {
+    const from = Math.max(this.#end - maxEditableBytes - 1, 0)
+    const start = from + this.#buffer.subarray(from, this.#end).lastIndexOf(newline) + 1
+    if ((start === 0 && this.#cut) || this.#end - start > maxEditableBytes) return null
+    return this.#buffer.subarray(start, this.#end)
+  }
+
   /** Takes the unfinished line out, or answers null where it is past editing. Valid until the next call. */
   takeUnfinished(): Uint8Array | null {
     return this.#takeFrom(this.#end)

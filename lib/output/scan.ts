@@ -1,4 +1,5 @@
-import { assembleScanModule, scanFlag } from './scan-module.ts'
+import { scanFlag, scanFunction } from './scan-module.ts'
+import { instantiate } from './wasm.ts'
 
 /** What one look over a piece of text tells. */
 export interface Scan {
@@ -11,17 +12,6 @@ export interface Scan {
 
 /** Looks over `bytes[from, to)`. The answer is used again by the next call. */
 export type Scanner = (bytes: Uint8Array, from: number, to: number) => Scan
-
-interface ScanExports {
-  memory: { buffer: ArrayBuffer }
-  scan(end: number): number
-}
-declare const WebAssembly:
-  | undefined
-  | {
-      Module: new (bytes: Uint8Array) => object
-      Instance: new (module: object) => { exports: unknown }
-    }
 
 const blockBytes = 64 * 1024
 /** A module costs about a quarter of a millisecond and address space: short output does without. */
@@ -43,22 +33,11 @@ export function createScanner(): Scanner {
   }
 }
 
-function instantiate(): ScanExports | null {
-  if (typeof WebAssembly === 'undefined') return null
-  try {
-    const module = new WebAssembly.Module(assembleScanModule())
-    return new WebAssembly.Instance(module).exports as ScanExports
-  } catch {
-    // No memory or no compiler: the other scanner gives the same answers, slower.
-    return null
-  }
-}
-
 /** Null where WebAssembly does not work. */
 export function createSimdScanner(): Scanner | null {
-  const instance = instantiate()
+  const instance = instantiate(scanFunction)
   if (instance === null) return null
-  const memory = new Uint8Array(instance.memory.buffer)
+  const { memory, run } = instance
   const result: Scan = { newlines: 0, high: false, control: false }
   return (bytes, from, to) => {
     let newlines = 0
@@ -70,7 +49,7 @@ export function createSimdScanner(): Scanner | null {
       memory.fill(0x20, length, length + 17)
       // A pair that straddles two blocks is seen by carrying its second byte along.
       if (stop < to) memory[length] = bytes[stop]! < 0xa0 && bytes[stop]! >= 0x80 ? 0x80 : 0x20
-      const answer = instance.scan((length + 15) & ~15)
+      const answer = run((length + 15) & ~15)
       newlines += answer & 0xfffffff
       flags |= answer
     }

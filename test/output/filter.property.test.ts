@@ -43,12 +43,66 @@ const anything = fc
   )
   .map((pieces) => Buffer.concat(pieces))
 
+/** What moves the cursor without leaving the text that is there, and always writes what it steps back over. */
+const redraws = fc
+  .array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.stringMatching(/^[a-z0-9 #=.]{0,12}$/) },
+      { weight: 2, arbitrary: fc.constantFrom('\n', '\r', '\r\n') },
+      fc.constantFrom(
+        ...['漢字', '━━╸', 'é', '⠋', 'e\u0301', '✓', '🇨🇿', '👍🏽', '👩‍🚀', '\u2764\ufe0f', '⏳'],
+        ...['\u1100\u1161\u11a8', '한글', 'กำ', 'नमस्ते', 'が', '1\ufe0f\u20e3'],
+      ),
+      fc
+        .integer({ min: 1, max: 3 })
+        .map((count) => `${'z'.repeat(count)}${'\b'.repeat(count)}${'y'.repeat(count)}`),
+      fc.constantFrom('', '0', '1', '2').map((which) => `${ESC}[${which}K`),
+      fc
+        .constantFrom('A', 'F', 'C', 'D', 'G', 'X', 'P', '@')
+        .chain((final) => fc.nat(6).map((count) => `${ESC}[${count}${final}`)),
+      fc.constantFrom(`${ESC}[J`, `${ESC}[31m`, `${ESC}[0m`),
+    ),
+    { maxLength: 40 },
+  )
+  .map((parts) => parts.join(''))
+
 test('any chunking gives the same text', async () => {
   await fc.assert(
     fc.asyncProperty(anything, sizesArbitrary, async (raw, sizes) => {
       assert.is(await clean(raw, sizes), await clean(raw))
     }),
-    { numRuns: 1500 },
+    { numRuns: 600 },
+  )
+})
+
+test('the fast way gives the same text as the common way', async () => {
+  // Long enough for the fast way, and its ends in every place.
+  const long = fc
+    .array(fc.oneof(anything, fc.constantFrom('x'.repeat(300), 'ab\rc', 'é'.repeat(90)), redraws), {
+      maxLength: 12,
+    })
+    .map((parts) => Buffer.concat(parts.map((part) => Buffer.from(part as string))))
+  const sizes = fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 5 })
+  await fc.assert(
+    fc.asyncProperty(long, sizes, async (raw, pieces) => {
+      const common = await clean(raw)
+      assert.is(await clean(raw, pieces, { fastAfterBytes: 0 }), common)
+      assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), common)
+    }),
+    { numRuns: 80 },
+  )
+})
+
+test('binary data gives the same text in any pieces, and every byte that is none is replaced', async () => {
+  const noise = fc.uint8Array({ minLength: 3000, maxLength: 6000, size: 'max' })
+  await fc.assert(
+    fc.asyncProperty(noise, sizesArbitrary, async (raw, sizes) => {
+      const text = await clean(raw)
+      assert.is(await clean(raw, sizes), text)
+      assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), text)
+      assert.not.match(text, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
+    }),
+    { numRuns: 10 },
   )
 })
 
@@ -104,36 +158,13 @@ test('agrees with strip-ansi on colours and titles', async () => {
   )
 })
 
-/** What moves the cursor without leaving the text that is there, and always writes what it steps back over. */
-const redraws = fc
-  .array(
-    fc.oneof(
-      { weight: 4, arbitrary: fc.stringMatching(/^[a-z0-9 #=.]{0,12}$/) },
-      { weight: 2, arbitrary: fc.constantFrom('\n', '\r', '\r\n') },
-      fc.constantFrom(
-        ...['漢字', '━━╸', 'é', '⠋', 'e\u0301', '✓', '🇨🇿', '👍🏽', '👩‍🚀', '\u2764\ufe0f', '⏳'],
-        ...['\u1100\u1161\u11a8', '한글', 'กำ', 'नमस्ते', 'が', '1\ufe0f\u20e3'],
-      ),
-      fc
-        .integer({ min: 1, max: 3 })
-        .map((count) => `${'z'.repeat(count)}${'\b'.repeat(count)}${'y'.repeat(count)}`),
-      fc.constantFrom('', '0', '1', '2').map((which) => `${ESC}[${which}K`),
-      fc
-        .constantFrom('A', 'F', 'C', 'D', 'G', 'X', 'P', '@')
-        .chain((final) => fc.nat(6).map((count) => `${ESC}[${count}${final}`)),
-      fc.constantFrom(`${ESC}[J`, `${ESC}[31m`, `${ESC}[0m`),
-    ),
-    { maxLength: 40 },
-  )
-  .map((parts) => parts.join(''))
-
 test('agrees with the screen of xterm on redraws', async () => {
   await fc.assert(
     fc.asyncProperty(redraws, sizesArbitrary, async (raw, sizes) => {
       const text = withoutBlanks(await clean(raw, sizes, size))
       assert.is(text, await copyFromTerminal(raw, size, true), JSON.stringify(raw))
     }),
-    { numRuns: 1500 },
+    { numRuns: 600 },
   )
 })
 

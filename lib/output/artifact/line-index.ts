@@ -30,7 +30,15 @@ function isBehind(one: Place, other: Place): boolean {
   return one.line > other.line || (one.line === other.line && one.column > other.column)
 }
 
-const start: Landmark = { raw: 0, line: 0, text: 0, column: 0, isInLine: false, invalid: 0 }
+const start: Landmark = {
+  raw: 0,
+  line: 0,
+  text: 0,
+  column: 0,
+  isInLine: false,
+  invalid: 0,
+  dropped: 0,
+}
 /** So much is read again at most, for any line. */
 const spacingBytes = 256 * 1024
 
@@ -102,9 +110,9 @@ export class LineIndex {
       if (isBehind(this.#landmarks.at(-1)!, place)) return
       const { restart } = filter
       if (restart === null) continue
-      const { isInLine, invalid } = restart
+      const { unread, ...others } = restart
       const position = counter.with(filter.held.bytes)
-      candidates.push({ ...position, raw: raw - restart.unread, isInLine, invalid })
+      candidates.push({ ...position, ...others, raw: raw - unread })
     }
     filter.end()
     this.#end = { size: raw, lines: counter.lines, text: counter.text }

@@ -81,7 +81,7 @@ test('what is read from landmarks is what cleaning the whole gives', async () =>
         assert.ok(tail.text !== '' || whole === '')
       })
     }),
-    { numRuns: 25 },
+    { numRuns: 6 },
   )
 })
 
