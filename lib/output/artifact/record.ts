@@ -35,8 +35,11 @@ export async function readRecord(dir: string, id: string): Promise<ArtifactRecor
   const { record: path } = pathsOf(dir, id)
   let text: string
   try {
-    const file = await promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    // Without O_NONBLOCK, a named pipe in its place would wait for a writer for ever.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+    const file = await promises.open(path, flags)
     try {
+      if (!(await file.stat()).isFile()) return null
       text = await file.readFile('utf8')
     } finally {
       await file.close()
@@ -51,7 +54,9 @@ export async function readRecord(dir: string, id: string): Promise<ArtifactRecor
 function parseRecord(text: string, id: string): ArtifactRecord | null {
   try {
     const value = JSON.parse(text) as ArtifactRecord
-    return value.id === id && typeof value.writer.pid === 'number' ? value : null
+    const texts = [value.command, value.createdAt, value.runId, value.stream]
+    const isWhole = texts.every((text) => typeof text === 'string')
+    return isWhole && value.id === id && typeof value.writer.pid === 'number' ? value : null
   } catch {
     // Cut short by a full disk or a crash.
     return null

@@ -281,6 +281,26 @@ test('list, remove, and files that are not ours', () =>
     assert.equal(await createArtifactStore({ dir: join(dir, 'nowhere') }).list(), [])
   }))
 
+test('a damaged record, or a pipe or folder in its place, costs that entry only', () =>
+  withStore(async (store, dir) => {
+    const kept = await put(store, 'kept\n')
+    const [damaged, piped, folder] = [
+      await put(store, 'a'),
+      await put(store, 'b'),
+      await put(store, 'c'),
+    ]
+    const record = readFileSync(join(dir, `${damaged}.json`), 'utf8')
+    writeFileSync(join(dir, `${damaged}.json`), record.replace('"seq 9"', 'null'))
+    spawnSync('rm', [join(dir, `${piped}.json`), join(dir, `${folder}.json`)])
+    assert.is(spawnSync('mkfifo', [join(dir, `${piped}.json`)]).status, 0)
+    mkdirSync(join(dir, `${folder}.json`))
+    const found = await store.list()
+    assert.equal(
+      found.map(({ id }) => id),
+      [kept],
+    )
+  }))
+
 test('an artifact is not followed through a link', () =>
   withStore(async (store, dir) => {
     const id = await put(store, 'x')
