@@ -41,24 +41,29 @@ const systems = [
 async function buildByBun({ all }) {
   await mkdir(dist, { recursive: true })
   const bun = await ensureTool('bun')
-  if (!all) return [await compile(bun, bun, await findAddon(null), join(dist, 'nacre'))]
+  if (!all) return [await compile(bun, { runtime: bun, system: null, name: 'nacre' })]
   const built = []
   for (const system of systems) {
     const runtime = await ensureTool('bun', system)
     const { os, cpu, libc } = system
-    const name = `nacre-${os}-${cpu}${libc === 'musl' ? '-musl' : ''}`
-    built.push(await compile(bun, runtime, await findAddon(system), join(dist, name)))
+    const words = `${os}-${cpu}${libc === 'musl' ? '-musl' : ''}`
+    built.push(
+      await compile(bun, { runtime, system: { ...system, words }, name: `nacre-${words}` }),
+    )
   }
   return built
 }
 
 /**
  * @param {string} bun that builds
- * @param {string} runtime that is put into the executable
- * @param {string | null} addon of the terminal; null where there is none for the system
- * @param {string} output
+ * @param {object} what
+ * @param {string} what.runtime that is put into the executable
+ * @param {(System & { words: string }) | null} what.system null: this one
+ * @param {string} what.name in dist/
  */
-async function compile(bun, runtime, addon, output) {
+async function compile(bun, { runtime, system, name }) {
+  const output = join(dist, name)
+  const addon = findAddon(system)
   const folder = await mkdtemp(join(tmpdir(), 'nacre-binary-'))
   const fresh = `${output}-${process.pid}`
   try {
@@ -79,6 +84,7 @@ async function compile(bun, runtime, addon, output) {
       // Else the folder in which nacre is started could set its variables and load code into it.
       ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
       `--compile-executable-path=${runtime}`,
+      ...(system === null ? [] : [`--target=bun-${system.words}`]),
       entry,
       ...assets,
       `--outfile=${fresh}`,
@@ -97,9 +103,9 @@ async function compile(bun, runtime, addon, output) {
 
 /**
  * @param {System | null} system null: this one
- * @returns {Promise<string | null>}
+ * @returns {string | null} the addon of the terminal; null where there is none for the system
  */
-async function findAddon(system) {
+function findAddon(system) {
   const require = createRequire(import.meta.url)
   const { os, cpu } = system ?? { os: process.platform, cpu: process.arch }
   try {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { compareMedians } from './measure.ts'
@@ -5,25 +6,67 @@ import { formatMs, formatRatio, printTable } from './table.ts'
 
 const root = join(import.meta.dirname, '../..')
 const cli = join(root, 'bin/nacre.js')
-const binary = join(root, 'dist/nacre')
+const tools = join(root, '.tools')
+const rounds = 21
 
 /** How long a whole process takes, against the least that its runtime takes. */
 export async function benchStart(): Promise<void> {
   const programs: Record<string, readonly string[]> = {
     'node -e 0': [process.execPath, '-e', '0'],
     'bash -c true': ['bash', '-c', 'true'],
-    'nacre --version': [process.execPath, cli, '--version'],
-    'nacre -c true': [process.execPath, cli, '-c', 'true'],
-  }
-  if (existsSync(binary)) {
-    programs['single binary --version'] = [binary, '--version']
-    programs['single binary -c true'] = [binary, '-c', 'true']
+    ...whereInstalled('deno eval 0', 'deno/node_modules/@deno/linux-x64-glibc/deno', ['eval', '0']),
+    ...whereInstalled('bun -e 0', 'bun/node_modules/@oven/bun-linux-x64/bin/bun', ['-e', '0']),
+    ...bothUses('nacre', [process.execPath, cli]),
+    ...bothUses('executable', [join(root, 'dist/nacre')]),
+    ...bothUses('executable on Node', [join(root, 'dist/nacre-node')]),
   }
   // A certificate file of its own costs Node 20 another 40 ms, with or without nacre.
-  const medians = await compareMedians(programs, 21, { env: { NODE_EXTRA_CA_CERTS: undefined } })
+  const env = { NODE_EXTRA_CA_CERTS: undefined }
+  const medians = await compareMedians(programs, rounds, { env })
   const base = medians['node -e 0'] ?? 1
-  printTable('Start, median of 21', [
-    ['program', 'time', 'of node -e 0'],
-    ...Object.entries(medians).map(([name, ms]) => [name, formatMs(ms), formatRatio(ms / base)]),
+  const processor = mapValues(programs, measureProcessor)
+  const baseProcessor = processor['node -e 0'] ?? 1
+  printTable(`Start, median of ${rounds}; processor time, mean of ${rounds}`, [
+    ['program', 'time', 'of node -e 0', 'processor', 'of node -e 0'],
+    ...Object.entries(medians).map(([name, ms]) => {
+      const used = processor[name] ?? 0
+      const ofTime = formatRatio(ms / base)
+      return [name, formatMs(ms), ofTime, formatMs(used), formatRatio(used / baseProcessor)]
+    }),
   ])
+}
+
+function whereInstalled(name: string, path: string, args: string[]): Record<string, string[]> {
+  const program = join(tools, path)
+  return existsSync(program) ? { [name]: [program, ...args] } : {}
+}
+
+function bothUses(name: string, command: string[]): Record<string, string[]> {
+  if (!existsSync(command.at(-1) ?? '')) return {}
+  return {
+    [`${name} --version`]: [...command, '--version'],
+    [`${name} -c true`]: [...command, '-c', 'true'],
+  }
+}
+
+/**
+ * The processor time in milliseconds that a run takes with all that it starts, as bash counts it
+ * (`times`): other work on the machine changes it much less than the time that passes.
+ */
+function measureProcessor(command: readonly string[]): number {
+  const line = 'n=$1; shift; for ((i = 0; i < n; i++)); do "$@" >/dev/null; done; times'
+  const words = ['-c', line, '_', String(rounds), ...command]
+  const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
+  const [, children = ''] = execFileSync('bash', words, { env, encoding: 'utf8' }).split('\n')
+  const seconds = [...children.matchAll(/(\d+)m([\d.]+)s/g)].map(
+    ([, minutes, rest]) => Number(minutes) * 60 + Number(rest),
+  )
+  return (seconds.reduce((sum, it) => sum + it, 0) / rounds) * 1000
+}
+
+function mapValues<Value, Result>(
+  record: Record<string, Value>,
+  map: (value: Value) => Result,
+): Record<string, Result> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]))
 }
