@@ -10,6 +10,7 @@ import type { Result, StopReason } from '../../protocol/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { RpcNotification } from '../../wire/client.ts'
 import { stopTree } from '../../run/stop.ts'
+import { removeLeftGroups } from '../../system/control-group.ts'
 import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { isAlive } from '../../system/process-table.ts'
 import type { Follower } from './follow.ts'
@@ -150,6 +151,7 @@ export function openKnownJobs(dir: string): KnownJobs {
     async list({ runningOnly }) {
       pruneJobs(dir)
       removeLeftFolders()
+      removeLeftGroups()
       const settled: JobRecord[] = []
       for (const record of readRecords(dir, 'alive')) settled.push(await settleLost(record))
       const ids = new Set(settled.map(({ id }) => id))

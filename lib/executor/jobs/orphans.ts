@@ -1,4 +1,8 @@
 import { uptime } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { limits } from '../../protocol/limits.ts'
+import { nowMs } from '../../system/clock.ts'
+import { type ControlGroup, listGroupsOf } from '../../system/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry } from '../../protocol/job-entry.ts'
@@ -34,7 +38,24 @@ export function findOrphans(dir: string): Orphan[] {
 /** Ends what the nacre of this name has started and not declared. Gives what could not be ended. */
 export async function endRunsOf(owner: string, dir: string): Promise<Survivor[]> {
   const ends = groupByRun(dir, (name) => name.startsWith(`${owner}:`)).map(endOrphan)
-  return (await Promise.all(ends)).flat()
+  const survivors = (await Promise.all(ends)).flat()
+  for (const group of listGroupsOf(owner)) if (!holdsJob(group, dir)) await endGroup(group)
+  return survivors
+}
+
+/** Whether a process of the group belongs to a declared job. */
+function holdsJob(group: ControlGroup, dir: string): boolean {
+  return group.list().some((pid) => {
+    const id = readVariable(pid, markVariable)
+    return id !== null && idPattern.test(id) && readRecord(dir, id) !== null
+  })
+}
+
+/** What is left in there is known from its group alone: a daemon without environment and parents. */
+async function endGroup(group: ControlGroup): Promise<void> {
+  const deadlineMs = nowMs() + limits.killGraceMs
+  group.kill()
+  while (!group.remove() && nowMs() < deadlineMs) await delay(5)
 }
 
 /** The process that has the number of an owner now. */

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { endRunsOf } from '../../executor/jobs/orphans.ts'
+import { removeLeftGroups } from '../../system/control-group.ts'
+import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Command } from '../command.ts'
 
@@ -16,6 +18,8 @@ export const command: Command = {
     const [owner] = positionals
     if (owner === undefined) throw new MisuseError('wrong_usage', 'Name the nacre that was killed')
     const survivors = await endRunsOf(owner, join(stateDir, 'jobs'))
+    removeLeftFolders()
+    removeLeftGroups()
     return survivors.length === 0 ? 0 : 1
   },
 }
