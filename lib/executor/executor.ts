@@ -80,6 +80,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
     hosts: options.hosts ?? {},
+    modelKeys: options.modelKeys ?? [],
     stateDir,
     reaper: options.reaper ?? null,
     sandbox: {

@@ -50,6 +50,11 @@ export interface ExecutorOptions {
    * from its start on, though it is no job yet. Default: false.
    */
   declaresRuns?: boolean
+  /**
+   * Variables that hold keys of model providers and that no command of a model gets, beside those of the
+   * usual providers. Default: none.
+   */
+  modelKeys?: readonly string[]
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }

@@ -45,6 +45,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
     prefix: configuration.prefix,
     hosts: configuration.hosts,
+    modelKeys: Object.values(configuration.providers).flatMap(({ keyEnv }) => keyEnv ?? []),
     guardOptions: {
       rules: [...configuration.guardRules, ...(door.rules ?? [])],
       defaultDecision: configuration.guardDefault,

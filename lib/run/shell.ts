@@ -17,6 +17,8 @@ export interface LaunchOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** Output goes straight to a terminal. */
   toTerminal: boolean
+  /** Variables of the environment that no command of a model gets, beside those that are known. */
+  modelKeys?: readonly string[]
   /** Before the shell of an agent's command: a program and its arguments. Default: none. */
   prefix?: readonly string[]
   /** Puts a launch into the sandbox that its request asks for. Without it there is none to be had. */
@@ -37,6 +39,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       base: options.environment,
       falsePath,
       toTerminal: options.toTerminal,
+      modelKeys: options.modelKeys ?? [],
       owner,
     })
     const start = { env, cwd: request.cwd, mark: request.id }

@@ -149,9 +149,11 @@ export async function stopTree(root: TreeRoot, steps: StopSteps = {}): Promise<S
   while (alive.length > 0 && nowMs() < killDeadline) {
     if (!root.spare) root.group?.kill()
     // Frozen first, so that none can start another while the rest is ended.
+    root.group?.freeze(true)
     for (const entry of alive) sendSignal(entry.pid, 'SIGSTOP')
     const frozen = search()
     for (const entry of frozen) sendSignal(entry.pid, 'SIGKILL')
+    root.group?.freeze(false)
     alive = await waitForEnd(frozen, search, 50)
   }
   const survivors = alive.map(({ pid }) => ({ pid, command: describeProcess(pid) }))

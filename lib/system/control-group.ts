@@ -27,6 +27,8 @@ export interface ControlGroup {
   isPopulated(): boolean
   /** Sends KILL to all at once, so that none can start another meanwhile. */
   kill(): void
+  /** Lets no process of it run, and so start another; or lets them go on. */
+  freeze(frozen: boolean): void
   /** What its processes, ended ones too, have used so far. */
   readUsage(): GroupUsage | null
   /** Removes the group where nothing lives in it. False: something does. */
@@ -152,14 +154,8 @@ export function openControlGroup(path: string): ControlGroup {
         readText(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number),
       ),
     isPopulated: () => /^populated 1$/m.test(readText(join(path, 'cgroup.events'))),
-    kill() {
-      try {
-        writeFileSync(join(path, 'cgroup.kill'), '1')
-      } catch (error) {
-        // Nobody is in a group that is gone.
-        if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error
-      }
-    },
+    kill: () => writeControl(path, 'cgroup.kill', '1'),
+    freeze: (frozen) => writeControl(path, 'cgroup.freeze', frozen ? '1' : '0'),
     readUsage: () => readUsage(path),
     remove() {
       try {
@@ -254,6 +250,15 @@ function findOwnGroup(): string | null {
     }
   }
   return null
+}
+
+/** Nobody is in a group that is gone. */
+function writeControl(group: string, file: string, value: string): void {
+  try {
+    writeFileSync(join(group, file), value)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error
+  }
 }
 
 /** Empty where there is no such file, or no longer. */

@@ -99,6 +99,56 @@ for (const [name, command, count] of ways) {
   })
 }
 
+for (const fields of [{}, { pty: true }, { session: 'main' }]) {
+  test(`a daemon that shows nothing of its run is ended or named: ${JSON.stringify(fields)}`, async (context) => {
+    const { keep, pids } = context
+    const command = `(env -i setsid ${keep} </dev/null >/dev/null 2>&1 &); sleep 300`
+    const result = await stopAt(1, command, context, fields)
+    const left = pids().filter(isAlive)
+    for (const pid of left) process.kill(pid, 'SIGKILL')
+    const named = result.notices.filter((notice) => notice.startsWith('Possibly left behind'))
+    assert.ok(left.every((pid) => named.some((notice) => notice.includes(` ${pid} `))))
+    assert.equal(result.survivors, [])
+  })
+}
+
+test('what a run used is told where the system tells it', async ({ executor }) => {
+  const command = 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
+  const { usage } = await executor.run({ command, origin: 'print' })
+  if (usage === null) return console.log('SKIP usage: there are no control groups here')
+  assert.ok(usage.userMs + usage.systemMs > 10, JSON.stringify(usage))
+})
+
+test('an interrupt comes as INT, and what passes it by is ended after it', async (context) => {
+  const { executor, folder } = context
+  const interrupted = async (command: string) => {
+    const stop = new AbortController()
+    const run = await executor.start(
+      { command, origin: 'print', guard: false, killAfterSeconds: 1 },
+      { signal: stop.signal },
+    )
+    await until(() => existsSync(join(folder, 'up')))
+    stop.abort('SIGINT')
+    rmSync(join(folder, 'up'))
+    return run.ended
+  }
+  const up = `echo >${folder}/up`
+  const asked = await interrupted(`trap 'echo int; exit 3' INT; ${up}; sleep 300`)
+  assert.equal([asked.status, asked.output], ['stopped', 'int\n'])
+  const plain = await interrupted(`${up}; exec sleep 300`)
+  assert.is(plain.signal, 'SIGINT')
+  const stubborn = await interrupted(`trap '' INT TERM; ${up}; while :; do sleep 0.1; done`)
+  assert.is(stubborn.signal, 'SIGKILL')
+})
+
+test('the signal of a stop can be chosen', async (context) => {
+  const { executor, folder } = context
+  const command = `trap 'echo usr1; exit' USR1; echo >${folder}/up; while :; do sleep 0.1; done`
+  const run = await executor.start({ command, origin: 'rpc', signal: 'USR1', streams: 'merged' })
+  await until(() => existsSync(join(folder, 'up')))
+  assert.match((await run.stop('kill')).output ?? '', 'usr1')
+})
+
 test('none survives: a storm of forks', async (context) => {
   // Each one starts another and ends, a thousand times over, in twenty lines of descent.
   const next = join(context.folder, 'next')

@@ -58,7 +58,8 @@ export const bashDialect: SessionDialect = {
     ].join('')
     return { args: login ? ['-l', 'bash'] : ['bash'], script: { text, lines: 2, line } }
   },
-  ask: '\\__nacre_end "$_" "$?" "${PIPESTATUS[@]}"',
+  // A DEBUG trap that the command has set acts on this too: it is to say nothing.
+  ask: '{ \\__nacre_end "$_" "$?" "${PIPESTATUS[@]}"; } >/dev/null 2>&1',
   lastArgument: '"${__nacre_c[4]}"',
   survivesStop: true,
   lendVariable: (name, quotedValue) =>
@@ -84,13 +85,17 @@ function createLoop(number: number, turnPath: string): string {
   const turn = [
     `__nacre_x=(${token} "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=()`,
     suspend,
-    '__nacre_w= __nacre_r=',
+    // With the marks by which bash keeps quoting apart among the separators no record can be printed.
+    `[[ \${IFS-} != *[$'\\1\\177']* ]] || IFS=$' \\t\\n'`,
+    '__nacre_w= __nacre_r= __nacre_o=',
     // Quoted: `set -k` would take a bare assignment away.
     `\\builtin eval '__nacre_w=1'`,
     // In POSIX mode `unset` is found before any function of that name.
     '[[ $__nacre_w ]] || { POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; ' +
       `\\enable builtin eval; \\builtin shopt -s expand_aliases; ${suspend}; __nacre_r=1; }`,
-    `__nacre_x+=("$__nacre_r" "\${#__nacre_s[@]}" "\${__nacre_s[@]}" ${token} "")`,
+    // A shell that is restricted, may open no more files or has lost its input would run no command.
+    `{ \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null`,
+    `__nacre_x+=("$__nacre_r" "$__nacre_o" "\${#__nacre_s[@]}" "\${__nacre_s[@]}" ${token} "")`,
     `${print} || { \\builtin enable eval printf trap set read mapfile; ${print}; } || \\builtin exit 123`,
     // -t: else TMOUT would end the wait.
     'until \\builtin read -r -N 1 -t 86400 __nacre_w; ' +

@@ -18,6 +18,8 @@ export interface SessionRecord {
   restored: boolean
   /** A function `builtin` was in the way and had to be removed. */
   repaired: boolean
+  /** Whether the shell can still open files, so that another command can run in it. */
+  usable: boolean
   /** As `trap -p` prints them, without the last newline; empty where none is set. */
   errTrap: string
   debugTrap: string
@@ -54,7 +56,7 @@ function parseRecord(text: string, token: string): SessionRecord | null {
   if (from < 0) return null
   const traps = text.slice(0, from)
   const fields = text.slice(from + 1).split('\0')
-  const [, status, flags, cwd, line, started, restored, repaired, count, ...rest] = fields
+  const [, status, flags, cwd, line, started, restored, repaired, usable, count, ...rest] = fields
   if (count === undefined || rest[Number(count)] !== token) return null
   const [lastArgument = '', ended, ...pipeStatus] = rest.slice(0, Number(count))
   return {
@@ -67,6 +69,7 @@ function parseRecord(text: string, token: string): SessionRecord | null {
     started: started === '1',
     restored: restored === '1',
     repaired: repaired === '1',
+    usable: usable === '1',
     errTrap: findTrap(traps, 'ERR'),
     debugTrap: findTrap(traps, 'DEBUG'),
   }

@@ -79,6 +79,8 @@ function restoreSuspended({ options, errTrap, debugTrap }: Suspended): string {
  */
 function canAskAfter(command: string, { options, debugTrap }: Suspended): boolean {
   if (debugTrap !== '' || /[xv]/.test(options)) return false
+  // It may not be able to open a file for that line.
+  if (/\bulimit\b|\brestricted|\bset\s[^\n;&|]*-[a-zA-Z]*r/.test(command)) return false
   if (/\bDEBUG\b|\bxtrace\b|\bverbose\b|\bset\s[^\n;&|]*[-+][a-zA-Z]*[xv]/.test(command))
     return false
   return !command.endsWith('\\') && areHereDocumentsClosed(command)

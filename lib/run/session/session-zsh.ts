@@ -11,7 +11,7 @@ export const zshDialect: SessionDialect = {
   compose({ turnPath, cwd, oldCwd, setUp, login }) {
     const token = '"${__nacre_c[6]-}"'
     const turn = [
-      `__nacre_x=(${token} "$__nacre_q" "$-" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" "\${#__nacre_s}" ` +
+      `__nacre_x=(${token} "$__nacre_q" "$-" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" 1 "\${#__nacre_s}" ` +
         `"\${__nacre_s[@]}" ${token} "")`,
       '__nacre_g= __nacre_q=1',
       `\\builtin set +${suspendedOptions}`,

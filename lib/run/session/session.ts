@@ -126,6 +126,12 @@ export function createSession(name: string, options: SessionOptions): Session {
     lost = how
   }
 
+  /** Lets a shell go that still answers. */
+  function retire(how: string): void {
+    void shell?.close()
+    lose(how)
+  }
+
   /** As a leading `cd` would. */
   async function moveTo(directory: string, request: Request, current: SessionShell): Promise<void> {
     await options.prepare(request)
@@ -192,6 +198,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       lose(stopped ? 'did not survive the stop' : describeEnd(end.code, end.signal))
     } else {
       carried.remember(end.record, stopped)
+      if (!end.record.usable) retire('could open no more files (restricted, or by its limits)')
       if (end.record.cwd.startsWith('/')) cwd = end.record.cwd
     }
     const told = [...notices, ...exit.notices]

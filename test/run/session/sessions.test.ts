@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
@@ -208,10 +208,10 @@ test('env is for one run, cwd moves the session', async () => {
   })
 })
 
-test('a command of 1 MB and one with a NUL', async () => {
+test('a command of 250 KB and one with a NUL', async () => {
   await withSessions(async ({ run, start }) => {
-    const long = `echo ${'x'.repeat(1_000_000)} | wc -c`
-    assert.is((await run(long)).stdout.trim(), '1000001')
+    const long = `echo ${'x'.repeat(250_000)} | wc -c`
+    assert.is((await run(long)).stdout.trim(), '250001')
     assert.is((await run('echo short')).stdout, 'short\n')
     await rejects(start('echo a\0b'), 'MisuseError')
   })
@@ -423,6 +423,39 @@ else {
     await until(() => readProcess(pid)?.zombie ?? true)
   })
 }
+
+for (const spoiled of [
+  "IFS=$'\\001'; echo a",
+  'set -r',
+  'ulimit -n 3',
+  'ulimit -n 10',
+  'readonly IFS',
+]) {
+  test(`the end of ${spoiled} is seen, and the next command runs`, async () => {
+    await withSessions(async ({ run }) => {
+      assert.is((await run(spoiled)).code, 0)
+      const next = await run('echo here')
+      assert.equal([next.code, next.stdout], [0, 'here\n'])
+    })
+  })
+}
+
+test('a shell that can open no more files is replaced with a notice', async () => {
+  await withSessions(async ({ run }) => {
+    await run('kept=1; set -r')
+    const next = await run('echo "[$kept]"')
+    assert.is(next.stdout, '[]\n')
+    assert.match(next.notices?.join() ?? '', 'could open no more files')
+  })
+})
+
+test('a DEBUG trap that a script has set says nothing of what nacre asks', async () => {
+  await withSessions(async ({ run, directory }) => {
+    writeFileSync(join(directory, 'traps.sh'), "trap 'echo debug $BASH_COMMAND' DEBUG\n")
+    const { stdout, stderr } = await run(`. ${directory}/traps.sh`)
+    assert.not.match(`${stdout}${stderr}`, 'nacre')
+  })
+})
 
 test('a thousand runs leave no descriptor and no process behind', async () => {
   await withSessions(async ({ run }) => {
