@@ -9,7 +9,7 @@ import { readRunOptions } from './cli/run-options.ts'
 import { version } from './protocol/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
 import { agentSettings } from './main/agent-settings.ts'
-import { configure, configureNothing } from './main/configure.ts'
+import { configure, configureNothing, describeConfiguration } from './main/configure.ts'
 import { executorOptions } from './main/executor-options.ts'
 import { supervise } from './main/supervise.ts'
 import { withExecutor } from './main/with-executor.ts'
@@ -99,7 +99,7 @@ async function runCommand(
     cwd,
     stateDir: stateDirectory(process.env),
     version,
-    configuration: () => configure({}),
+    configuration: () => describeConfiguration({ cwd }),
     agentSettings: async () =>
       agentSettings(await configure({ ...run }), { run, prompt: readPromptOptions(options) }),
     async useExecutor(use, { toolNames = [], configured = true } = {}) {

@@ -1,8 +1,9 @@
 import { fields } from '../protocol/fields.ts'
 import type { ConfiguredProviders } from '../protocol/provider.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request.ts'
-import { fromWire, toCamelCase } from '../protocol/wire.ts'
+import { toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
+import { keys } from './keys.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
 
 /** What holds for a start of nacre before its flags: plain values, nothing left to read. */
@@ -37,8 +38,14 @@ export interface Configuration {
   providers: ConfiguredProviders
   /** Addresses of other machines by their names. */
   hosts: Readonly<Record<string, string>>
+  /** Where files are looked for, in the order in which they are read. */
+  candidates: readonly string[]
   /** The files that were read. */
   files: readonly string[]
+  /** What was said of each key and may be, in the order in which it wins. */
+  entries: readonly Entry[]
+  /** What holds of it, by key. */
+  values: ReadonlyMap<string, unknown>
   /** What was ignored, and why: short sentences for the reader. */
   notices: readonly string[]
 }
@@ -53,7 +60,7 @@ type Values = ReadonlyMap<string, unknown>
 /** Makes one configuration of entries in the order in which they win, the last one most. */
 export function assemble(
   entries: readonly Entry[],
-  rest: Pick<Configuration, 'files' | 'notices' | 'neverTerminals'>,
+  rest: Pick<Configuration, 'files' | 'candidates' | 'notices' | 'neverTerminals'>,
 ): Configuration {
   const values = mergeEntries(entries)
   const get = <T>(name: string, fallback: T): T => (values.get(name) ?? fallback) as T
@@ -73,25 +80,23 @@ export function assemble(
     artifactDir: get('artifact_dir', null),
     outputFormat: get('output_format', 'text'),
     model: get('model', null),
-    providers: readProviders(get('providers', {})),
+    providers: get('providers', {}),
     hosts: get('hosts', {}),
+    entries,
+    values,
     ...rest,
   }
 }
 
-/** Lists that grow: a later place adds to an earlier one. */
-const added = ['guard.rules', 'hidden_paths']
-
-/** The last one wins; variables are added to each other, and so are rules and what is hidden. */
+/** The last one wins, or adds to those before it where the key adds up. */
 function mergeEntries(entries: readonly Entry[]): Values {
   const values = new Map<string, unknown>()
   for (const { name, value } of entries) {
     const former = values.get(name)
-    if (name === 'env' || name === 'providers' || name === 'hosts')
-      values.set(name, { ...(former as object), ...(value as object) })
-    else if (added.includes(name)) {
-      values.set(name, [...((former ?? []) as unknown[]), ...(value as unknown[])])
-    } else values.set(name, value)
+    if (former === undefined || !keys.get(name)?.addsUp) values.set(name, value)
+    else if (Array.isArray(former))
+      values.set(name, [...(former as unknown[]), ...(value as unknown[])])
+    else values.set(name, { ...(former as object), ...(value as object) })
   }
   return values
 }
@@ -106,12 +111,6 @@ function readDefaults(values: Values): RequestDefaults {
   if (defaults['sandbox'] === 'auto') defaults['sandbox'] = 'workspace'
   if (values.has('guard.enabled')) defaults['guard'] = values.get('guard.enabled')
   return defaults
-}
-
-/** Their names are the user's own, so only what stands in each of them is renamed. */
-function readProviders(providers: Readonly<Record<string, unknown>>): ConfiguredProviders {
-  const named = Object.entries(providers).map(([name, value]) => [name, fromWire(value)])
-  return Object.fromEntries(named) as ConfiguredProviders
 }
 
 function readGroup(values: Values, group: string): Record<string, number> {

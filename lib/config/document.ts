@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import type { ValueNode } from '@humanwhocodes/momoa'
 import { isObject } from '../protocol/shape/shape.ts'
 import { codeOf, messageOf } from '../protocol/errors.ts'
@@ -37,12 +37,28 @@ export async function readDocument(file: string): Promise<Document | null> {
 
 function readText(file: string): string | null {
   try {
-    return readFileSync(file, 'utf8')
+    return readRegularFile(file).replace(/^\uFEFF/, '')
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null
     throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
   }
 }
+
+/** The file is opened without a wait: a pipe in its place would hold up every start. */
+function readRegularFile(file: string): string {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stat = fstatSync(fd)
+    if (!stat.isFile()) throw new Error('it is no regular file')
+    if (stat.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+    return readFileSync(fd, 'utf8')
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Far above what any configuration holds. */
+const maxBytes = 4 * 1024 * 1024
 
 function unreadable(file: string, error: unknown) {
   const [, sentence = '', line = '1'] =

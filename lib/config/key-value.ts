@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { check } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
-import { expandHome } from '../protocol/words.ts'
+import { expandHome, parseDuration } from '../protocol/words.ts'
 
 /** Where paths of a configuration begin. Both absolute. */
 export interface Folders {
@@ -21,7 +21,10 @@ export function readKeyValue(
   shape: Shape,
   folders: Folders,
 ): unknown {
-  return completePaths(check(shape, value, name, { names: 'wire', called: 'key' }), shape, folders)
+  const isDuration =
+    shape.kind === 'number' && shape.unit === 'seconds' && typeof value === 'string'
+  const given = isDuration ? (parseDuration(value) ?? value) : value
+  return completePaths(check(shape, given, name, { names: 'wire', called: 'key' }), shape, folders)
 }
 
 function completePaths(value: unknown, shape: Shape, folders: Folders): unknown {

@@ -3,7 +3,7 @@ import { configuredProviderShape } from '../protocol/provider.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { userRuleShape } from '../protocol/user-rule.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
-import { atLeastAsStrict, onlyAdd, onlySwitchOn, type Restrict } from './restrict.ts'
+import { atLeastAsStrict, onlyAdd, onlySwitchOn, type Restrict, staysBelow } from './restrict.ts'
 
 /**
  * What the file of a workspace may say where its folder is not trusted:
@@ -17,6 +17,8 @@ export interface Key {
   /** Its description is that of the key. */
   shape: shape.Shape
   workspace: WorkspaceRight
+  /** A later place adds to an earlier one, in place of replacing it. */
+  addsUp?: boolean
   /** The environment variable; null where the name means something else already. */
   variable: string | null
 }
@@ -36,6 +38,7 @@ const fieldRights: Partial<Record<FieldName, WorkspaceRight>> = {
   host: 'trusted',
   shell: 'trusted',
   login: 'trusted',
+  cwd: staysBelow,
   workspace: 'trusted',
   hardening: onlySwitchOn,
   sandbox: atLeastAsStrict(['off', 'auto', 'workspace', 'read-only']),
@@ -49,6 +52,7 @@ function fieldKey(name: FieldName): [string, Key] {
     {
       shape: otherShapes[name] ?? fields[name],
       workspace: fieldRights[name] ?? 'free',
+      addsUp: name === 'env',
       // NACRE_SESSION marks the processes of a session.
       variable: name === 'session' ? null : variableOf(key),
     },
@@ -91,6 +95,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
       userRuleShape,
       'Rules of your own: [{ match, not_match, decision, reason, suggested_tool, lifts, examples }]',
     ),
+    addsUp: true,
     workspace: 'free',
   },
   'guard.default': {
@@ -140,6 +145,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   },
   hidden_paths: {
     shape: paths('What no run in the sandbox may see beside known secrets'),
+    addsUp: true,
     workspace: 'free',
   },
   model: {
@@ -151,6 +157,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
       configuredProviderShape,
       'More providers of models by name: { api, base_url, key_env }',
     ),
+    addsUp: true,
     workspace: 'trusted',
   },
   hosts: {
@@ -158,6 +165,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
       shape.text('', { hint: 'host' }),
       'Other machines by name: { "build": "ssh://me@build.example" }',
     ),
+    addsUp: true,
     workspace: 'trusted',
   },
   trusted_folders: {

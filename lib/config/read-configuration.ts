@@ -39,9 +39,11 @@ export async function readConfiguration(source: ConfigurationSource): Promise<Co
   const permitted = restrict(own ?? [], user ?? [], {
     trusted: own !== null && isTrusted(workspace, trustedFolders),
     userFile,
+    workspace,
   })
   return assemble([...(user ?? []), ...permitted.entries, ...variables], {
     files: [user && userFile, own && ownFile].filter((file) => file !== null),
+    candidates: ownFile === userFile ? [userFile] : [userFile, ownFile],
     notices: permitted.notices,
     neverTerminals: !['', '0', 'false'].includes(environment['NACRE_NO_PTY'] ?? ''),
   })

@@ -14,7 +14,9 @@ export async function readConfigFile(file: string, folders: Folders): Promise<En
   const document = await readDocument(file)
   if (document === null) return null
   try {
-    return flatten(document.value).map(([name, value]) => readEntry(name, value, document, folders))
+    // Editors find the schema by it; it says nothing to nacre.
+    const { $schema: _, ...said } = document.value
+    return flatten(said).map(([name, value]) => readEntry(name, value, document, folders))
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
     throw wrongConfiguration(document.placeOf(error.field ?? ''), error.message)

@@ -1,8 +1,7 @@
-import { realpathSync } from 'node:fs'
-import { relative } from 'node:path'
 import { findGitRoot } from '../system/git.ts'
 import type { Entry } from './entry.ts'
 import { keys } from './keys.ts'
+import { isBelow } from './restrict.ts'
 
 /** The git root above a directory, else the directory itself. */
 export function findWorkspace(cwd: string): string {
@@ -11,27 +10,14 @@ export function findWorkspace(cwd: string): string {
 
 /** Whether a folder is one of those trusted, or below one. Links lead to what they name. */
 export function isTrusted(folder: string, trusted: readonly string[]): boolean {
-  const real = realPath(folder)
-  return trusted.some((path) => {
-    const way = relative(realPath(path), real)
-    return way !== '..' && !way.startsWith('..')
-  })
-}
-
-/** A folder that is not there is nobody's: it stays as it is written. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path
-  }
+  return trusted.some((path) => isBelow(folder, path))
 }
 
 /** What a workspace's file may say, and a notice for each thing that it may not. */
 export function restrict(
   own: readonly Entry[],
   user: readonly Entry[],
-  { trusted, userFile }: { trusted: boolean; userFile: string },
+  { trusted, userFile, workspace }: { trusted: boolean; userFile: string; workspace: string },
 ): { entries: Entry[]; notices: string[] } {
   const notices: string[] = []
   const entries = own.flatMap((entry): Entry[] => {
@@ -40,7 +26,7 @@ export function restrict(
     if (right === 'free' || (trusted && right !== 'user')) return [entry]
     if (typeof right === 'function') {
       const current = user.findLast(({ name }) => name === entry.name)?.value
-      if (right(entry.value, current) !== undefined) return [entry]
+      if (right(entry.value, current, workspace) !== undefined) return [entry]
     }
     notices.push(`${entry.place}: \`${entry.name}\` is ignored: ${reasonOf(right, userFile)}`)
     return []

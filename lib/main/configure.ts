@@ -1,6 +1,7 @@
 import { assemble, type Configuration } from '../config/configuration.ts'
 import { logicalDirectory } from '../config/paths.ts'
 import { readConfiguration } from '../config/read-configuration.ts'
+import type { CommandConfiguration } from '../modes/command.ts'
 
 /** Reads the configuration once; of the flags, those that say where it lies. */
 export function configure(options: Readonly<Record<string, unknown>>): Promise<Configuration> {
@@ -14,5 +15,24 @@ export function configure(options: Readonly<Record<string, unknown>>): Promise<C
 
 /** As if nothing were configured. */
 export function configureNothing(): Configuration {
-  return assemble([], { files: [], notices: [], neverTerminals: false })
+  return assemble([], { files: [], candidates: [], notices: [], neverTerminals: false })
+}
+
+/** What a subcommand may know of the configuration. */
+export async function describeConfiguration(
+  options: Readonly<Record<string, unknown>>,
+): Promise<CommandConfiguration> {
+  const configuration = await configure(options)
+  const { configurationSchema, findReport, reportKeys } = await import('../config/report.ts')
+  const { files, notices, model, entries, values, candidates } = configuration
+  const keys = reportKeys(entries, values)
+  return {
+    files,
+    notices,
+    model,
+    keys,
+    findKey: (name) => findReport(keys, name),
+    places: candidates.map((path) => ({ path, isThere: files.includes(path) })),
+    schema: configurationSchema,
+  }
 }

@@ -48,6 +48,29 @@ export interface CommandConfiguration {
   notices: readonly string[]
   /** `provider/name`, or null. */
   model: string | null
+  keys: readonly ConfiguredKey[]
+  /** Throws `MisuseError` with the nearest key where there is none of this name. */
+  findKey(name: string): ConfiguredKey
+  /** Every place that a file may have, in the order in which they are read. */
+  places: readonly { path: string; isThere: boolean }[]
+  /** The JSON Schema of a file. */
+  schema(): object
+}
+
+/** One key of the configuration, and what it holds here. */
+export interface ConfiguredKey {
+  key: string
+  /** In the names of the file; null where nothing sets it. */
+  value: unknown
+  /** Where that was said. */
+  places: readonly string[]
+  description: string
+  /** What it may be, in words. */
+  wanted: string
+  /** Null where no variable of the environment sets it. */
+  variable: string | null
+  /** What the file of a workspace that is not trusted may do with it. */
+  workspace: 'set' | 'tighten' | 'nothing'
 }
 
 /** With which executor a subcommand works. */

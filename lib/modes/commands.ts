@@ -7,6 +7,7 @@ export const commands: Readonly<Record<string, () => Promise<{ command: Command 
   acp: () => import('./acp/command.ts'),
   artifact: () => import('./artifact/command.ts'),
   guard: () => import('./guard/command.ts'),
+  config: () => import('./config/command.ts'),
   doctor: () => import('./doctor/command.ts'),
   completion: () => import('./completion/command.ts'),
   reap: () => import('./reap/command.ts'),

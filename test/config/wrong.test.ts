@@ -102,7 +102,9 @@ test(
     mkdirSync(home.userFile, { recursive: true })
     const message = await refusal(home)
     assert.ok(
-      message.startsWith(`${home.userFile}: The configuration cannot be read: EISDIR`),
+      message.startsWith(
+        `${home.userFile}: The configuration cannot be read: it is no regular file`,
+      ),
       message,
     )
     chmodSync(home.userFile, 0o700)

@@ -27,10 +27,18 @@ function checkKeyword(
       return fault(![wanted].flat().includes(typeOf(value)) && !isInteger(value, wanted))
     case 'enum':
       return fault(!(wanted as unknown[]).includes(value))
+    case 'exclusiveMinimum':
+      return fault(typeof value === 'number' && value <= (wanted as number))
+    case 'pattern':
+      return fault(typeof value === 'string' && !new RegExp(String(wanted)).test(value))
+    case 'propertyNames':
+      return Object.keys(given).flatMap((name) => check(name, wanted as Schema, `${at} ${name}`))
     case 'minimum':
       return fault(typeof value === 'number' && value < (wanted as number))
     case 'minLength':
       return fault(typeof value === 'string' && value.length < (wanted as number))
+    case '$schema':
+    case 'title':
     case 'description':
       return fault(typeof wanted !== 'string')
     case 'prefixItems':
@@ -50,10 +58,13 @@ function checkKeyword(
         name in given ? check(given[name], of, `${at}.${name}`) : [],
       )
     case 'additionalProperties':
-      if (wanted === true) return []
       return Object.keys(given)
-        .filter((name) => !(name in (schema['properties'] as object)))
-        .map((name) => `${at}.${name}: unknown`)
+        .filter((name) => !(name in ((schema['properties'] ?? {}) as object)))
+        .flatMap((name) => {
+          if (typeof wanted === 'object')
+            return check(given[name], wanted as Schema, `${at}.${name}`)
+          return wanted === true ? [] : [`${at}.${name}: unknown`]
+        })
     case 'items':
       return (Array.isArray(value) ? value : []).flatMap((item, index) =>
         check(item, wanted as Schema, `${at}[${index}]`),

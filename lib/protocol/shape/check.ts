@@ -107,14 +107,15 @@ function checkRecord(
   reading: Reading,
 ): Record<string, unknown> {
   if (!isObject(given)) throw invalid(path, wantedOf(kind), given)
+  const checked: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
     if (kind.namePattern && !kind.namePattern.test(name)) {
       const message = `\`${name.slice(0, 80)}\` cannot be a name in \`${path}\``
       throw new MisuseError('invalid_field', message, path)
     }
-    checkKind(kind.values, value, `${path}.${name}`, reading)
+    checked[name] = checkKind(kind.values, value, `${path}.${name}`, reading)
   }
-  return given
+  return checked
 }
 
 /** Whether a value is one of a plain kind. */

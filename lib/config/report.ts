@@ -1,0 +1,105 @@
+import type { JsonSchema, ObjectSchema } from '../protocol/shape/json-schema.ts'
+import { jsonSchema } from '../protocol/shape/json-schema.ts'
+import { wantedOf } from '../protocol/shape/check.ts'
+import type { Shape } from '../protocol/shape/shape.ts'
+import { toWire, unknownName } from '../protocol/wire.ts'
+import type { Entry } from './entry.ts'
+import { groups, type Key, keys } from './keys.ts'
+
+/** One key as a person asks for it: what it is, what it holds here, and where that was said. */
+export interface KeyReport {
+  key: string
+  /** In the names of the file; null where nothing sets it. */
+  value: unknown
+  /** `/home/me/.config/nacre/config.json:3` or `NACRE_TAIL`; of a key that adds up, each place. */
+  places: string[]
+  description: string
+  /** What it may be, in words. */
+  wanted: string
+  /** Null where no variable sets it. */
+  variable: string | null
+  /** What the file of a workspace that is not trusted may do with it. */
+  workspace: 'set' | 'tighten' | 'nothing'
+}
+
+/** Every key with what the entries say of it, in the order in which they win. */
+export function reportKeys(
+  entries: readonly Entry[],
+  values: ReadonlyMap<string, unknown>,
+): KeyReport[] {
+  return [...keys].map(([key, { shape, variable, workspace }]) => ({
+    key,
+    value: toWire(values.get(key)) ?? null,
+    places: placesOf(key, entries),
+    description: shape.description ?? '',
+    wanted: describeValue(shape),
+    variable,
+    workspace: rightOf(workspace),
+  }))
+}
+
+/** Throws `MisuseError` with the nearest key where there is none of this name. */
+export function findReport(reports: readonly KeyReport[], key: string): KeyReport {
+  const found = reports.find((report) => report.key === key)
+  if (found) return found
+  throw unknownName('key', key, [...keys.keys()])
+}
+
+/** Where a later entry replaces an earlier one, only the last place counts. */
+function placesOf(key: string, entries: readonly Entry[]): string[] {
+  const places = entries.filter(({ name }) => name === key).map(({ place }) => place)
+  return keys.get(key)?.addsUp ? places : places.slice(-1)
+}
+
+function describeValue(shape: Shape): string {
+  return shape.kind === 'number' && shape.unit === 'seconds'
+    ? `${wantedOf(shape)}, in seconds or as 500ms, 30s, 5m, 2h`
+    : wantedOf(shape)
+}
+
+function rightOf(right: Key['workspace']): KeyReport['workspace'] {
+  if (right === 'free') return 'set'
+  return typeof right === 'function' ? 'tighten' : 'nothing'
+}
+
+/** The file of the configuration as a JSON Schema, for editors. */
+export function configurationSchema(): JsonSchema {
+  const properties: Record<string, JsonSchema> = {
+    $schema: { type: 'string', description: 'Where this schema is' },
+  }
+  const within = new Map<string, ObjectSchema>()
+  for (const [name, { shape }] of keys) {
+    const [group = '', key] = name.split('.')
+    if (key === undefined) properties[name] = valueSchema(shape)
+    else {
+      const schema = within.get(group) ?? emptyObject()
+      schema.properties[key] = valueSchema(shape)
+      within.set(group, schema)
+    }
+  }
+  for (const group of groups) {
+    const schema = within.get(group) ?? emptyObject()
+    properties[group] = schema.properties['enabled']
+      ? { anyOf: [schema, { type: 'boolean' }] }
+      : schema
+  }
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of nacre',
+    type: 'object',
+    properties,
+    additionalProperties: false,
+  }
+}
+
+function emptyObject(): ObjectSchema {
+  return { type: 'object', properties: {}, required: [], additionalProperties: false }
+}
+
+function valueSchema(shape: Shape): JsonSchema {
+  const schema = jsonSchema(shape)
+  if (shape.kind !== 'number' || shape.unit !== 'seconds') return schema
+  const { description, ...number } = schema
+  const duration = { type: 'string', pattern: '^(\\d+(\\.\\d*)?|\\.\\d+)(ms|s|m|h)?$' }
+  return { anyOf: [number, duration], description }
+}

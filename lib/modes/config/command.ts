@@ -1,0 +1,75 @@
+import { MisuseError } from '../../protocol/errors.ts'
+import { unknownName } from '../../protocol/wire.ts'
+import { answerFlags, type Command, type CommandContext, type ConfiguredKey } from '../command.ts'
+
+type Action = (context: CommandContext, words: readonly string[]) => Promise<void>
+
+const actions: Readonly<Record<string, Action>> = {
+  async list(context) {
+    const { keys } = await context.configuration()
+    const text = keys.map(renderKey).join('')
+    await write(context, { keys }, text)
+  },
+  async get(context, [key]) {
+    if (key === undefined)
+      throw new MisuseError('wrong_usage', 'Say which key: nacre config get <key>')
+    const { findKey } = await context.configuration()
+    const found = findKey(key)
+    const { value } = found
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    await write(context, found, value === null ? '' : `${text}\n`)
+  },
+  async path(context) {
+    const { places } = await context.configuration()
+    const text = places.map(({ path, isThere }) => `${path}${isThere ? '' : ' (not there)'}\n`)
+    await write(context, { files: places }, text.join(''))
+  },
+  async schema(context) {
+    const { schema } = await context.configuration()
+    await context.streams.stdout.write(`${JSON.stringify(schema(), null, 2)}\n`)
+  },
+}
+
+export const command: Command = {
+  name: 'config',
+  usage: 'nacre config list|get|path|schema [key]',
+  description: 'The keys of the configuration, their values here, and where each was set',
+  flags: answerFlags,
+  details: [
+    '  nacre config list        every key: what it holds here, where that was said, what it may be',
+    '  nacre config get <key>   the value of one key; nothing where it is not set',
+    '  nacre config path        the files that are read, the later one wins where it may',
+    '  nacre config schema      a JSON Schema of such a file, for editors (as its `$schema`)',
+    '',
+    'A file is JSON, with comments if you like. After the files come the variables NACRE_*, then the',
+    'options of the command line. The file of a workspace may tighten guard and sandbox, never loosen',
+    'them or name programs, unless its folder is in `trusted_folders` of your own file.',
+  ],
+  examples: ['nacre config', 'nacre config get timeouts.slow', 'nacre config schema'],
+  async run(context) {
+    const [name = 'list', ...words] = context.positionals
+    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+    if (action === undefined) throw unknownName('action', name, Object.keys(actions))
+    if (words.length > (name === 'get' ? 1 : 0)) {
+      throw new MisuseError('wrong_usage', `Too many words: ${command.usage}`)
+    }
+    await action(context, words)
+    const { notices } = await context.configuration()
+    if (!context.options['quiet']) {
+      for (const notice of notices) await context.streams.stderr.write(`nacre: ${notice}\n`)
+    }
+    return 0
+  },
+}
+
+async function write(context: CommandContext, data: object, text: string): Promise<void> {
+  const asJson = context.options['output-format'] === 'json'
+  await context.streams.stdout.write(asJson ? `${JSON.stringify(data)}\n` : text)
+}
+
+function renderKey({ key, value, places, description, wanted, variable }: ConfiguredKey): string {
+  const held = value === null ? '(not set)' : JSON.stringify(value)
+  const from = places.length === 0 ? '' : `  (${places.join(', ')})`
+  const how = variable === null ? wanted : `${wanted}; ${variable}`
+  return `${key} = ${held}${from}\n    ${description}\n    ${how}\n`
+}
