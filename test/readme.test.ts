@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { LLMock } from '@copilotkit/aimock'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from './helpers/cli.ts'
@@ -28,6 +29,24 @@ function installProgram(folder: string): void {
   writeFileSync(join(folder, 'nacre'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
 }
 
+/** A model that answers what the examples ask. */
+async function withAnswers(use: (env: Record<string, string>) => Promise<void>): Promise<void> {
+  const mock = new LLMock({ port: 0, logLevel: 'silent' })
+  mock.onMessage('write a commit message', {
+    content: '{"subject": "Tell the range of the starts"}',
+  })
+  await mock.start()
+  try {
+    await use({
+      NACRE_MODEL: 'openai/gpt-5-mini',
+      OPENAI_API_KEY: 'sk-0123456789',
+      OPENAI_BASE_URL: `${mock.url}/v1`,
+    })
+  } finally {
+    await mock.stop()
+  }
+}
+
 const examples = readExamples()
 
 for (const { command, output } of examples) {
@@ -36,8 +55,11 @@ for (const { command, output } of examples) {
     try {
       installProgram(folder)
       const PATH = `${folder}:${process.env['PATH']}`
-      const finished = await runProgram('bash', ['-c', command], { cwd: root, env: { PATH } })
-      assert.is(finished.stdout.toString(), output)
+      await withAnswers(async (env) => {
+        const options = { cwd: root, env: { PATH, ...env } }
+        const finished = await runProgram('bash', ['-c', command], options)
+        assert.is(finished.stdout.toString(), output, finished.stderr.toString())
+      })
     } finally {
       rmSync(folder, { recursive: true })
     }
