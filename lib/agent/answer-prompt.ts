@@ -37,6 +37,9 @@ export interface PromptParts {
 
 type PromptEnd = Pick<PromptResult, 'status' | 'text' | 'data' | 'steps' | 'usage' | 'error'>
 
+/** The reason of a signal that a deadline has aborted, and no person. */
+export const timedOut = 'timeout'
+
 /** An answer that does not meet its schema is asked for again so often. */
 const schemaRetries = 2
 /** Past this part of its context a model gets a shorter conversation before it complains. */
@@ -67,7 +70,7 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
 
   /** A person, or the deadline, has stopped it. */
   function endStopped(): PromptEnd {
-    return signal.reason === 'timeout'
+    return signal.reason === timedOut
       ? end('limit', { error: describeTimeout(limits) })
       : end('cancelled')
   }

@@ -48,7 +48,7 @@ export function createInjectionQueue(): InjectionQueue {
  * One result as the model reads it. `<` and `>` are escaped, so that no output can end the block
  * or begin another.
  */
-export function renderInjection(result: Result, withText: boolean): string {
+function renderInjection(result: Result, withText: boolean): string {
   const { truncation, artifact, stderrTruncation = null, stderrArtifact = null } = result
   // A terminal has one stream only.
   const stdout = describeStream('stdout', result.stdout ?? result.output ?? '', {

@@ -2,7 +2,7 @@ import { nowMs } from '../system/clock.ts'
 import type { Executor, RunOptions } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result.ts'
-import { answerPrompt } from './answer-prompt.ts'
+import { answerPrompt, timedOut } from './answer-prompt.ts'
 import { createToolDesk } from './call-tools.ts'
 import type { Conversation } from './conversations/store.ts'
 import type { AgentListener, PromptResult } from './events.ts'
@@ -203,9 +203,6 @@ const noAnswer = {
   usage: noUsage,
   error: null as ModelFailure | null,
 }
-
-/** Why a prompt was broken off where no person did it. */
-export const timedOut = 'timeout'
 
 function startDeadline(
   { timeoutMs }: PromptLimits,

@@ -32,7 +32,7 @@ export interface ConversationInfo {
   updatedAt: string
 }
 
-export const titleChars = 100
+const titleChars = 100
 
 /** The messages that the entries leave, complete: every call of a tool has a reply. */
 export function replayEntries(entries: readonly Entry[]): { messages: Message[]; usage: Usage[] } {
