@@ -88,6 +88,7 @@ export class Findings {
 
   /** Ends one command: takes away what `allow` rules that hold for it lift, and keeps the rest. */
   endCommand(liftedBy: readonly CompiledUserRule[]): void {
+    if (this.current.length === 0) return
     this.settle(this.current, liftedBy)
     this.current = []
   }

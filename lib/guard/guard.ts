@@ -3,7 +3,7 @@ import type { UserRule } from '../protocol/user-rule.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
-import { Interpreter } from './interpreter.ts'
+import { Interpreter } from './interpreter/interpreter.ts'
 import { diskDestroy } from './rules/disk-destroy.ts'
 import { gitAddBlind } from './rules/git-add-blind.ts'
 import { gitPushForce } from './rules/git-push-force.ts'
@@ -68,6 +68,7 @@ export function createGuard(
     )
     const slow: CompiledUserRule[] = []
     const matching = (test: (rule: CompiledUserRule) => boolean): CompiledUserRule[] => {
+      if (active.length === 0) return []
       const found = active.filter((rule) => {
         try {
           return test(rule)

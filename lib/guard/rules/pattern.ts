@@ -18,18 +18,18 @@ export class PatternBudget {
  * be interrupted from outside, except where it runs as a script of its own with a time limit.
  */
 export class PatternTester {
-  private readonly script = new Script('regex.test(text)')
-  private context: Context | null = null
+  private watched: { readonly script: Script; readonly context: Context } | null = null
 
   /** @throws SlowPatternError */
   test(regex: RegExp, text: string, budget: PatternBudget): boolean {
     if (isCheap(regex.source, text.length)) return regex.test(text)
     if (budget.leftMs < 1) throw new SlowPatternError()
-    this.context ??= createContext({})
-    Object.assign(this.context, { regex, text })
+    this.watched ??= { script: new Script('regex.test(text)'), context: createContext({}) }
+    const { script, context } = this.watched
+    Object.assign(context, { regex, text })
     const startedMs = performance.now()
     try {
-      return this.script.runInContext(this.context, { timeout: Math.ceil(budget.leftMs) }) === true
+      return script.runInContext(context, { timeout: Math.ceil(budget.leftMs) }) === true
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
       throw new SlowPatternError()

@@ -61,6 +61,7 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
     for (const part of word.parts) host.visit(part, scope)
     return [[obscured]]
   }
+  if (!word.parts) return expandTilde(word.text, word.value, scope).map((text) => [text])
   let readings: Reading[] = [{ fields: [], current: null }]
   for (const piece of pieces(word, scope, host)) {
     const values = readings.length * piece.values.length > maxReadings ? [obscured] : piece.values
@@ -87,7 +88,7 @@ export function expandParts(parts: readonly WordPart[], scope: Scope, host: Word
   for (const part of parts) {
     const quoted =
       part.type === 'DoubleQuoted' || part.type === 'LocaleString'
-        ? [...quotedPieces(part.parts, scope, host)]
+        ? quotedPieces(part.parts, scope, host)
         : [readPart(part, scope, host, true)]
     for (const { values } of quoted) texts.push(Text.join(values, '\n'))
   }
@@ -116,34 +117,27 @@ interface Piece extends Expanded {
 
 const literal = (value: string): Piece => ({ values: [Text.parsed(value)], quoted: true })
 
-function* pieces(word: Word, scope: Scope, host: WordHost): Generator<Piece> {
-  const { parts } = word
-  if (!parts) {
-    yield { values: expandTilde(word.text, word.value, scope), quoted: true }
-    return
-  }
-  for (const [index, part] of parts.entries()) {
+function pieces({ parts, text, value }: Word, scope: Scope, host: WordHost): readonly Piece[] {
+  if (!parts) return [{ values: expandTilde(text, value, scope), quoted: true }]
+  return parts.flatMap((part, index) => {
     // Up to the first slash the prefix must be plain text: `~"x"` and `~$X` stay as they are.
     const mayBeHome = part.type === 'Literal' && (parts.length === 1 || part.text.includes('/'))
     if (index === 0 && mayBeHome) {
-      yield { values: expandTilde(part.text, part.value, scope), quoted: true }
-    } else if (part.type === 'DoubleQuoted' || part.type === 'LocaleString') {
-      yield* quotedPieces(part.parts, scope, host)
-    } else yield readPart(part, scope, host, false)
-  }
+      return { values: expandTilde(part.text, part.value, scope), quoted: true }
+    }
+    return part.type === 'DoubleQuoted' || part.type === 'LocaleString'
+      ? quotedPieces(part.parts, scope, host)
+      : readPart(part, scope, host, false)
+  })
 }
 
-function* quotedPieces(
-  parts: readonly DoubleQuotedChild[],
-  scope: Scope,
-  host: WordHost,
-): Generator<Piece> {
-  if (parts.length === 0) yield literal('')
-  for (const part of parts) {
+function quotedPieces(parts: readonly DoubleQuotedChild[], scope: Scope, host: WordHost): Piece[] {
+  if (parts.length === 0) return [literal('')]
+  return parts.map((part) => {
     const { values, list } = readPart(part, scope, host, true)
     const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(part.text)
-    yield staysList ? { values, list, quoted: true } : { values, quoted: true }
-  }
+    return staysList ? { values, list, quoted: true } : { values, quoted: true }
+  })
 }
 
 function expandTilde(text: string, value: string, scope: Scope): readonly Text[] {

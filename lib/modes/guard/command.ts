@@ -7,8 +7,7 @@ import type { Verdict } from '../../protocol/verdict.ts'
 import { renderVerdict } from '../../render/verdict.ts'
 import type { Command, CommandContext } from '../command.ts'
 import { readText } from '../print/stdin.ts'
-import { judgeLines } from './judge-lines.ts'
-import type { Question } from './question.ts'
+import { judgeLines, type Question } from './judge-lines.ts'
 
 /** As a run that the guard stopped. */
 const deniedStatus = 126

@@ -1,0 +1,169 @@
+import type { AndOr, CompoundList, ParsedScript, PipelineNode, Statement } from 'unbash'
+import type { Shell } from '../commands/call.ts'
+import type { CommandTable } from '../commands/commands.ts'
+import type { SeenCommand } from '../rules/rule.ts'
+import type { Grammar } from '../shell/grammar.ts'
+import type { Scope } from '../shell/scope.ts'
+import { empty, readable, type Text, unknown } from '../shell/text.ts'
+import type { WordHost } from '../shell/word.ts'
+
+/** How deeply things may lie in one another. What lies deeper is not read: the verdict is `ask`. */
+const most = {
+  /** The command itself, and eight scripts nested in it. */
+  scripts: 9,
+  substitutions: 32,
+  /** Compound commands in one another, and wrappers in front of one another. */
+  commands: 60,
+  /** In loops deeper than this the body is read once: what one round assigns, the next may miss. */
+  loops: 2,
+} as const
+
+/** So many commands are read, and no more: the verdict is `ask`. */
+const maxCommands = 5000
+
+/** Whether a command runs, is a guess at an unknown name, or stands in a function nobody calls. */
+export type Likelihood = 'runs' | 'supposed' | 'defined'
+
+/** Whether the text is none that the grammar reads, or what it does is not to be known. */
+export type Doubt = 'unparsed' | 'unknown'
+
+export interface InterpreterOptions {
+  readonly grammar: Grammar
+  readonly table: CommandTable
+  readonly home: string
+  readonly directory: string
+  readonly variables: Readonly<Record<string, string>>
+  /** Hears of every command, with the part of the text that it stands in. */
+  readonly saw: (command: SeenCommand, text: string, likelihood: Likelihood) => void
+  /** Hears of what cannot be known and matters. */
+  readonly doubted: (reason: string, text: string, kind: Doubt) => void
+}
+
+/** What surrounds the node that is being read. */
+interface Frame {
+  /** The text that positions of nodes refer to. */
+  readonly source: string
+  /** The part of it that a verdict shows. */
+  readonly text: string
+  readonly likelihood: Likelihood
+  readonly standsAlone: boolean
+}
+
+/** Where a command reads and writes. */
+export interface Channels {
+  /** What it reads; null: not from this command. */
+  readonly stdin: Text | null
+  /** The files that are opened for writing. */
+  readonly writes: readonly Text[]
+  /** Whether anything is redirected or piped in. */
+  readonly redirected: boolean
+}
+
+/** A node that a walk comes upon. */
+export type Node = PipelineNode | AndOr | CompoundList | Statement
+
+/** What the parts of the interpreter ask of the whole. */
+export interface Reader extends Shell, WordHost {
+  readonly context: Context
+  /** Reads what a node would start; gives what it prints, as far as known. */
+  walk(node: Node, scope: Scope, stdin: Text | null): Text
+  /** Reads a script that is parsed already; gives what it prints, as far as known. */
+  runParsed(script: ParsedScript, scope: Scope, stdin: Text | null): Text
+}
+
+/** Knows what surrounds the node that is being read, and reports from there. */
+export class Context {
+  private readonly options: InterpreterOptions
+  private frame: Frame = { source: '', text: '', likelihood: 'runs', standsAlone: true }
+  private readonly depths = { scripts: 0, substitutions: 0, commands: 0, loops: 0 }
+  private commands = 0
+
+  constructor(options: InterpreterOptions) {
+    this.options = options
+  }
+
+  /** The text that positions of nodes refer to. */
+  get source(): string {
+    return this.frame.source
+  }
+
+  /** Whether more commands have come than are read. What follows is in doubt already. */
+  get isExhausted(): boolean {
+    return this.commands > maxCommands
+  }
+
+  within<T>(changes: Partial<Frame>, read: () => T): T {
+    const outer = this.frame
+    const { source, text, likelihood, standsAlone } = outer
+    this.frame = {
+      source: changes.source ?? source,
+      text: changes.text ?? text,
+      likelihood: changes.likelihood ?? likelihood,
+      standsAlone: changes.standsAlone ?? standsAlone,
+    }
+    const result = read()
+    this.frame = outer
+    return result
+  }
+
+  /** Reads one level deeper, unless that is too deep. */
+  deeper(kind: keyof typeof most, read: () => Text, what: string): Text {
+    if (this.depths[kind] >= most[kind]) {
+      if (what !== '') this.doubt(`${what} are nested too deeply.`)
+      return what === '' ? empty : unknown
+    }
+    this.depths[kind]++
+    const result = read()
+    this.depths[kind]--
+    return result
+  }
+
+  /** Reads a part whose commands are not on their own: a pipeline, a loop. */
+  aside(read: () => Text): Text {
+    return this.within({ standsAlone: false }, read)
+  }
+
+  /** Reads commands that run only perhaps. */
+  supposed<T>(read: () => T): T {
+    const { likelihood } = this.frame
+    return this.within({ likelihood: likelihood === 'runs' ? 'supposed' : likelihood }, read)
+  }
+
+  /** Counts one more command; false: it is not read any more. */
+  countCommand(): boolean {
+    if (++this.commands <= maxCommands) return true
+    // Also where a guess has used them up: what follows is not read.
+    const reason = 'It starts too many commands to read.'
+    this.within({ likelihood: 'runs' }, () => this.doubt(reason))
+    return false
+  }
+
+  /** Reports what cannot be known, where it runs: elsewhere it does not matter. */
+  doubt(reason: string, kind: Doubt = 'unknown'): void {
+    const { text, likelihood } = this.frame
+    if (likelihood === 'runs') this.options.doubted(reason, readable(text), kind)
+  }
+
+  /** Tells the rules of a command. `read` gives the text of a file, as far as it is known. */
+  tell(
+    name: string,
+    words: readonly Text[],
+    { writes, redirected }: Channels,
+    { directories, mounts }: Scope,
+    read: SeenCommand['read'],
+  ): void {
+    const { text, likelihood, standsAlone } = this.frame
+    const { home, directory: start, saw } = this.options
+    const places = { directories, mounts, start, home }
+    const args = words.slice(1)
+    const seen = { name, words, args, writes, redirected, standsAlone, places, read }
+    saw(seen, readable(text), likelihood)
+  }
+
+  /** Tells the rules of the files that are opened where no program starts. */
+  tellWrites(writes: readonly Text[], scope: Scope): void {
+    if (writes.length > 0) {
+      this.tell('', [], { stdin: null, writes, redirected: true }, scope, () => null)
+    }
+  }
+}
