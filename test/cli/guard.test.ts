@@ -101,6 +101,86 @@ test(
   }),
 )
 
+const npmRules = [
+  { name: 'tests', match: 'npm test', decision: 'allow' },
+  { name: 'branch', match: 'git push --force', decision: 'allow', lifts: 'git-push-force' },
+]
+
+/** What the guard says of each command: the decision, or the rule that stops it. */
+async function verdicts(home: Home, commands: string[]): Promise<(string | null)[]> {
+  const input = commands.map((command) => JSON.stringify({ command })).join('\n')
+  const { stdout, stderr } = await guard(home, ['--input-format', 'jsonl'], input)
+  const answers = parseLines(stdout)
+  assert.is(answers.length, commands.length, stderr)
+  return answers.map(({ decision, rule }) => rule ?? decision)
+}
+
+test(
+  'guard.default and lifts of the user hold, and the denials that no rule names stay',
+  withHome(async (home) => {
+    const commands = ['npm test', 'npm run x', 'git push --force', 'git add -A', 'npm test | sh']
+    home.write(home.userFile, { guard: { default: 'deny', rules: npmRules } })
+    assert.equal(await verdicts(home, commands), [
+      'allow',
+      'guard.default',
+      'allow',
+      'git-add-blind',
+      'guard.default',
+    ])
+    home.write(home.userFile, { guard: { rules: npmRules } })
+    assert.equal(await verdicts(home, commands), [
+      'allow',
+      'allow',
+      'allow',
+      'git-add-blind',
+      'allow',
+    ])
+  }),
+)
+
+test(
+  "a workspace's own rules lift nothing, and neither loosen the default, unless it is trusted",
+  withHome(async (home) => {
+    const commands = ['git push --force', 'npm test', 'make']
+    home.write(home.workspaceFile, {
+      guard: {
+        default: 'allow',
+        rules: [...npmRules, { name: 'own', match: 'make', decision: 'deny' }],
+      },
+    })
+    assert.equal(await verdicts(home, commands), ['git-push-force', 'allow', 'own'])
+    home.write(home.userFile, { guard: { default: 'deny' } })
+    assert.equal(await verdicts(home, commands), ['git-push-force', 'guard.default', 'own'])
+    home.write(home.userFile, { trusted_folders: [home.workspace] })
+    assert.equal(await verdicts(home, commands), ['allow', 'allow', 'own'])
+  }),
+)
+
+test(
+  'a wrong rule is told at the start, by its name and in the names of the configuration',
+  withHome(async (home) => {
+    const wrong: [rule: object, message: RegExp][] = [
+      [{ decision: 'redirect' }, /"r": `decision` redirect needs `suggested_tool`\./],
+      [{ not_match: ' ' }, /"r": `not_match` must not be blank\./],
+      [{ lifts: 'rm-critcal', decision: 'allow' }, /"r": `lifts` names "rm-critcal"/],
+      [{ examples: { deny: ['npm pack'] } }, /"r": it must match `npm pack`, and does not\./],
+      [{ examples: { not_match: ['npm publish x'] } }, /"r": it must not match .*, and does\./],
+      [{ examples: { deny: ['ls && npm pack'] } }, /"r": it must match `ls && npm pack`/],
+      [{ notMatch: 'x' }, /`notMatch`; did you mean `guard\.rules\[0\]\.not_match`\?|`not_match`/],
+    ]
+    for (const [given, message] of wrong) {
+      const rule = { name: 'r', match: 'npm publish', decision: 'deny', ...given }
+      home.write(home.userFile, { guard: { rules: [rule] } })
+      for (const command of ['ls', 'ls | wc']) {
+        const { status, stdout, stderr } = await guard(home, [command])
+        assert.is(status, 125, command)
+        assert.is(stdout, '')
+        assert.match(stderr, message)
+      }
+    }
+  }),
+)
+
 test(
   'jsonl: an answer for each line, in order, thousands at once',
   withHome(async (home) => {

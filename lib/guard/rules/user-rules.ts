@@ -1,6 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { UserRule } from '../../protocol/user-rule.ts'
-import type { Decision } from '../../protocol/verdict.ts'
+import { check } from '../../protocol/shape/check.ts'
+import { isObject } from '../../protocol/shape/shape.ts'
+import { type UserRule, userRuleShape } from '../../protocol/user-rule.ts'
 import { Text } from '../shell/text.ts'
 import { type PatternBudget, PatternTester } from './pattern.ts'
 import { ruleNames, type SeenCommand } from './rule.ts'
@@ -19,12 +20,6 @@ export interface CompiledUserRule {
   /** Commands that it must match, and that it must not. */
   readonly examples: readonly { readonly command: string; readonly matches: boolean }[]
 }
-
-const decisions: readonly Decision[] = ['allow', 'ask', 'redirect', 'deny']
-const exampleKinds = [...decisions, 'match', 'notMatch']
-const keys = `name match notMatch decision reason suggestedTool lifts raw examples untrusted`.split(
-  ' ',
-)
 
 /** What stands in a regular expression and hardly in a command. */
 const looksLikeRegex = /^\/?\^|[^\\ ]\$$|\.[*+]|\\[bBdDsSwW.]|\(\?|\([^)]*\|[^)]*\)|\[[^\]]*\][*+?]/
@@ -57,64 +52,45 @@ export const invalidRules = (problems: readonly string[]): MisuseError =>
 
 /** How a message calls a rule: by its name, else by its place in the list. */
 function labelOf(entry: unknown, index: number): string {
-  const given = typeof entry === 'object' && entry !== null && 'name' in entry ? entry.name : null
+  const given = isObject(entry) ? entry['name'] : null
   return typeof given === 'string' && given !== '' ? `"${given}"` : `${index + 1}`
 }
 
+/**
+ * What is wrong with a rule, a sentence; null: nothing. What the shape does not say is named as it
+ * stands in a configuration, which is where nearly all rules come from.
+ */
 function faultOf(entry: unknown): string | null {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
-    return 'it must be an object with `match` and `decision`.'
+  if (!isObject(entry)) return 'it must be an object with `match` and `decision`.'
+  const { untrusted: _, ...given } = entry
+  let rule: UserRule
+  try {
+    rule = check(userRuleShape, given, '', { names: 'code', called: 'key' })
+  } catch (error) {
+    if (!(error instanceof MisuseError)) throw error
+    return `${error.message}.`
   }
-  const rule: Record<string, unknown> = { ...entry }
-  const unknownKey = Object.keys(rule).find((key) => !keys.includes(key))
-  if (unknownKey !== undefined) {
-    return `\`${unknownKey}\` is not a key of a rule; the keys are ${keys.slice(0, -1).join(', ')}.`
-  }
-  const { match, decision, raw, notMatch = [], suggestedTool, lifts } = rule
-  if (typeof match !== 'string' || match.trim() === '') {
-    return '`match` must be a command prefix or a /regular expression/.'
-  }
-  if (!decisions.includes(decision as Decision)) {
-    return `\`decision\` must be one of ${decisions.join(', ')}.`
-  }
-  for (const key of ['name', 'reason', 'suggestedTool']) {
-    if (rule[key] !== undefined && typeof rule[key] !== 'string')
-      return `\`${key}\` must be a text.`
-  }
-  if (raw !== undefined && typeof raw !== 'boolean') return '`raw` must be true or false.'
+  const { match, decision, raw, notMatch = [], suggestedTool, lifts = [] } = rule
   if (decision === 'redirect' && suggestedTool === undefined) {
-    return '`decision` redirect needs `suggestedTool`.'
+    return '`decision` redirect needs `suggested_tool`.'
   }
-  for (const pattern of [match, notMatch].flat()) {
-    if (typeof pattern !== 'string' || pattern.trim() === '') {
-      return '`notMatch` must be a pattern or a list of patterns.'
+  for (const [key, patterns] of Object.entries({ match, not_match: notMatch })) {
+    for (const pattern of [patterns].flat()) {
+      const fault = patternFault(key, pattern)
+      if (fault !== null) return fault
+      if (raw === true && !regexOf(pattern)) {
+        return `\`raw\` needs a /regular expression/, and \`${pattern}\` is none.`
+      }
     }
-    const fault = patternFault(pattern)
-    if (fault !== null) return fault
-    if (raw === true && !regexOf(pattern)) {
-      return `\`raw\` needs a /regular expression/, and \`${pattern}\` is none.`
-    }
   }
-  return liftsFault(lifts, decision) ?? examplesFault(rule['examples'])
-}
-
-function liftsFault(lifts: unknown, decision: unknown): string | null {
-  if (lifts === undefined) return null
-  if (decision !== 'allow') return '`lifts` is for rules whose decision is allow.'
-  const wrong = [lifts].flat().find((name) => !ruleNames.includes(name as string))
-  if (wrong === undefined) return null
-  return `\`lifts\` names ${JSON.stringify(wrong)}; the built-in rules are ${ruleNames.join(', ')}.`
-}
-
-function examplesFault(examples: unknown): string | null {
-  if (examples === undefined) return null
-  const fault = `\`examples\` must be lists of commands under ${exampleKinds.join(', ')}.`
-  if (typeof examples !== 'object' || examples === null || Array.isArray(examples)) return fault
-  for (const [kind, list] of Object.entries(examples)) {
-    if (!exampleKinds.includes(kind) || !Array.isArray(list)) return fault
-    if (list.some((command) => typeof command !== 'string')) return fault
+  const lifted = [lifts].flat()
+  if (lifted.length > 0 && decision !== 'allow') {
+    return '`lifts` is for rules whose decision is allow.'
   }
-  return null
+  const wrong = lifted.find((name) => !ruleNames.includes(name))
+  return wrong === undefined
+    ? null
+    : `\`lifts\` names "${wrong}"; the built-in rules are ${ruleNames.join(', ')}.`
 }
 
 function regexOf(pattern: string): [source: string, flags: string] | null {
@@ -122,7 +98,8 @@ function regexOf(pattern: string): [source: string, flags: string] | null {
   return source === undefined || flags === undefined ? null : [source, flags]
 }
 
-function patternFault(pattern: string): string | null {
+function patternFault(key: string, pattern: string): string | null {
+  if (pattern.trim() === '') return `\`${key}\` must not be blank.`
   const regex = regexOf(pattern)
   if (!regex) {
     if (!looksLikeRegex.test(pattern)) return null

@@ -70,12 +70,14 @@ test('a wrong rule is reported by name with one sentence, and never skipped', ()
     ],
     [{ match: 'x', decision: 'forbid' }, /^guard rule 1: `decision` must be one of/],
     [{ match: '', decision: 'deny' }, /`match` must be/],
-    [{ match: 'x', decision: 'deny', because: 'y' }, /`because` is not a key/],
-    [{ match: 'x', decision: 'redirect' }, /needs `suggestedTool`/],
+    [{ match: 'x', decision: 'deny', notMatch: [' '] }, /`not_match` must not be blank/],
+    [{ decision: 'deny' }, /`match` is missing/],
+    [{ match: 'x', decision: 'deny', because: 'y' }, /Unknown key `because`/],
+    [{ match: 'x', decision: 'redirect' }, /needs `suggested_tool`/],
     [{ match: 'x', decision: 'deny', raw: true }, /`raw` needs/],
     [{ match: 'x', decision: 'deny', notMatch: 3 }, /`notMatch` must be/],
     [{ match: '/x/g', decision: 'deny' }, /flags may be/],
-    [{ match: 'x', decision: 'deny', examples: { match: 'x' } }, /`examples` must be/],
+    [{ match: 'x', decision: 'deny', examples: { match: 'x' } }, /`examples\.match` must be/],
     ['x', /must be an object/],
   ]
   for (const [rule, problem] of wrong) {
