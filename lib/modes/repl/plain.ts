@@ -61,7 +61,8 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     if (event.type === 'text') await write(event.text)
     else if (event.type === 'message') await write('\n')
     else if (event.type === 'tool_call') {
-      await write(`$ ${String(event.arguments['command'] ?? event.name)}\n`)
+      const { command } = event.arguments
+      await write(`$ ${typeof command === 'string' ? command : event.name}\n`)
     } else if (event.type === 'notice') await write(`${event.message}\n`)
     else if (event.type === 'result' && event.error) await write(`${event.error.message}\n`)
   }

@@ -53,15 +53,15 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
     agent ??= import('../../agent/agent.ts').then(({ createAgent }) =>
       createAgent(executor, agentSettings()),
     )
-    const { open } = await agent
-    if (conversation === undefined) return (own ??= begin(open, undefined))
-    return talks.get(conversation) ?? begin(open, conversation)
+    const loaded = await agent
+    if (conversation === undefined) return (own ??= begin(loaded, undefined))
+    return talks.get(conversation) ?? begin(loaded, conversation)
   }
 
-  function begin(open: Agent['open'], conversation: string | undefined): Talk {
+  function begin(loaded: Agent, conversation: string | undefined): Talk {
     const talk: Talk = {
       approve: undefined,
-      session: open(
+      session: loaded.open(
         { resume: conversation ?? null },
         { approve: (request, verdict) => talk.approve?.(request, verdict) ?? false },
       ),

@@ -38,8 +38,9 @@ test(
   'what was said comes back as it was, readable by nobody else',
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
-    const { id, add } = store.create('/somewhere')
-    for (const message of said) add(structuredClone(message))
+    const conversation = store.create('/somewhere')
+    const { id } = conversation
+    for (const message of said) conversation.add(structuredClone(message))
     assert.equal(store.open(id).messages, said)
     assert.is(statSync(join(folder, `${id}.jsonl`)).mode & 0o777, 0o600)
     const [info] = store.list()
@@ -112,8 +113,9 @@ test(
   'an export holds questions, calls, results and answers, as Markdown and as JSON',
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
-    const { id, add } = store.create('/')
-    for (const message of said) add(structuredClone(message))
+    const conversation = store.create('/')
+    const { id } = conversation
+    for (const message of said) conversation.add(structuredClone(message))
     const markdown = exportMarkdown(store.read(id))
     assert.match(markdown, '# which files?')
     assert.match(markdown, '```sh\nls\n```')

@@ -44,7 +44,7 @@ async function withEditor(use: (editor: Editor) => Promise<void>): Promise<void>
     const [program = '', ...words] = cliCommand()
     const child = spawn(program, [...words, 'acp', '--model', models[2]], {
       cwd: home.workspace,
-      env: { ...process.env, ...home.env } as NodeJS.ProcessEnv,
+      env: { ...process.env, ...home.env },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
@@ -199,9 +199,9 @@ test('a model that fails, and a session that is not there, are errors that say w
     const { server } = editor
     server.mock.onMessage('fail', { error: { message: 'no key', type: 'x' }, status: 401 })
     const failed = await ask(editor, await begin(editor), 'fail').catch((error: unknown) => error)
-    assert.match(String((failed as Error).message), 'does not accept the key')
+    assert.match((failed as Error).message, 'does not accept the key')
     const missing = await ask(editor, 'conv_none', 'x').catch((error: unknown) => error)
-    assert.match(String((missing as Error).message), 'There is no session')
+    assert.match((missing as Error).message, 'There is no session')
   }))
 
 test.run()

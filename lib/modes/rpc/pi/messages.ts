@@ -7,7 +7,7 @@ export type PiMessage = Record<string, unknown> & { role: string }
 
 /** A model as pi's clients know it, of `provider/name`. */
 export function describeModel(id: string): Record<string, unknown> {
-  const [provider = '', name = ''] = splitModel(id)
+  const [provider, name] = splitModel(id)
   const facts = findFacts(name)
   return {
     id: name,
