@@ -48,7 +48,7 @@ export function describeExit(command: string, exitCode: number): string | null {
 }
 
 /** The name of a signal by its number. */
-export function signalName(signalNumber: number): string | null {
+function signalName(signalNumber: number): string | null {
   const entry = Object.entries(constants.signals).find(([, value]) => value === signalNumber)
   return entry?.[0] ?? null
 }

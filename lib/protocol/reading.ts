@@ -34,7 +34,6 @@ export const readingParams = {
   ...boundParams,
 }
 export interface Reading extends Optional<typeof readingParams> {}
-export type OneStream = NonNullable<Reading['stream']>
 
 /** What a reading gives. */
 export const textPart = {

@@ -15,7 +15,6 @@ export const statuses = [
   /** The connection to its host ended before the run did. */
   'lost',
 ] as const
-export type Status = (typeof statuses)[number]
 
 /** Why a run was stopped. The first reason is kept. */
 export const stopReasons = [

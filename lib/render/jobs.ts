@@ -24,7 +24,7 @@ export function renderJobTable(jobs: readonly JobEntry[], columns: number): stri
 }
 
 /** `running`, `exit 3`, `SIGSEGV`, `timeout`, `lost`. */
-export function describeState(job: JobEntry): string {
+function describeState(job: JobEntry): string {
   switch (job.status) {
     case 'running':
       return job.ownerAlive ? 'running' : 'running, unheld'

@@ -101,7 +101,7 @@ const damaged: [string, (file: string, home: Home) => void, RegExp][] = [
     (file) => void execFileSync('mkfifo', [file]),
     /config\.json: The configuration cannot be read: it is no regular file/,
   ],
-  ['a folder', (file) => void mkdirSync(file), /it is no regular file/],
+  ['a folder', (file) => mkdirSync(file), /it is no regular file/],
   ['a device', (file) => symlinkSync('/dev/zero', file), /it is no regular file/],
   [
     'half a file',

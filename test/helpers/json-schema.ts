@@ -59,7 +59,7 @@ function checkKeyword(
       )
     case 'additionalProperties':
       return Object.keys(given)
-        .filter((name) => !(name in ((schema['properties'] ?? {}) as object)))
+        .filter((name) => !(name in Object(schema['properties'] ?? {})))
         .flatMap((name) => {
           if (typeof wanted === 'object')
             return check(given[name], wanted as Schema, `${at}.${name}`)

@@ -23,7 +23,7 @@ export const ownShells = (['bash', 'zsh', 'fish'] as const).filter(
 )
 
 /** The start file that a login shell of this name reads. */
-export const startFileOf: Record<ShellName, string> = {
+const startFileOf: Record<ShellName, string> = {
   bash: '.bash_profile',
   zsh: '.zshrc',
   fish: '.config/fish/config.fish',

@@ -13,8 +13,8 @@ const actions: Readonly<Record<string, Action>> = {
   async get(context, [key]) {
     if (key === undefined)
       throw new MisuseError('wrong_usage', 'Say which key: nacre config get <key>')
-    const { findKey } = await context.configuration()
-    const found = findKey(key)
+    const configuration = await context.configuration()
+    const found = configuration.findKey(key)
     const { value } = found
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     await write(context, found, value === null ? '' : `${text}\n`)
@@ -25,8 +25,8 @@ const actions: Readonly<Record<string, Action>> = {
     await write(context, { files: places }, text.join(''))
   },
   async schema(context) {
-    const { schema } = await context.configuration()
-    await context.streams.stdout.write(`${JSON.stringify(schema(), null, 2)}\n`)
+    const configuration = await context.configuration()
+    await context.streams.stdout.write(`${JSON.stringify(configuration.schema(), null, 2)}\n`)
   },
 }
 

@@ -18,7 +18,7 @@ function encodeEvent(event: RunEvent): unknown {
   return { event: { ...event, bytes: Buffer.from(event.bytes).toString('base64') } }
 }
 
-export function decodeReport(line: string): Report {
+function decodeReport(line: string): Report {
   const report = fromWire(JSON.parse(line)) as Report
   if (!('event' in report) || report.event.type !== 'output') return report
   const base64 = report.event.bytes as unknown as string

@@ -186,15 +186,6 @@ export function pick<const Of extends Fields, const Name extends keyof Of & stri
   return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<Of, Name>
 }
 
-/** A table of fields without some of them. */
-export function omit<const Of extends Fields, const Name extends keyof Of & string>(
-  fields: Of,
-  names: readonly Name[],
-): Omit<Of, Name> {
-  const left = Object.entries(fields).filter(([name]) => !names.includes(name as Name))
-  return Object.fromEntries(left) as Omit<Of, Name>
-}
-
 /** An object as JSON has it, not a list and not null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value)

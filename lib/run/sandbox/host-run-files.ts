@@ -19,7 +19,7 @@ const gitFiles = ['hooks', 'config', 'config.worktree', 'commondir']
  * could write it in a sandbox would run commands outside of it. A run does not write these files,
  * unless the person declares them (`writable_folders`).
  */
-export const hostRunFiles: readonly string[] = [
+const hostRunFiles: readonly string[] = [
   ...gitFiles.map((name) => `.git/${name}`),
   '.husky',
   // direnv(1), and the settings of nacre itself.

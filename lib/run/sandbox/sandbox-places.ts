@@ -9,7 +9,7 @@ import { listNamedSockets } from './named-sockets.ts'
 import { isReachable, isWithin } from './paths.ts'
 
 /** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
-export const secretPaths: readonly string[] = [
+const secretPaths: readonly string[] = [
   '.ssh',
   '.gnupg',
   '.aws',

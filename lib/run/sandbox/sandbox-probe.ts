@@ -55,7 +55,7 @@ export async function probeSandbox(path = findBubblewrap()): Promise<SandboxProb
   return { mechanism: 'bubblewrap', path, problem, networkProblem }
 }
 
-export function findBubblewrap(): string | null {
+function findBubblewrap(): string | null {
   return findProgram('bwrap', systemPath)
 }
 
