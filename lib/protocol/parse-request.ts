@@ -133,8 +133,26 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     // A job that nobody waits for is read later.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
     stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
+    outputTo: needsOutput(input) ? null : (input.outputTo ?? null),
     notices,
   }
+}
+
+/**
+ * Whether nacre itself must see the output: to keep it, to wait for a part of it or for its silence, or
+ * since the run is attached in another way. In a sandbox a descriptor would be a door: what it leads to
+ * could be opened anew through /proc (proc(5)).
+ */
+function needsOutput(input: RequestInput): boolean {
+  const { artifact, ready, inactivitySeconds, pty, session, host, sandbox = 'off' } = input
+  return (
+    artifact !== 'never' ||
+    sandbox !== 'off' ||
+    pty === true ||
+    [ready, session, host].some((field) => field !== undefined) ||
+    toMs(inactivitySeconds || undefined) !== null ||
+    input.streams === 'merged'
+  )
 }
 
 /** What the caller says over what is configured. */

@@ -26,6 +26,15 @@ export type Stdin =
   | { kind: 'text'; text: string }
   | { kind: 'open' }
 
+/**
+ * Descriptors of this process that become the command's own standard output and error: what it writes
+ * never passes through nacre, and the result has no text.
+ */
+export interface OutputTo {
+  stdout: number
+  stderr: number
+}
+
 /** How a terminal run is first drawn. */
 export interface TerminalSize {
   columns: number
@@ -38,6 +47,9 @@ export const requestShape = shape.object(
     ...subjects,
     ...fields,
     stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
+    outputTo: shape.anything<OutputTo>(
+      'Descriptors that the command writes to itself, where nothing else needs its output',
+    ),
   },
 )
 
@@ -111,6 +123,8 @@ export interface Request {
   readonly hardening: boolean
   readonly artifact: ArtifactMode
   readonly stdin: Stdin
+  /** Null: its output is captured. */
+  readonly outputTo: OutputTo | null
   /** What was changed on the way in (a clamped timeout); goes into the result. */
   readonly notices: readonly string[]
 }

@@ -48,6 +48,7 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
     hardening: false,
     artifact: 'never',
     stdin: { kind: 'none' },
+    outputTo: null,
     notices: [],
     ...changes,
   }

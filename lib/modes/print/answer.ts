@@ -45,7 +45,7 @@ export function createAnswer(
       if (wait === 'not at all') return answerWithJob(kept, options, streams)
       return wantsBoundedText(options.run)
         ? answerWithText(kept, options, streams)
-        : passThrough(kept, options, streams, keepsText)
+        : passThrough({ kept, options, streams, keepsText, wait })
   }
 }
 
@@ -64,17 +64,24 @@ function answerWithEvents({ stdout }: Streams): Omit<Answer, 'fields'> {
   }
 }
 
-/** The bytes of the command, unchanged and live, each stream to its own. */
-function passThrough(
-  kept: Kept,
-  options: PrintOptions,
-  streams: Streams,
-  keepsText: boolean,
-): Answer {
+interface PassThrough {
+  kept: Kept
+  options: PrintOptions
+  streams: Streams
+  keepsText: boolean
+  wait: Wait
+}
+
+/**
+ * The bytes of the command, unchanged and live, each stream to its own: by its own hand where nothing
+ * else needs them, else through events.
+ */
+function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
   return {
     fields: {
       streams: options.run.streams ?? 'separate',
+      ...(wait === 'to the end' && !keepsText ? { outputTo: { stdout: 1, stderr: 2 } } : {}),
       ...(keepsText ? { truncate: 'head-tail' } : { artifact: 'never' }),
       ...kept,
     },

@@ -1,10 +1,11 @@
 import { closeSync, fstatSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { StreamName } from '../../protocol/event.ts'
 import type { Exit, Runner, Running } from '../../protocol/ports.ts'
-import type { Request } from '../../protocol/request.ts'
+import type { OutputTo, Request } from '../../protocol/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import { isGroupAlive } from '../../system/process-table.ts'
+import { isGroupAlive, readProcess } from '../../system/process-table.ts'
 import type { ControlGroups } from '../../system/control-group.ts'
 import { nowMs } from '../../system/clock.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/spawn.ts'
@@ -14,7 +15,14 @@ import type { Prestarted } from './prestarted.ts'
 import { createRunning } from '../running.ts'
 import { openStandardInput, openWritableInput, type StandardInput } from '../standard-input.ts'
 import { describeStartFailure } from '../start-failure.ts'
-import { chooseSteps, describeLeftBehind, measureUsage, stopTree, type TreeRoot } from '../stop.ts'
+import {
+  chooseSteps,
+  createTreeSearch,
+  describeLeftBehind,
+  measureUsage,
+  stopTree,
+  type TreeRoot,
+} from '../stop.ts'
 import { waitsForPipeInput } from '../terminal/waiting-for-input.ts'
 
 /** One output of a process: the pipe it writes to and what reads it. */
@@ -47,12 +55,12 @@ export interface PipeRunnerParts {
 export function createPipeRunner(deps: PipeRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
-    const names: StreamName[] = request.streams === 'merged' ? ['output'] : ['stdout', 'stderr']
+    const names = listStreams(request)
     const { fifos, input } = await openPipes(deps.pipes, request, names.length)
     const startedMs = nowMs()
     const child =
       takePrestarted(deps.prestarted, launch, request, fifos) ??
-      (await start(launch, input, fifos, deps))
+      (await start({ launch, input, fifos, outputTo: request.outputTo }, deps))
     child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
@@ -64,6 +72,12 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const root = { pid, mark, group, startedMs }
     return follow({ child, root, launch, request, outputs, input: written })
   }
+}
+
+/** The streams that are read here. */
+function listStreams({ outputTo, streams }: Request): StreamName[] {
+  if (outputTo !== null) return []
+  return streams === 'merged' ? ['output'] : ['stdout', 'stderr']
 }
 
 /** What the process is attached to. Where the system refuses one of them, none stays open. */
@@ -101,15 +115,20 @@ function takePrestarted(
   return prestarted.take(launch, { stdout: first.path, stderr: second.path })
 }
 
+interface Attachment {
+  launch: Launch
+  input: StandardInput
+  fifos: Fifo[]
+  outputTo: OutputTo | null
+}
+
 async function start(
-  launch: Launch,
-  input: StandardInput,
-  fifos: Fifo[],
+  { launch, input, fifos, outputTo }: Attachment,
   { uninherited, groups }: PipeRunnerParts,
 ): Promise<StartedProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   try {
-    const stdio = [input.stdin, first, second]
+    const stdio = [input.stdin, outputTo?.stdout ?? first, outputTo?.stderr ?? second]
     return await startProcess({ ...launch, stdio, detached: true, uninherited, groups })
   } catch (error) {
     closeUnused(fifos)
@@ -118,6 +137,16 @@ async function start(
   } finally {
     input.release()
   }
+}
+
+/** A child that outlives its shell by a moment, such as that of setsid(1), is still heard. */
+const lateMs = 100
+
+/** Whether a process of the run does something: one that sleeps may do so for ever. */
+function isBusy(root: TreeRoot): boolean {
+  const pids = root.group?.list()
+  const left = pids ? pids.flatMap((pid) => readProcess(pid) ?? []) : createTreeSearch(root)()
+  return left.some(({ state }) => state === 'R' || state === 'D')
 }
 
 /** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
@@ -135,10 +164,15 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
     await launch.settle?.()
     let leftBehind = false
     input?.close()
+    const heardUntilMs = nowMs() + lateMs
     for (const { fifo, reader } of outputs) {
       // Not before its turn: a reader that meets the end by itself closes what is yet to be drained.
       fifo.closeWrite()
-      const atEnd = await reader.drain()
+      let atEnd = await reader.drain()
+      while (!atEnd && !stopping && !reader.closed && nowMs() < heardUntilMs && isBusy(root)) {
+        await delay(1)
+        atEnd = await reader.drain()
+      }
       // From here on another run may write to it, or another file have its number.
       if (atEnd || reader.closed) held.delete(fifo)
       fifo.release(atEnd)

@@ -1,0 +1,56 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { cliCommand } from '../helpers/cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
+
+const words = cliCommand()
+  .map((word) => `'${word}'`)
+  .join(' ')
+
+/** The same line with nacre and with bash in the place of `$SHELL_UNDER_TEST`. */
+async function runBoth(line: string) {
+  const run = async (shell: string) => {
+    const dir = mkdtempSync(join(tmpdir(), 'own-output-'))
+    try {
+      const { status, stdout, stderr } = await runProgram(
+        'bash',
+        ['-c', line.replaceAll('$SHELL_UNDER_TEST', shell)],
+        { cwd: dir },
+      )
+      const file = join(dir, 'file')
+      const kept = existsSync(file) ? readFileSync(file, 'latin1') : null
+      return { status, stdout: stdout.toString('latin1'), stderr: stderr.toString('latin1'), kept }
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  }
+  return { nacre: await run(words), bash: await run('bash') }
+}
+
+for (const line of [
+  "$SHELL_UNDER_TEST -c '[ -f /dev/stdout ] && echo file; [ -p /dev/stderr ] && echo pipe >&2' > file",
+  "$SHELL_UNDER_TEST -c 'test -p /dev/stdout && echo pipe' | cat",
+  "$SHELL_UNDER_TEST -c 'echo one; echo two > /dev/stdout; echo three' > file",
+  "echo before > file; $SHELL_UNDER_TEST -c 'echo after; echo err >&2' >> file 2>&1",
+  '$SHELL_UNDER_TEST -c \'setsid sh -c "echo late"\' | cat',
+  "$SHELL_UNDER_TEST -c '(sleep 0.3; echo later) & echo now' | cat",
+  '$SHELL_UNDER_TEST -c \'yes\' | head -2; echo "${PIPESTATUS[0]}"',
+  "$SHELL_UNDER_TEST -c 'seq 1 200000' > file; wc -c < file",
+]) {
+  test(`a command writes where bash would write: ${line}`, async () => {
+    const { nacre, bash } = await runBoth(line)
+    assert.equal(nacre, bash)
+  })
+}
+
+test('a child that outlives its shell by a moment is heard in every format', async () => {
+  const { nacre } = await runBoth(
+    `$SHELL_UNDER_TEST --output-format json -c 'setsid sh -c "echo late"' | grep -o '"output":"[^"]*"'`,
+  )
+  assert.is(nacre.stdout, '"output":"late\\\\n"\n'.replaceAll('\\\\', '\\'))
+})
+
+test.run()
