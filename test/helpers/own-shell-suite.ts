@@ -199,6 +199,16 @@ export function testOwnShell(shell: ShellName): void {
       assert.is((await run('echo still')).output, 'still\n')
     }))
 
+  test('runs nothing that is typed at its own prompt', () =>
+    withOwnShell(shell, async ({ run, session, directory }) => {
+      await run('true')
+      session.type('touch ran\r')
+      await run(shell === 'fish' ? 'sleep 0.2' : 'sleep 0.2; :')
+      session.type('touch ran\r')
+      assert.is((await run('echo after')).output, 'after\n')
+      assert.not(existsSync(join(directory, 'ran')))
+    }))
+
   test('tells what a background job writes when it writes it', () =>
     withOwnShell(shell, async ({ run, other }) => {
       await run("sh -c 'sleep 0.2; echo later' &")

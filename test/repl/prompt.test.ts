@@ -79,12 +79,15 @@ test('keeps the history between starts, in a file of its own user only', async (
     const file = join(screen.home, 'state/nacre/history')
     assert.is(statSync(file).mode & 0o777, 0o600)
     assert.is(statSync(join(screen.home, 'state/nacre')).mode & 0o777, 0o700)
-    assert.is(readFileSync(file, 'utf8'), '"!echo first"\n"! echo second"\n')
+    const kept = readFileSync(file, 'utf8')
+    assert.match(kept, '"kind":"command","text":"echo first"')
+    assert.match(kept, '"text":"echo second"')
+    assert.not.match(kept, 'with-a-blank-before')
   })
   await withScreen({ prepare: (home) => writeHistory(home, ['!echo before']) }, async (screen) => {
     await screen.shows('> ')
     screen.type(keys.up)
-    await screen.shows('> !echo before')
+    await screen.shows('> ! echo before')
   })
 })
 
@@ -108,7 +111,7 @@ test('Ctrl-R searches the history', () => {
     await screen.shows('history: found')
     assertScreen(screen, 'history-search')
     screen.type('\r')
-    await screen.shows('> !echo found it')
+    await screen.shows('> ! echo found it')
     screen.type('\r')
     await screen.shows('found it\n✓ exit 0')
   })
@@ -120,11 +123,9 @@ test('the palette lists slash commands and what was typed lately', () =>
     screen.type(keys.ctrl('p'))
     await screen.shows('palette:')
     screen.type('make')
-    await screen.shows('› !make test')
+    await screen.shows('› ! make test')
     screen.type(`${keys.ctrl('u')}artif`)
     await screen.shows('› /artifacts')
-    screen.type('\r')
-    await screen.shows('> /artifacts')
     screen.type('\r')
     await screen.shows('No artifacts.')
   }))
@@ -145,6 +146,46 @@ test('completes programs, paths and slash commands', () => {
     await screen.shows('> /artifacts')
   })
 })
+
+test('Up finds what begins like the line; the grey suggestion is taken with →', () => {
+  const entries = ['!make test', '!echo one', '!make clean', '!ls']
+  return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
+    await screen.shows('> ')
+    screen.type('! ma')
+    await screen.shows('> ! make clean')
+    screen.type(`${keys.up}${keys.up}`)
+    await screen.shows('> ! make test')
+    screen.type(`${keys.ctrl('c')}! ec`)
+    await screen.shows('> ! echo one')
+    screen.type('\u001B[C two\r')
+    await screen.shows('one two\n✓ exit 0')
+  })
+})
+
+test('a prompt is never offered in bash mode', () => {
+  const entries = ['rm the old build folder', '!git status']
+  return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
+    await screen.shows('> ')
+    screen.type('/bash\r')
+    await screen.shows('[BASH]')
+    screen.type(keys.up)
+    await screen.shows('bash> git status')
+    screen.type(keys.up)
+    screen.type(keys.up)
+    screen.type('x')
+    await screen.shows('bash> git statusx')
+  })
+})
+
+test('goes on in the next line while a loop or a quote is open', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type('!for i in a b; do\r')
+    screen.type('echo "$i\r')
+    screen.type('-"\r')
+    screen.type('done\r')
+    await screen.shows('a\n-\nb\n-\n✓ exit 0')
+  }))
 
 test('a prompt for a model is told that there is none', () =>
   withScreen({}, async (screen) => {

@@ -34,7 +34,7 @@ async function checkRestored(screen: Screen, status: number): Promise<void> {
   const lastCursor = Math.max(screen.raw().lastIndexOf('[?25h'), 0)
   assert.ok(lastCursor > screen.raw().lastIndexOf('[?25l'), 'the cursor is shown')
   const [, rest = ''] = screen.text().split('/help tells what can be typed')
-  assert.not.match(rest, 'no model', 'the status bar is gone')
+  assert.not.match(rest, '~/code', 'the status bar is gone')
 }
 
 function pidOf({ home }: Screen): number {
@@ -43,7 +43,7 @@ function pidOf({ home }: Screen): number {
 
 test('nothing is left on the terminal after /quit', () =>
   withScreen(shellOptions(), async (screen) => {
-    await screen.shows('no model')
+    await screen.shows('~/code')
     screen.type('!echo shown\r')
     await screen.shows('✓ exit 0')
     screen.type('/quit\r')
@@ -53,21 +53,21 @@ test('nothing is left on the terminal after /quit', () =>
 
 test('Ctrl-D on an empty line ends nacre', () =>
   withScreen(shellOptions(), async (screen) => {
-    await screen.shows('no model')
+    await screen.shows('~/code')
     screen.type(keys.ctrl('d'))
     await checkRestored(screen, 0)
   }))
 
 test('nothing is left after kill -TERM at the prompt', () =>
   withScreen(shellOptions(), async (screen) => {
-    await screen.shows('no model')
+    await screen.shows('~/code')
     process.kill(pidOf(screen), 'SIGTERM')
     await checkRestored(screen, 143)
   }))
 
 test('nothing is left after kill -TERM while a command runs', () =>
   withScreen(shellOptions(), async (screen) => {
-    await screen.shows('no model')
+    await screen.shows('~/code')
     screen.type('!echo started; exec sleep 1000\r')
     await screen.shows('started\nrunning')
     process.kill(pidOf(screen), 'SIGTERM')
@@ -77,7 +77,7 @@ test('nothing is left after kill -TERM while a command runs', () =>
 test('nothing is left after kill -TERM in the overlay of a program with mouse and keys of its own', () =>
   withScreen(shellOptions(), async (screen) => {
     const program = join(import.meta.dirname, '../../fixtures/programs/show-keys.mjs')
-    await screen.shows('no model')
+    await screen.shows('~/code')
     screen.type(`!&node ${program}\r`)
     await screen.shows('ready')
     assert.is(screen.modes.mouseTrackingMode, 'any')
@@ -97,7 +97,7 @@ test('nothing is left after a crash, and it is told', () =>
       env: { NODE_OPTIONS: '--require ../crash.cjs', BUN_OPTIONS: '--preload ../crash.cjs' },
     },
     async (screen) => {
-      await screen.shows('no model')
+      await screen.shows('~/code')
       screen.type('!vi')
       await screen.shows('!vi')
       process.kill(pidOf(screen), 'SIGUSR2')

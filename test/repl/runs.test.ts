@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keys } from '../helpers/keys.ts'
-import { assertScreen, withScreen } from '../helpers/screen.ts'
+import { assertScreen, type Screen, withScreen } from '../helpers/screen.ts'
 
-test('shows the last 20 lines, what is missing and the artifact', () =>
+test('folds long output to the window, and says what is missing and where it is', () =>
   withScreen({ rows: 30 }, async (screen) => {
     await screen.shows('> ')
     screen.type('!seq 1 5000\r')
@@ -17,7 +18,7 @@ test('output is live: it is there while the command runs', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
     screen.type('!echo before; read line < fifo; echo after $line\r'.replace('!', '!mkfifo fifo; '))
-    await screen.shows(/before\nrunning · .* · 1 line · 6 B · Esc stops · Ctrl-B background/)
+    await screen.shows(/before\nrunning · .* · Ctrl-C stops · Ctrl-B background/)
     const { writeFileSync } = await import('node:fs')
     writeFileSync(join(screen.home, 'code/fifo'), 'go\n')
     await screen.shows('before\nafter go\n✓ exit 0')
@@ -30,27 +31,33 @@ for (const [name, key] of [
   test(`${name} stops the command and not nacre`, () =>
     withScreen({}, async (screen) => {
       await screen.shows('> ')
-      screen.type('!echo started; exec sleep 1000\r')
+      screen.type('!echo started; sleep 1000\r')
       await screen.shows('started\nrunning')
       screen.type(key)
-      await screen.shows('✗ stopped')
+      await screen.shows('✗ exit 130')
       screen.type('!echo still here\r')
       await screen.shows('still here\n✓ exit 0')
     }))
 }
 
-test('Ctrl-B sends a command to the background; its end is told', () =>
+test('Ctrl-B lets a command go on, and gives a shell with the same state', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!mkfifo fifo; echo started; read line < fifo\r')
+    screen.type('!mkfifo fifo; x=5\r')
+    await screen.shows('✓ exit 0')
+    screen.type('!echo started; read line < fifo; echo heard $line\r')
     await screen.shows('started\nrunning')
     screen.type(keys.ctrl('b'))
-    await screen.shows('1 job')
+    await screen.shows(/%1 \d/)
     screen.type('/jobs\r')
-    await screen.shows(/run_[a-z2-7]{20}  running/)
-    screen.type('!echo go > fifo\r')
-    await screen.shows(/\[run_[a-z2-7]{20}\] mkfifo fifo.*✓ exit 0/)
-    await screen.hides('1 job')
+    await screen.shows(/%1 {2}running/)
+    screen.type('!echo "x is $x"; echo go > fifo\r')
+    await screen.shows('x is 5')
+    await screen.shows(/\[%1\] echo started.*✓ exit 0/)
+    screen.type('/view %1\r')
+    await screen.shows(/started\nheard go\n/)
+    screen.type('q')
+    await screen.hides('heard go')
   }))
 
 test('/kill stops a job with all that it started', () =>
@@ -59,9 +66,24 @@ test('/kill stops a job with all that it started', () =>
     screen.type('!echo started; sleep 1000\r')
     await screen.shows('started\nrunning')
     screen.type(keys.ctrl('b'))
-    await screen.shows('1 job')
-    screen.type('/kill\r')
-    await screen.shows(/sleep 1000  ✗ stopped/)
+    await screen.shows(/%1 \d/)
+    screen.type('/kill %1\r')
+    await screen.shows(/sleep 1000 {2}✗ stopped/)
+  }))
+
+test('leaving with running jobs asks', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type('!echo started; sleep 1000\r')
+    await screen.shows('started\nrunning')
+    screen.type(keys.ctrl('b'))
+    await screen.shows(/%1 \d/)
+    screen.type('/quit\r')
+    await screen.shows('Leave all the same?')
+    screen.type(keys.escape)
+    await screen.shows('? no')
+    screen.type('!echo here\r')
+    await screen.shows('here\n✓ exit 0')
   }))
 
 test('what is typed while a command runs is not lost', () =>
@@ -104,7 +126,6 @@ for (const [name, typed] of [
   ['quit', 'quit\r'],
   ['Esc', keys.escape],
   ['Ctrl-D', keys.ctrl('d')],
-  ['Ctrl-C', keys.ctrl('c')],
 ] as const) {
   test(`${name} leaves bash mode and not nacre`, () =>
     withScreen({}, async (screen) => {
@@ -124,14 +145,14 @@ test('/view opens the whole output, searches and scrolls', () =>
     screen.type('!seq 1 5000\r')
     await screen.shows('✓ exit 0')
     screen.type('v\r')
-    await screen.shows('1–23 of')
+    await screen.shows('4978–5000 of 5,000')
     assert.ok(screen.isAlternate)
-    screen.type('/^321\r')
+    screen.type('?^321$\r')
     await screen.shows(/^321\n/)
-    screen.type('/4444\r')
+    screen.type('/^4444$\r')
     await screen.shows(/^4444\n/)
     screen.type('G')
-    await screen.shows('4978–5000 of 5000')
+    await screen.shows('4978–5000 of 5,000')
     assertScreen(screen, 'viewer')
     screen.type('g')
     await screen.shows(/^1\n2\n/)
@@ -142,58 +163,78 @@ test('/view opens the whole output, searches and scrolls', () =>
     assert.not.ok(screen.isAlternate)
   }))
 
-test('the guard asks; an answer is remembered for exactly this command and can be forgotten', () =>
+test('the guard asks; an answer is remembered for exactly this command and can be taken back', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
     screen.type('!rm -rf ~\r')
-    await screen.shows('[y] once')
-    screen.type('n')
+    await screen.shows('yes (this once)')
+    assert.not.match(screen.text(), 'always')
+    await answer(screen, 'no\r')
     await screen.shows('✗ denied')
     assert.ok(existsSync(screen.home))
     screen.type('/clear\r')
     await screen.hides('denied')
     screen.type('!rm -rf $UNKNOWN_PLACE\r')
-    await screen.shows('[y] once')
+    await screen.shows('yes (this once)')
     assertScreen(screen, 'approval')
-    screen.type('a')
+    await answer(screen, 'always\r')
+    await screen.shows('? always')
     await screen.shows('✓ exit 0')
     screen.type('/clear\r')
     await screen.hides('✓ exit 0')
     screen.type('!rm -rf $UNKNOWN_PLACE\r')
     await screen.shows('✓ exit 0')
     screen.type('/guard\r')
-    await screen.shows(/1  rm -rf \$UNKNOWN_PLACE .*always/)
+    await screen.shows(/1 {2}rm -rf \$UNKNOWN_PLACE .*always/)
     screen.type('/guard forget 1\r')
     await screen.shows('Forgotten.')
     screen.type('!rm -rf $UNKNOWN_PLACE\r')
-    await screen.shows('[y] once')
+    await screen.shows('yes (this once)')
     screen.type(keys.escape)
     await screen.shows('✗ denied')
   }))
 
-test('/cd, /sandbox and /history', () =>
+/** As a person who has read the question: after a pause. */
+async function answer(screen: Screen, text: string): Promise<void> {
+  await delay(500)
+  screen.type(text)
+}
+
+test('what was typed before the question appeared does not answer it', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo > file; ln -s loop loop\r')
-    await screen.shows('✓ exit 0')
-    screen.type('/cd file/below\r')
-    await screen.shows('Not a directory')
-    screen.type('!cat \t')
-    await screen.shows('→ file')
+    screen.type('!rm -rf $NOPE\r')
+    screen.type('!ls\r')
+    await screen.shows('yes (this once)')
+    screen.type('/bash\r')
+    await delay(600)
+    assert.match(screen.text(), 'yes (this once)')
     screen.type(keys.escape)
-    await screen.hides('→ file')
-    screen.type(`${keys.ctrl('u')}/cd /usr/lib\r`)
-    await screen.shows(/^\/usr\/lib /m)
+    await screen.shows('✗ denied')
+    await screen.shows('[BASH]')
+  }))
+
+test('/cd, /sandbox and /history work in both modes', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type('!mkdir "with space"\r')
+    await screen.shows('✓ exit 0')
+    screen.type('/cd nowhere\r')
+    await screen.shows('No such file or directory')
+    screen.type('/cd with space\r')
+    await screen.shows('~/code/with space')
     screen.type('!pwd\r')
-    await screen.shows('/usr/lib\n✓ exit 0')
+    await screen.shows('code/with space\n✓ exit 0')
+    screen.type('/bash\r')
+    await screen.shows('[BASH]')
     screen.type('/cd -\r')
-    await screen.shows('~/code')
-    screen.type('/sandbox read-only\r')
-    await screen.shows('sandbox read-only')
+    await screen.hides('~/code/with space')
+    screen.type('/sandbox workspace\r')
+    await screen.shows('gets a new shell in it')
     screen.type('/clear\r')
-    await screen.hides('✓')
-    screen.type('/history usr\r')
-    await screen.shows('/cd /usr/lib')
+    await screen.hides('new shell')
+    screen.type('/history with\r')
+    await screen.shows('! mkdir "with space"')
   }))
 
 test('every run is in the audit as one of the repl', () =>

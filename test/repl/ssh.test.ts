@@ -37,7 +37,7 @@ else {
         await screen.shows('continue connecting')
         screen.type('yes\r')
         await screen.shows('Enter passphrase')
-        await screen.shows('password: neither shown nor kept')
+        await screen.shows('a secret is not shown')
         screen.type(`${secret}\r`)
         await screen.shows('✗ exit 1')
         assert.match(screen.text(), 'inside')

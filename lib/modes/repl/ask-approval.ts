@@ -2,35 +2,36 @@ import type { RunOptions } from '../../executor/executor.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import type { Approvals } from './approvals.ts'
 import type { Display } from './display.ts'
-import { createQuestion } from './question.ts'
+import { type Answer, createQuestion } from './question.ts'
 import type { Style } from './style.ts'
 
 export interface ApprovalParts {
   display: Display
   approvals: Approvals
   style: Style
+  home: string | undefined
 }
 
-const answers = [
-  { key: 'y', label: 'once', value: 'once' },
-  { key: 's', label: 'this session', value: 'session' },
-  { key: 'a', label: 'always', value: 'always' },
-  { key: 'n', label: 'no', value: 'no' },
-] as const
-type Answer = (typeof answers)[number]['value']
+type Allowed = 'once' | 'session' | 'always' | 'no'
+
+const once: Answer<Allowed> = { word: 'yes', label: '(this once)', value: 'once' }
+const session: Answer<Allowed> = { word: 'session', label: '(until nacre ends)', value: 'session' }
+const always: Answer<Allowed> = { word: 'always', label: '', value: 'always' }
+const no: Answer<Allowed> = { word: 'no', label: '', value: 'no' }
 
 /** Answers the guard: from what is remembered, else by asking. */
 export function createApprove(parts: ApprovalParts): NonNullable<RunOptions['approve']> {
   const { display, approvals, style } = parts
-  return async ({ command, cwd }, { rule, reason }) => {
+  return async ({ command, cwd }, { rule, reason, matched }) => {
     const approval = { command, cwd, rule: rule ?? '' }
     if (recall()) return true
-    const answer = await ask([
-      style.yellow(reason ?? `${rule} asks`),
-      `Run ${style.bold(command)} ?`,
-    ])
-    if (answer === 'session' || answer === 'always') remember(answer === 'always')
-    return answer !== 'no'
+    const lasting = mayLast(`${matched ?? ''} ${command}`, rule, parts.home)
+    const answers = [once, session, ...(lasting ? [always] : []), no]
+    const text = [style.yellow(reason ?? `${rule} asks`), `Run ${style.bold(command)} ?`]
+    const { value, word } = await ask(text, answers)
+    display.print([...text, style.dim(`? ${word}`)])
+    if (value === 'session' || value === 'always') remember(value === 'always')
+    return value !== 'no'
 
     function recall(): boolean {
       try {
@@ -50,20 +51,35 @@ export function createApprove(parts: ApprovalParts): NonNullable<RunOptions['app
     }
   }
 
-  function ask(text: string[]): Promise<Answer> {
+  function ask(text: string[], answers: Answer<Allowed>[]): Promise<Answer<Allowed>> {
     return new Promise((resolve) => {
       const close = display.open(
-        createQuestion<Answer>({
+        createQuestion<Allowed>({
           text,
           answers,
-          otherwise: 'no',
+          otherwise: no,
           style,
-          onDone(value) {
+          lastKeyMs: display.lastKeyMs,
+          onOther: (data) => display.keepKey(data),
+          onDone(answer) {
             close()
-            resolve(value)
+            resolve(answer)
           },
         }),
       )
     })
   }
+}
+
+/** A yes for ever is not for what takes the whole system, a home or a disk along. */
+function mayLast(command: string, rule: string | null, home: string | undefined): boolean {
+  if (rule === 'disk-destroy') return false
+  const words = command.split(/[\s;&|()]+/).map((word) => word.replaceAll(/["'\\]/g, ''))
+  return !words.some(
+    (word) =>
+      /^(?:\/+\*?|~\w*\/?\*?|\$\{?HOME\}?\/?\*?|\/dev\/.+|\/(?:home|Users|root)(?:\/[^/]*)?\/?\*?|--no-preserve-root)$/.test(
+        word,
+      ) ||
+      (home !== undefined && word.replace(/\/\*?$/, '') === home),
+  )
 }

@@ -1,19 +1,15 @@
 import type { Result } from '../../protocol/result.ts'
 import { describeTrouble, formatDuration } from '../../render/messages.ts'
 import { countOf, formatBytes } from './columns.ts'
+import type { Tail } from './emulator.ts'
 import type { Style } from './style.ts'
 
-/** Lines of output that stay on the screen. */
-export const previewLines = 20
-
-/** A finished run, below its headline: the last lines, what is missing and where it is, how it ended. */
-export function renderBlock(result: Result, style: Style, shown?: readonly string[]): string[] {
-  const lines = shown ?? outputLines(result)
-  const total = shown ? lines.length : (result.truncation?.totalLines ?? lines.length)
-  const preview = lines.slice(-previewLines)
-  const hidden = total - preview.length
-  const more = hidden > 0 ? [style.dim(`… ${countOf(hidden, 'earlier line')} · v shows all`)] : []
+/** A finished run, below its headline: its last lines, what is missing and where it is, how it ended. */
+export function renderBlock(result: Result, style: Style, shown: Tail): string[] {
+  const total = result.truncation?.totalLines ?? outputLines(result).length
+  const hidden = total - shown.count
   const { artifact } = result
+  const more = hidden > 0 ? [style.dim(`… ${countOf(hidden, 'earlier line')} · v shows all`)] : []
   const kept = artifact
     ? [
         style.dim(
@@ -25,31 +21,38 @@ export function renderBlock(result: Result, style: Style, shown?: readonly strin
   const notices = result.status === 'stopped' ? [] : result.notices
   return [
     ...more,
-    ...preview,
-    ...describeTrouble(result).map(style.yellow),
+    ...shown.lines,
+    ...(result.status === 'stopped' ? [] : describeTrouble(result).map(style.yellow)),
     ...notices.map(style.yellow),
     ...kept,
     renderEnd(result, style),
   ]
 }
 
+/** 128 and the number of the signal with which a terminal suspends (TSTP): Linux, macOS. */
+const suspended = process.platform === 'darwin' ? 146 : 148
+const interrupted = 130
+
 /** `✓ exit 0 · 234 ms` */
 export function renderEnd(result: Result, style: Style): string {
-  const meaning = result.exitMeaning === null ? '' : ` (${result.exitMeaning})`
   const after = ` · ${formatDuration(result.durationMs)}`
   switch (result.status) {
     case 'exited': {
-      const text = `exit ${result.exitCode}${meaning}`
+      if (result.exitCode === suspended)
+        return style.yellow('… suspended') + `${after} · !fg goes on`
+      const meaning = result.exitMeaning ?? (result.exitCode === interrupted ? 'interrupted' : null)
+      const text = `exit ${result.exitCode}${meaning === null ? '' : ` (${meaning})`}`
+      // The meaning stands behind the time where there is a failure to explain.
       return result.exitCode === 0
         ? style.green(`✓ ${text}`) + after
-        : style.red(`✗ ${text}`) + after
+        : style.red(`✗ exit ${result.exitCode}`) + after + (meaning === null ? '' : ` (${meaning})`)
     }
     case 'signaled':
       return style.red(`✗ ${result.signal}`) + after
     case 'stopped':
       return style.red('✗ stopped') + after
     case 'running':
-      return style.yellow(`… running as ${result.id}`)
+      return style.yellow('… running')
     default:
       return style.red(result.status === 'denied' ? '✗ denied' : '✗ not started')
   }

@@ -1,50 +1,48 @@
-import { readdirSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
 import type {
   AutocompleteItem,
   AutocompleteProvider,
 } from '@mariozechner/pi-tui/dist/autocomplete.js'
-import { isDirectory } from './is-directory.ts'
-import { listPrograms } from './programs.ts'
 
 export interface CompletionOptions {
-  slashCommands: readonly { name: string; description: string }[]
+  slashCommands: readonly {
+    name: string
+    description: string
+    /** What may follow its name. */
+    complete?: (() => readonly string[] | Promise<readonly string[]>) | undefined
+  }[]
   isBash: () => boolean
-  cwd: () => string
-  environment: Readonly<Record<string, string | undefined>>
-  /** For `/model`. */
-  listModels: () => Promise<string[]>
+  /** What the person's shell would make of the end of a line: the last word, then the candidates. */
+  askShell: (line: string) => Promise<readonly string[] | null>
 }
 
 /** Beyond it a list helps nobody. */
 const shownItems = 200
 
 /** What a line for the shell begins with. */
-const bang = /^\s*!{1,2}&?/
-/** The last word of an unfinished command; a backslash keeps a blank in it. */
-const lastWord = /(?:\\.|[^\s\\|&;()<>])*$/
-/** Nothing but a separator, or `!`, stands before the first word of a command. */
-const commandStart = /(?:^\s*!{0,2}&?|[|&;(]|\$\()\s*$/
+const bang = /^\s*!{1,2}\s*/
 
-/**
- * Slash commands as they are typed; with Tab the programs of the PATH where a command begins, else
- * paths.
- */
+/** Slash commands as they are typed; with Tab whatever the person's own shell would complete. */
 export function createCompletion(options: CompletionOptions): AutocompleteProvider {
   return {
-    async getSuggestions(lines, row, column, { force }) {
-      const before = (lines[row] ?? '').slice(0, column)
-      const slash = /^\/([a-z-]*)$/i.exec(row === 0 && !options.isBash() ? before : '')
+    async getSuggestions(lines, row, column, { force, signal }) {
+      const before = [...lines.slice(0, row), (lines[row] ?? '').slice(0, column)].join('\n')
+      const slash = /^\/([a-z-]*)$/i.exec(before)
       if (slash) return suggest(before, slashItems(slash[1] ?? '', options))
-      const model = /^\/model\s+(\S*)$/i.exec(row === 0 && !options.isBash() ? before : '')
-      if (model) return suggest(model[1] ?? '', await modelItems(model[1] ?? '', options))
       if (!force) return null
-      const { head, word } = splitLastWord(before)
-      const isFirst = commandStart.test(head) && (options.isBash() || lines[0]?.startsWith('!'))
-      const items =
-        isFirst && !word.includes('/') ? programItems(word, options) : pathItems(word, options)
-      // An empty prefix: the editor submits what it completes after a slash.
-      return suggest('', items)
+      const named = /^\/([a-z-]+)\s+(\S*)$/i.exec(before)
+      const command = options.slashCommands.find(({ name }) => name === named?.[1]?.toLowerCase())
+      if (command?.complete)
+        return suggest('', argumentItems(await command.complete(), named?.[2] ?? ''))
+      const answer = await options.askShell(shellLine(before, options.isBash()))
+      if (signal.aborted || !answer) return null
+      const [word = '', ...candidates] = answer
+      const { raw } = splitLastWord(before)
+      return suggest(
+        '',
+        [...new Set(candidates)]
+          .filter((text) => text !== '')
+          .map((text) => itemOf(text, word, raw)),
+      )
     },
     applyCompletion(lines, row, column, { value }, prefix) {
       const line = lines[row] ?? ''
@@ -57,11 +55,11 @@ export function createCompletion(options: CompletionOptions): AutocompleteProvid
   }
 }
 
-/** A line up to the cursor: its unfinished last word, and what stands before. */
-function splitLastWord(before: string): { head: string; word: string } {
-  const start = bang.exec(before)?.[0].length ?? 0
-  const word = lastWord.exec(before.slice(start))?.[0] ?? ''
-  return { head: before.slice(0, before.length - word.length), word }
+/** What the shell is asked: a message to the model holds paths at most. */
+function shellLine(before: string, bash: boolean): string {
+  if (bash) return before
+  const start = bang.exec(before)
+  return start ? before.slice(start[0].length) : `: ${splitLastWord(before).raw}`
 }
 
 function suggest(prefix: string, items: AutocompleteItem[]) {
@@ -74,39 +72,35 @@ function slashItems(start: string, { slashCommands }: CompletionOptions): Autoco
     .map(({ name, description }) => ({ value: `/${name}`, label: `/${name}`, description }))
 }
 
-async function modelItems(part: string, options: CompletionOptions): Promise<AutocompleteItem[]> {
-  const models = await options.listModels()
-  return models.filter((name) => name.includes(part)).map((name) => ({ value: name, label: name }))
+function argumentItems(words: readonly string[], start: string): AutocompleteItem[] {
+  return words.filter((word) => word.includes(start)).map((word) => ({ value: word, label: word }))
 }
 
-function programItems(start: string, { environment }: CompletionOptions): AutocompleteItem[] {
-  if (start === '') return []
-  return listPrograms(environment['PATH'] ?? '')
-    .filter((name) => name.startsWith(start))
-    .map((name) => ({ value: `${name} `, label: name }))
-}
-
-function pathItems(word: string, { cwd, environment }: CompletionOptions): AutocompleteItem[] {
-  const bare = word.replaceAll(/\\(.)/g, '$1')
-  const named = bare.endsWith('/') || bare === '' ? bare : dirname(bare)
-  const folder = named.replace(/^~(?=\/|$)/, environment['HOME'] ?? '~')
-  const start = bare.endsWith('/') || bare === '' ? '' : basename(bare)
-  const prefix = word.slice(0, word.lastIndexOf('/') + 1)
-  const directory = resolve(cwd(), folder)
-  return readNames(directory)
-    .filter((name) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
-    .map((name) => {
-      const isFolder = isDirectory(join(directory, name))
-      const value = prefix + name.replaceAll(/[\s'"\\$`&|;()<>*?[\]!#~{}]/g, '\\$&')
-      return { value: value + (isFolder ? '/' : ' '), label: name + (isFolder ? '/' : '') }
-    })
-}
-
-function readNames(directory: string): string[] {
-  try {
-    return readdirSync(directory).sort()
-  } catch {
-    // Not there or not readable: nothing to offer.
-    return []
+/** A line up to the cursor: its unfinished last word as it is typed, and what stands before. */
+function splitLastWord(before: string): { head: string; raw: string } {
+  let start = bang.exec(before)?.[0].length ?? 0
+  let quote = ''
+  for (let at = start; at < before.length; at++) {
+    const char = before[at] ?? ''
+    if (char === '\\' && quote !== "'") at++
+    else if (quote !== '') {
+      if (char === quote) quote = ''
+    } else if (char === '"' || char === "'") quote = char
+    else if (/[\s|&;()<>]/.test(char)) start = at + 1
   }
+  return { head: before.slice(0, start), raw: before.slice(start) }
+}
+
+/** `candidate` for the word as the shell reads it, to be typed where `raw` stands. */
+function itemOf(candidate: string, word: string, raw: string): AutocompleteItem {
+  const label = candidate.trimEnd()
+  const ends = /[/=:]$/.test(label)
+  // An option's value is completed by itself.
+  const kept =
+    !label.startsWith(word) && raw.includes('=') ? raw.slice(0, raw.indexOf('=') + 1) : ''
+  const quote = /^["']/.exec(raw)?.[0] ?? ''
+  if (quote !== '') return { value: quote + label + (ends ? '' : `${quote} `), label }
+  const start = /^(?:\$\{?|~)/.exec(label)?.[0] ?? ''
+  const escaped = label.slice(start.length).replaceAll(/[\s'"\\$`&|;()<>*?[\]!#{}]/g, '\\$&')
+  return { value: kept + start + escaped + (ends ? '' : ' '), label }
 }

@@ -20,7 +20,13 @@ export interface Display {
   replayKeys(): void
   /** Hands the whole screen and the keyboard over. Gives what takes them back. */
   lend(screen: FullScreen): () => void
+  /** Whether the person looks at the terminal, as far as it tells. */
+  readonly hasFocus: boolean
+  /** When the last key came, as nowMs() tells it. */
+  readonly lastKeyMs: number
   readonly terminal: Terminal
+  /** To the clipboard of the person's terminal, where it allows that (OSC 52). */
+  copy(text: string): void
   clear(): void
   close(): void
 }
@@ -28,15 +34,20 @@ export interface Display {
 export interface DisplayOptions {
   streams: Streams
   statusBar: (columns: number) => string
+  onResize: (columns: number, rows: number) => void
   onEnd: () => void
 }
 
 /** At most so many frames a second are of use to an eye. */
 const frameMs = 16
 
+/** What a terminal sends of its focus when it is asked to (mode 1004 of xterm). */
+const focusIn = '\u001B[I'
+const focusOut = '\u001B[O'
+
 const alternateScreen = { on: '\u001B[?1049h\u001B[2J\u001B[H', off: '\u001B[?1049l' }
 
-export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Display {
+export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOptions): Display {
   const region = createRegion()
   const views: View[] = []
   let kept: string[] = []
@@ -46,15 +57,22 @@ export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Di
   let drawnAtMs = 0
   let printed = ''
   let open = true
+  let hasFocus = true
+  let lastKeyMs = 0
 
   const terminal = openTerminal(streams, {
     onKey(data) {
+      if (data === focusIn || data === focusOut) return void (hasFocus = data === focusIn)
+      lastKeyMs = nowMs()
       const view = views.at(-1)
       if (view) view.key(data)
       else kept.push(data)
       draw()
     },
-    onResize: () => draw(),
+    onResize() {
+      onResize(terminal.columns, terminal.rows)
+      draw()
+    },
     onEnd,
   })
 
@@ -88,6 +106,12 @@ export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Di
 
   return {
     terminal,
+    get hasFocus() {
+      return hasFocus
+    },
+    get lastKeyMs() {
+      return lastKeyMs
+    },
     get columns() {
       return terminal.columns
     },
@@ -132,6 +156,9 @@ export function createDisplay({ streams, statusBar, onEnd }: DisplayOptions): Di
         terminal.setKittyKeys(true)
         draw()
       }
+    },
+    copy(text) {
+      terminal.write(`\u001B]52;c;${Buffer.from(text).toString('base64')}\u0007`)
     },
     clear() {
       printed = ''

@@ -1,21 +1,31 @@
 import xterm from '@xterm/headless'
+import { createFlood } from './flood.ts'
 import { mirrorModes, type MirroredModes } from './mirrored-modes.ts'
 import { paintLine } from './paint.ts'
 
 /** A terminal without a screen, which a program on a pty draws on. */
 export interface Emulator {
-  /** Settles when the bytes are drawn; then their memory is free again. */
-  write(bytes: Uint8Array): Promise<void>
+  /** Is drawn soon; of a flood, what can no longer be seen is passed over. */
+  write(bytes: Uint8Array): void
+  /** Settles when everything is drawn. */
+  settle(): Promise<void>
   resize(columns: number, rows: number): void
   /** Its screen, line by line. */
   paint(): string[]
+  /** The last lines of its text with their colours, and the cursor where it is among them. */
+  tail(rows: number): Tail
   readonly cursor: { row: number; column: number } | null
-  /** Whether the program has ever taken the whole screen (the alternate one). */
-  readonly wasFullScreen: boolean
-  /** The last lines of its text, trailing empty ones left out. */
-  lastLines(count: number): string[]
+  /** Whether the program has the whole screen now: the alternate one, or every key and the mouse. */
+  readonly isFullScreen: boolean
   readonly modes: MirroredModes
   close(): void
+}
+
+export interface Tail {
+  lines: string[]
+  /** How many lines of text, as the program ended them, these are. */
+  count: number
+  cursor: { row: number; column: number } | null
 }
 
 export interface EmulatorOptions {
@@ -26,26 +36,33 @@ export interface EmulatorOptions {
   onAnswer: (data: string) => void
   /** For the real terminal, while the program has it. */
   onModes: (text: string) => void
+  /** Something new is drawn. */
+  onDrawn: () => void
 }
+
+const scrollback = 1000
 
 export function createEmulator(options: EmulatorOptions): Emulator {
   const { columns, rows, colored } = options
-  const terminal = new xterm.Terminal({
-    cols: columns,
-    rows,
-    scrollback: 500,
-    allowProposedApi: true,
-  })
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
   const modes = mirrorModes(terminal, options.onModes)
-  let wasFullScreen = false
-  terminal.onData(options.onAnswer)
-  terminal.buffer.onBufferChange((buffer) => {
-    if (buffer.type === 'alternate') wasFullScreen = true
+  terminal.onData((data) => options.onAnswer(data))
+  const isFullScreen = () => terminal.buffer.active.type === 'alternate' || modes.takesKeyboard
+  const flood = createFlood({
+    draw: (bytes) =>
+      new Promise((resolve) =>
+        terminal.write(bytes, () => {
+          resolve()
+          options.onDrawn()
+        }),
+      ),
+    mayPass: () => !isFullScreen(),
   })
 
   return {
     modes,
-    write: (bytes) => new Promise((resolve) => terminal.write(bytes, resolve)),
+    write: (bytes) => flood.add(bytes),
+    settle: () => flood.settle(),
     resize: (toColumns, toRows) => terminal.resize(toColumns, toRows),
     paint() {
       const { active } = terminal.buffer
@@ -53,23 +70,34 @@ export function createEmulator(options: EmulatorOptions): Emulator {
         paintLine(active.getLine(active.baseY + row), terminal.cols, colored),
       )
     },
+    tail(wanted) {
+      const { normal } = terminal.buffer
+      const cursorLine = normal.baseY + normal.cursorY
+      let end = normal.length
+      const isEmpty = (row: number) => (normal.getLine(row)?.translateToString(true) ?? '') === ''
+      while (end > cursorLine + 1 && isEmpty(end - 1)) end--
+      // A cursor at the start of an empty line has ended the line above.
+      if (end === cursorLine + 1 && normal.cursorX === 0 && isEmpty(end - 1)) end--
+      const from = Math.max(0, end - wanted)
+      const rowsShown = Array.from({ length: end - from }, (_, row) => normal.getLine(from + row))
+      const row = cursorLine - from
+      return {
+        lines: rowsShown.map((line) => paintLine(line, terminal.cols, colored)),
+        count: rowsShown.filter((line) => !line?.isWrapped).length,
+        cursor:
+          modes.showsCursor && row >= 0
+            ? { row, column: Math.min(normal.cursorX, terminal.cols - 1) }
+            : null,
+      }
+    },
     get cursor() {
       const { cursorX, cursorY } = terminal.buffer.active
       return modes.showsCursor
         ? { row: cursorY, column: Math.min(cursorX, terminal.cols - 1) }
         : null
     },
-    get wasFullScreen() {
-      return wasFullScreen
-    },
-    lastLines(count) {
-      const { normal } = terminal.buffer
-      const lines = Array.from(
-        { length: normal.length },
-        (_, row) => normal.getLine(row)?.translateToString(true) ?? '',
-      )
-      while (lines.at(-1) === '') lines.pop()
-      return lines.slice(-count)
+    get isFullScreen() {
+      return isFullScreen()
     },
     close: () => terminal.dispose(),
   }

@@ -10,10 +10,13 @@ export interface MirroredModes {
   /** What to write so that it does as before. */
   leave(): string
   readonly showsCursor: boolean
+  /** Whether it wants the mouse, or keys told in another way: every key is its own then. */
+  readonly takesKeyboard: boolean
 }
 
 /** DEC private modes (xterm, ctlseqs): cursor keys, mouse and its encodings, focus, bracketed paste. */
 const mirrored = new Set([1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004])
+const mouse = [9, 1000, 1002, 1003]
 const showCursor = 25
 
 /** `write` reaches the real terminal while the program has it, and nothing at other times. */
@@ -82,6 +85,9 @@ export function mirrorModes({ parser }: Terminal, write: (text: string) => void)
   return {
     get showsCursor() {
       return showsCursor
+    },
+    get takesKeyboard() {
+      return kitty.length > 0 || mouse.some((mode) => on.has(mode))
     },
     enter() {
       const modes = [...on].map((mode) => `\u001B[?${mode}h`)

@@ -1,29 +1,19 @@
-import { fit, spread, widthOf } from './columns.ts'
 import type { Emulator } from './emulator.ts'
-import type { Style } from './style.ts'
 import type { FullScreen } from './view.ts'
 
 /** The key that leaves a program to itself (Ctrl-], as telnet has it), and its kitty encoding. */
 const leaveKeys = ['\u001D', '\u001B[93;5u']
 
 export interface OverlayOptions {
-  command: string
   emulator: Emulator
-  style: Style
   /** Keys and mouse, as the terminal tells them. */
   onInput: (data: string) => void
   onResize: (columns: number, rows: number) => void
   onLeave: () => void
-  /** What the bar adds: `password: …`. */
-  note: () => string
 }
 
-/** Rows that a program does not get: the bar. */
-export const overlayBarRows = 1
-
-/** A program on its terminal, over the whole screen but for the bar below. */
-export function createOverlay(options: OverlayOptions): FullScreen {
-  const { emulator, style } = options
+/** A program that takes the whole screen, on the whole screen. */
+export function createOverlay({ emulator, ...options }: OverlayOptions): FullScreen {
   let drawn: string[] = []
   return {
     enter: () => emulator.modes.enter(),
@@ -31,14 +21,9 @@ export function createOverlay(options: OverlayOptions): FullScreen {
     draw(columns, rows, afresh) {
       if (afresh) {
         drawn = []
-        const height = Math.max(1, rows - overlayBarRows)
-        emulator.resize(columns, height)
-        options.onResize(columns, height)
+        options.onResize(columns, rows)
       }
-      const help = options.note() || 'Ctrl-] leaves it running'
-      const name = fit(` ${options.command}`, Math.max(8, columns - widthOf(help) - 3))
-      const bar = style.inverse(spread(name, `${help} `, columns))
-      const lines = [...emulator.paint(), bar]
+      const lines = emulator.paint()
       let text = afresh ? '\u001B[2J' : ''
       for (const [row, line] of lines.entries()) {
         if (line !== drawn[row]) text += `\u001B[${row + 1};1H\u001B[0m\u001B[2K${line}`

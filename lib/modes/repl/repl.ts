@@ -1,22 +1,32 @@
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
+import type { TerminalSession } from '../../protocol/sessions.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { openApprovals } from './approvals.ts'
 import { createApprove } from './ask-approval.ts'
 import { createCompletion } from './completion.ts'
 import type { ReplContext } from './context.ts'
 import { createDisplay } from './display.ts'
-import { openHistory } from './history.ts'
+import { highlight } from './highlight.ts'
+import { openHistory, recall } from './history.ts'
 import { createPicker, type Choice } from './picker.ts'
 import { createPrompt, type Prompt, type PromptEvent } from './prompt.ts'
-import { createCommandRunner, sessionName } from './run-command.ts'
+import { createQuestion } from './question.ts'
+import { createCommandRunner, sessionRequest } from './run-command.ts'
 import type { SlashContext } from './slash-command.ts'
 import { slashCommands } from './slash-commands.ts'
 import type { ReplState } from './state.ts'
-import { createStatusBar } from './status-bar.ts'
+import { createStatusBar, shortenHome } from './status-bar.ts'
+import { createStrayOutput } from './stray-output.ts'
 import { createStyle } from './style.ts'
 import { createTalk } from './talk.ts'
-import { wantsTerminal } from './terminal-programs.ts'
+import { isUnfinished } from './unfinished.ts'
+
+/** How long the status bar may be wrong about a job's time. */
+const jobTickMs = 1000
 
 /** The interactive front door. Gives the exit status when the person leaves or a signal ends nacre. */
 export async function repl(context: ReplContext): Promise<number> {
@@ -27,11 +37,11 @@ export async function repl(context: ReplContext): Promise<number> {
   }
   const state: ReplState = {
     cwd: context.cwd,
-    previousCwd: null,
     bash: false,
     model: context.agentSettings.model,
     sandbox: null,
     configuredSandbox: context.sandbox,
+    shell: basename(environment['SHELL'] ?? 'bash'),
     runs: [],
     quit: false,
   }
@@ -40,75 +50,107 @@ export async function repl(context: ReplContext): Promise<number> {
     leave = resolve
   })
   const style = createStyle(environment)
+  const home = environment['HOME']
+  const jobs = () => runner.jobs().filter(({ result }) => result === null)
   const display = createDisplay({
     streams,
-    statusBar: createStatusBar({
-      state,
-      style,
-      home: environment['HOME'],
-      countJobs: () => executor.jobs.runningCount,
-    }),
+    statusBar: createStatusBar({ state, style, home, jobs }),
+    onResize: (columns, rows) => runner.resize(columns, rows),
     onEnd: leave,
   })
   context.onCrash(() => display.close())
   signal.addEventListener('abort', leave, { once: true })
-  try {
-    const history = openHistory(join(context.stateDir, 'history'))
-    const approvals = openApprovals(join(context.stateDir, 'approvals.json'))
-    const approve = createApprove({ display, approvals, style })
-    const settings = context.agentSettings
-    const talk = createTalk({ executor, settings, display, style, state, approve })
-    const runner = createCommandRunner({
-      executor,
-      display,
-      style,
-      state,
-      colored: !environment['NO_COLOR'],
-      approve,
-      onFinished: (result) => talk.addCommand(result),
+  const print = (lines: readonly string[]) => display.print(lines)
+  const stray = createStrayOutput(print)
+  let opened: Promise<TerminalSession> | null = null
+  const session = () => (opened ??= openShell())
+
+  /** The person's shell starts with the REPL, so that it is there when it is needed. */
+  async function openShell(): Promise<TerminalSession> {
+    const found = await executor.sessions.open({
+      ...sessionRequest(state),
+      command: ':',
+      cwd: context.cwd,
     })
-    const print = (lines: readonly string[]) => display.print(lines)
-    const slash = {
+    found.resize({ columns: display.columns, rows: display.rows })
+    found.listen({
+      onOutput: (bytes, phase) => stray.take(bytes, phase),
+      onNotice: (text) => print([style.yellow(text)]),
+    })
+    return found
+  }
+
+  const approvals = openApprovals(join(context.stateDir, 'approvals.json'))
+  const approve = createApprove({ display, approvals, style, home })
+  const settings = context.agentSettings
+  const talk = createTalk({ executor, settings, display, style, state, approve })
+  const runner = createCommandRunner({
+    executor,
+    display,
+    style,
+    state,
+    colored: !environment['NO_COLOR'],
+    session,
+    approve,
+    onFinished: (result) => talk.addCommand(result),
+  })
+  const ticking = setInterval(() => jobs().length > 0 && display.refresh(), jobTickMs).unref()
+  try {
+    const slash: SlashContext = {
       executor,
       state,
       display,
       style,
-      history,
+      history: openHistory(join(context.stateDir, 'history')),
       approvals,
       runner,
       talk,
+      session,
       environment,
       print,
+      runLine: (command, injected) => runLine(command, injected, slash),
     }
-    display.print([`${style.salmon('nacre')} ${context.version} · /help tells what can be typed`])
+    print([`${style.salmon('nacre')} ${context.version} · /help tells what can be typed`])
+    session().catch((error: unknown) => {
+      if (!(error instanceof MisuseError)) throw error
+      print([style.red(error.message)])
+    })
     await Promise.race([left, converse(slash)])
     return 0
   } finally {
     signal.removeEventListener('abort', leave)
+    clearInterval(ticking)
+    stray.close()
     display.close()
   }
 }
 
 /** One line after the other, until it is enough. */
 async function converse(context: SlashContext): Promise<void> {
-  const { state, display, style, history, environment } = context
+  const { state, display, style } = context
   let settle: (event: PromptEvent) => void = () => undefined
   const prompt = createPrompt({
     style,
     isBash: () => state.bash,
     rows: () => display.rows,
     refresh: () => display.refresh(),
-    history: history.list().slice(-100),
+    history: () => recallAll(context),
+    isUnfinished: (text) => goesOn(text, state),
+    highlight: (line, row) => paint(line, row, prompt.text(), context),
     completion: createCompletion({
-      slashCommands,
+      slashCommands: slashCommands.map(({ name, description, complete }) => ({
+        name,
+        description,
+        complete: complete && (() => complete(context)),
+      })),
       isBash: () => state.bash,
-      cwd: () => state.cwd,
-      environment,
-      listModels: () => context.talk.listModels(),
+      askShell: async (line) => (await context.session()).complete(line),
     }),
     onEvent: (event) => settle(event),
   })
   while (!state.quit) {
+    const title = `nacre: ${shortenHome(state.cwd, context.environment['HOME'])}`
+    display.terminal.write(`\u001B]0;${title.replaceAll(/[\u0000-\u001F]/g, '?')}\u0007`)
     const event = await new Promise<PromptEvent>((resolve) => {
       const close = display.open(prompt)
       settle = (event) => {
@@ -119,72 +161,109 @@ async function converse(context: SlashContext): Promise<void> {
       display.replayKeys()
     })
     await answer(event, prompt, context)
+    if (state.quit && !(await mayQuit(context))) state.quit = false
   }
 }
 
+/** Newest first, as they are typed in the present mode. */
+function recallAll({ history, state }: SlashContext): string[] {
+  const found: string[] = []
+  for (const entry of history.list().toReversed()) {
+    const text = recall(entry, state.bash)
+    if (text !== null) found.push(text)
+  }
+  return found
+}
+
+/** The command of a line, where it has one. */
+function commandOf(text: string, bash: boolean): string | null {
+  const bang = /^\s*!{1,2}/.exec(text)
+  if (bang) return text.slice(bang[0].length)
+  return bash ? text : null
+}
+
+function goesOn(text: string, { bash, shell }: ReplState): boolean {
+  const command = commandOf(text, bash)
+  return command !== null && isUnfinished(command.trimStart(), shell)
+}
+
+function paint(line: string, row: number, text: string, { state, style }: SlashContext): string {
+  if (commandOf(text, state.bash) === null) return line
+  const bang = row === 0 ? (/^\s*!{1,2}\s*/.exec(line)?.[0] ?? '') : ''
+  return style.bold(bang) + highlight(line.slice(bang.length), style)
+}
+
 async function answer(event: PromptEvent, prompt: Prompt, context: SlashContext): Promise<void> {
-  switch (event.type) {
-    case 'line':
-      return answerLine(event.text, context)
-    case 'leave':
-      return answerLeave(event.key, context)
-    case 'search':
-      return search(prompt, context)
-    case 'palette':
-      return choose(prompt, context)
-    case 'view':
-      return runSlash('view', '', context)
-    case 'clear':
-      return context.display.clear()
+  try {
+    switch (event.type) {
+      case 'line':
+        return await answerLine(event.text, context)
+      case 'leave':
+        return answerLeave(event.key, context)
+      case 'search':
+        return await search(prompt, context)
+      case 'palette':
+        return await choose(prompt, context)
+      case 'view':
+        return await runSlash('view', '', context)
+      case 'clear':
+        return context.display.clear()
+      case 'edit':
+        return await editLine(prompt, context)
+    }
+  } catch (error) {
+    if (!(error instanceof MisuseError)) throw error
+    context.print([context.style.red(error.message)])
   }
 }
 
 async function answerLine(text: string, context: SlashContext): Promise<void> {
-  const { state, style, history, display } = context
+  const { state, style } = context
   const line = text.trim()
   if (line === '') return
-  const lost = history.add(text)
-  if (lost !== null) display.print([style.yellow(lost)])
-  if (state.bash && (line === 'exit' || line === 'quit')) return leaveBash(context)
+  const slash = /^\/([a-z][\w-]*)(?:\s+([\s\S]*))?$/i.exec(line)
+  const [, name = '', rest = ''] = slash ?? []
+  const isKnown = slashCommands.some((known) => known.name === name.toLowerCase())
+  if (slash && (isKnown || !state.bash)) {
+    remember('prompt', text, context)
+    context.print([`${state.bash ? style.mint('bash>') : style.salmon('>')} ${line}`])
+    return runSlash(name, rest, context)
+  }
+  if (line === 'v') return runSlash('view', '', context)
+  if (state.bash && (line === 'exit' || line === 'quit')) return void (state.bash = false)
   if (!state.bash && line === '!') return void (state.bash = true)
-  if (!state.bash && line === 'v') return runSlash('view', '', context)
-  try {
-    await answerPrompt(line, context)
-  } catch (error) {
-    if (!(error instanceof MisuseError)) throw error
-    display.print([style.red(error.message)])
-  }
-}
-
-async function answerPrompt(line: string, context: SlashContext): Promise<void> {
-  const { state, style, display, runner } = context
   // In bash mode the text after an explicit `!` runs too.
-  const prompt = state.bash && !line.startsWith('!') ? commandOf(line) : parsePrompt(line)
-  switch (prompt.kind) {
-    case 'command': {
-      const forced = prompt.command.startsWith('&')
-      const command = forced ? prompt.command.slice(1).trim() : prompt.command
-      const terminal = forced || wantsTerminal(command)
-      return runner.run({
-        command,
-        injected: prompt.injected,
-        terminal,
-        session: state.bash && !terminal,
-      })
-    }
-    case 'slash':
-      display.print([`${style.salmon('>')} ${line}`])
-      return runSlash(prompt.name, prompt.rest, context)
-    case 'message':
-      display.print([
-        ...line.split('\n').map((part, row) => `${row === 0 ? style.salmon('>') : ' '} ${part}`),
-      ])
-      return context.talk.ask(line)
+  const prompt =
+    state.bash && !line.startsWith('!')
+      ? ({ kind: 'command', command: text, injected: true } as const)
+      : parsePrompt(text)
+  if (prompt.kind === 'command') {
+    // A line that begins with a blank is not kept.
+    const blank = text.startsWith(' ') ? ' ' : ''
+    return runLine(blank + prompt.command.trimStart(), prompt.injected, context)
   }
+  if (prompt.kind === 'slash') return
+  remember('prompt', text, context)
+  context.print(
+    line.split('\n').map((part, row) => `${row === 0 ? style.salmon('>') : ' '} ${part}`),
+  )
+  await context.talk.ask(prompt.text)
 }
 
-function commandOf(command: string) {
-  return { kind: 'command', command, injected: true } as const
+function remember(kind: 'command' | 'prompt', text: string, context: SlashContext) {
+  const { history, state, style } = context
+  const { lost, end } = history.add({ kind, text: text.replace(/\s+$/, ''), cwd: state.cwd })
+  if (lost !== null) context.print([style.yellow(lost)])
+  return end
+}
+
+async function runLine(text: string, injected: boolean, context: SlashContext): Promise<void> {
+  const end = remember('command', text, context)
+  const command = text.trim()
+  // What has no command in it leaves everything as it is.
+  if (command.split('\n').every((line) => /^\s*(?:#.*)?$/.test(line))) return
+  const result = await context.runner.run({ command, injected })
+  end(result?.exitCode ?? null)
 }
 
 async function runSlash(name: string, rest: string, context: SlashContext): Promise<void> {
@@ -193,36 +272,64 @@ async function runSlash(name: string, rest: string, context: SlashContext): Prom
   context.print([`No such command: /${name}; /help lists them.`])
 }
 
-function answerLeave(key: string, context: SlashContext): void {
-  if (context.state.bash) leaveBash(context)
-  else if (key === 'ctrl+d') context.state.quit = true
-  else if (key === 'ctrl+c') context.print([context.style.dim('Ctrl-D or /quit leaves nacre.')])
+function answerLeave(key: string, { state, style, print }: SlashContext): void {
+  if (key === 'ctrl+c') {
+    const how = state.bash
+      ? 'exit, Esc or Ctrl-D leaves bash mode.'
+      : 'Ctrl-D or /quit leaves nacre.'
+    print([style.dim(how)])
+  } else if (state.bash) state.bash = false
+  else if (key === 'ctrl+d') state.quit = true
 }
 
-/** The shell of bash mode stays as it is for the next time. */
-function leaveBash({ state, executor }: SlashContext): void {
-  const session = executor.sessions.list().find(({ name }) => name === sessionName)
-  if (session) state.cwd = session.cwd
-  state.bash = false
+/** With jobs that would end, a person is asked. */
+async function mayQuit({ runner, display, style, print }: SlashContext): Promise<boolean> {
+  const running = runner.jobs().filter(({ result }) => result === null)
+  if (running.length === 0) return true
+  const names = running.map(({ number, command }) => `  %${number} ${command.split('\n')[0] ?? ''}`)
+  const text = [style.yellow('These jobs end with nacre:'), ...names, 'Leave all the same?']
+  const yes = { word: 'yes', label: '', value: true }
+  const no = { word: 'no', label: '', value: false }
+  const { value, word } = await new Promise<typeof yes>((resolve) => {
+    const close = display.open(
+      createQuestion({
+        text,
+        answers: [yes, no],
+        otherwise: no,
+        style,
+        lastKeyMs: display.lastKeyMs,
+        onOther: (data) => display.keepKey(data),
+        onDone(answer) {
+          close()
+          resolve(answer)
+        },
+      }),
+    )
+  })
+  print([...text, style.dim(`? ${word}`)])
+  return value
 }
 
 async function search(prompt: Prompt, context: SlashContext): Promise<void> {
-  const entries = context.history.list().reverse()
-  const choices = entries.map((text) => ({ value: text, label: text }))
+  const choices = recallAll(context).map((text) => ({ value: text, label: text }))
   const picked = await pick('history:', choices, 'ctrl+r', context)
   if (picked !== null) prompt.setText(picked)
 }
 
+/** A command that is picked runs; what was typed before is put on the line. */
 async function choose(prompt: Prompt, context: SlashContext): Promise<void> {
-  const recent = context.history.list().reverse().slice(0, 50)
   const choices: Choice[] = [
-    ...slashCommands.map(({ name, description }) => {
-      return { value: `/${name}`, label: `/${name}`, hint: description }
+    ...slashCommands.map(({ name, hint = '', description }) => {
+      return { value: `/${name}`, label: `/${name}`, hint: `${hint} ${description}`.trim() }
     }),
-    ...recent.map((text) => ({ value: text, label: text })),
+    ...recallAll(context)
+      .slice(0, 50)
+      .map((text) => ({ value: ` ${text}`, label: text })),
   ]
   const picked = await pick('palette:', choices, 'ctrl+p', context)
-  if (picked !== null) prompt.setText(picked)
+  if (picked === null) return
+  if (picked.startsWith(' ')) prompt.setText(picked.slice(1))
+  else await answerLine(picked, context)
 }
 
 function pick(
@@ -245,4 +352,18 @@ function pick(
       }),
     )
   })
+}
+
+/** The line in the person's editor, which runs in the person's shell. */
+async function editLine(prompt: Prompt, context: SlashContext): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'nacre-line-'))
+  const file = join(folder, 'line.sh')
+  try {
+    writeFileSync(file, `${prompt.text()}\n`, { mode: 0o600 })
+    const editor = context.environment['VISUAL'] ?? context.environment['EDITOR'] ?? 'vi'
+    await context.runner.run({ command: `${editor} ${quoteWord(file)}`, injected: false })
+    prompt.setText(readFileSync(file, 'utf8').replace(/\n+$/, ''))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }

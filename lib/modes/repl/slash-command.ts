@@ -1,4 +1,5 @@
 import type { Executor } from '../../executor/executor.ts'
+import type { TerminalSession } from '../../protocol/sessions.ts'
 import type { Approvals } from './approvals.ts'
 import type { Display } from './display.ts'
 import type { History } from './history.ts'
@@ -17,8 +18,11 @@ export interface SlashContext {
   approvals: Approvals
   runner: CommandRunner
   talk: Talk
+  session: () => Promise<TerminalSession>
   environment: Readonly<Record<string, string | undefined>>
   print: (lines: readonly string[]) => void
+  /** Runs a command as if it had been typed after `!`. */
+  runLine: (command: string, injected: boolean) => Promise<void>
 }
 
 export interface SlashCommand {
@@ -26,5 +30,7 @@ export interface SlashCommand {
   /** After the name in the help. */
   hint?: string
   description: string
+  /** Words that may follow the name. */
+  complete?(context: SlashContext): readonly string[] | Promise<readonly string[]>
   run(rest: string, context: SlashContext): void | Promise<void>
 }

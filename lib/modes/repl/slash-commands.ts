@@ -1,14 +1,18 @@
-import { resolve } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/fields.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { formatDuration } from '../../render/messages.ts'
+import { nowMs } from '../../system/clock.ts'
+import { outputLines, renderEnd } from './block.ts'
 import { countOf, formatBytes } from './columns.ts'
-import { isDirectory } from './is-directory.ts'
-import { pagesOfArtifact } from './pages.ts'
-import { viewPages, viewResult } from './open-viewer.ts'
+import { recall } from './history.ts'
+import { viewArtifact, viewResult, viewRun } from './open-viewer.ts'
+import type { NumberedJob } from './run-command.ts'
 import type { SlashCommand, SlashContext } from './slash-command.ts'
 
-/** Every slash command, in the order of the help. */
+const sandboxModes = fields.sandbox.values
+
+/** Every slash command, in the order of the help. They work in both modes and from the palette. */
 export const slashCommands: readonly SlashCommand[] = [
   {
     name: 'help',
@@ -17,30 +21,34 @@ export const slashCommands: readonly SlashCommand[] = [
   },
   {
     name: 'bash',
-    description: 'bash mode: every line runs in one shell',
+    description: 'bash mode: every line runs',
     run: (_, { state }) => void (state.bash = true),
   },
-  { name: 'pty', hint: '<command>', description: 'run a command on a terminal', run: runOnPty },
-  { name: 'jobs', description: 'what runs, and what has ended lately', run: listJobs },
+  { name: 'jobs', description: 'what goes on, and what has ended lately', run: listJobs },
   {
     name: 'attach',
-    hint: '[id]',
-    description: 'show a program on its terminal again',
+    hint: '[%n]',
+    description: 'show a job on its terminal again',
+    complete: runningNumbers,
     run: attach,
   },
-  { name: 'kill', hint: '[id]', description: 'stop a job', run: killJob },
+  { name: 'kill', hint: '[%n]', description: 'stop a job', complete: runningNumbers, run: killJob },
   {
     name: 'view',
-    hint: '[artifact]',
-    description: 'all output of the last command, or an artifact',
+    hint: '[-f] [%n|run|artifact]',
+    description: 'all output of the last command, a job or an artifact; -f follows',
+    complete: (context) => ['-f', ...numbers(context)],
     run: view,
   },
   { name: 'artifacts', description: 'outputs that are kept on disk', run: listArtifacts },
+  { name: 'again', description: 'run the last command again', run: again },
+  { name: 'copy', description: 'the output of the last command to the clipboard', run: copyOutput },
   { name: 'cd', hint: '[directory]', description: 'go to another directory', run: changeDirectory },
   {
     name: 'model',
     hint: '[provider/name]',
     description: 'show or choose the model',
+    complete: ({ talk }) => talk.listModels(),
     run: (rest, { talk }) => talk.chooseModel(rest.trim()),
   },
   {
@@ -62,24 +70,34 @@ export const slashCommands: readonly SlashCommand[] = [
   },
   {
     name: 'sandbox',
-    hint: fields.sandbox.values.join('|'),
-    description: 'show or choose the sandbox',
+    hint: sandboxModes.join('|'),
+    description: 'show or choose the sandbox of your shell',
+    complete: () => sandboxModes,
     run: chooseSandbox,
   },
-  { name: 'guard', hint: '[forget <n>]', description: 'remembered approvals', run: showApprovals },
+  {
+    name: 'guard',
+    hint: '[forget <n>]',
+    description: 'what you have allowed; forget takes it back',
+    complete: () => ['forget'],
+    run: showApprovals,
+  },
   { name: 'history', hint: '[words]', description: 'what was typed', run: listHistory },
   { name: 'clear', description: 'empty the screen', run: (_, { display }) => display.clear() },
   { name: 'quit', description: 'leave nacre', run: (_, { state }) => void (state.quit = true) },
 ]
 
 const keyHelp = [
-  ['!command', 'runs it; !&command on a terminal; !! keeps it from the model'],
-  ['!', 'on an empty line: bash mode'],
-  ['Tab', 'completes programs, paths and slash commands'],
-  ['Ctrl-R', 'searches the history; Ctrl-P lists commands'],
+  ['!command', 'runs it in your shell; !! keeps it from the model'],
+  ['!', 'on an empty line: bash mode; exit, Esc or Ctrl-D leaves it'],
+  ['Tab, →', 'completes as your shell does; takes the grey suggestion'],
+  ['Up, Ctrl-R', 'history: what begins like the line; search in all'],
+  ['Ctrl-P', 'palette: commands and history'],
   ['Ctrl-O, v', 'all output of the last command'],
-  ['Esc, Ctrl-C', 'stop the command; Ctrl-B sends it to the background'],
-  ['\\ Enter', 'another line; Alt-Enter and Shift-Enter too'],
+  ['Ctrl-C', 'interrupts the command, Ctrl-Z suspends it; a third Ctrl-C kills'],
+  ['Ctrl-B', 'lets the command go on in the background; Ctrl-] in a full screen'],
+  ['Alt-Enter', 'another line; unfinished quotes and loops go on by themselves'],
+  ['Ctrl-X Ctrl-E', 'the line in $EDITOR'],
 ] as const
 
 function helpLines({ style }: SlashContext): string[] {
@@ -91,54 +109,82 @@ function helpLines({ style }: SlashContext): string[] {
   return rows.map(([name, text]) => `${style.salmon(name.padEnd(30))} ${text}`)
 }
 
-function runOnPty(command: string, { runner, print }: SlashContext): Promise<void> | void {
-  if (command.trim() === '') return print(['Say what to run: /pty <command>'])
-  return runner.run({ command, injected: true, terminal: true, session: false })
+function numbers({ runner }: SlashContext): string[] {
+  return runner.jobs().map(({ number }) => `%${number}`)
 }
 
-async function listJobs(_: string, { executor, print, style }: SlashContext): Promise<void> {
-  const jobs = await executor.jobs.list()
-  if (jobs.length === 0) return print(['No jobs.'])
+function runningNumbers({ runner }: SlashContext): string[] {
+  return runner
+    .jobs()
+    .filter(({ result }) => result === null)
+    .map(({ number }) => `%${number}`)
+}
+
+/** Jobs of this nacre by number; those of others by their ids. */
+async function listJobs(
+  _: string,
+  { executor, runner, print, style }: SlashContext,
+): Promise<void> {
+  const own = runner.jobs().map(({ number, run, command, startedMs, result }) => {
+    const state = result
+      ? renderEnd(result, style)
+      : `${style.green('running')} · ${formatDuration(Math.round((nowMs() - startedMs) / 1000) * 1000)}`
+    return { id: run.id, line: `%${number}  ${state}  ${oneLine(command)}` }
+  })
+  const known = new Set(own.map(({ id }) => id))
+  const others = (await executor.jobs.list())
+    .filter(({ id }) => !known.has(id))
+    .map(
+      ({ id, status, command }) =>
+        `${id}  ${status === 'running' ? style.green(status) : style.dim(status)}  ${oneLine(command)}`,
+    )
   print(
-    jobs.map(({ id, status, durationMs, command }) => {
-      const state = status === 'running' ? style.green(status) : style.dim(status)
-      return `${id}  ${state}  ${formatDuration(durationMs)}  ${command.replaceAll('\n', ' ⏎ ')}`
-    }),
+    own.length + others.length === 0 ? ['No jobs.'] : [...own.map(({ line }) => line), ...others],
   )
 }
 
-/** The job that is meant: by the beginning of its id, or the newest that runs. */
-async function findJob(rest: string, { executor }: SlashContext): Promise<string | null> {
-  const wanted = rest.trim()
-  const alive = await executor.jobs.list({ status: 'running' })
-  const found = alive.filter(({ id }) => id.startsWith(wanted) || id.startsWith(`run_${wanted}`))
-  return found.at(-1)?.id ?? null
+/** The job that is meant: by its number, else the newest that runs. */
+function findJob(rest: string, { runner }: SlashContext): NumberedJob | null {
+  const wanted = /^%?(\d+)$/.exec(rest.trim())?.[1]
+  const jobs = runner.jobs()
+  if (wanted !== undefined) return jobs.find(({ number }) => number === Number(wanted)) ?? null
+  return rest.trim() === '' ? (jobs.findLast(({ result }) => result === null) ?? null) : null
 }
 
 async function attach(rest: string, context: SlashContext): Promise<void> {
-  const id = rest.trim() || context.runner.attachable().at(-1)
-  const shown = id !== undefined && (await context.runner.attach(id))
-  if (!shown) context.print(['No program runs on a terminal in the background.'])
+  const job = findJob(rest, context)
+  if (!job) return context.print(['No such job goes on; /jobs lists them.'])
+  if (job.result)
+    return context.print([`%${job.number} has ended; /view %${job.number} shows its output.`])
+  await context.runner.attach(job)
 }
 
 async function killJob(rest: string, context: SlashContext): Promise<void> {
-  const id = await findJob(rest, context)
-  if (id === null) return context.print(['No such job runs; /jobs lists them.'])
+  const job = findJob(rest, context)
+  if (job?.result) return context.print([`%${job.number} has ended.`])
+  if (job) return void (await job.run.stop('kill'))
+  const id = rest.trim()
+  if (!id.startsWith('run_')) return context.print(['No such job goes on; /jobs lists them.'])
   await context.executor.jobs.kill(id)
 }
 
 async function view(rest: string, context: SlashContext): Promise<void> {
-  const id = rest.trim()
+  const words = rest
+    .trim()
+    .split(/\s+/)
+    .filter((word) => word !== '')
+  const follows = words.includes('-f')
+  const id = words.find((word) => word !== '-f') ?? ''
   const last = context.state.runs.at(-1)
+  const job = id === '' && !follows ? null : findJob(id, context)
+  if (job?.result) return viewResult(job.result, context)
+  if (job) return viewRun(job.run, follows, context)
   if (id === '') {
-    if (last) await viewResult(last.result, context)
-    else context.print(['Nothing has run yet.'])
-    return
+    return last ? viewResult(last.result, context) : context.print(['Nothing has run yet.'])
   }
-  const { artifacts } = context.executor
-  if (!artifacts) return context.print(['No artifacts are kept.'])
-  const info = await artifacts.find(id)
-  await viewPages(info.command, pagesOfArtifact(info.id, artifacts), context)
+  const run = context.state.runs.find(({ result }) => result.id === id)
+  if (run) return viewResult(run.result, context)
+  await viewArtifact(id, context)
 }
 
 async function listArtifacts(_: string, { executor, print }: SlashContext): Promise<void> {
@@ -147,31 +193,43 @@ async function listArtifacts(_: string, { executor, print }: SlashContext): Prom
   print(
     list.slice(0, 30).map(({ id, bytes, createdAt, command }) => {
       const when = createdAt.slice(0, 16).replace('T', ' ')
-      return `${id}  ${when}  ${formatBytes(bytes)}  ${command.replaceAll('\n', ' ⏎ ')}`
+      return `${id}  ${when}  ${formatBytes(bytes)}  ${oneLine(command)}`
     }),
   )
 }
 
-function changeDirectory(rest: string, { state, environment, print }: SlashContext): void {
-  const wanted = rest.trim() || '~'
-  const home = environment['HOME'] ?? '/'
-  const named =
-    wanted === '-' ? (state.previousCwd ?? state.cwd) : wanted.replace(/^~(?=\/|$)/, home)
-  const target = resolve(state.cwd, named)
-  if (!isDirectory(target)) {
-    return print([`Not a directory: ${target}`])
-  }
-  state.previousCwd = state.cwd
-  state.cwd = target
+async function again(_: string, { state, runLine, print }: SlashContext): Promise<void> {
+  const last = state.runs.at(-1)
+  if (!last) return print(['Nothing has run yet.'])
+  await runLine(last.result.command, last.injected)
+}
+
+function copyOutput(_: string, { state, display, print }: SlashContext): void {
+  const last = state.runs.at(-1)
+  if (!last) return print(['Nothing has run yet.'])
+  const lines = outputLines(last.result)
+  display.copy(lines.join('\n'))
+  print([
+    `Copied ${countOf(lines.length, 'line')}${last.result.artifact ? ' (what is shown of it)' : ''}.`,
+  ])
+}
+
+/** As the shell itself would, quotes and all. */
+async function changeDirectory(rest: string, { runLine }: SlashContext): Promise<void> {
+  const wanted = rest.trim()
+  const bare = /^[^\s'"\\$`~*?[]*$/.test(wanted) || wanted === '-' || /^~|["'\\$]/.test(wanted)
+  await runLine(wanted === '' ? 'cd' : `cd ${bare ? wanted : quoteWord(wanted)}`, false)
 }
 
 function chooseSandbox(rest: string, { state, print }: SlashContext): void {
   const wanted = rest.trim()
-  const mode = fields.sandbox.values.find((known) => known === wanted)
+  const mode = sandboxModes.find((known) => known === wanted)
   if (wanted !== '' && !mode)
-    return print([`No such sandbox: ${wanted}; ${fields.sandbox.values.join(', ')}`])
+    return print([`No such sandbox: ${wanted}; ${sandboxModes.join(', ')}`])
   if (mode) state.sandbox = mode
-  print([`Sandbox: ${state.sandbox ?? state.configuredSandbox}`])
+  print([
+    `Sandbox: ${state.sandbox ?? state.configuredSandbox}${mode ? '; your next command gets a new shell in it' : ''}`,
+  ])
 }
 
 function showApprovals(rest: string, { approvals, print, style }: SlashContext): void {
@@ -181,12 +239,12 @@ function showApprovals(rest: string, { approvals, print, style }: SlashContext):
       return print([approvals.remove(Number(place) - 1) ? 'Forgotten.' : `There is no ${place}.`])
     }
     const list = approvals.list()
-    if (list.length === 0) return print(['No approvals are remembered.'])
+    if (list.length === 0) return print(['Nothing is allowed beforehand.'])
     print([
-      `${countOf(list.length, 'approval')} · /guard forget <n> removes one`,
+      `${countOf(list.length, 'approval')} · /guard forget <n> takes one back`,
       ...list.map(({ approval: { command, cwd, rule }, lasting }, index) => {
-        const how = style.dim(`${rule}, ${lasting ? 'always' : 'this session'}, in ${cwd}`)
-        return `${index + 1}  ${command}  ${how}`
+        const how = style.dim(`${rule}, ${lasting ? 'always' : 'until nacre ends'}, in ${cwd}`)
+        return `${index + 1}  ${oneLine(command)}  ${how}`
       }),
     ])
   } catch (error) {
@@ -194,12 +252,20 @@ function showApprovals(rest: string, { approvals, print, style }: SlashContext):
   }
 }
 
-function listHistory(rest: string, { history, print }: SlashContext): void {
+function listHistory(rest: string, { history, state, print, style }: SlashContext): void {
   const words = rest.trim().toLowerCase()
-  const found = history.list().filter((text) => text.toLowerCase().includes(words))
+  const found = history.list().filter(({ text }) => text.toLowerCase().includes(words))
+  if (found.length === 0) return print(['Nothing found.'])
   print(
-    found.length === 0
-      ? ['Nothing found.']
-      : found.slice(-50).map((text) => text.replaceAll('\n', ' ⏎ ')),
+    found.slice(-50).map((entry) => {
+      const text = oneLine(recall(entry, false) ?? entry.text)
+      const failed = entry.exitCode ? style.red(`  ✗ ${entry.exitCode}`) : ''
+      const place = entry.cwd === '' || entry.cwd === state.cwd ? '' : style.dim(`  ${entry.cwd}`)
+      return text + failed + place
+    }),
   )
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll('\n', ' ⏎ ')
 }

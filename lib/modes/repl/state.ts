@@ -9,18 +9,19 @@ export interface FinishedRun {
 
 /** What lasts from one line to the next. */
 export interface ReplState {
+  /** Where the person's shell stands. */
   cwd: string
-  /** Where `/cd -` leads. */
-  previousCwd: string | null
   bash: boolean
   model: string | null
   /** Null: as it is configured. */
   sandbox: SandboxMode | null
   readonly configuredSandbox: SandboxMode
+  /** The name of the person's shell: `zsh`. */
+  readonly shell: string
   /** Newest last. */
   runs: FinishedRun[]
   quit: boolean
 }
 
-/** So many finished runs stay at hand for the viewer and for the next message. */
+/** So many finished runs stay at hand for the viewer. */
 export const keptRuns = 100

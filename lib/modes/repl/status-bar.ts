@@ -1,5 +1,7 @@
+import { formatDuration } from '../../render/messages.ts'
+import { nowMs } from '../../system/clock.ts'
 import { readGitBranch } from '../../system/git.ts'
-import { countOf, fit, spread } from './columns.ts'
+import { fit, spread } from './columns.ts'
 import type { Style } from './style.ts'
 import type { ReplState } from './state.ts'
 
@@ -7,22 +9,25 @@ export interface StatusBarParts {
   state: ReplState
   style: Style
   home: string | undefined
-  countJobs: () => number
+  /** Those that go on, by number, with nowMs() of their start. */
+  jobs: () => readonly { number: number; startedMs: number }[]
 }
 
+/** So many jobs are named; of more only their count is told. */
+const namedJobs = 3
+
 /** One line: mode, directory, branch on the left; model, sandbox and jobs on the right. */
-export function createStatusBar({ state, style, home, countJobs }: StatusBarParts) {
+export function createStatusBar({ state, style, home, jobs }: StatusBarParts) {
   return (columns: number): string => {
     const branch = readGitBranch(state.cwd)
     const mode = state.bash ? `${style.mint('[BASH]')} ` : ''
     const place = branch === null ? '' : ` (${branch})`
     const left = `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`
     const sandbox = state.sandbox ?? state.configuredSandbox
-    const jobs = countJobs()
     const right = [
-      state.model ?? 'no model',
+      state.model ?? '',
       sandbox === 'off' ? '' : `sandbox ${sandbox}`,
-      jobs === 0 ? '' : countOf(jobs, 'job'),
+      describeJobs(jobs()),
     ]
     const told = right.filter((part) => part !== '').join(' · ')
     const bar = spread(left, told, columns - 1)
@@ -30,7 +35,17 @@ export function createStatusBar({ state, style, home, countJobs }: StatusBarPart
   }
 }
 
-function shortenHome(path: string, home: string | undefined): string {
+function describeJobs(running: readonly { number: number; startedMs: number }[]): string {
+  if (running.length > namedJobs) return `${running.length} jobs`
+  return running
+    .map(({ number, startedMs }) => {
+      const seconds = Math.floor((nowMs() - startedMs) / 1000)
+      return `%${number} ${formatDuration(Math.max(1, seconds) * 1000)}`
+    })
+    .join(' ')
+}
+
+export function shortenHome(path: string, home: string | undefined): string {
   if (!home || home === '/') return path
   return path === home || path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
 }

@@ -5,6 +5,7 @@ export interface Style {
   green: (text: string) => string
   red: (text: string) => string
   yellow: (text: string) => string
+  cyan: (text: string) => string
   dim: (text: string) => string
   bold: (text: string) => string
   inverse: (text: string) => string
@@ -22,6 +23,7 @@ export function createStyle(environment: Readonly<Record<string, string | undefi
     green: paint('32', '39', colored),
     red: paint('31', '39', colored),
     yellow: paint('33', '39', colored),
+    cyan: paint('36', '39', colored),
     dim: paint('2', '22', colored),
     bold: paint('1', '22', true),
     inverse: paint('7', '27', true),

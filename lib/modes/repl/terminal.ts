@@ -22,7 +22,8 @@ export interface TerminalListeners {
 }
 
 const kitty = { ask: '\u001B[?u', on: '\u001B[>1u', off: '\u001B[<u' }
-const paste = { on: '\u001B[?2004h', off: '\u001B[?2004l' }
+/** Pastes are told as such, and whether the terminal has the focus. */
+const modes = { on: '\u001B[?2004h\u001B[?1004h', off: '\u001B[?2004l\u001B[?1004l' }
 
 export function openTerminal(streams: Streams, listeners: TerminalListeners): Terminal {
   const { stdin, stdout } = streams
@@ -54,7 +55,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   stdin.on('data', onData).on('end', onEnd).on('error', onEnd)
   stdin.resume()
   const stopResize = stdout.onResize(() => listeners.onResize())
-  write(paste.on + kitty.ask)
+  write(modes.on + kitty.ask)
 
   return {
     get columns() {
@@ -77,7 +78,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
       keyboard.close()
       stopResize()
       stdin.off('data', onData).off('end', onEnd).off('error', onEnd)
-      write(`${kittyOn ? kitty.off : ''}${paste.off}\u001B[0m\u001B[?25h`)
+      write(`${kittyOn ? kitty.off : ''}${modes.off}\u001B[0m\u001B[?25h`)
       stdin.setRawMode(false)
       stdin.pause()
     },

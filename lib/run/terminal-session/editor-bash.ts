@@ -44,13 +44,14 @@ function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellS
 ${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 \\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null
 __nacre_s=0 __nacre_q=0
-__nacre_c=
+__nacre_c= __nacre_p=
 __nacre_end() {
   __nacre_s=$?
   \\builtin printf ${mark('D;%s;%s')} "$__nacre_s" "$PWD"
   \\builtin return "$__nacre_s"
 }
 __nacre_ready() {
+  __nacre_p=1
   while \\builtin read -r -t 0; do IFS= \\builtin read -r __nacre_c || \\builtin break; done
   __nacre_q=$((__nacre_q + 1)) PS1="\\[\\e]${nonce};B;$__nacre_q\\a\\]" PS2= PS0=
 ${statePath === null ? '' : `  ( ( __nacre_leave ) & )`}
@@ -61,7 +62,9 @@ __nacre_take() {
     READLINE_LINE=' { __nacre_start; } 2>/dev/null; \\builtin eval "$__nacre_c"' READLINE_POINT=0
   } 2>/dev/null
 }
+__nacre_drop() { if [[ $__nacre_p ]]; then READLINE_LINE= READLINE_POINT=0; fi; }
 __nacre_start() {
+  __nacre_p=
   \\builtin eval "$__nacre_b"
   if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi
   \\builtin printf ${mark('C')}
@@ -84,6 +87,9 @@ done
 \\builtin bind -x '"${printable(editorKeys.take)}": __nacre_take'
 \\builtin bind -x '"${printable(editorKeys.ask)}": __nacre_answer'
 \\builtin bind '"${printable(editorKeys.accept)}": accept-line'
+\\builtin bind -x '"${printable(editorKeys.drop)}": __nacre_drop'
+\\builtin bind '"\\C-m": "${printable(editorKeys.drop + editorKeys.accept)}"'
+\\builtin bind '"\\C-j": "${printable(editorKeys.drop + editorKeys.accept)}"'
 \\builtin set +o history
 `
 }
@@ -141,12 +147,12 @@ __nacre_answer() {
     IFS= \\builtin read -r -d '' __nacre_l <${quoteWord(turnPath)}
     local IFS=$' \\t\\n' COMP_LINE=$__nacre_l COMP_POINT=\${#__nacre_l} COMP_TYPE=9 COMP_KEY=9
     local -a COMP_WORDS=() COMPREPLY=()
-    local COMP_CWORD __nacre_w __nacre_r __nacre_f __nacre_p __nacre_q= __nacre_o=
+    local COMP_CWORD __nacre_w __nacre_r __nacre_f __nacre_v __nacre_q= __nacre_o=
     READLINE_LINE= READLINE_POINT=0
     __nacre_words "$__nacre_l"
     COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
     __nacre_w=\${COMP_WORDS[COMP_CWORD]}
-    __nacre_p=; ((COMP_CWORD > 0)) && __nacre_p=\${COMP_WORDS[COMP_CWORD - 1]}
+    __nacre_v=; ((COMP_CWORD > 0)) && __nacre_v=\${COMP_WORDS[COMP_CWORD - 1]}
     if ((COMP_CWORD == 0)) && [[ $__nacre_w != */* ]]; then
       \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -abck -A function -- "$__nacre_w")
     elif ((COMP_CWORD > 0)); then
@@ -160,7 +166,7 @@ __nacre_answer() {
       if [[ $__nacre_r =~ ' -F '([^ ]+) ]]; then
         __nacre_f=\${BASH_REMATCH[1]}
         compopt() { [[ " $* " = *' filenames '* ]] && __nacre_o=f; \\builtin return 0; }
-        "$__nacre_f" "\${COMP_WORDS[0]}" "$__nacre_w" "$__nacre_p" >/dev/null 2>&1 </dev/null
+        "$__nacre_f" "\${COMP_WORDS[0]}" "$__nacre_w" "$__nacre_v" >/dev/null 2>&1 </dev/null
         \\builtin unset -f compopt
       elif [[ $__nacre_r ]]; then
         __nacre_r=\${__nacre_r#complete }

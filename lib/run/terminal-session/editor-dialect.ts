@@ -44,6 +44,8 @@ export const editorKeys = {
   take: '\u001B[7778~',
   accept: '\u001B[7779~',
   ask: '\u001B[7777~',
+  /** What Enter does first: at the prompt nothing that was typed runs by itself. */
+  drop: '\u001B[7776~',
 } as const
 
 /**

@@ -57,7 +57,7 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
 ${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
-typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l=
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p=
 function __nacre_end {
   __nacre_s=$?
   { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
@@ -67,13 +67,20 @@ function __nacre_end {
 function __nacre_ready {
   { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
   while IFS= builtin read -t 0 -r __nacre_c 2>/dev/null; do :; done
+  __nacre_p=1
   (( ++__nacre_q ))
   PS1=$'%{\\e]${nonce};B;'$__nacre_q$'\\a%}' RPS1= PS2= POSTEDIT=
   builtin unset zle_bracketed_paste
 ${statePath === null ? '' : '  ( __nacre_leave ) &!'}
   builtin return 0
 }
+function __nacre_drop {
+  { builtin setopt localoptions noxtrace } 2>/dev/null
+  [[ -n $__nacre_p ]] && BUFFER=
+  zle .accept-line
+}
 function __nacre_start {
+  __nacre_p=
   {
     builtin eval "$__nacre_b"
     if [[ -o xtrace ]]; then builtin unsetopt xtrace; __nacre_c="builtin setopt xtrace; $__nacre_c"; fi
@@ -95,6 +102,9 @@ precmd_functions=(__nacre_end $precmd_functions __nacre_ready)
 zshaddhistory_functions=(__nacre_keep $zshaddhistory_functions)
 zle -N __nacre_take
 zle -N __nacre_answer
+zle -N __nacre_drop
+${bind('^M', '__nacre_drop')}
+${bind('^J', '__nacre_drop')}
 ${bind(editorKeys.take, '__nacre_take')}
 ${bind(editorKeys.ask, '__nacre_answer')}
 `

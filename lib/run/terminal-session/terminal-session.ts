@@ -393,9 +393,11 @@ export function createTerminalSession(
     open,
     listen: (chosen) => void (listener = chosen),
     async complete(line) {
-      if (!held?.shell.idle) return null
-      held.files.turn(encodeQuestion(line))
-      const answer = await held.shell.ask(completeTimeoutMs)
+      const found = held ?? (await opening?.catch(() => null))
+      // A shell that has just started, or whose prompt hooks still run, is there in a moment.
+      if (!found || busy || !(await found.shell.awaitPrompt()) || busy) return null
+      found.files.turn(encodeQuestion(line))
+      const answer = await found.shell.ask(completeTimeoutMs)
       return answer === null ? null : answer.split('\n')
     },
     type: (data) => void (held?.shell ?? arising)?.type(data),

@@ -1,0 +1,98 @@
+import { nowMs } from '../../system/clock.ts'
+import { formatDuration } from '../../render/messages.ts'
+import { fit } from './columns.ts'
+import type { Emulator } from './emulator.ts'
+import { isKey, typedText } from './keyboard.ts'
+import type { Style } from './style.ts'
+import type { View } from './view.ts'
+
+export interface ForegroundOptions {
+  style: Style
+  emulator: Emulator
+  /** nowMs() of its start. */
+  startedMs: number
+  /** Whether its program reads keys now, or has before. */
+  isListening: () => boolean
+  /** Whether it reads a secret. */
+  asksSecret: () => boolean
+  hasBegun: () => boolean
+  onInput: (data: string) => void
+  onInterrupt: () => void
+  onKill: () => void
+  onBackground: () => void
+  /** A key that is for the prompt. */
+  onAhead: (data: string) => void
+}
+
+export interface Foreground extends View {
+  /** Looks whether what was typed ahead can go to the program. */
+  tick(): void
+  /** What nobody has read is for the prompt. */
+  close(): void
+}
+
+/** So many interrupts that were not obeyed, and the next one ends the command. */
+const patience = 2
+
+/**
+ * A command that runs: the end of its output in its colours, and below how long it has run. Keys go to
+ * its program where that reads any; else they wait, visibly, for the program or the next prompt.
+ */
+export function createForeground(options: ForegroundOptions): Foreground {
+  const { style, emulator } = options
+  let interrupts = 0
+  let ahead: string[] = []
+
+  function flush(): void {
+    if (ahead.length === 0 || !options.isListening()) return
+    for (const key of ahead.splice(0)) options.onInput(key)
+  }
+
+  function describe(columns: number): string {
+    const elapsedMs = Math.floor((nowMs() - options.startedMs) / 100) * 100
+    const parts = [
+      options.hasBegun() ? 'running' : 'your shell is starting',
+      formatDuration(elapsedMs),
+    ]
+    if (options.asksSecret()) parts.push('a secret is not shown')
+    else if (interrupts > 0) parts.push(`Ctrl-C ${interrupts > 1 ? 'kills' : 'again'}`)
+    else parts.push('Ctrl-C stops', 'Ctrl-B background')
+    const typed = ahead.map((key) => (isKey(key, 'enter') ? '⏎' : (typedText(key) ?? ''))).join('')
+    const told = style.dim(fit(parts.join(' · '), columns - 1))
+    return typed === '' ? told : fit(`${told}  ${typed}`, columns - 1)
+  }
+
+  return {
+    tick: flush,
+    render(columns, rows) {
+      const tail = emulator.tail(Math.max(1, rows - 2))
+      return { lines: [...tail.lines, describe(columns)], cursor: tail.cursor }
+    },
+    key(data) {
+      if (isKey(data, 'ctrl+c')) {
+        interrupts++
+        ahead = []
+        return interrupts > patience ? options.onKill() : options.onInterrupt()
+      }
+      if (isKey(data, 'ctrl+b')) {
+        for (const key of ahead.splice(0)) options.onAhead(key)
+        return options.onBackground()
+      }
+      if (isKey(data, 'ctrl+z')) return options.onInput('\u001A')
+      if (data === '\u001C') return options.onInput(data)
+      if (options.isListening()) {
+        for (const key of ahead.splice(0)) options.onInput(key)
+        return options.onInput(data)
+      }
+      if (isKey(data, 'escape')) {
+        interrupts++
+        return options.onInterrupt()
+      }
+      if (isKey(data, 'backspace')) ahead.pop()
+      else ahead.push(data)
+    },
+    close() {
+      for (const key of ahead.splice(0)) options.onAhead(key)
+    },
+  }
+}
