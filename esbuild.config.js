@@ -8,6 +8,8 @@
  *     dist/*.js         one file for each other `import()` of the source, and what these share
  *     dist/*.js.cache   what V8 has compiled of each, for this version of Node
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
+ *     dist/config.schema.json  a file of the configuration as a JSON Schema
+ *     dist/nacre.1      the manual page
  *     dist/types/       the declarations of the library
  *     dist/THIRD-PARTY-NOTICES   the licences of the packages whose code is in there
  *
@@ -243,14 +245,16 @@ async function removeUnreached(folder) {
 }
 
 /**
- * The schemas of the messages, from the tables that the program checks them with.
+ * What a function of the source gives: the shipped tables come from where the program has them.
  *
- * @returns {Promise<string>}
+ * @param {string} source file, relative to the project
+ * @param {string} name of a function that it exports, and that takes nothing
+ * @returns {Promise<unknown>}
  */
-async function describeProtocol() {
+async function evaluate(source, name) {
   const { outputFiles } = await build({
     ...common,
-    entryPoints: ['lib/modes/rpc/schema.ts'],
+    entryPoints: [source],
     format: 'cjs',
     supported: { 'dynamic-import': false },
   })
@@ -261,7 +265,7 @@ async function describeProtocol() {
     module.exports,
     createRequire(import.meta.url),
   )
-  return `${JSON.stringify(module.exports.describeProtocol())}\n`
+  return module.exports[name]()
 }
 
 /**
@@ -277,7 +281,11 @@ async function writePackage() {
   const earlier = (await readdir(dist)).filter((name) => /\.(?:js|cache)$/.test(name))
   const files = await bundlePackage()
   files.set('package.json', '{ "type": "commonjs" }\n')
-  files.set('rpc.schema.json', await describeProtocol())
+  const protocol = await evaluate('lib/modes/rpc/schema.ts', 'describeProtocol')
+  const configuration = await evaluate('lib/config/report.ts', 'configurationSchema')
+  files.set('rpc.schema.json', `${JSON.stringify(protocol)}\n`)
+  files.set('config.schema.json', `${JSON.stringify(configuration, null, 2)}\n`)
+  files.set('nacre.1', String(await evaluate('lib/main/manual.ts', 'makeManual')))
   const stale = earlier.filter((name) => !files.has(name))
   await Promise.all(stale.map((name) => rm(join(dist, name))))
   await Promise.all([...files].map(([name, text]) => writeFile(join(dist, name), text)))

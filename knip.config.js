@@ -12,7 +12,7 @@ export default function configure({ production = false }) {
     entry: [
       'lib/{main,index,client}.ts!',
       '*.config.js',
-      '.ci/tools/*.js',
+      '.ci/tools/*.{js,ts}',
       'test/{run,smoke}.js',
       'test/**/*.test.ts',
       'fixtures/programs/*.{ts,mjs}',

@@ -47,13 +47,18 @@ async function dispatch(argv: readonly string[], streams: Streams): Promise<numb
   return runCommand(await named(), [...before, ...positionals.slice(1)], streams)
 }
 
-/** `nacre help`, `nacre help job`, `nacre help timeout`. */
+/** `nacre help`, `nacre help job`, `nacre help timeout`, `nacre help --man`. */
 async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
   if (word === undefined) {
     await streams.stdout.write(describeUsage(version, await listCommands()))
     return 0
   }
   if (more.length > 0) throw new MisuseError('wrong_usage', 'Ask for one word: nacre help <word>')
+  if (word === '--man') {
+    const { makeManual } = await import('./main/manual.ts')
+    await streams.stdout.write(await makeManual())
+    return 0
+  }
   const named = findCommand(word)
   const name = word.replace(/^-{1,2}/, '')
   const flag = flags.find((known) => known.name === name || known.short === name)

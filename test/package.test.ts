@@ -73,20 +73,37 @@ test.after(({ folder }) => rmSync(folder, { recursive: true }))
 
 test('holds what a user needs and nothing else', ({ paths }) => {
   const expected = [
-    /^(README\.md|LICENSE|package\.json)$/,
+    /^(README\.md|CHANGELOG\.md|LICENSE|package\.json)$/,
     // What README.md leads to.
-    /^lib\/(README|modes\/rpc\/PROTOCOL)\.md$/,
+    /^(docs\/configuration|lib\/(README|guard\/THREATS|modes\/rpc\/PROTOCOL))\.md$/,
     /^bin\/(nacre\.js|load\.js|package\.json)$/,
-    /^dist\/([\w-]+\.js(\.cache)?|package\.json|rpc\.schema\.json|THIRD-PARTY-NOTICES)$/,
+    /^dist\/([\w-]+\.js(\.cache)?|nacre\.1|package\.json|(rpc|config)\.schema\.json|THIRD-PARTY-NOTICES)$/,
     /^dist\/types\/[\w/-]+\.d\.ts$/,
   ]
   assert.equal(
     paths.filter((path) => !expected.some((pattern) => pattern.test(path))),
     [],
   )
-  for (const path of ['README.md', 'LICENSE', 'bin/nacre.js', 'dist/main.js', 'dist/index.js']) {
+  for (const path of [
+    'README.md',
+    'LICENSE',
+    'bin/nacre.js',
+    'dist/main.js',
+    'dist/index.js',
+    'dist/nacre.1',
+  ]) {
     assert.ok(paths.includes(path), path)
   }
+})
+
+test('is documented: a page for man(1), and schemas that can be imported', async ({ folder }) => {
+  const code = `
+    const { man } = require('nacre/package.json')
+    const page = require('fs').readFileSync('node_modules/nacre/' + man, 'utf8')
+    const { properties } = require('nacre/config.schema.json')
+    console.log(page.split('\\n')[1], properties.sandbox.enum.join(), require('nacre/rpc.schema.json').$schema)`
+  const told = await run([process.execPath, '-e', code], folder)
+  assert.match(told, /^\.SH NAME off,auto,workspace,read-only https:/)
 })
 
 test('carries the licence of every package that is bundled', ({ installed }) => {

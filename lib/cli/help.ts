@@ -11,41 +11,50 @@ export interface DescribedCommand {
   examples: readonly string[]
 }
 
+/** The front doors: what is typed, and what it does. */
+export const doors: readonly (readonly [usage: string, description: string])[] = [
+  ['nacre', 'interactive (needs a terminal)'],
+  ['nacre -c <command> [name [arg…]]', 'run one command, with $0 and $1… as in a shell'],
+  ['nacre <script file> [arg…]', 'run a script; #!/usr/bin/env nacre works'],
+  ['nacre -- <program> [arg…]', 'run a program with exactly these words, without a shell'],
+  ['nacre -p <prompt>', "answer one prompt; '!<command>' runs a command"],
+  ['nacre --rpc', 'JSON-RPC 2.0 on stdin and stdout'],
+]
+
+/** The options of nacre itself, as help and manual group them. */
+export const flagGroups: readonly (readonly [title: string, flags: readonly Flag[]])[] = [
+  ['Front door', doorFlags],
+  ['Prompts for a model', promptFlags],
+  ['The shell, as in bash', shellFlags],
+  ['Shaping a run (a duration is seconds, or 500ms, 30s, 5m, 2h; 0 is none)', runFlags],
+]
+
+/** Command lines that work. */
+export const examples: readonly string[] = [
+  "nacre -c 'git log --oneline | head -3'",
+  `find . -name '*.md' -exec nacre -c 'wc -l "$1"' _ {} \\;`,
+  'nacre --timeout 5m -- make test',
+  "nacre -c 'npm test' --timeout 300 --output-format json",
+  "echo '!ls | wc -l' | nacre -p",
+]
+
 /** The help of nacre as a whole. */
 export function describeUsage(version: string, commands: readonly DescribedCommand[]): string {
   return [
     `nacre ${version}: one shell executor for coding agents, scripts and people`,
     '',
     'Usage:',
-    '  nacre                              interactive (needs a terminal)',
-    '  nacre -c <command> [name [arg…]]   run one command, with $0 and $1… as in a shell',
-    '  nacre <script file> [arg…]         run a script; #!/usr/bin/env nacre works',
-    '  nacre -- <program> [arg…]          run a program with exactly these words, without a shell',
-    "  nacre -p <prompt>                  answer one prompt; '!<command>' runs a command",
-    '  nacre --rpc                        JSON-RPC 2.0 on stdin and stdout',
+    ...doors.map(([usage, description]) => inColumns(`  ${usage}`, description, 37)),
     ...commands.map(({ usage, description }) => inColumns(`  ${usage}`, description, 37)),
     '',
-    'Front door:',
-    ...describeFlags(doorFlags),
-    '',
-    'Prompts for a model:',
-    ...describeFlags(promptFlags),
-    '',
-    'The shell, as in bash:',
-    ...describeFlags(shellFlags),
-    '',
-    'Shaping a run (a duration is seconds, or 500ms, 30s, 5m, 2h; 0 is none):',
-    ...describeFlags(runFlags),
-    '',
+    ...flagGroups.flatMap(([title, flags]) => [`${title}:`, ...describeFlags(flags), '']),
     'Examples:',
-    "  nacre -c 'git log --oneline | head -3'",
-    `  find . -name '*.md' -exec nacre -c 'wc -l "$1"' _ {} \\;`,
-    '  nacre --timeout 5m -- make test',
-    "  nacre -c 'npm test' --timeout 300 --output-format json",
-    "  echo '!ls | wc -l' | nacre -p",
+    ...examples.map((example) => `  ${example}`),
     '',
     'Exit status: that of the command; of a prompt 0 answered, 1 not; 124 timed out, 125 nacre failed, 126 denied, 127 not found,',
     '128+n ended by signal n.',
+    '',
+    'More: nacre help <command or option>, nacre help --man for the manual.',
     '',
   ].join('\n')
 }

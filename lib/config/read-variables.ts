@@ -4,7 +4,7 @@ import { nearestName } from '../protocol/wire.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { type Folders, readKeyValue } from './key-value.ts'
 import { type Entry, wrongConfiguration } from './entry.ts'
-import { keys } from './keys.ts'
+import { keys, otherVariables } from './keys.ts'
 
 /** The entries of the variables `NACRE_*`. Throws `MisuseError`, which names the variable. */
 export function readVariables(
@@ -20,17 +20,8 @@ export function readVariables(
     })
 }
 
-/** Of nacre, but no keys. */
-const otherVariables = [
-  'NACRE_RUN',
-  'NACRE_SESSION',
-  'NACRE_OWNER',
-  'NACRE_NO_PTY',
-  'NACRE_API_KEY',
-]
-
 function readVariable(variable: string, text: string, folders: Folders): Entry[] {
-  if (otherVariables.includes(variable)) return []
+  if (Object.hasOwn(otherVariables, variable)) return []
   const found = [...keys].find(([, key]) => key.variable === variable)
   if (found === undefined) {
     refuseMisspelt(variable)

@@ -1,0 +1,76 @@
+/**
+ * Writes docs/configuration.md, the reference of the configuration, from the tables that nacre itself
+ * reads: `npm run reference`. A test fails where the file is not what this gives.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { argv } from 'node:process'
+import { otherVariables } from '../../lib/config/keys.ts'
+import { reportKeys } from '../../lib/config/report.ts'
+import { wantedOf } from '../../lib/protocol/shape/check.ts'
+import type { Fields } from '../../lib/protocol/shape/shape.ts'
+import { userRuleShape } from '../../lib/protocol/user-rule.ts'
+import { toSnakeCase } from '../../lib/protocol/wire.ts'
+
+const file = join(import.meta.dirname, '../../docs/configuration.md')
+
+const rights = {
+  set: 'may set it',
+  tighten: 'may tighten it',
+  nothing: 'may not',
+}
+
+/** The file with its tables as they are now; the text around them stays. */
+export function updateReference(text = readFileSync(file, 'utf8')): string {
+  const tables: Record<string, string> = {
+    keys: writeTable(
+      ['key', 'what it is', 'what it may be', 'variable', 'a workspace'],
+      reportKeys([], new Map()).map(({ key, description, wanted, variable, workspace }) => [
+        `\`${key}\``,
+        description,
+        wanted,
+        variable === null ? '' : `\`${variable}\``,
+        rights[workspace],
+      ]),
+    ),
+    variables: writeTable(
+      ['variable', 'what it is'],
+      Object.entries(otherVariables).map(([name, meaning]) => [`\`${name}\``, meaning]),
+    ),
+    rules: writeTable(
+      ['field', 'what it is', 'what it may be'],
+      [
+        ...describeFields(userRuleShape.required, ', always'),
+        ...describeFields(userRuleShape.optional),
+      ],
+    ),
+  }
+  return text.replaceAll(
+    /(<!-- table: (\w+) -->\n).*?(<!-- end -->)/gs,
+    (_whole, before: string, name: string, after: string) => {
+      const table = tables[name]
+      if (table === undefined) throw new Error(`docs/configuration.md: there is no table ${name}`)
+      return `${before}\n${table}\n${after}`
+    },
+  )
+}
+
+function describeFields(fields: Fields, suffix = ''): string[][] {
+  return Object.entries(fields).map(([name, shape]) => [
+    `\`${toSnakeCase(name)}\`${suffix}`,
+    shape.description ?? '',
+    wantedOf(shape),
+  ])
+}
+
+/** Markdown as the formatter of the project writes it. */
+function writeTable(head: string[], rows: string[][]): string {
+  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  const line = (row: string[]) =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |\n`
+  const rule = line(widths.map((width) => '-'.repeat(width)))
+  return line(cells[0] ?? []) + rule + cells.slice(1).map(line).join('')
+}
+
+if (argv[1] === import.meta.filename) writeFileSync(file, updateReference())

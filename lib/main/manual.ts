@@ -1,0 +1,16 @@
+import { writeManual } from '../cli/manual.ts'
+import { otherVariables } from '../config/keys.ts'
+import { reportKeys } from '../config/report.ts'
+import { listCommands } from '../modes/commands.ts'
+import { version } from '../protocol/version.ts'
+
+/** The manual page of this nacre, whatever is configured here. */
+export async function makeManual(): Promise<string> {
+  return writeManual({
+    version,
+    date: new Date(),
+    commands: await listCommands(),
+    keys: reportKeys([], new Map()),
+    variables: otherVariables,
+  })
+}
