@@ -1,4 +1,4 @@
-import type { GuardOptions } from '../guard/guard.ts'
+import type { GuardOptions } from '../guard/options.ts'
 import type { StoreOptions } from '../output/artifact/store.ts'
 import type { RunListener } from '../protocol/event.ts'
 import type { ParseContext } from '../protocol/parse-request.ts'

@@ -1,5 +1,3 @@
-import type { Request } from '../protocol/request.ts'
-import type { UserRule } from '../protocol/user-rule.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
@@ -7,28 +5,13 @@ import { Interpreter } from './interpreter/interpreter.ts'
 import { diskDestroy } from './rules/disk-destroy.ts'
 import { gitAddBlind } from './rules/git-add-blind.ts'
 import { gitPushForce } from './rules/git-push-force.ts'
+import type { GuardOptions, Question, SuggestTool } from './options.ts'
 import { PatternBudget, SlowPatternError } from './rules/pattern.ts'
 import { rmCritical } from './rules/rm-critical.ts'
 import type { Rule } from './rules/rule.ts'
-import { createSuggestTool, type SuggestTool } from './rules/suggest-tool.ts'
+import { createSuggestTool } from './rules/suggest-tool.ts'
 import { type CompiledUserRule, compileUserRules, invalidRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
-
-export interface GuardOptions {
-  /** The home folder of the user whose commands run. Absolute. */
-  readonly home: string
-  /** Rules of the user; they hold for everyone, whatever `guard` of the request says. */
-  readonly rules?: readonly UserRule[]
-  /** What becomes of a command that no `allow` rule of the user matches. Default: `allow`. */
-  readonly defaultDecision?: 'allow' | 'ask' | 'deny'
-  /** Off by default. `true` takes the usual names of such tools. */
-  readonly suggestTool?: SuggestTool | boolean
-  /** The tools that the caller has beside the shell; a function where they are told later. */
-  readonly toolNames?: readonly string[] | (() => readonly string[])
-}
-
-/** What the guard needs to know of a request. */
-export type Question = Pick<Request, 'command' | 'origin' | 'cwd' | 'env' | 'guard'>
 
 /** In the order in which they are asked; of two equally strict verdicts the first one stays. */
 export const builtInRules: readonly Rule[] = [rmCritical, diskDestroy, gitPushForce, gitAddBlind]

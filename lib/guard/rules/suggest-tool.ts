@@ -1,10 +1,5 @@
+import type { SuggestTool, ToolKind } from '../options.ts'
 import type { Caught, Rule, SeenCommand } from './rule.ts'
-
-/** What a tool of the caller may do better than a command. */
-export type ToolKind = 'read' | 'search' | 'find' | 'edit' | 'write'
-
-/** Which tool to suggest for which kind of command. */
-export type SuggestTool = Partial<Record<ToolKind, string>>
 
 /** Names that agents give to such tools; the first that the caller has is suggested. */
 const usualNames: Readonly<Record<ToolKind, readonly string[]>> = {
