@@ -158,7 +158,8 @@ function prose(text: string): string {
 }
 
 function beyondAscii(text: string): string {
-  return text.replace(/^\./, '\\&.').replaceAll(/[^\0-\x7f]/gu, (character) => {
+  const plain = text.replaceAll('…', '...').replace(/^\./, '\\&.')
+  return plain.replaceAll(/[^\0-\x7f]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0
     return `\\[u${code.toString(16).toUpperCase().padStart(4, '0')}]`
   })
