@@ -54,12 +54,13 @@ export function createForeground(options: ForegroundOptions): Foreground {
       options.hasBegun() ? 'running' : 'your shell is starting',
       formatDuration(elapsedMs),
     ]
-    if (options.asksSecret()) parts.push('a secret is not shown')
+    const asksSecret = options.asksSecret()
+    if (asksSecret) parts.push('a secret is not shown')
     else if (interrupts > 0) parts.push(`Ctrl-C ${interrupts > 1 ? 'kills' : 'again'}`)
     else parts.push('Ctrl-C stops', 'Ctrl-B background')
     const typed = ahead.map((key) => (isKey(key, 'enter') ? '⏎' : (typedText(key) ?? ''))).join('')
     const told = style.dim(fit(parts.join(' · '), columns - 1))
-    return typed === '' ? told : fit(`${told}  ${typed}`, columns - 1)
+    return typed === '' || asksSecret ? told : fit(`${told}  ${typed}`, columns - 1)
   }
 
   return {

@@ -132,8 +132,10 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     if (process.platform !== 'linux' || shown.emulator.isFullScreen) return true
     const waits = shown.run?.look().waitingForInput ?? null
     if (waits === null) shown.waiting = null
-    else if (shown.waiting?.isSure) shown.listenedMs = Math.max(shown.listenedMs, nowMs())
-    else if (shown.waiting === null) {
+    else if (shown.waiting?.isSure || waits === 'password') {
+      // No shell waits at its prompt with a hidden echo.
+      shown.listenedMs = Math.max(shown.listenedMs, nowMs())
+    } else if (shown.waiting === null) {
       const waiting = { isSure: false }
       shown.waiting = waiting
       // In a turn of the event loop the end of the command is heard, if it was its shell that waits.
