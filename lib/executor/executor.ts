@@ -20,7 +20,8 @@ import type { Jobs } from './jobs/port.ts'
 import { createListening, type Listening } from './listening.ts'
 import type { ExecutorOptions, RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
-import { createEndedRun, createRun, type LiveRun, type Run } from './run.ts'
+import { createEndedRun } from './ended-run.ts'
+import { createRun, type LiveRun, type Run } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
 import { mayReturnEarly, waitAsAsked } from './wait.ts'
@@ -157,7 +158,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   /** The end of a run that nothing was started for. */
   async function end(request: Request, result: Result, call: Call): Promise<LiveRun> {
-    return createEndedRun(request, await call.settle(result), call)
+    const { stream, wait } = call
+    return createEndedRun({ request, result: await call.settle(result), stream, wait })
   }
 
   /** The result of a run that would be one job too many; null where it may start. */
@@ -226,7 +228,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
   function openRegistry(): Promise<Registry> | null {
     if (stateDir === null) return null
     registry ??= import('./jobs/registry.ts').then(({ createRegistry }) =>
-      createRegistry(join(stateDir, 'jobs'), jobs),
+      createRegistry(join(stateDir, 'jobs'), jobs, (run) =>
+        jobs.shrink(run),
+      ),
     )
     return registry
   }

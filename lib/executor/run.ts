@@ -1,5 +1,6 @@
 import { nowMs } from '../system/clock.ts'
 import type { Capture, Captured } from '../output/capture.ts'
+import type { KeptTexts } from '../output/part.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RunEvent } from '../protocol/event.ts'
 import type { JobEntry } from '../protocol/job-entry.ts'
@@ -72,8 +73,8 @@ export interface LiveRun extends Run {
   readonly left: Promise<void>
   /** Settles when every nacre of this user can find the run, where it is a job. */
   readonly declared: Promise<void>
-  /** All clean text that is kept, and how many bytes came before it. */
-  kept(): { text: string; start: number }
+  /** All clean text that is kept. */
+  kept(): KeptTexts
   /** A short sentence for the reader of the result. */
   notice(text: string): void
   /** Says that output came. */
@@ -217,57 +218,9 @@ export function createRun(parts: RunParts): LiveRun {
   return run
 }
 
-/** A run that has ended before it began: denied, refused, or not started. */
-export function createEndedRun(
-  request: Request,
-  result: Result,
-  { stream, wait }: Pick<RunParts, 'stream' | 'wait'>,
-): LiveRun {
-  const ended = Promise.resolve(result)
-  const startedAt = new Date().toISOString()
-  const refuse = () => new MisuseError('no_input', `The run \`${request.id}\` has ended`, 'job_id')
-  const run: LiveRun = {
-    id: request.id,
-    request,
-    pid: null,
-    get result() {
-      return waiting
-    },
-    ended,
-    left: Promise.resolve(),
-    startedAt,
-    describe: () => describeJob(run, result, startedAt),
-    isJob: false,
-    declared: Promise.resolve(),
-    events: stream,
-    lines: () => readLines(run),
-    look: () => result,
-    read: ({ cursor = 0 } = {}) => ({
-      text: '',
-      cursor,
-      truncatedBefore: 0,
-      moreBytes: 0,
-      status: result.status,
-    }),
-    kept: () => ({ text: '', start: 0 }),
-    write: () => Promise.reject(refuse()),
-    endInput() {
-      throw refuse()
-    },
-    resize: () => undefined,
-    group: null,
-    stop: () => ended,
-    detach: () => result,
-    notice: (text) => void result.notices.push(text),
-    touch: () => undefined,
-    quietMs: () => 0,
-  }
-  const waiting = markHandled(wait(run))
-  return run
-}
-
-function describeJob(
-  { id, pid, request, startedAt }: LiveRun,
+/** A run as a line of the list of jobs. */
+export function describeJob(
+  { id, pid, request, startedAt }: Pick<LiveRun, 'id' | 'pid' | 'request' | 'startedAt'>,
   final: Result | null,
   endedAt: string | null,
 ): JobEntry {
@@ -293,7 +246,7 @@ function describeJob(
 }
 
 /** A caller that holds the run need not look at its result: that is no fault of nacre's. */
-function markHandled(result: Promise<Result>): Promise<Result> {
+export function markHandled(result: Promise<Result>): Promise<Result> {
   result.catch(() => undefined)
   return result
 }
@@ -304,7 +257,9 @@ function inputFull(unreadBytes: number): MisuseError {
 }
 
 /** Follows the text of a run by its events; what is not whole yet waits for its newline or the end. */
-async function* readLines(run: LiveRun): AsyncGenerator<string> {
+export async function* readLines(
+  run: Pick<Run, 'events' | 'read'>,
+): AsyncGenerator<string> {
   let cursor = 0
   let unfinished = ''
   function* readNew(): Generator<string> {

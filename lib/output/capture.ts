@@ -1,10 +1,10 @@
-import { MisuseError } from '../protocol/errors.ts'
 import type { StreamName } from '../protocol/event.ts'
 import type { OutputSink } from '../protocol/ports.ts'
 import type { Reading, TextPart } from '../protocol/reading.ts'
 import type { Result } from '../protocol/result.ts'
 import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
 import { Journal } from './journal.ts'
+import { type KeptTexts, readKept } from './part.ts'
 
 export type { CaptureOptions } from './captured-stream.ts'
 
@@ -31,8 +31,8 @@ export interface Capture extends OutputSink {
    * stream is asked for and the run has merged them.
    */
   read(reading: Reading): TextPart
-  /** All clean text that is still there, and how many bytes there were before it. */
-  kept(): { text: string; start: number }
+  /** All clean text that is still there. Valid until the next write. */
+  kept(): KeptTexts
   /** After the last write. Never rejects: what is lost is told by a notice. */
   finish(): Promise<Captured>
 }
@@ -44,21 +44,15 @@ export function createCapture(options: CaptureOptions): Capture {
 function captureMerged(options: CaptureOptions): Capture {
   const journal = new Journal()
   const output = new CapturedStream({ ...options, stream: 'output', journals: [journal] })
+  const kept = () => {
+    output.preview()
+    return { output: journal.kept }
+  }
   return {
     write: (_stream, bytes) => output.write(bytes),
     snapshot: () => showMerged(output.snapshot()),
-    read({ stream, ...reading }) {
-      if (stream !== undefined) {
-        const message = `\`stream\` is for runs with separate streams; this run has merged them`
-        throw new MisuseError('invalid_field', message, 'stream')
-      }
-      output.preview()
-      return journal.read(reading)
-    },
-    kept() {
-      output.preview()
-      return showKept(journal)
-    },
+    read: (reading) => readKept(kept(), reading),
+    kept,
     finish: async () => showMerged(await output.finish()),
   }
 }
@@ -81,15 +75,10 @@ function captureSeparate(options: CaptureOptions): Capture {
     kept() {
       stdout.preview()
       stderr.preview()
-      return showKept(both)
+      return { output: both.kept, stdout: journals.stdout.kept, stderr: journals.stderr.kept }
     },
     finish: async () => showSeparate(await stdout.finish(), await stderr.finish()),
   }
-}
-
-function showKept(journal: Journal): { text: string; start: number } {
-  const { text, start } = journal.kept
-  return { text: text.toString(), start }
 }
 
 function showMerged({ text, truncation, artifact, notices }: ShownStream): Captured {

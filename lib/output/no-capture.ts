@@ -13,7 +13,7 @@ export function createNoCapture(streams: StreamMode): Capture {
     write: () => undefined,
     snapshot: nothing,
     read: () => ({ text: '', cursor: 0, truncatedBefore: 0, moreBytes: 0 }),
-    kept: () => ({ text: '', start: 0 }),
+    kept: () => ({ output: { text: Buffer.alloc(0), start: 0 } }),
     finish: async () => nothing(),
   }
 }

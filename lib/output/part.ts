@@ -1,8 +1,51 @@
+import { MisuseError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Bounds, Reading, TextPart } from '../protocol/reading.ts'
 import { characterStart } from './utf8.ts'
 
 const newline = 0x0a
+
+/** A text from its byte `start` on to its end. */
+export interface KeptText {
+  text: Buffer
+  start: number
+}
+
+/** The clean text of a run, and that of each of its streams where it keeps them apart. */
+export interface KeptTexts {
+  output: KeptText
+  stdout?: KeptText
+  stderr?: KeptText
+}
+
+/** The part that a reading gives. Throws `MisuseError` where it wants a stream that is not kept apart. */
+export function readKept(texts: KeptTexts, { stream, ...reading }: Reading): TextPart {
+  const { text, start } = stream === undefined ? texts.output : (texts[stream] ?? refuseStream())
+  return readPart(text, start, reading)
+}
+
+function refuseStream(): never {
+  const message = '`stream` is for runs with separate streams; this run has merged them'
+  throw new MisuseError('invalid_field', message, 'stream')
+}
+
+/** Copies of the last bytes of each text. */
+export function copyLast(texts: KeptTexts, maxBytes: number): KeptTexts {
+  return mapTexts(texts, ({ text, start }) => {
+    const asked = Math.max(text.length - maxBytes, 0)
+    const from = asked === 0 ? 0 : characterStart(text, asked)
+    return { text: Buffer.from(text.subarray(from)), start: start + from }
+  })
+}
+
+function mapTexts(texts: KeptTexts, change: (kept: KeptText) => KeptText): KeptTexts {
+  const { output, stdout, stderr } = texts
+  return {
+    output: change(output),
+    ...(stdout && { stdout: change(stdout) }),
+    ...(stderr && { stderr: change(stderr) }),
+  }
+}
 
 /** The part of `kept` that a reading gives; `kept` is a text from its byte `start` on to its end. */
 export function readPart(kept: Buffer, start: number, reading: Omit<Reading, 'stream'>): TextPart {

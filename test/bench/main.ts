@@ -6,6 +6,7 @@
 import { benchGuard } from './guard.ts'
 import { benchEndless, benchOutput } from './output.ts'
 import { benchEndurance, benchLatency } from './latency.ts'
+import { benchKept } from './kept.ts'
 import { benchRepl } from './repl.ts'
 import { rows as rpcRows } from './rpc.ts'
 import { benchSandbox } from './sandbox.ts'
@@ -20,6 +21,7 @@ const groups: Record<string, () => Promise<void>> = {
   endurance: benchEndurance,
   guard: benchGuard,
   sandbox: benchSandbox,
+  kept: benchKept,
   rpc: async () => printTable('RPC', await rpcRows()),
   repl: benchRepl,
 }

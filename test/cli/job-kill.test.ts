@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createControlGroups } from '../../lib/system/control-group.ts'
 import { describeProcess, readVariable } from '../../lib/system/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
@@ -61,6 +62,44 @@ test('a killed nacre leaves nothing of a run that it waited for', async ({ home 
   await until(() => !pids.some(isAlive))
   assert.equal(runsOf(home), [])
   assert.equal(await home.list(), [])
+})
+
+/** A daemon that has no parent, session, stream or variable of its run any more; tells its number. */
+const daemon = `(env -i setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1 </dev/null' &)`
+
+/** Whether the kernel gives this user control groups, without which such a daemon is nobody's. */
+function hasGroups(): boolean {
+  const groups = createControlGroups()
+  const { group } = groups.enclose(() => null)
+  groups.close()
+  if (group === null) console.log('SKIP daemons: there are no control groups here')
+  return group !== null
+}
+
+test('a daemon of a killed nacre that has dropped every mark ends too', async ({ home }) => {
+  if (!hasGroups()) return
+  const child = startCli(home, ['-c', `${daemon}; sleep 300`])
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
+  const pid = Number(chunk.toString())
+  assert.ok(isAlive(pid))
+  await until(() =>
+    findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').some((marked) =>
+      describeProcess(marked).includes('read -r farewell'),
+    ),
+  )
+  child.kill('SIGKILL')
+  await until(() => !isAlive(pid))
+})
+
+test('a kill ends the daemon of a job whose supervisor was killed', async ({ home }) => {
+  if (!hasGroups()) return
+  const id = await home.start(`${daemon}; echo up; sleep 300`)
+  const { stdout } = await home.run(['job', 'read', id])
+  const pid = Number(stdout.toString().match(/^\d+$/m)?.[0])
+  process.kill(await ownerOf(home, id), 'SIGKILL')
+  assert.ok(isAlive(pid))
+  await home.run(['job', 'kill', id])
+  assert.not.ok(isAlive(pid))
 })
 
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const) {

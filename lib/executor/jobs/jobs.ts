@@ -2,6 +2,7 @@ import type { JobEntry, JobFilter } from '../../protocol/job-entry.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseReady } from '../../protocol/parse-request.ts'
 import type { Result, StopReason } from '../../protocol/result.ts'
+import { shrinkRun } from '../ended-run.ts'
 import type { LiveRun } from '../run.ts'
 import { waitAtMost } from '../wait.ts'
 import type { KnownJobs } from './known-jobs.ts'
@@ -15,6 +16,8 @@ export interface JobTable extends Jobs {
   /** The jobs of this process that run. */
   listOwn(): JobEntry[]
   stopAll(reason: StopReason): Promise<void>
+  /** Of an ended job whose text is on disk: lets go of what memory need not hold. */
+  shrink(run: LiveRun): void
 }
 
 /** Jobs of this process that stay in memory after their end; every other one is on disk. */
@@ -140,6 +143,10 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     },
     async stopAll(reason) {
       await Promise.all([...alive.values()].map((run) => run.stop(reason)))
+    },
+    shrink(run) {
+      const result = run.look()
+      if (ended.has(run.id)) ended.set(run.id, shrinkRun(run, result))
     },
   }
 }

@@ -5,7 +5,7 @@ import type { JobEntry } from '../../protocol/job-entry.ts'
 import type { JobOutput } from '../../protocol/job-output.ts'
 import type { Reading } from '../../protocol/reading.ts'
 import type { MethodName, RpcMethods } from '../../protocol/rpc-messages.ts'
-import { readPart } from '../../output/part.ts'
+import { readKept } from '../../output/part.ts'
 import type { Result, StopReason } from '../../protocol/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { RpcNotification } from '../../wire/client.ts'
@@ -22,7 +22,7 @@ import {
   describeRecord,
   type JobRecord,
   listIds,
-  readKeptText,
+  readKeptTexts,
   readRecord,
   readRecords,
   writeEnd,
@@ -99,9 +99,7 @@ export function openKnownJobs(dir: string): KnownJobs {
   async function finish(record: JobRecord, stopped: { survivors: Result['survivors'] } | null) {
     const captured = await (await recapture(record)).finish()
     const result = lostResult(record, { captured, running: false, stopped })
-    const ended: JobRecord = { ...record, endedAt: new Date().toISOString(), result }
-    writeEnd(dir, ended, null)
-    return ended
+    return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
   }
 
   async function resultOf(record: JobRecord): Promise<Result> {
@@ -112,17 +110,14 @@ export function openKnownJobs(dir: string): KnownJobs {
 
   async function readFiles(record: JobRecord, reading: Reading): Promise<JobOutput> {
     const status = record.result?.status ?? 'running'
-    return readKept(record, reading) ?? { ...(await recapture(record)).read(reading), status }
+    return readText(record, reading) ?? { ...(await recapture(record)).read(reading), status }
   }
 
-  /** The text that is kept is that of both streams together. */
-  function readKept(record: JobRecord, { stream, ...reading }: Reading): JobOutput | null {
-    if (record.endedAt === null || stream !== undefined) return null
-    const text = readKeptText(dir, record.id)
-    const status = record.result?.status ?? 'running'
-    return text === null
-      ? null
-      : { ...readPart(Buffer.from(text), record.textStart, reading), status }
+  /** From the text that an ended job has left on disk; null where there is none. */
+  function readText(record: JobRecord, reading: Reading): JobOutput | null {
+    if (record.result === null) return null
+    const texts = readKeptTexts(dir, record)
+    return texts && { ...readKept(texts, reading), status: record.result.status }
   }
 
   async function waitForLost(
@@ -171,7 +166,7 @@ export function openKnownJobs(dir: string): KnownJobs {
 
     async readKept(id, reading) {
       const record = readRecord(dir, id)
-      return record && readKept(record, reading)
+      return record && readText(record, reading)
     },
 
     wait(id, { timeoutSeconds, ready, signal }) {

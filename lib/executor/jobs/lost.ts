@@ -5,14 +5,16 @@ import { limits } from '../../protocol/limits.ts'
 import type { Result, Survivor } from '../../protocol/result.ts'
 import type { ProcessEntry } from '../../system/process-table.ts'
 import { createTreeSearch, type TreeRoot } from '../../run/stop.ts'
+import { openControlGroup } from '../../system/control-group.ts'
 import { isAlive } from '../../system/process-table.ts'
 import { rootFrom } from './orphans.ts'
 import type { JobRecord } from './record.ts'
 
 /** How the processes of a job are found without its owner. */
 export function rootOf(record: JobRecord): TreeRoot {
-  const first = record.process
-  return first && isAlive(first) ? rootFrom(first.pid, record.id) : { pid: null, mark: record.id }
+  const { id, process: first } = record
+  const group = record.group === null ? null : openControlGroup(record.group)
+  return { ...(first && isAlive(first) ? rootFrom(first.pid, id) : { pid: null, mark: id }), group }
 }
 
 /** What is still alive of a job whose owner is gone. */

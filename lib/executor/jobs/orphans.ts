@@ -15,8 +15,9 @@ import {
   type ProcessEntry,
   readVariable,
 } from '../../system/process-table.ts'
+import { listGroupsOf } from '../../system/control-group.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
-import { readRecord } from './record.ts'
+import { readRecord, readRecords } from './record.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */
 export interface Orphan {
@@ -39,16 +40,10 @@ export function findOrphans(dir: string): Orphan[] {
 export async function endRunsOf(owner: string, dir: string): Promise<Survivor[]> {
   const ends = groupByRun(dir, (name) => name.startsWith(`${owner}:`)).map(endOrphan)
   const survivors = (await Promise.all(ends)).flat()
-  for (const group of listGroupsOf(owner)) if (!holdsJob(group, dir)) await endGroup(group)
+  // A job's group is its own: also a process of it that has lost its mark stays.
+  const ofJobs = new Set(readRecords(dir, 'alive').map(({ group }) => group))
+  for (const group of listGroupsOf(owner)) if (!ofJobs.has(group.path)) await endGroup(group)
   return survivors
-}
-
-/** Whether a process of the group belongs to a declared job. */
-function holdsJob(group: ControlGroup, dir: string): boolean {
-  return group.list().some((pid) => {
-    const id = readVariable(pid, markVariable)
-    return id !== null && idPattern.test(id) && readRecord(dir, id) !== null
-  })
 }
 
 /** What is left in there is known from its group alone: a daemon without environment and parents. */

@@ -8,6 +8,8 @@ import {
   rmSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { KeptTexts } from '../../output/part.ts'
+import type { StreamName } from '../../protocol/event.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
@@ -32,6 +34,8 @@ export interface JobRecord {
   pty: TerminalSize | null
   /** The first process of the run. */
   process: ProcessIdentity | null
+  /** The path of the control group that holds all that the run starts; null where there is none. */
+  group: string | null
   /** The nacre that holds it. */
   owner: ProcessIdentity
   /** Where the owner answers while it lives; null where it could not listen. */
@@ -43,8 +47,8 @@ export interface JobRecord {
   stderrArtifact: ArtifactRef | null
   /** The final result. */
   result: Result | null
-  /** How many bytes of clean text come before the text that is kept beside an ended job. */
-  textStart: number
+  /** How many bytes come before each text that is kept beside an ended job; empty where none is. */
+  textStarts: Partial<Record<StreamName, number>>
 }
 
 /** Where the records of ended jobs are. */
@@ -54,7 +58,9 @@ export function endedFolder(dir: string): string {
 
 const aliveRecord = (dir: string, id: string) => join(dir, `${id}.json`)
 const endedRecord = (dir: string, id: string) => join(endedFolder(dir), `${id}.json`)
-const keptText = (dir: string, id: string) => join(endedFolder(dir), `${id}.text`)
+const streams: readonly StreamName[] = ['output', 'stdout', 'stderr']
+const keptText = (dir: string, id: string, stream: StreamName) =>
+  join(endedFolder(dir), `${id}.${stream}`)
 
 /** Makes the folder of the jobs, for this user only. */
 export function ensureJobsFolder(dir: string): void {
@@ -66,21 +72,38 @@ export function writeRecord(dir: string, record: JobRecord): void {
   replaceFile(aliveRecord(dir, record.id), encode(record))
 }
 
-/** Writes the end of a job, with the end of its clean text where that is known. */
-export function writeEnd(dir: string, record: JobRecord, text: string | null): void {
+/** Writes the end of a job, with the end of its clean text where that is known. Gives what it wrote. */
+export function writeEnd(
+  dir: string,
+  ending: Omit<JobRecord, 'textStarts'>,
+  texts: KeptTexts | null,
+): JobRecord {
   makePrivateFolder(dir)
   makePrivateFolder(endedFolder(dir))
-  if (text !== null) replaceFile(keptText(dir, record.id), text)
+  const record: JobRecord = { ...ending, textStarts: {} }
+  for (const stream of streams) {
+    const kept = texts?.[stream]
+    if (!kept) continue
+    replaceFile(keptText(dir, record.id, stream), kept.text)
+    record.textStarts[stream] = kept.start
+  }
   replaceFile(endedRecord(dir, record.id), encode(record))
   rmSync(aliveRecord(dir, record.id), { force: true })
+  return record
 }
 
 function encode(record: JobRecord): string {
   return `${JSON.stringify(toWire(record))}\n`
 }
 
-export function readKeptText(dir: string, id: string): string | null {
-  return readOwnFile(keptText(dir, id))
+/** The texts beside an ended job; null where there are none. */
+export function readKeptTexts(dir: string, { id, textStarts }: JobRecord): KeptTexts | null {
+  const [output, stdout, stderr] = streams.map((stream) => {
+    const start = textStarts[stream]
+    const text = start === undefined ? null : readOwnFile(keptText(dir, id, stream))
+    return start === undefined || text === null ? null : { text: Buffer.from(text), start }
+  })
+  return output ? { output, ...(stdout && { stdout }), ...(stderr && { stderr }) } : null
 }
 
 /** Null where there is none, or none that makes sense. */
@@ -103,16 +126,17 @@ function decode(text: string | null, id: string): JobRecord | null {
 
 function isRecord(value: unknown): value is JobRecord {
   if (!isObject(value)) return false
-  const { command, cwd, startedAt, endedAt, owner, socket, process, result, textStart } = value
+  const { command, cwd, startedAt, endedAt, owner, socket, process, result, group, textStarts } = value
   return (
     [command, cwd, startedAt].every((item) => typeof item === 'string') &&
-    [endedAt, socket].every((item) => item === null || typeof item === 'string') &&
+    [endedAt, socket, group].every((item) => item === null || typeof item === 'string') &&
     isIdentity(owner) &&
     (process === null || isIdentity(process)) &&
     (endedAt === null
       ? result === null
       : isObject(result) && typeof result['status'] === 'string') &&
-    typeof textStart === 'number' &&
+    isObject(textStarts) &&
+    Object.values(textStarts).every((start) => typeof start === 'number') &&
     !Number.isNaN(Date.parse(startedAt as string))
   )
 }
@@ -154,7 +178,8 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
 }
 
 export function removeRecord(dir: string, id: string): void {
-  for (const path of [aliveRecord(dir, id), endedRecord(dir, id), keptText(dir, id)]) {
+  const texts = streams.map((stream) => keptText(dir, id, stream))
+  for (const path of [aliveRecord(dir, id), endedRecord(dir, id), ...texts]) {
     rmSync(path, { force: true })
   }
 }

@@ -29,8 +29,15 @@ export interface Registry {
   close(): Promise<void>
 }
 
-/** `dir` is the folder of the jobs. The socket opens with the first job. */
-export function createRegistry(dir: string, jobs: Jobs): Registry {
+/**
+ * `dir` is the folder of the jobs. The socket opens with the first job. `onWritten` is told of each job
+ * whose end and text are on disk.
+ */
+export function createRegistry(
+  dir: string,
+  jobs: Jobs,
+  onWritten: (run: LiveRun) => void,
+): Registry {
   /** The ends of declared runs, which are yet to be written. */
   const ends = new Map<string, Promise<void>>()
   let opening: Promise<JobServer> | null = null
@@ -48,16 +55,15 @@ export function createRegistry(dir: string, jobs: Jobs): Registry {
     const result = await run.ended
     try {
       if (!run.isJob) return removeRecord(dir, run.id)
-      const { text, start } = run.kept()
       const ended = {
         ...record,
         endedAt: new Date().toISOString(),
         artifact: result.artifact,
         stderrArtifact: result.stderrArtifact ?? null,
         result,
-        textStart: start,
       }
-      writeEnd(dir, ended, text)
+      writeEnd(dir, ended, run.kept())
+      onWritten(run)
     } catch (error) {
       tellUnseen(run, error)
     }
@@ -113,6 +119,7 @@ function describeRun(run: LiveRun): JobRecord {
     origin: request.origin,
     pty: request.pty,
     process: pid === null ? null : identifyProcess(pid),
+    group: run.group,
     owner: identifySelf(),
     socket: null,
     startedAt: run.startedAt,
@@ -120,6 +127,6 @@ function describeRun(run: LiveRun): JobRecord {
     artifact,
     stderrArtifact,
     result: null,
-    textStart: 0,
+    textStarts: {},
   }
 }

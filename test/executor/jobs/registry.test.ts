@@ -20,7 +20,7 @@ import {
   endedFolder,
   type JobRecord,
   listIds,
-  readKeptText,
+  readKeptTexts,
   readRecord,
   readRecords,
   writeEnd,
@@ -47,6 +47,7 @@ function makeRecord(changes: Partial<JobRecord> = {}): JobRecord {
     origin: 'print',
     pty: null,
     process: null,
+    group: null,
     owner,
     socket: null,
     startedAt: new Date().toISOString(),
@@ -54,7 +55,7 @@ function makeRecord(changes: Partial<JobRecord> = {}): JobRecord {
     artifact: null,
     stderrArtifact: null,
     result: null,
-    textStart: 0,
+    textStarts: {},
     ...changes,
   }
 }
@@ -73,10 +74,11 @@ test('an end takes the place of the record, and its text is beside it', ({ dir }
   const record = makeRecord()
   writeRecord(dir, record)
   const ended = { ...record, endedAt: daysAgo(0), result: { status: 'exited' } as Result }
-  writeEnd(dir, ended, 'é\u2028')
-  assert.equal(readRecord(dir, record.id), ended)
+  const texts = { output: { text: Buffer.from('é\u2028'), start: 7 } }
+  const written = writeEnd(dir, ended, texts)
+  assert.equal(readRecord(dir, record.id), written)
   assert.equal(readRecords(dir, 'alive'), [])
-  assert.is(readKeptText(dir, record.id), 'é\u2028')
+  assert.equal(readKeptTexts(dir, written), texts)
 })
 
 test('what is no record is passed over', ({ dir }) => {
@@ -110,7 +112,7 @@ test('the oldest ended jobs go, never one that runs', ({ dir }) => {
       endedAt: daysAgo(days),
       result: { status: 'exited' } as Result,
     })
-    writeEnd(dir, record, 'text')
+    writeEnd(dir, record, { output: { text: Buffer.from('text'), start: 0 } })
     const seconds = Date.now() / 1000 - days * 24 * 3600
     utimesSync(join(endedFolder(dir), `${record.id}.json`), seconds, seconds)
     return record.id

@@ -1,0 +1,106 @@
+import { copyLast, type KeptTexts, readKept } from '../output/part.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import type { Request } from '../protocol/request.ts'
+import type { Result } from '../protocol/result.ts'
+import { describeJob, type LiveRun, markHandled, readLines, type RunParts } from './run.ts'
+
+/** How much of each text of an ended job stays in memory, where all of it is on disk. */
+const shrunkBytes = 64 * 1024
+
+/** A run that has ended before it began: denied, refused, or not started. */
+export function createEndedRun({
+  request,
+  result,
+  stream,
+  wait,
+}: Pick<RunParts, 'request' | 'stream' | 'wait'> & { result: Result }): LiveRun {
+  const startedAt = new Date().toISOString()
+  const run = holdEnd({
+    request,
+    result,
+    pid: null,
+    startedAt,
+    endedAt: startedAt,
+    isJob: false,
+    texts: nothing,
+    events: stream,
+    waited: () => waited,
+  })
+  const waited = markHandled(wait(run))
+  return run
+}
+
+/**
+ * An ended run without what it took to run it: its processes' pipes, what cleaned its text, the input
+ * that its request carried, and all but the end of its text.
+ */
+export function shrinkRun(run: LiveRun, result: Result): LiveRun {
+  const { request, pid, startedAt, isJob, events, result: waited } = run
+  const { endedAt } = run.describe()
+  return holdEnd({
+    request: { ...request, stdin: { kind: 'none' } },
+    result,
+    pid,
+    startedAt,
+    endedAt: endedAt ?? startedAt,
+    isJob,
+    texts: copyLast(run.kept(), shrunkBytes),
+    events,
+    waited: () => waited,
+  })
+}
+
+const nothing: KeptTexts = { output: { text: Buffer.alloc(0), start: 0 } }
+
+interface End {
+  request: Request
+  result: Result
+  pid: number | null
+  startedAt: string
+  endedAt: string
+  isJob: boolean
+  texts: KeptTexts
+  events: LiveRun['events']
+  waited(): Promise<Result>
+}
+
+function holdEnd(end: End): LiveRun {
+  const { request, result, pid, startedAt, isJob, texts, events } = end
+  const { id } = request
+  const ended = Promise.resolve(result)
+  const refuse = () => new MisuseError('no_input', `The run \`${id}\` has ended`, 'job_id')
+  const read: LiveRun['read'] = (reading = {}) => ({
+    ...readKept(texts, reading),
+    status: result.status,
+  })
+  return {
+    id,
+    request,
+    pid,
+    get result() {
+      return end.waited()
+    },
+    ended,
+    left: Promise.resolve(),
+    startedAt,
+    describe: () => describeJob({ id, pid, request, startedAt }, result, end.endedAt),
+    isJob,
+    declared: Promise.resolve(),
+    events,
+    lines: () => readLines({ events, read }),
+    look: () => result,
+    read,
+    kept: () => texts,
+    write: () => Promise.reject(refuse()),
+    endInput() {
+      throw refuse()
+    },
+    resize: () => undefined,
+    group: null,
+    stop: () => ended,
+    detach: () => result,
+    notice: (text) => void result.notices.push(text),
+    touch: () => undefined,
+    quietMs: () => 0,
+  }
+}
