@@ -148,6 +148,7 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
         givesRunOptions: true,
         rules: invocation.print.model.allow,
         toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
+        personAtInput: streams.input === 'terminal',
       })
       const { print } = await import('./modes/print/print.ts')
       return withExecutor(options, streams, (executor, signal) =>

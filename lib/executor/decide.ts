@@ -1,4 +1,5 @@
 import type { Guard } from '../protocol/ports.ts'
+import { originPolicies } from '../protocol/origin.ts'
 import type { Request } from '../protocol/request.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { joinWords } from '../protocol/words.ts'
@@ -25,7 +26,7 @@ function wholeCommand({ command, args, script, parameters }: Request): string {
 
 /** A model must not be told how to get round the guard; its user may do it. */
 function howToAllow({ origin }: Request): string {
-  return origin === 'agent' || origin === 'mcp'
+  return originPolicies[origin].liftedBy === 'user'
     ? 'if it is meant, the user can run it'
     : '--no-guard allows it for one call'
 }

@@ -95,8 +95,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
   })
   let registry: Promise<Registry> | null = null
   const jobs = createJobs(() => openRegistry()?.then(({ known }) => known) ?? null)
-  const { defaults, timeoutSeconds, terminals } = options
-  const context = { cwd, home: environment['HOME'], defaults, timeoutSeconds, terminals }
+  const { defaults, timeoutSeconds, terminals, personAtInput } = options
+  const context = {
+    cwd,
+    home: environment['HOME'],
+    defaults,
+    timeoutSeconds,
+    terminals,
+    personAtInput,
+  }
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start. */
   const starting = new Set<Promise<unknown>>()
@@ -228,9 +235,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   function openRegistry(): Promise<Registry> | null {
     if (stateDir === null) return null
     registry ??= import('./jobs/registry.ts').then(({ createRegistry }) =>
-      createRegistry(join(stateDir, 'jobs'), jobs, (run) =>
-        jobs.shrink(run),
-      ),
+      createRegistry(join(stateDir, 'jobs'), jobs, (run) => jobs.shrink(run)),
     )
     return registry
   }

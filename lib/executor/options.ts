@@ -25,6 +25,8 @@ export interface ExecutorOptions {
   timeoutSeconds?: ParseContext['timeoutSeconds']
   /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default: `auto`. */
   terminals?: ParseContext['terminals']
+  /** A person sits at the standard input of this process. Default: false. */
+  personAtInput?: boolean
   /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
   prefix?: readonly string[]
   /** Addresses of other machines by their names, for the field `host`. Default: none have names. */

@@ -257,9 +257,7 @@ function inputFull(unreadBytes: number): MisuseError {
 }
 
 /** Follows the text of a run by its events; what is not whole yet waits for its newline or the end. */
-export async function* readLines(
-  run: Pick<Run, 'events' | 'read'>,
-): AsyncGenerator<string> {
+export async function* readLines(run: Pick<Run, 'events' | 'read'>): AsyncGenerator<string> {
   let cursor = 0
   let unfinished = ''
   function* readNew(): Generator<string> {

@@ -1,3 +1,4 @@
+import { originPolicies } from '../protocol/origin.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
 import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
@@ -40,7 +41,7 @@ export function createGuard(
   function judge(question: Question, using: Grammar): Verdict | null {
     const names = readToolNames()
     const rules = question.guard
-      ? ruleSets(names).filter(({ holdsFor }) => holdsFor === 'everyone' || isAgent(question))
+      ? ruleSets(names).filter(({ holdsFor }) => holdsFor === 'everyone' || hasAllRules(question))
       : []
     const budget = new PatternBudget()
     // A workspace that nobody trusted allows nothing, and a tool that is not there is no advice.
@@ -67,7 +68,7 @@ export function createGuard(
     const isAllow = ({ rule }: CompiledUserRule): boolean => rule.decision === 'allow'
 
     const forText = matching((rule) => rule.matchesText(question.command, budget))
-    const findings = new Findings(isAgent(question), forText.filter(isAllow))
+    const findings = new Findings(hasAllRules(question), forText.filter(isAllow))
     for (const rule of forText) {
       if (!isAllow(rule)) findings.addUserRule(rule, question.command)
     }
@@ -171,7 +172,7 @@ function checkExamples(
   })
 }
 
-const isAgent = ({ origin }: Question): boolean => origin === 'agent' || origin === 'mcp'
+const hasAllRules = ({ origin }: Question): boolean => originPolicies[origin].guardRules === 'all'
 
 const hasTool = (names: readonly string[], tool: string | undefined): boolean =>
   names.some((name) => name.toLowerCase() === tool?.toLowerCase())
@@ -201,6 +202,6 @@ const dangerous =
 
 /** Whether a text that no grammar reads is to be stopped. Quotes and backslashes hide nothing. */
 const matters = (question: Question): boolean =>
-  isAgent(question) ||
+  hasAllRules(question) ||
   dangerous.test(question.command) ||
   dangerous.test(question.command.replaceAll(/["'\\]|\$\{?[@*]\}?/g, ''))

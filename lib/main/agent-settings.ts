@@ -1,3 +1,4 @@
+import { originPolicies } from '../protocol/origin.ts'
 import { dirname, join, resolve } from 'node:path'
 import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
 import type { PromptOptions } from '../cli/prompt-options.ts'
@@ -12,7 +13,7 @@ export function agentSettings(
   { run, prompt }: { run: RunFields; prompt: PromptOptions },
 ): AgentSettings {
   const cwd = resolve(logicalDirectory(process.env), run.cwd ?? configuration.defaults.cwd ?? '.')
-  const sandbox = run.sandbox ?? configuration.defaults.sandbox ?? 'auto'
+  const sandbox = run.sandbox ?? configuration.defaults.sandbox ?? originPolicies.agent.sandbox
   const { timeoutSeconds = null } = run
   return {
     model: prompt.model ?? configuration.model,

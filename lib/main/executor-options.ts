@@ -10,6 +10,8 @@ import type { UserRule } from '../protocol/user-rule.ts'
 /** What a front door wants of its executor. */
 export interface DoorOptions {
   toTerminal: boolean
+  /** A person sits at the standard input. */
+  personAtInput?: boolean
   artifactDir?: string | null
   /** What flags say of every run; it wins over what is configured. */
   run?: RunFields
@@ -44,6 +46,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     timeoutSeconds: configuration.timeoutSeconds,
     terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
     prefix: configuration.prefix,
+    personAtInput: door.personAtInput ?? false,
     hosts: configuration.hosts,
     modelKeys: Object.values(configuration.providers).flatMap(({ keyEnv }) => keyEnv ?? []),
     guardOptions: {

@@ -1,8 +1,5 @@
 import * as shape from './shape/shape.ts'
 
-/** Who asked. */
-export const origins = ['repl', 'print', 'rpc', 'agent', 'mcp'] as const
-
 /** A name that a variable of an environment can have and that programs can read. */
 const variableName = /^[^\d\s=\0][^\s=\0]*$/
 

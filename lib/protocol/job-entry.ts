@@ -1,4 +1,4 @@
-import { origins } from './fields.ts'
+import { origins } from './origin.ts'
 import { artifactRefShape, failureShape, statuses, stopReasons } from './result.ts'
 import * as shape from './shape/shape.ts'
 

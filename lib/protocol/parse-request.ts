@@ -3,72 +3,16 @@ import { check, invalid } from './shape/check.ts'
 import { expandHome, joinWords } from './words.ts'
 import { MisuseError } from './errors.ts'
 import { createId } from './ids.ts'
+import { type OriginPolicy, originPolicies } from './origin.ts'
 import { limits } from './limits.ts'
 import {
-  type Origin,
   type Ready,
   type Request,
   type RequestDefaults,
   type RequestInput,
   requestShape,
   type TimeMode,
-  type Truncate,
 } from './request.ts'
-
-/** What is meant where a request does not say, by who asked. */
-interface OriginDefaults {
-  /** Whether a run has a deadline though none was asked for. */
-  deadline: boolean
-  clamped: boolean
-  streams: 'merged' | 'separate'
-  truncate: Truncate
-  /** A person's own shell, as a login shell. */
-  login: boolean
-  hardening: boolean
-}
-
-const originDefaults: Readonly<Record<Origin, OriginDefaults>> = {
-  repl: {
-    deadline: false,
-    clamped: false,
-    streams: 'merged',
-    truncate: 'head-tail',
-    login: true,
-    hardening: false,
-  },
-  print: {
-    deadline: false,
-    clamped: false,
-    streams: 'merged',
-    truncate: 'tail',
-    login: false,
-    hardening: true,
-  },
-  rpc: {
-    deadline: true,
-    clamped: false,
-    streams: 'separate',
-    truncate: 'tail',
-    login: true,
-    hardening: true,
-  },
-  agent: {
-    deadline: true,
-    clamped: true,
-    streams: 'merged',
-    truncate: 'tail',
-    login: false,
-    hardening: true,
-  },
-  mcp: {
-    deadline: true,
-    clamped: true,
-    streams: 'merged',
-    truncate: 'tail',
-    login: false,
-    hardening: true,
-  },
-}
 
 /** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
 const maxTimerMs = 2 ** 31 - 1
@@ -84,6 +28,8 @@ export interface ParseContext {
   timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>> | undefined
   /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
   terminals?: 'auto' | 'on' | 'off' | undefined
+  /** A person sits at the standard input. Default: false. */
+  personAtInput?: boolean | undefined
 }
 
 /**
@@ -93,7 +39,8 @@ export interface ParseContext {
 export function parseRequest(given: RequestInput, context: ParseContext): Request {
   const notices: string[] = []
   const input = layOver(checkInput(given), context, notices)
-  const defaults = originDefaults[input.origin]
+  const policy = originPolicies[input.origin]
+  const sandbox = input.sandbox ?? policy.sandbox
   const shell = input.shell ?? null
   const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
   const waitMs = chooseWaitMs(input)
@@ -105,7 +52,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     cwdGiven: given.cwd !== undefined,
     env: input.env ?? {},
     mode: input.mode ?? 'default',
-    timeoutMs: chooseTimeoutMs(input, { ...defaults, ...context }, notices),
+    timeoutMs: chooseTimeoutMs(input, { ...policy, ...context }, notices),
     onTimeout: input.onTimeout ?? 'kill',
     inactivityMs: toMs(input.inactivitySeconds || undefined),
     signal: `SIG${input.signal ?? 'TERM'}`,
@@ -115,25 +62,25 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
     session: input.session ?? null,
     host: input.host ?? null,
-    streams: input.pty ? 'merged' : (input.streams ?? defaults.streams),
+    streams: input.pty ? 'merged' : (input.streams ?? policy.streams),
     head: input.head ?? null,
     tail: input.tail ?? null,
     maxLines: input.maxLines ?? limits.maxLines,
     maxBytes: input.maxBytes ?? limits.maxBytes,
-    truncate: input.truncate ?? defaults.truncate,
-    sandbox: input.sandbox === 'auto' ? 'workspace' : (input.sandbox ?? 'off'),
+    truncate: input.truncate ?? policy.truncate,
+    sandbox: sandbox === 'auto' ? 'workspace' : sandbox,
     sandboxGiven: given.sandbox !== undefined && given.sandbox !== 'auto',
-    sandboxMayFallBack: input.sandbox === 'auto',
+    sandboxMayFallBack: sandbox === 'auto',
     network: input.network ?? 'on',
     workspace: input.workspace === undefined ? null : toPath(input.workspace),
     shell,
-    login: input.login ?? (shell === null && defaults.login),
+    login: input.login ?? (shell === null && policy.login),
     guard: input.guard ?? true,
-    hardening: input.hardening ?? defaults.hardening,
+    hardening: input.hardening ?? isHardened(policy, context),
     // A job that nobody waits for is read later.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
     stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
-    outputTo: needsOutput(input) ? null : (input.outputTo ?? null),
+    outputTo: needsOutput({ ...input, sandbox }) ? null : (input.outputTo ?? null),
     notices,
   }
 }
@@ -144,7 +91,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
  * could be opened anew through /proc (proc(5)).
  */
 function needsOutput(input: RequestInput): boolean {
-  const { artifact, ready, inactivitySeconds, pty, session, host, sandbox = 'off' } = input
+  const { artifact, ready, inactivitySeconds, pty, session, host, sandbox } = input
   return (
     artifact !== 'never' ||
     sandbox !== 'off' ||
@@ -153,6 +100,10 @@ function needsOutput(input: RequestInput): boolean {
     toMs(inactivitySeconds || undefined) !== null ||
     input.streams === 'merged'
   )
+}
+
+function isHardened({ hardening }: OriginPolicy, { personAtInput }: ParseContext): boolean {
+  return hardening === 'always' || (hardening === 'unwatched' && !personAtInput)
 }
 
 /** What the caller says over what is configured. */
@@ -231,7 +182,7 @@ function contradiction(one: string, other: string): MisuseError {
 
 function chooseTimeoutMs(
   input: RequestInput,
-  defaults: OriginDefaults & Pick<ParseContext, 'timeoutSeconds'>,
+  defaults: Pick<OriginPolicy, 'deadline' | 'clamped'> & Pick<ParseContext, 'timeoutSeconds'>,
   notices: string[],
 ): number | null {
   const { mode = 'default', timeoutSeconds: asked } = input

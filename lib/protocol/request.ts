@@ -1,8 +1,9 @@
-import { fields, origins, subjects } from './fields.ts'
+import { fields, subjects } from './fields.ts'
+import { type Origin, origins } from './origin.ts'
 import * as shape from './shape/shape.ts'
 
 /** Who asked. */
-export type Origin = (typeof origins)[number]
+export type { Origin } from './origin.ts'
 export type TimeMode = NonNullable<RequestInput['mode']>
 export type Truncate = NonNullable<RequestInput['truncate']>
 export type StreamMode = NonNullable<RequestInput['streams']>

@@ -1,4 +1,4 @@
-import { origins } from './fields.ts'
+import { origins } from './origin.ts'
 import * as shape from './shape/shape.ts'
 import { verdictShape } from './verdict.ts'
 

@@ -1,3 +1,4 @@
+import { originPolicies } from '../protocol/origin.ts'
 import type { Request } from '../protocol/request.ts'
 import { markVariable, ownerVariable } from './stop.ts'
 
@@ -79,11 +80,6 @@ const modelKeys: readonly string[] = [
   ...['OLLAMA_API_KEY', 'LITELLM_API_KEY', 'NACRE_API_KEY'],
 ]
 
-/** Whether a model chose the command, not a person or a script. */
-function isChosenByModel({ origin }: Request): boolean {
-  return origin === 'agent' || origin === 'mcp'
-}
-
 export interface EnvironmentOptions {
   /** The environment of nacre. */
   base: Readonly<Record<string, string | undefined>>
@@ -107,9 +103,8 @@ export function buildEnvironment(
   options: EnvironmentOptions,
 ): Record<string, string> {
   const environment: Record<string, string> = {}
-  const hidden = new Set(
-    isChosenByModel(request) ? [...modelKeys, ...(options.modelKeys ?? [])] : [],
-  )
+  const { withholdsKeys } = originPolicies[request.origin]
+  const hidden = new Set(withholdsKeys ? [...modelKeys, ...(options.modelKeys ?? [])] : [])
   for (const [name, value] of Object.entries(options.base)) {
     if (value !== undefined && !hidden.has(name)) environment[name] = value
   }

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
+import { originPolicies } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request.ts'
 import { buildEnvironment } from './environment.ts'
@@ -48,7 +49,8 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       : { ...start, ...composeShell(findShell(request, PATH, SHELL), request, use) }
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
     const launch = closesInput ? closeInput(bare) : bare
-    const prefixed = takesPrefix(request, prefix)
+    const takesPrefix = prefix.length > 0 && originPolicies[request.origin].takesPrefix
+    const prefixed = takesPrefix
       ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
       : launch
     return confine(prefixed, request, use)
@@ -84,10 +86,6 @@ function findWords([name = '', ...args]: readonly string[], cwd: string, path: s
         }
       : { code: 'program_not_found', message: `There is no such program: ${name}`, exitCode: 127 },
   )
-}
-
-function takesPrefix({ origin }: Request, prefix: readonly string[]): boolean {
-  return prefix.length > 0 && (origin === 'agent' || origin === 'mcp')
 }
 
 const refuseSandbox: Confine = async (launch, request) => {

@@ -146,7 +146,7 @@ function isExhausted(error: unknown): boolean {
 }
 
 /** The group at a path, whoever has made it. All that it is asked is answered as for an empty one once it is gone. */
-function openControlGroup(path: string): ControlGroup {
+export function openControlGroup(path: string): ControlGroup {
   return {
     path,
     list: () =>

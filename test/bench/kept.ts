@@ -17,7 +17,9 @@ const calls = 200
 
 /** What ended runs cost those that come after them. */
 export async function benchKept(): Promise<void> {
-  await inOwnState(async (state) => printTable('Memory after runs of 1 MB', await memoryRows(state)))
+  await inOwnState(async (state) =>
+    printTable('Memory after runs of 1 MB', await memoryRows(state)),
+  )
   await inOwnState(async (state) =>
     printTable('Own CPU of an MCP call of `true`', await callRows(state)),
   )

@@ -15,7 +15,6 @@ import {
   type ProcessEntry,
   readVariable,
 } from '../../system/process-table.ts'
-import { listGroupsOf } from '../../system/control-group.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
 import { readRecord, readRecords } from './record.ts'
 

@@ -126,7 +126,8 @@ function decode(text: string | null, id: string): JobRecord | null {
 
 function isRecord(value: unknown): value is JobRecord {
   if (!isObject(value)) return false
-  const { command, cwd, startedAt, endedAt, owner, socket, process, result, group, textStarts } = value
+  const { command, cwd, startedAt, endedAt, owner, socket, process, result, group, textStarts } =
+    value
   return (
     [command, cwd, startedAt].every((item) => typeof item === 'string') &&
     [endedAt, socket, group].every((item) => item === null || typeof item === 'string') &&

@@ -1,5 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { origins } from '../../protocol/fields.ts'
+import { origins } from '../../protocol/origin.ts'
 import type { Origin } from '../../protocol/request.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'

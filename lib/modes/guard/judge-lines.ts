@@ -1,5 +1,5 @@
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
-import { origins } from '../../protocol/fields.ts'
+import { origins } from '../../protocol/origin.ts'
 import type { Origin } from '../../protocol/request.ts'
 import { invalid } from '../../protocol/shape/check.ts'
 import { isObject } from '../../protocol/shape/shape.ts'

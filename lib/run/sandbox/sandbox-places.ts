@@ -2,6 +2,7 @@ import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { findGitRoot } from '../../system/git.ts'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { originPolicies } from '../../protocol/origin.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request.ts'
 import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
@@ -120,7 +121,8 @@ const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
 
 /** Who works for somebody does not choose its own workspace by choosing a directory. */
 function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
-  return findRoot(request.origin === 'agent' || request.origin === 'mcp' ? realpathSync(base) : cwd)
+  const { workspaceFrom } = originPolicies[request.origin]
+  return findRoot(workspaceFrom === 'nacre' ? realpathSync(base) : cwd)
 }
 
 /** The git root, else the directory itself. */

@@ -1,0 +1,70 @@
+/** What holds for a run because of who asked for it, unless the request says otherwise. */
+export interface OriginPolicy {
+  /** The rules of the guard: all of them, or those against great harm alone. */
+  readonly guardRules: 'all' | 'harm'
+  /** Who is told how a denied command could run all the same: the caller by a flag, or its user. */
+  readonly liftedBy: 'caller' | 'user'
+  /** `unwatched`: the environment is for programs that nobody watches, unless a person sits at the input. */
+  readonly hardening: 'always' | 'unwatched' | 'never'
+  readonly sandbox: 'off' | 'auto'
+  /** Where the workspace of a sandbox is looked for: from the run's directory, or nacre's own. */
+  readonly workspaceFrom: 'run' | 'nacre'
+  /** A person's own shell, as a login shell. */
+  readonly login: boolean
+  /** Whether the keys of model providers are kept from the command. */
+  readonly withholdsKeys: boolean
+  /** Whether the configured prefix is put before the shell. */
+  readonly takesPrefix: boolean
+  readonly streams: 'merged' | 'separate'
+  readonly truncate: 'head-tail' | 'tail'
+  /** Whether a run has a deadline though none was asked for. */
+  readonly deadline: boolean
+  /** Whether a deadline is kept within the limits for a model. */
+  readonly clamped: boolean
+}
+
+const ofModel: OriginPolicy = {
+  guardRules: 'all',
+  liftedBy: 'user',
+  hardening: 'always',
+  sandbox: 'off',
+  workspaceFrom: 'nacre',
+  login: false,
+  withholdsKeys: true,
+  takesPrefix: true,
+  streams: 'merged',
+  truncate: 'tail',
+  deadline: true,
+  clamped: true,
+}
+
+const ofUser: OriginPolicy = {
+  guardRules: 'harm',
+  liftedBy: 'caller',
+  hardening: 'always',
+  sandbox: 'off',
+  workspaceFrom: 'run',
+  login: true,
+  withholdsKeys: false,
+  takesPrefix: false,
+  streams: 'merged',
+  truncate: 'tail',
+  deadline: false,
+  clamped: false,
+}
+
+/** Every origin of a request, with what holds for it: a new front door is a row. */
+const policies = {
+  repl: { ...ofUser, hardening: 'never', truncate: 'head-tail' },
+  print: { ...ofUser, hardening: 'unwatched', login: false },
+  rpc: { ...ofUser, streams: 'separate', deadline: true },
+  agent: { ...ofModel, sandbox: 'auto' },
+  mcp: ofModel,
+} as const satisfies Readonly<Record<string, OriginPolicy>>
+
+/** Who asked for a run. */
+export type Origin = keyof typeof policies
+
+export const originPolicies: Readonly<Record<Origin, OriginPolicy>> = policies
+
+export const origins = Object.keys(policies) as [Origin, ...Origin[]]
