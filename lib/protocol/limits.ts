@@ -15,6 +15,9 @@ export const limits = {
   /** After KILL, how long to look for what is still alive before it is named as a survivor. */
   killGraceMs: 3000,
 
+  /** What a client asked before the end of its input is answered, and goes on so long for that. */
+  endOfInputMs: 10_000,
+
   /** Deadlines by mode, in seconds. */
   timeoutSeconds: { default: 30, slow: 900, background: 86_400 },
   /** What an agent may ask for; beyond it is clamped with a notice. */

@@ -10,6 +10,11 @@ export function renderForModel(result: Result): string {
   return joinParts([renderOutput(result), ...notes, describeEnd(result)])
 }
 
+/** Whether nothing ran, or what ran did not come to its own end. */
+export function isCutShort({ status }: Result): boolean {
+  return status !== 'running' && status !== 'exited' && status !== 'signaled'
+}
+
 /** Whether a model is to take a result for a failure. */
 export function isFailure(result: Result): boolean {
   if (result.status === 'running') return false
@@ -51,6 +56,11 @@ export function renderJobOutput(output: JobOutput): string {
     text === '' ? '(no new output)' : text,
     `Status: ${status}; ${more}to go on reading: cursor ${cursor}`,
   ])
+}
+
+/** How each of several jobs stands, under its id. */
+export function renderJobResults(results: readonly Result[]): string {
+  return results.map((result) => `${result.id}:\n${renderForModel(result)}`).join('\n\n')
 }
 
 /** One line for each job. */

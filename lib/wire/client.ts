@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { isObject } from '../protocol/shape/shape.ts'
 import { messageOf } from '../protocol/errors.ts'
-import { createLineReader } from '../protocol/json-lines.ts'
+import { createLineReader, parseJsonLine } from '../protocol/json-lines.ts'
 import {
   type ClientMethods,
   maxLineBytes,
@@ -162,7 +162,7 @@ function readMessages(stream: Readable, receiver: Receiver): void {
     maxBytes: maxLineBytes,
     onLine(line) {
       try {
-        messages.push(JSON.parse(Buffer.from(line).toString()))
+        messages.push(parseJsonLine(line))
       } catch (error) {
         receiver.fail(`a line is not JSON: ${messageOf(error)}`)
       }

@@ -8,9 +8,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { maxCallSeconds } from '../../lib/modes/mcp/server.ts'
 import { readProcess } from '../../lib/system/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 import { until } from '../helpers/until.ts'
 
 interface Structured {
@@ -26,7 +26,7 @@ interface Structured {
 
 async function withClient(
   use: (client: Client, transport: StdioClientTransport) => Promise<void>,
-  args: string[] = [],
+  args: string[] = ['--structured'],
 ): Promise<void> {
   const [program = '', ...words] = cliCommand()
   const state = mkdtempSync(join(tmpdir(), 'mcp-'))
@@ -38,8 +38,6 @@ async function withClient(
   const client = new Client({ name: 'test', version: '1' })
   await client.connect(transport)
   try {
-    // Validates structured content against the output schema from here on.
-    await client.listTools()
     await use(client, transport)
   } finally {
     await client.close()
@@ -78,18 +76,72 @@ test('lists the tools with their annotations', () =>
       ],
     )
     assert.match(tools[0]?.description ?? '', process.cwd())
-    assert.ok(tools[0]?.outputSchema)
+    assert.match(client.getInstructions() ?? '', /bash_job[^]*artifact/)
   }))
 
-test('runs a command and gives its result as data and as text', () =>
+test('a result is a text that is complete in itself', () =>
   withClient(async (client) => {
-    const { text, data, isError } = await call(client, 'bash', { command: 'echo hi; exit 3' })
+    const result = (await client.callTool({
+      name: 'bash',
+      arguments: { command: 'echo hi; exit 3' },
+    })) as CallToolResult
+    assert.equal(result, {
+      content: [{ type: 'text', text: 'hi\n[exit status 3]' }],
+      isError: false,
+    })
+    const cut = await call(client, 'bash', { command: 'seq 1 5000' })
+    assert.match(cut.text, /Lines 3001-5000 of 5000 .*artifact \{"id": "art_/)
+    const job = await call(client, 'bash', { command: 'sleep 300', mode: 'background' })
+    assert.match(job.text, /bash_job \{"action": "wait", "job_id": "run_/)
+  }, []))
+
+test('a result is data too where that is asked for, without empty fields', () =>
+  withClient(async (client) => {
+    const { data, isError } = await call(client, 'bash', { command: 'echo hi; exit 3' })
     assert.is(data.status, 'exited')
     assert.is(data.exit_code, 3)
     assert.is(data.output, 'hi\n')
     assert.is(data.origin, 'mcp')
-    assert.match(text, /^hi\n\[exit status 3\]$/)
-    assert.ok(isError)
+    assert.not(isError)
+    assert.not(Object.values(data).includes(null))
+  }))
+
+test('an error is only what did not run, or was stopped', () =>
+  withClient(async (client) => {
+    const cases: [string, boolean][] = [
+      ['exit 3', false],
+      ['kill -SEGV $$', false],
+      ['sleep 300', true],
+      ['git add -A', true],
+    ]
+    for (const [command, isError] of cases) {
+      const result = await call(client, 'bash', { command, timeout: 1 })
+      assert.is(result.isError, isError, `${command}: ${result.text}`)
+    }
+  }))
+
+test('arguments that models send by habit are understood', () =>
+  withClient(async (client) => {
+    const cases: [Record<string, unknown>, RegExp][] = [
+      [{ command: 'pwd', workdir: '/', description: 'Where am I?' }, /^\/\n/],
+      [{ cmd: 'echo hi', timeout: '5' }, /^hi\n/],
+      [{ command: 'sleep 300', timeout_seconds: 1 }, /may take 1\.0 s/],
+      [{ command: 'sleep 300', run_in_background: 'true' }, /job id: run_/],
+      [{ command: 'echo hi', run_in_background: false, env: null }, /^hi\n/],
+      [{ command: 'test -t 1 && echo terminal', pty: 'true' }, /^terminal/],
+    ]
+    for (const [args, text] of cases) {
+      assert.match((await call(client, 'bash', args)).text, text, JSON.stringify(args))
+    }
+    const twice = await call(client, 'bash', { command: 'true', timeout: 1, timeout_seconds: 2 })
+    assert.ok(twice.isError)
+    assert.match(twice.text, /`timeout_seconds` .* give `timeout` alone/)
+    const both = await call(client, 'bash', {
+      command: 'true',
+      mode: 'slow',
+      run_in_background: true,
+    })
+    assert.match(both.text, /`run_in_background` and `mode: "slow"` contradict each other/)
   }))
 
 test('a denial is an answer that says what to do', () =>
@@ -150,9 +202,8 @@ test('a cancelled call stops its command', () =>
     await until(() => readProcess(pid) === null)
   }))
 
-test('a call gives up waiting before its client does, and the run goes on as a job', () =>
+test('a call that waits for so long answers with a running job', () =>
   withClient(async (client) => {
-    assert.is(maxCallSeconds, 50)
     const started = await call(client, 'bash', { command: 'sleep 300', wait_seconds: 0.1 })
     assert.is(started.data.status, 'running')
     assert.not(started.isError)
@@ -203,7 +254,7 @@ test('options of the command line are the defaults of its runs', () =>
       const { data } = await call(client, 'bash', { command: 'pwd; echo $X' })
       assert.is(data.output, '/\n5\n')
     },
-    ['--cwd', '/', '--env', 'X=5'],
+    ['--structured', '--cwd', '/', '--env', 'X=5'],
   ))
 
 test('nothing but the protocol is on stdout, whatever comes in', async () => {
@@ -220,7 +271,56 @@ test('nothing but the protocol is on stdout, whatever comes in', async () => {
   assert.is(status, 0)
   const lines = stdout.trimEnd().split('\n')
   const codes = lines.map((line) => (JSON.parse(line) as { error: { code: number } }).error.code)
-  assert.equal(codes, [-32_700, -32_600, -32_601])
+  assert.equal(codes, [-32_700, -32_600, -32_601, -32_700])
+})
+
+/** Gives the answers to requests that come from a file. */
+async function askAtOnce(requests: readonly object[]): Promise<Map<unknown, CallToolResult>> {
+  const [program = '', ...words] = cliCommand()
+  const lines = requests.map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
+  const { stdout, status } = await runProgram(program, [...words, 'mcp'], {
+    input: lines.join(''),
+  })
+  assert.is(status, 0)
+  const answers = stdout.toString().trimEnd().split('\n')
+  return new Map(
+    answers
+      .map((line) => JSON.parse(line) as { id: unknown; result: CallToolResult })
+      .map(({ id, result }) => [id, result]),
+  )
+}
+
+const initialize = {
+  id: 0,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  },
+}
+
+function toolCall(id: number, args: object): object {
+  return { id, method: 'tools/call', params: { name: 'bash', arguments: args } }
+}
+
+test('calls under way at the end of the input are answered', async () => {
+  const answers = await askAtOnce([
+    initialize,
+    toolCall(1, { command: 'sleep 1; echo late' }),
+    toolCall(2, { command: 'sleep 300' }),
+  ])
+  assert.equal(answers.get(1)?.content, [{ type: 'text', text: 'late\n[exit status 0]' }])
+  assert.ok(answers.get(2)?.isError)
+})
+
+test('a line of 16 MB is taken in time that is in proportion to its length', async () => {
+  const remark = 'x'.repeat(16 * 1024 * 1024)
+  const answers = await askAtOnce([
+    initialize,
+    toolCall(1, { command: 'echo hi', description: remark }),
+  ])
+  assert.equal(answers.get(1)?.content, [{ type: 'text', text: 'hi\n[exit status 0]' }])
 })
 
 test('the end of the client ends what it started', async () => {

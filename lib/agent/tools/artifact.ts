@@ -1,9 +1,9 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { lineRangeParams } from '../../protocol/reading.ts'
-import { check } from '../../protocol/shape/check.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
+import { type Habits, readArguments } from './arguments.ts'
 import { textResult, type Tool } from './tool.ts'
 
 const params = shape.object(
@@ -16,6 +16,11 @@ const params = shape.object(
   },
 )
 
+const habits: Habits = {
+  names: { artifact_id: 'id', ref_id: 'id', uri: 'id', pattern: 'grep' },
+  ignored: ['description'],
+}
+
 export const artifactTool: Tool = {
   name: 'artifact',
   title: 'Read kept output',
@@ -24,7 +29,7 @@ export const artifactTool: Tool = {
   description: () =>
     'Reads the complete output of an earlier command, which was too long for its result: by range of lines, from either end, or by search. Every answer is bounded and says where to go on.',
   async call(given, { executor: { artifacts } }) {
-    const { id, grep, ...range } = check(params, given, '', { names: 'wire' })
+    const { id, grep, ...range } = readArguments(params, given, habits)
     if (artifacts === null) {
       throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'id')
     }

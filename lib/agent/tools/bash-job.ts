@@ -1,27 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { MisuseError } from '../../protocol/errors.ts'
+import { fields } from '../../protocol/fields.ts'
 import { limits } from '../../protocol/limits.ts'
-import { check } from '../../protocol/shape/check.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import { readingParams } from '../../protocol/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
-import { isFailure, renderForModel, renderJobOutput, renderJobs } from '../../render/model.ts'
-import { textResult, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+import {
+  renderForModel,
+  renderJobOutput,
+  renderJobs,
+  renderJobResults,
+} from '../../render/model.ts'
+import { type Habits, readArguments } from './arguments.ts'
+import { isErrorFor, textResult, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+
+const reading = Object.fromEntries(
+  Object.entries(readingParams).map(([name, param]) => [
+    name,
+    shape.describe(param, `read: ${lowerFirst(param.description ?? '')}`),
+  ]),
+) as typeof readingParams
 
 const params = shape.object(
   { action: shape.choice(['list', 'read', 'wait', 'write', 'kill'], 'What to do') },
   {
-    jobId: shape.text('Which job; needed by every action but list', { hint: 'id' }),
-    cursor: shape.integer('read: go on from here (default 0, the beginning)'),
-    timeout: shape.number(
-      `wait: at most so many seconds (default 30, at most ${limits.jobWaitSeconds})`,
+    jobId: shape.text('Which job; read, wait, write and kill need it', { hint: 'id' }),
+    jobIds: shape.list(
+      shape.text('', { hint: 'id' }),
+      'wait: several jobs, in place of job_id; the answer comes when all have ended',
+    ),
+    any: shape.boolean('wait: of several jobs, answer when the first has ended'),
+    ready: shape.describe(
+      fields.ready,
+      'wait: also answer as soon as the job listens on a port (port:N), a line matches (regex:…) or its output has paused (quiet:ms)',
+    ),
+    waitSeconds: shape.number(
+      `wait: at most so long (default 30, at most ${limits.jobWaitSeconds})`,
       { min: 0 },
     ),
+    ...reading,
     text: shape.anyText('write: what to type; end it with a newline to enter a line'),
   },
 )
 type JobArguments = shape.Infer<typeof params>
 
+const habits: Habits = {
+  names: {
+    id: 'job_id',
+    bash_id: 'job_id',
+    ids: 'job_ids',
+    timeout: 'wait_seconds',
+    timeout_seconds: 'wait_seconds',
+    input: 'text',
+    data: 'text',
+    lines: 'tail',
+  },
+  ignored: ['description'],
+}
+
 const defaultWaitSeconds = 30
+/** A job that has not read what was written by then reads it when it gets to it. */
+const writeSeconds = 10
 
 export const bashJobTool: Tool = {
   name: 'bash_job',
@@ -31,10 +71,10 @@ export const bashJobTool: Tool = {
   description: () =>
     [
       'Lists, reads, waits for, writes to and stops jobs: runs of the tool bash that go on by themselves.',
-      '`read` gives the text since `cursor` and the next cursor; `wait` waits for the end; `write` types into a job on a terminal (`pty`); `kill` stops it with everything that it started.',
+      '`read` gives the text since `cursor` and the next cursor, or with `tail` the newest lines; `wait` waits for the end of `job_id` or `job_ids`; `write` types into a job on a terminal (`pty`); `kill` stops it with everything that it started.',
     ].join('\n'),
   async call(given, context) {
-    const args = check(params, given, '', { names: 'wire' })
+    const args = readArguments(params, given, habits)
     return acts[args.action](args, context)
   },
 }
@@ -47,19 +87,52 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     return textResult(renderJobs(list), false, { jobs: toWire(list) })
   },
   async read(given, { executor: { jobs } }) {
-    const output = await jobs.read(jobIdOf(given), { cursor: given.cursor ?? 0 })
+    const { cursor, stream, head, tail, maxLines, maxBytes } = given
+    const wanted = { cursor, stream, head, tail, maxLines, maxBytes }
+    const output = await jobs.read(jobIdOf(given), wanted)
     return textResult(renderJobOutput(output), false, toWire(output))
   },
-  async wait(given, { executor: { jobs }, maxWaitSeconds = limits.jobWaitSeconds }) {
-    const seconds = Math.min(given.timeout ?? defaultWaitSeconds, maxWaitSeconds)
-    const result = await jobs.wait(jobIdOf(given), { timeoutSeconds: seconds })
-    return textResult(renderForModel(result), isFailure(result), toWire(result))
+  async wait(given, context) {
+    const { jobs } = context.executor
+    const { signal, maxWaitSeconds = limits.jobWaitSeconds } = context
+    const { jobIds, jobId, any, ready } = given
+    if (jobIds && jobId !== undefined) {
+      const message = '`job_ids` and `job_id` contradict each other; leave one of them out'
+      throw new MisuseError('invalid_field', message, 'job_ids')
+    }
+    if (jobIds?.length === 0) {
+      throw new MisuseError('invalid_field', '`job_ids` must name at least one job', 'job_ids')
+    }
+    const timeoutSeconds = Math.min(given.waitSeconds ?? defaultWaitSeconds, maxWaitSeconds)
+    const results = await jobs.waitFor(jobIds ?? [jobIdOf(given)], {
+      timeoutSeconds,
+      ...(any && { any }),
+      ...(ready !== undefined && { ready }),
+      ...(signal && { signal }),
+    })
+    const isError = results.some((result) => isErrorFor(result, context))
+    const [result] = results
+    if (jobIds || !result) {
+      return textResult(renderJobResults(results), isError, { jobs: toWire(results) })
+    }
+    return textResult(renderForModel(result), isError, toWire(result))
   },
   async write(given, { executor: { jobs } }) {
     const id = jobIdOf(given)
     if (given.text === undefined) throw missing('text', 'write')
-    await jobs.write(id, given.text)
-    return textResult('(written)', false, toWire(await jobs.show(id)))
+    const over = new AbortController()
+    const written = jobs.write(id, given.text).then(() => '(written)')
+    const late = delay(writeSeconds * 1000, undefined, { signal: over.signal }).then(
+      () => '(written; the job has not read all of it yet and reads the rest when it gets to it)',
+      () => '',
+    )
+    try {
+      return textResult(await Promise.race([written, late]), false, toWire(await jobs.show(id)))
+    } finally {
+      over.abort()
+      // Whoever asked was answered; the end of the job shows what became of the rest.
+      written.catch(() => undefined)
+    }
   },
   async kill(given, { executor: { jobs } }) {
     const result = await jobs.kill(jobIdOf(given))
@@ -67,11 +140,24 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
   },
 }
 
-function jobIdOf({ jobId, action }: JobArguments): string {
-  if (jobId === undefined) throw missing('job_id', action)
-  return jobId
+function jobIdOf({ jobId, jobIds, action }: JobArguments): string {
+  if (jobId !== undefined) return jobId
+  if (jobIds) {
+    const message = `\`${action}\` takes one job; name it by \`job_id\` (\`job_ids\` is for wait)`
+    throw new MisuseError('invalid_field', message, 'job_ids')
+  }
+  throw missing('job_id', action)
 }
 
 function missing(field: string, action: string): MisuseError {
-  return new MisuseError('missing_field', `\`${field}\` is missing: ${action} needs it`, field)
+  const where = field === 'job_id' ? '; `action: "list"` shows the ids' : ''
+  return new MisuseError(
+    'missing_field',
+    `\`${field}\` is missing: ${action} needs it${where}`,
+    field,
+  )
+}
+
+function lowerFirst(text: string): string {
+  return text.slice(0, 1).toLowerCase() + text.slice(1)
 }

@@ -1,36 +1,51 @@
 import { resolve } from 'node:path'
 import { command, fields } from '../../protocol/fields.ts'
 import { limits } from '../../protocol/limits.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
-import { check } from '../../protocol/shape/check.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
-import { isFailure, renderForModel, renderRunning } from '../../render/model.ts'
+import { renderForModel, renderRunning } from '../../render/model.ts'
 import { extractLimits } from '../extract-limits.ts'
-import { textResult, type Tool, type ToolContext } from './tool.ts'
+import { type Habits, readArguments } from './arguments.ts'
+import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
 
 const { min, max } = limits.agentTimeoutSeconds
 
-const params = shape.object(
-  { command },
-  {
-    timeout: shape.number(`Seconds after which it is stopped, ${min} to ${max} (default by mode)`),
-    ...shape.pick(fields, [
-      'mode',
-      'cwd',
-      'env',
-      'head',
-      'tail',
-      'pty',
-      'session',
-      'waitSeconds',
-      'onTimeout',
-    ]),
-  },
-)
+const options = {
+  timeout: shape.number(`Seconds after which it is stopped, ${min} to ${max} (default by mode)`),
+  ...shape.pick(fields, [
+    'mode',
+    'cwd',
+    'env',
+    'head',
+    'tail',
+    'pty',
+    'session',
+    'waitSeconds',
+    'onTimeout',
+  ]),
+}
+const params = shape.object({ command }, options)
 type BashArguments = shape.Infer<typeof params>
+
+const habits: Habits = {
+  names: {
+    cmd: 'command',
+    timeout_seconds: 'timeout',
+    workdir: 'cwd',
+    working_directory: 'cwd',
+  },
+  ignored: ['description', 'explanation', 'justification'],
+}
+
+/** Beside what a model is told: `run_in_background`, by which other tools mean `mode: "background"`. */
+const accepted = shape.object(
+  { command },
+  { ...options, runInBackground: shape.boolean('The same as mode: "background"') },
+)
 
 export const bashTool: Tool = {
   name: 'bash',
@@ -48,7 +63,7 @@ export const bashTool: Tool = {
     ].join('\n')
   },
   async call(given, context) {
-    const { timeout, command, ...fields } = check(params, given, '', { names: 'wire' })
+    const { timeout, command, ...fields } = readBashArguments(given)
     const input: RequestInput = {
       // A trailing `| head` becomes a limit, so that the artifact keeps everything.
       ...extractLimits(command),
@@ -71,9 +86,19 @@ export const bashTool: Tool = {
       result.status === 'running'
         ? renderRunning(result, run.pid)
         : renderForModel(forModel(result, context))
-    const told = textResult(text, isFailure(result), toWire(result))
+    const told = textResult(text, isErrorFor(result, context), toWire(result))
     return result.artifact ? { ...told, artifactId: result.artifact.id } : told
   },
+}
+
+function readBashArguments(given: unknown): BashArguments {
+  const { runInBackground, ...args } = readArguments(accepted, given, habits)
+  if (!runInBackground) return args
+  if (args.mode !== undefined && args.mode !== 'background') {
+    const message = `\`run_in_background\` and \`mode: "${args.mode}"\` contradict each other; leave one of them out`
+    throw new MisuseError('invalid_field', message, 'run_in_background')
+  }
+  return { ...args, mode: 'background' }
 }
 
 /** A directory that the model names begins where its commands begin. */

@@ -2,6 +2,8 @@ import type { Executor, RunOptions } from '../../executor/executor.ts'
 import type { RunListener } from '../../protocol/event.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
 import type { Origin, RequestInput } from '../../protocol/request.ts'
+import type { Result } from '../../protocol/result.ts'
+import { isCutShort, isFailure } from '../../render/model.ts'
 
 /** What a model is told about a tool, and what the tool does. The same for agent, RPC and MCP. */
 export interface Tool {
@@ -29,6 +31,11 @@ export interface ToolContext {
   fields?: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
   /** The whole output of every command is kept, so that its text can be taken out of a conversation. */
   keepsOutput?: boolean
+  /**
+   * True: a command that failed by itself is a result like any other, since clients take an error for a
+   * broken tool. An error is then only what did not run, or was stopped.
+   */
+  exitIsResult?: boolean
   /** Callers of this door give up after a while: a run that takes longer goes on as a job. */
   maxWaitSeconds?: number
 }
@@ -45,6 +52,11 @@ export interface ToolResult {
 export interface ToolText {
   type: 'text'
   text: string
+}
+
+/** Whether a run is an error for those who call a tool. */
+export function isErrorFor(result: Result, { exitIsResult }: ToolContext): boolean {
+  return exitIsResult ? isCutShort(result) : isFailure(result)
 }
 
 export function textResult(text: string, isError: boolean, details: unknown): ToolResult {

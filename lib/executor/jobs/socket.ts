@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
-import { createLineReader } from '../../protocol/json-lines.ts'
+import { createLineReader, parseJsonLine } from '../../protocol/json-lines.ts'
 import { maxLineBytes, type MethodName, type RpcMethods } from '../../protocol/rpc-messages.ts'
 import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { type CallerOptions, createCaller, RpcError } from '../../wire/client.ts'
@@ -122,7 +122,7 @@ function serveSocket(socket: Socket, jobs: Jobs) {
     onLine(line) {
       let message: unknown
       try {
-        message = JSON.parse(Buffer.from(line).toString())
+        message = parseJsonLine(line)
       } catch {
         rpc.refuse('The line is not JSON')
         return

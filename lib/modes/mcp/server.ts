@@ -1,7 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
-  type CallToolResult,
   ErrorCode,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
@@ -10,19 +10,29 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Tool } from '../../agent/tools/tool.ts'
+import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
 import { findTool, tools } from '../../agent/tools/tools.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import { resultShape } from '../../protocol/result.ts'
-import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import { limits } from '../../protocol/limits.ts'
 import type { Streams } from '../streams.ts'
 import { createProgress } from './progress.ts'
 import { artifactTemplate, listArtifacts, readArtifact } from './resources.ts'
 import { createStdioTransport } from './transport.ts'
 
-/** Clients give up on a call after 60 s: what takes longer goes on as a job before that. */
-export const maxCallSeconds = 50
+/**
+ * Clients give up on a call after 60 s: what takes longer goes on as a job before that, with time to
+ * spare on a busy machine.
+ */
+const maxCallSeconds = 45
+/** How long a client that has gone silent may take to read what was answered. */
+const flushMs = 2000
+
+const instructions = [
+  'bash runs a command line and answers with its output and how it ended.',
+  `A command that takes longer than ${maxCallSeconds} s, or is started with mode "background", goes on as a job: the answer names its id; bash_job reads it, waits for it, writes to it and stops it.`,
+  'Output that is too long is cut, and kept whole: the answer names an id; artifact reads and searches it. Do not run the command again for that.',
+].join('\n')
 
 export interface McpContext {
   executor: Executor
@@ -32,15 +42,16 @@ export interface McpContext {
   /** Where commands run unless they say otherwise. */
   cwd: string
   version: string
-  maxWaitSeconds?: number
+  /** Results are sent as data too. */
+  isStructured: boolean
 }
 
 /** Serves one client until its end of input; gives the exit status. */
 export async function serveMcp(context: McpContext): Promise<number> {
-  const { executor, streams, signal, cwd, version } = context
+  const { executor, streams, signal, cwd, version, isStructured } = context
   const server = new Server(
     { name: 'nacre', title: 'nacre', version },
-    { capabilities: { tools: {}, resources: {} } },
+    { capabilities: { tools: {}, resources: {} }, instructions },
   )
 
   server.setRequestHandler(ListToolsRequestSchema, () => describeTools(cwd))
@@ -63,21 +74,29 @@ export async function serveMcp(context: McpContext): Promise<number> {
               params: { progressToken: token, ...progress },
             }),
           )
-    return callTool(tool, params.arguments ?? {}, {
+    const { details, ...answer } = await callTool(tool, params.arguments ?? {}, {
       executor,
       origin: 'mcp',
       signal: call.signal,
-      maxWaitSeconds: context.maxWaitSeconds ?? maxCallSeconds,
+      exitIsResult: true,
+      maxWaitSeconds: maxCallSeconds,
       ...(onEvent && { onEvent }),
     })
+    return isStructured ? { ...answer, structuredContent: withoutEmpty(details) } : answer
   })
 
-  const ended = new Promise<void>((resolve) => {
-    server.onclose = resolve
+  const stopped = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  await server.connect(createStdioTransport(streams))
-  await ended
+  const transport = createStdioTransport(streams)
+  await server.connect(transport)
+  await Promise.race([transport.ended, stopped])
+  const over = Promise.race([transport.gone, stopped])
+  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs, null, { ref: false })])
+  // What is stopped here is answered too.
+  await executor.close()
+  await Promise.race([transport.idle(), transport.gone, delay(flushMs, null, { ref: false })])
   await server.close()
   return 0
 }
@@ -89,7 +108,6 @@ function describeTools(cwd: string): ListToolsResult {
       title: tool.title,
       description: tool.description(cwd),
       inputSchema: tool.inputSchema,
-      ...(tool.name === 'bash' ? { outputSchema: objectSchema(resultShape) } : {}),
       annotations: {
         title: tool.title,
         readOnlyHint: tool.readOnly,
@@ -101,19 +119,29 @@ function describeTools(cwd: string): ListToolsResult {
   }
 }
 
+interface Answer {
+  content: ToolText[]
+  isError: boolean
+  details: Record<string, unknown>
+}
+
 /** Wrong arguments are for the model to mend, so they are an answer, not an error of the protocol. */
-async function callTool(
-  tool: Tool,
-  given: unknown,
-  context: Parameters<Tool['call']>[1],
-): Promise<CallToolResult> {
+async function callTool(tool: Tool, given: unknown, context: ToolContext): Promise<Answer> {
   try {
     const { content, isError, details } = await tool.call(given, context)
-    return { content, isError, structuredContent: details as Record<string, unknown> }
+    return { content, isError, details: details as Record<string, unknown> }
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
-    return { content: [{ type: 'text', text: error.message }], isError: true }
+    const { code, message, field } = error
+    const details = { error: { code, message, field } }
+    return { content: [{ type: 'text', text: message }], isError: true, details }
   }
+}
+
+/** A result without the fields that say nothing. */
+function withoutEmpty(details: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const isEmpty = (value: unknown) => value === null || (Array.isArray(value) && value.length === 0)
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => !isEmpty(value)))
 }
 
 async function asProtocolError<T>(act: () => Promise<T>): Promise<T> {

@@ -1,36 +1,77 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { messageOf } from '../../protocol/errors.ts'
+import { createLineReader, isBlankLine, parseJsonLine } from '../../protocol/json-lines.ts'
+import { maxLineBytes } from '../../protocol/rpc-messages.ts'
 import type { Streams } from '../streams.ts'
 
 /** JSON-RPC: the line was no JSON (-32700), or no message (-32600). */
 const parseError = -32_700
 const invalidRequest = -32_600
 
+/** The way to the client, which stays open for answers when the client has nothing more to ask. */
+export interface StdioTransport extends Transport {
+  /** Settles when the input has ended, or nobody reads the output any more. */
+  readonly ended: Promise<void>
+  /** Settles when nobody reads the output any more. */
+  readonly gone: Promise<void>
+  /** Settles when every request that came has been answered, or was taken back. */
+  idle(): Promise<void>
+}
+
 /**
  * The protocol on standard input and output, a JSON object a line. A line that cannot be read is
  * answered with an error and the connection goes on; a slow reader holds up whoever sends.
  */
-export function createStdioTransport({ stdin, stdout }: Streams): Transport {
-  let rest = ''
+export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport {
+  const unanswered = new Set<unknown>()
+  let idlers: (() => void)[] = []
+  let endInput = () => {}
+  let leave = () => {}
+  const inputEnded = new Promise<void>((resolve) => {
+    endInput = resolve
+  })
+  const gone = new Promise<void>((resolve) => {
+    leave = resolve
+  })
 
-  function take(text: string): void {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) if (line.trim() !== '') readLine(line)
-  }
+  const reader = createLineReader({
+    maxBytes: maxLineBytes,
+    onLine: readLine,
+    onTooLong: () => refuse(parseError, `A line must not be longer than ${maxLineBytes} bytes`),
+  })
+  const take = (chunk: Buffer) => reader.write(chunk)
 
-  function readLine(line: string): void {
+  function readLine(line: Uint8Array): void {
+    if (isBlankLine(line)) return
     let value: unknown
     try {
-      value = JSON.parse(line)
+      value = parseJsonLine(line)
     } catch (error) {
-      refuse(parseError, `Not a line of JSON: ${messageOf(error)}`)
+      refuse(parseError, `Not a line of JSON: ${messageOf(error).slice(0, 200)}`)
       return
     }
     const message = JSONRPCMessageSchema.safeParse(value)
-    if (message.success) transport.onmessage?.(message.data)
-    else refuse(invalidRequest, 'Not a message of JSON-RPC 2.0')
+    if (!message.success) {
+      refuse(invalidRequest, 'Not a message of JSON-RPC 2.0')
+      return
+    }
+    note(message.data)
+    transport.onmessage?.(message.data)
+  }
+
+  function note(message: JSONRPCMessage): void {
+    if (!('method' in message)) return
+    if ('id' in message) unanswered.add(message.id)
+    // A request that was cancelled gets no answer.
+    else if (message.method === 'notifications/cancelled') settle(message.params?.['requestId'])
+  }
+
+  function settle(id: unknown): void {
+    unanswered.delete(id)
+    if (unanswered.size > 0) return
+    for (const idler of idlers) idler()
+    idlers = []
   }
 
   function refuse(code: number, message: string): void {
@@ -38,20 +79,31 @@ export function createStdioTransport({ stdin, stdout }: Streams): Transport {
   }
 
   async function write(message: unknown): Promise<void> {
-    await stdout.write(`${JSON.stringify(message)}\n`)
+    if ((await stdout.write(`${JSON.stringify(message)}\n`)) === 'closed') leave()
   }
 
-  const transport: Transport = {
+  const transport: StdioTransport = {
+    ended: Promise.race([inputEnded, gone]),
+    gone,
+    async idle() {
+      if (unanswered.size > 0) await new Promise<void>((resolve) => idlers.push(resolve))
+    },
     async start() {
-      stdin.setEncoding('utf8')
       stdin.on('data', take)
-      stdin.on('end', () => transport.onclose?.())
+      stdin.once('end', () => {
+        reader.end()
+        endInput()
+      })
+      stdin.once('close', endInput)
       stdin.on('error', (error) => {
         transport.onerror?.(error)
-        transport.onclose?.()
+        endInput()
       })
     },
-    send: (message: JSONRPCMessage) => write(message),
+    async send(message: JSONRPCMessage) {
+      await write(message)
+      if (!('method' in message)) settle(message.id)
+    },
     async close() {
       stdin.off('data', take)
       stdin.pause()

@@ -1,16 +1,19 @@
-import { isUtf8 } from 'node:buffer'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { messageOf } from '../../protocol/errors.ts'
-import { createLineReader, type LineReader } from '../../protocol/json-lines.ts'
+import {
+  createLineReader,
+  isBlankLine,
+  type LineReader,
+  parseJsonLine,
+} from '../../protocol/json-lines.ts'
+import { limits } from '../../protocol/limits.ts'
 import { maxLineBytes } from '../../protocol/rpc-messages.ts'
 import { type Connection, createConnection } from '../../wire/connection.ts'
 import type { RpcContext } from './context.ts'
 import { createJsonRpc } from './json-rpc.ts'
 import { createPiDialect } from './pi/dialect.ts'
 
-/** What was asked just before the end of the input, and ends within this, is still answered. */
-const endGraceMs = 1000
 /** How long a client that has gone silent may take to read what was answered. */
 const flushMs = 2000
 
@@ -37,7 +40,7 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   const over = Promise.race([stopped, connection.gone])
   await Promise.race([readAll(streams.stdin, reader, connection), over])
   const idle = Promise.all(sides.map((side) => side.idle()))
-  await Promise.race([idle, over, delay(endGraceMs)])
+  await Promise.race([idle, over, delay(limits.endOfInputMs, null, { ref: false })])
   // Streams that wait for the client let go first: a stop waits for the last bytes of its run.
   const flushed = connection.end()
   const closed = executor.close()
@@ -81,25 +84,20 @@ function createReceiver(jsonRpc: Side, pi: Side): (line: Uint8Array) => void {
   let last = jsonRpc
 
   /** What cannot be read is answered in the dialect that it looks like. */
-  function refuse(text: string, why: string): void {
-    const start = text.slice(0, 1000)
+  function refuse(start: string, why: string): void {
     const isJsonRpc = start.includes('"jsonrpc"')
     const side = isJsonRpc ? jsonRpc : /"type"\s*:/.test(start) ? pi : last
     side.refuse(why)
   }
 
   return (line) => {
-    const bytes = Buffer.from(line.buffer, line.byteOffset, line.byteLength)
-    const text = bytes.toString()
-    if (!isUtf8(bytes)) {
-      refuse(text, 'The line is not valid UTF-8')
-      return
-    }
+    if (isBlankLine(line)) return
     let message: unknown
     try {
-      message = JSON.parse(text)
+      message = parseJsonLine(line)
     } catch (error) {
-      if (!/^[ \t\r]*$/.test(text)) refuse(text, messageOf(error).slice(0, 200))
+      const start = new TextDecoder().decode(line.subarray(0, 1000))
+      refuse(start, messageOf(error).slice(0, 200))
       return
     }
     const isPi = isObject(message) && 'type' in message && !('jsonrpc' in message)

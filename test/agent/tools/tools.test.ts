@@ -100,6 +100,26 @@ test('a job is started, read, waited for and stopped', () =>
     assert.is(killed.details['reason'], 'kill')
   }))
 
+test('a job is read from its end, and several are waited for at once', () =>
+  withTools(async (call) => {
+    const start = async (command: string) => {
+      const { details } = await call('bash', { command, run_in_background: true })
+      return String(details['job_id'])
+    }
+    const [short, long] = [await start('seq 100'), await start('sleep 1000')]
+    const first = await call('bash_job', { action: 'wait', job_ids: [short, long], any: true })
+    assert.match(first.text, `${short}:\n1\n`)
+    assert.match(first.text, `${long}:\nStill running`)
+    const tail = await call('bash_job', { action: 'read', job_id: short, tail: '2' })
+    assert.match(tail.text, /\n99\n100\nStatus: exited; to go on reading: cursor 292$/)
+    const two = await call('bash_job', { action: 'read', job_id: short, head: 2 })
+    assert.match(two.text, /^1\n2\nStatus: exited; 288 bytes more are there; .*cursor 4$/)
+    const ready = await start('echo up; sleep 1000')
+    const up = await call('bash_job', { action: 'wait', job_id: ready, ready: 'regex:^up$' })
+    assert.match(up.text, /Still running/)
+    for (const id of [long, ready]) await call('bash_job', { action: 'kill', job_id: id })
+  }))
+
 test('a door whose callers give up gets a running job in time', () =>
   withTools(async (call) => {
     const { details } = await call('bash', { command: 'sleep 1000' }, { maxWaitSeconds: 0.05 })
@@ -122,6 +142,9 @@ test('wrong arguments are misuse that names them', () =>
       ['bash', { command: 'ls', waitSeconds: 1 }, 'waitSeconds'],
       ['bash_job', { action: 'read' }, 'job_id'],
       ['bash_job', { action: 'nope' }, 'action'],
+      ['bash_job', { action: 'read', job_ids: ['run_x'] }, 'job_ids'],
+      ['bash_job', { action: 'wait', job_ids: [] }, 'job_ids'],
+      ['bash_job', { action: 'wait', job_id: 'run_x', job_ids: ['run_y'] }, 'job_ids'],
       ['artifact', { id: 'art_x', limit: 0 }, 'limit'],
     ]
     for (const [name, args, field] of wrong) {
