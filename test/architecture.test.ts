@@ -15,7 +15,7 @@ const layers: Record<string, string[]> = {
   executor: ['guard', 'run', 'output', 'wire', 'system', 'protocol'],
   run: ['output', 'system', 'protocol'],
   wire: ['protocol'],
-  guard: ['protocol'],
+  guard: ['system', 'protocol'],
   output: ['system', 'protocol'],
   render: ['protocol'],
   cli: ['protocol'],

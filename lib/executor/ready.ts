@@ -4,6 +4,11 @@ import type { Ready } from '../protocol/request.ts'
 import type { LiveRun } from './run.ts'
 
 const lookEveryMs = 50
+/** So long may a pattern hold up everything else, once; a sane one takes a thousandth of it. */
+const patternMs = 1000
+
+/** Looks once; true: nobody needs to wait any more. */
+type Check = () => boolean | Promise<boolean>
 
 /** Settles when the run is ready, or when `signal` says that nobody waits any more. */
 export async function waitUntilReady(
@@ -11,16 +16,16 @@ export async function waitUntilReady(
   run: LiveRun,
   signal: AbortSignal,
 ): Promise<void> {
-  const isReady = createCheck(ready, run)
+  const isReady = await createCheck(ready, run)
   while (!signal.aborted && !(await isReady())) {
     await delay(lookEveryMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
-function createCheck(ready: Ready, run: LiveRun): () => boolean | Promise<boolean> {
+function createCheck(ready: Ready, run: LiveRun): Check | Promise<Check> {
   switch (ready.kind) {
     case 'port':
-      return () => isListening(ready.port)
+      return createPortCheck(ready.port, run)
     case 'quiet':
       return () => run.quietMs() >= ready.quietMs
     case 'regex':
@@ -28,8 +33,14 @@ function createCheck(ready: Ready, run: LiveRun): () => boolean | Promise<boolea
   }
 }
 
-/** Looks at each line once; the last one, still unfinished, again. */
-function createLineCheck(pattern: RegExp, run: LiveRun): () => boolean {
+/**
+ * Looks at each line once; the last one, still unfinished, again. A pattern that takes too long ends the
+ * wait, and a notice says so.
+ */
+async function createLineCheck(pattern: RegExp, run: LiveRun): Promise<Check> {
+  const { PatternBudget, PatternTester, SlowPatternError } = await import('../system/pattern.ts')
+  const tester = new PatternTester()
+  const budget = new PatternBudget(patternMs)
   let cursor = 0
   let unfinished = ''
   return () => {
@@ -39,12 +50,45 @@ function createLineCheck(pattern: RegExp, run: LiveRun): () => boolean {
       cursor = read.cursor
       const lines = (unfinished + read.text).split('\n')
       unfinished = lines.at(-1) ?? ''
-      if (lines.some((line) => pattern.test(line))) return true
+      budget.leftMs = patternMs
+      try {
+        if (tester.test(pattern, lines, budget)) return true
+      } catch (error) {
+        if (!(error instanceof SlowPatternError)) throw error
+        run.notice(
+          `Whether it is ready is not known: the pattern of \`ready\` takes more than ${patternMs} ms on its output; write a simpler one`,
+        )
+        return true
+      }
     }
   }
 }
 
-function isListening(port: number): Promise<boolean> {
+/**
+ * Whether a process of the run listens on a port: another server may have it already. On another machine
+ * and where there is no `/proc` (macOS), whoever answers on the port counts.
+ */
+async function createPortCheck(port: number, run: LiveRun): Promise<Check> {
+  const { host, network, id } = run.request
+  if (process.platform !== 'linux' || host !== null) return () => answers(port)
+  const { isPortTaken, listensOn } = await import('../system/listeners.ts')
+  const { createTreeSearch } = await import('../run/stop.ts')
+  const { openControlGroup } = await import('../system/control-group.ts')
+  let search: (() => readonly { pid: number }[]) | null = null
+  return () => {
+    const group = run.group === null ? null : openControlGroup(run.group)
+    if (group && listensOn(group.list(), port)) return true
+    // The whole process table is read only where there is something to find.
+    if (run.pid === null || (network === 'on' && !isPortTaken(port))) return false
+    search ??= createTreeSearch({ pid: run.pid, mark: id, group })
+    return listensOn(
+      search().map(({ pid }) => pid),
+      port,
+    )
+  }
+}
+
+function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: 'localhost' })
     const answer = (listening: boolean) => {

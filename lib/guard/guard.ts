@@ -1,5 +1,6 @@
 import { originPolicies } from '../protocol/origin.ts'
 import { allowed, type Verdict } from '../protocol/verdict.ts'
+import { PatternBudget, SlowPatternError } from '../system/pattern.ts'
 import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
 import { Interpreter } from './interpreter/interpreter.ts'
@@ -7,12 +8,14 @@ import { diskDestroy } from './rules/disk-destroy.ts'
 import { gitAddBlind } from './rules/git-add-blind.ts'
 import { gitPushForce } from './rules/git-push-force.ts'
 import type { GuardOptions, Question, SuggestTool } from './options.ts'
-import { PatternBudget, SlowPatternError } from './rules/pattern.ts'
 import { rmCritical } from './rules/rm-critical.ts'
 import type { Rule } from './rules/rule.ts'
 import { createSuggestTool } from './rules/suggest-tool.ts'
 import { type CompiledUserRule, compileUserRules, invalidRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
+
+/** So long may the patterns of all rules take for one command, together. */
+const patternsMs = 250
 
 /** In the order in which they are asked; of two equally strict verdicts the first one stays. */
 export const builtInRules: readonly Rule[] = [rmCritical, diskDestroy, gitPushForce, gitAddBlind]
@@ -43,7 +46,7 @@ export function createGuard(
     const rules = question.guard
       ? ruleSets(names).filter(({ holdsFor }) => holdsFor === 'everyone' || hasAllRules(question))
       : []
-    const budget = new PatternBudget()
+    const budget = new PatternBudget(patternsMs)
     // A workspace that nobody trusted allows nothing, and a tool that is not there is no advice.
     let active = userRules.filter(
       ({ rule }) =>
@@ -141,7 +144,7 @@ function checkExamples(
   return rules.filter((rule) => {
     let isUnread = false
     for (const { command, matches } of rule.examples) {
-      const budget = new PatternBudget()
+      const budget = new PatternBudget(patternsMs)
       let caught = false
       const interpreter = new Interpreter({
         grammar,

@@ -5,6 +5,9 @@ import { type Connection, notification } from './connection.ts'
 import { errorCodes, toErrorObject } from './errors.ts'
 import type { Method, WireCall } from './method.ts'
 
+/** Each is answered, and all of them run at once. */
+const maxBatch = 10_000
+
 /** The serving side of one connection: JSON-RPC 2.0. */
 export interface RpcServer {
   /** Takes one message or batch. Nothing waits for what came before it. */
@@ -97,6 +100,11 @@ export function createRpcServer<Call extends WireCall>({
   async function receiveBatch(batch: readonly unknown[]): Promise<void> {
     if (batch.length === 0) {
       connection.send(`${failure(null, invalidRequest('A batch must not be empty'))}\n`)
+      return
+    }
+    if (batch.length > maxBatch) {
+      const why = `A batch must not have more than ${maxBatch} requests, and this one has ${batch.length}`
+      connection.send(`${failure(null, invalidRequest(why))}\n`)
       return
     }
     const answers = await Promise.all(batch.map(answer))

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,6 +10,15 @@ import { cliCommand } from '../helpers/cli.ts'
 import { type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
 import { until } from '../helpers/until.ts'
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
 
 const test = suite<{ home: Home }>('job')
 test.before.each((context) => {
@@ -88,18 +97,42 @@ test('ready: a line, a port, a pause', async ({ home }) => {
   assert.is(line['status'], 'running')
   assert.is(line['output'], 'a\nup\n')
 
-  const server = createServer().listen(0)
-  await until(() => server.listening)
-  const { port } = server.address() as { port: number }
-  const listening = await home.json(['-c', 'sleep 60', '--ready', `port:${port}`])
-  server.close()
-  assert.is(listening['status'], 'running')
-
   const quiet = await home.json(['-c', 'echo once; sleep 60', '--ready', 'quiet:300'])
   assert.is(quiet['status'], 'running')
   assert.is(quiet['output'], 'once\n')
   const ended = await home.json(['-c', 'exit 4', '--ready', 'regex:never'])
   assert.is(ended['exit_code'], 4)
+})
+
+const listen =
+  'require("node:net").createServer().listen(Number(process.argv[1]), () => console.log("listening"))'
+
+test('ready: a port on which a process of the run listens', async ({ home }) => {
+  const port = await findFreePort()
+  const command = `(setsid ${process.execPath} -e '${listen}' ${port}); sleep 60`
+  const listening = await home.json(['-c', command, '--ready', `port:${port}`])
+  assert.is(listening['status'], 'running')
+})
+
+test('ready: a port on which another server listens already is not that of the run', async ({
+  home,
+}) => {
+  const server = createServer().listen(0)
+  await until(() => server.listening)
+  const { port } = server.address() as AddressInfo
+  try {
+    const ended = await home.json(['-c', 'sleep 1; exit 4', '--ready', `port:${port}`])
+    assert.is(ended['exit_code'], 4)
+  } finally {
+    server.close()
+  }
+})
+
+test('ready: a pattern that never comes to an end holds nobody up', async ({ home }) => {
+  const command = `echo ${'a'.repeat(40)}!; sleep 60`
+  const started = await home.json(['-c', command, '--ready', 'regex:^(a+)+$'])
+  assert.is(started['status'], 'running')
+  assert.match(String(started['notices']), /the pattern of `ready` takes more than 1000 ms/)
 })
 
 test('reading with a cursor misses nothing and repeats nothing', async ({ home }) => {

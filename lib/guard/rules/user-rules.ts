@@ -3,7 +3,7 @@ import { check } from '../../protocol/shape/check.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { type UserRule, userRuleShape } from '../../protocol/user-rule.ts'
 import { Text } from '../shell/text.ts'
-import { type PatternBudget, PatternTester } from './pattern.ts'
+import { type PatternBudget, PatternTester } from '../../system/pattern.ts'
 import { ruleNames, type SeenCommand } from './rule.ts'
 
 /** A rule of the user that is right. */
@@ -149,7 +149,7 @@ function compilePattern(pattern: string, tester: PatternTester): Pattern {
   const regex = regexOf(pattern)
   if (regex) {
     const compiled = new RegExp(...regex)
-    return (text, budget) => tester.test(compiled, text, budget)
+    return (text, budget) => tester.test(compiled, [text], budget)
   }
   const prefix = pattern.trim().split(/\s+/).join(' ')
   return (text) => text === prefix || text.startsWith(`${prefix} `)

@@ -93,10 +93,10 @@ export async function serveMcp(context: McpContext): Promise<number> {
   await server.connect(transport)
   await Promise.race([transport.ended, stopped])
   const over = Promise.race([transport.gone, stopped])
-  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs, null, { ref: false })])
+  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs)])
   // What is stopped here is answered too.
   await executor.close()
-  await Promise.race([transport.idle(), transport.gone, delay(flushMs, null, { ref: false })])
+  await Promise.race([transport.idle(), transport.gone, delay(flushMs)])
   await server.close()
   return 0
 }

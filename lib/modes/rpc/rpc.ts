@@ -40,7 +40,7 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   const over = Promise.race([stopped, connection.gone])
   await Promise.race([readAll(streams.stdin, reader, connection), over])
   const idle = Promise.all(sides.map((side) => side.idle()))
-  await Promise.race([idle, over, delay(limits.endOfInputMs, null, { ref: false })])
+  await Promise.race([idle, over, delay(limits.endOfInputMs)])
   // Streams that wait for the client let go first: a stop waits for the last bytes of its run.
   const flushed = connection.end()
   const closed = executor.close()

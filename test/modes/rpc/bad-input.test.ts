@@ -213,6 +213,53 @@ test('a line of exactly 64 MiB is read', () =>
     assert.is(errorOf(await rpc.response(1)).data['code'], 'not_found')
   }))
 
+test('a line that would take many times its memory is refused before it is read', () =>
+  withRpc(async (rpc) => {
+    const cases: [string, RegExp][] = [
+      [`${'['.repeat(5_000_000)}\n`, /more than 500 levels/],
+      [`${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}\n`, /more than 500 levels/],
+      [`[${'1,'.repeat(5_000_000)}1]\n`, /more than 1000000 values/],
+      [`[${'1,'.repeat(20_000)}1]\n`, /more than 10000 requests/],
+    ]
+    for (const [line, why] of cases) {
+      rpc.sendRaw(line)
+      const refused = await rpc.next((message) => message['id'] === null)
+      assert.match(errorOf(refused).message, why)
+    }
+    await isAlive(rpc)
+  }))
+
+test('brackets and commas within a text are no levels and no values', () =>
+  withRpc(async (rpc) => {
+    const text = `${'['.repeat(2000)}"\\${','.repeat(2_000_000)}\u2028`
+    const stdin = JSON.stringify(text)
+    const command = 'wc -c'
+    rpc.sendRaw(
+      `{"jsonrpc":"2.0","id":1,"method":"shell.exec","params":{"command":"${command}","stdin":${stdin}}}\n`,
+    )
+    const { result } = await rpc.response(1)
+    assert.is(Number((result as Message)['stdout']), Buffer.byteLength(text))
+  }))
+
+test('a name that no variable can have is refused by the name of the field', () =>
+  withRpc(async (rpc) => {
+    for (const name of ['A b', '1A', '', 'A=B', 'A\0']) {
+      const params = { command: 'true', env: { [name]: 'x' } }
+      const { code, data, message } = errorOf(await rpc.call('shell.exec', params))
+      assert.is(code, -32_602, name)
+      assert.is(data['field'], 'env', name)
+      assert.match(message, /cannot be a name in `env`/)
+    }
+  }))
+
+test('what was asked before the end of the input is answered, also when it takes seconds', () =>
+  withRpc(async (rpc) => {
+    const params = { command: 'sleep 2; echo hi' }
+    rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
+    assert.is(await rpc.end(), 0)
+    assert.is(((await rpc.response(1))['result'] as Message)['stdout'], 'hi\n')
+  }))
+
 test('the end of the input in the middle of a line is the end', () =>
   withRpc(async (rpc) => {
     rpc.sendRaw('{"jsonrpc":"2.0","id":1,"me')

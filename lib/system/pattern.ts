@@ -1,16 +1,18 @@
 import { type Context, createContext, Script } from 'node:vm'
 
-/** So long may the patterns of all rules take for one command, together. */
-const budgetMs = 250
 /** Fewer steps than this a pattern may take without being watched. */
 const maxSteps = 1e7
 
-/** The patterns of a user were still looking when their time was up. */
+/** A pattern was still looking when its time was up. */
 export class SlowPatternError extends Error {}
 
-/** What one command may cost. */
+/** How long patterns may take, together. */
 export class PatternBudget {
-  leftMs = budgetMs
+  leftMs: number
+
+  constructor(leftMs: number) {
+    this.leftMs = leftMs
+  }
 }
 
 /**
@@ -20,13 +22,20 @@ export class PatternBudget {
 export class PatternTester {
   private watched: { readonly script: Script; readonly context: Context } | null = null
 
-  /** @throws SlowPatternError */
-  test(regex: RegExp, text: string, budget: PatternBudget): boolean {
-    if (isCheap(regex.source, text.length)) return regex.test(text)
+  /**
+   * Whether one of the texts matches; the expression must not be a sticky or global one.
+   * @throws SlowPatternError
+   */
+  test(regex: RegExp, texts: readonly string[], budget: PatternBudget): boolean {
+    const chars = texts.reduce((sum, text) => sum + text.length, 0)
+    if (isCheap(regex.source, chars)) return texts.some((text) => regex.test(text))
     if (budget.leftMs < 1) throw new SlowPatternError()
-    this.watched ??= { script: new Script('regex.test(text)'), context: createContext({}) }
+    this.watched ??= {
+      script: new Script('texts.some((text) => regex.test(text))'),
+      context: createContext({}),
+    }
     const { script, context } = this.watched
-    Object.assign(context, { regex, text })
+    Object.assign(context, { regex, texts })
     const startedMs = performance.now()
     try {
       return script.runInContext(context, { timeout: Math.ceil(budget.leftMs) }) === true
