@@ -150,7 +150,7 @@ export const promptFlags: readonly Flag[] = [
   },
   {
     name: 'resume',
-    shape: shape.text('', { hint: 'id' }),
+    shape: shape.text('', { hint: 'conversation' }),
     description: 'Go on with this conversation',
   },
   { name: 'no-session', shape: null, description: 'Do not keep the conversation' },

@@ -20,6 +20,8 @@ export interface Command {
   takesPromptOptions?: boolean
   /** More of its help than usage, description and flags, line by line. */
   details?: readonly string[]
+  /** Behind which of its actions an id stands, and of what; for completions. */
+  takesIds?: { of: IdKind; behind: readonly string[] }
   /** Command lines that work. */
   examples: readonly string[]
   /** Not for people: not in the help. */
@@ -29,6 +31,9 @@ export interface Command {
   /** Gives the exit status. Misuse is thrown as `MisuseError`. */
   run(context: CommandContext): Promise<number>
 }
+
+/** What has ids that a completion can offer. */
+export type IdKind = 'jobs' | 'artifacts' | 'conversations'
 
 /** How a subcommand answers; most take these two. */
 export const answerFlags: readonly Flag[] = [

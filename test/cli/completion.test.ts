@@ -2,8 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createHome } from '../helpers/home.ts'
+import { chmodSync } from 'node:fs'
+import { cliCommand } from '../helpers/cli.ts'
+import { createHome, type Home, withHome } from '../helpers/home.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { quoteWord } from '../../lib/protocol/words.ts'
 import { runProgram } from '../helpers/run-program.ts'
 
 /** A line up to the cursor, and some words that must and must not be offered there. */
@@ -37,8 +40,37 @@ async function script(shell: string): Promise<string> {
 
 const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
 
+type Environment = Record<string, string | undefined>
+
+/** A job, an artifact and a conversation, and a `nacre` on the PATH that knows them. */
+async function leaveThings({ env, dir, write }: Home) {
+  const program = `${dir}/bin/nacre`
+  write(program, `#!/bin/sh\nexec ${cliCommand().map(quoteWord).join(' ')} "$@"\n`)
+  chmodSync(program, 0o755)
+  const conversation = 'conv_abcdefghijklmnop2345'
+  const at = new Date().toISOString()
+  const message = { role: 'user', text: 'why: is it so?' }
+  const entries = [
+    { type: 'conversation', id: conversation, at, cwd: dir },
+    { type: 'message', at, message },
+  ]
+  const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+  write(`${dir}/state/nacre/conversations/${conversation}.jsonl`, lines)
+  const words = ['-c', "echo 'a: b'", '--artifact', 'always', '--output-format', 'json']
+  const { stdout } = await runCli(words, { env })
+  const { artifact } = JSON.parse(stdout.toString()) as { artifact: { id: string } }
+  const started = await runCli(['-c', 'true', '--background', '--quiet'], { env })
+  const job = started.stdout.toString().trim()
+  assert.is((await runCli(['job', 'wait', job], { env })).status, 0)
+  const shellEnvironment = { ...env, PATH: `${dir}/bin:${process.env['PATH'] ?? ''}` }
+  return { env: shellEnvironment, job, artifact: artifact.id, conversation }
+}
+
 /** Tests what a shell really offers; `ask` gives the offered words of a line. */
-function testShell(shell: string, ask: (words: string[], script: string) => Promise<string[]>) {
+function testShell(
+  shell: string,
+  ask: (words: string[], script: string, env?: Environment) => Promise<string[]>,
+) {
   if (!isInstalled(shell)) {
     console.log(`SKIP completion in ${shell}: it is not installed`)
     return
@@ -52,21 +84,42 @@ function testShell(shell: string, ask: (words: string[], script: string) => Prom
         assert.not(found.includes(word), `${word} is not among ${found.join()}`)
     })
   }
+
+  test(
+    `${shell}: the ids of what there is now`,
+    withHome(async (home) => {
+      const { env, job, artifact, conversation } = await leaveThings(home)
+      const text = await script(shell)
+      const offered: [string[], string][] = [
+        [['nacre', 'job', 'read', ''], job],
+        [['nacre', 'artifact', 'show', 'art'], artifact],
+        [['nacre', '--resume', ''], conversation],
+      ]
+      for (const [words, id] of offered) {
+        const found = await ask(words, text, env)
+        assert.ok(found.includes(id), `${id} is among ${found.join()}`)
+      }
+      const actions = await ask(['nacre', 'job', ''], text, env)
+      assert.not(actions.includes(job), 'an id is offered behind an action only')
+    }),
+  )
 }
 
-testShell('bash', async (words, text) => {
+testShell('bash', async (words, text, env = {}) => {
   const program = `${text}
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
     _nacre
     printf '%s\\n' "\${COMPREPLY[@]}"`
-  const { stdout, stderr } = await runProgram('bash', ['--norc', '-c', program, 'bash', ...words])
+  const { stdout, stderr } = await runProgram('bash', ['--norc', '-c', program, 'bash', ...words], {
+    env,
+  })
   assert.is(stderr.toString(), '')
   return stdout.toString().split('\n')
 })
 
-testShell('fish', async (words, text) => {
+testShell('fish', async (words, text, env = {}) => {
   const program = `${text}\ncomplete -C ${JSON.stringify(words.join(' '))}`
-  const { stdout, stderr } = await runProgram('fish', ['--no-config', '-c', program])
+  const { stdout, stderr } = await runProgram('fish', ['--no-config', '-c', program], { env })
   assert.is(stderr.toString(), '')
   return stdout
     .toString()
@@ -105,7 +158,7 @@ compadd() {
 print ready
 `
 
-testShell('zsh', async (words, text) => {
+testShell('zsh', async (words, text, env = {}) => {
   const home = createHome()
   try {
     const [setup, completion] = [join(home.dir, 'setup.zsh'), join(home.dir, 'completion.zsh')]
@@ -113,6 +166,7 @@ testShell('zsh', async (words, text) => {
     home.write(completion, text)
     const { stdout } = await runProgram('zsh', ['-f', '-c', zshDriver], {
       env: {
+        ...env,
         ZDOTDIR: home.dir,
         TERM: 'dumb',
         NACRE_SETUP: setup,

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Home, withHome } from '../helpers/home.ts'
@@ -36,6 +38,7 @@ test(
         'sessions',
         'sandbox',
         '/proc',
+        'temporary folder',
         'state folder',
         'model',
       ],
@@ -53,7 +56,7 @@ test(
   'for people: a line each',
   withHome(async ({ env, workspace }) => {
     const { stdout } = await runCli(['doctor'], { env, cwd: workspace })
-    assert.match(stdout.toString(), /^ok {7}configuration .*\n.*shell .*\n/)
+    assert.match(stdout.toString(), /^ok {7}configuration {4}.*\n.*shell .*\n/)
     assert.match(stdout.toString(), /missing {2}model .*\n +Set `model`/)
   }),
 )
@@ -104,6 +107,40 @@ test(
     assert.is(find('state folder')?.status, 'missing')
     assert.match(find('terminal')?.advice ?? '', /NACRE_NO_PTY/)
     assert.is(find('model')?.detail, 'ollama/x')
+  }),
+)
+
+/** A small file system of one's own; false where this user may mount none. */
+function mountSmall(folder: string): boolean {
+  mkdirSync(folder)
+  const words = ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]
+  return spawnSync('mount', words).status === 0
+}
+
+test(
+  'a full disk and a read-only file system are told as what they are',
+  withHome(async (home) => {
+    const small = `${home.dir}/small`
+    if (!mountSmall(small)) return console.log('SKIP doctor on a full disk: cannot mount')
+    try {
+      assert.throws(() => writeFileSync(`${small}/all`, Buffer.alloc(1_000_000)), /ENOSPC/)
+      const kept = await doctor(home, { XDG_STATE_HOME: small })
+      assert.is(kept.status, 0, 'commands run all the same')
+      assert.is(kept.find('state folder')?.status, 'missing')
+      assert.match(kept.find('state folder')?.advice ?? '', /disk is full/)
+      const full = await doctor(home, { TMPDIR: small })
+      assert.is(full.status, 1)
+      assert.match(full.find('temporary folder')?.advice ?? '', /disk is full/)
+      spawnSync('mount', ['-o', 'remount,ro', small])
+      const { status, checks } = await doctor(home, { TMPDIR: small, XDG_STATE_HOME: small })
+      assert.is(status, 1)
+      for (const { name, detail, advice } of checks) {
+        if (/EROFS|read-only/.test(detail)) assert.match(advice ?? '', /is read-only/, name)
+        assert.not.match(advice ?? '', /Install/, name)
+      }
+    } finally {
+      spawnSync('umount', [small])
+    }
   }),
 )
 

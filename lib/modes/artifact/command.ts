@@ -57,6 +57,7 @@ export const command: Command = {
     'An id may be written as artifact://<id>. Where there is more, stderr says how to go on.',
     'Exit status: 0; of grep 1 where no line matches, 124 where the time was over before one did.',
   ],
+  takesIds: { of: 'artifacts', behind: ['show', 'grep', 'path'] },
   examples: [
     'nacre artifact list --limit 10',
     "nacre artifact show $(nacre -c 'seq 9999' --artifact always --output-format json | grep -o 'art_[a-z0-9]*' | head -1) --tail 3",

@@ -7,6 +7,14 @@ export function writeBash({ options, commands }: Grammar): string {
     ...writeValues('', options),
     ...commands.flatMap(({ name, options: own }) => writeValues(name, own)),
   ]
+  const ids = commands.flatMap(({ name, ids: own }) =>
+    own === null
+      ? []
+      : own.behind.map(
+          (action) =>
+            `    '${name} ${action}') if ((COMP_CWORD > 2)) && [[ $cur != -* ]]; then ids=${own.of}; fi ;;`,
+        ),
+  )
   const words = [
     `    ' 1') words='${[...names, ...namesOf(options)].join(' ')}' ;;`,
     ...commands.map(({ name, actions, options: own }) => {
@@ -18,8 +26,9 @@ export function writeBash({ options, commands }: Grammar): string {
     `    *) words='${namesOf(options).join(' ')}' ;;`,
   ]
   return `# nacre completion for bash: source <(nacre completion bash)
+_nacre_ids() { command nacre completion ids "$1" 2>/dev/null | cut -f1; }
 _nacre() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= words=
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= words= ids=
   # bash takes --name=value for three words.
   [[ $cur == = ]] && cur=
   [[ $prev == = ]] && prev=\${COMP_WORDS[COMP_CWORD-2]}
@@ -29,9 +38,16 @@ _nacre() {
     esac
   fi
   local IFS=$' \\t\\n'
+  case "$command \${COMP_WORDS[2]-}" in
+${ids.join('\n')}
+  esac
   case "$command $prev" in
 ${values.join('\n')}
   esac
+  if [[ -n $ids ]]; then
+    COMPREPLY=($(compgen -W "$(_nacre_ids $ids)" -- "$cur"))
+    return 0
+  fi
   case "$command $COMP_CWORD" in
 ${words.join('\n')}
   esac
@@ -57,6 +73,10 @@ function writeValues(command: string, options: readonly Option[]): string[] {
       }
       case 'folder':
         return [`    ${pattern}) IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$cur")); return 0 ;;`]
+      case 'id':
+        return [
+          `    ${pattern}) COMPREPLY=($(compgen -W "$(_nacre_ids ${value.of})" -- "$cur")); return 0 ;;`,
+        ]
       default:
         return [`    ${pattern}) return 0 ;;`]
     }

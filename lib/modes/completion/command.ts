@@ -22,9 +22,17 @@ export const command: Command = {
     '  ~/.bashrc                  source <(nacre completion bash)',
     '  ~/.zshrc, after compinit   source <(nacre completion zsh)',
     '  ~/.config/fish/config.fish nacre completion fish | source',
+    '',
+    'They ask for ids as they stand: nacre completion ids jobs|artifacts|conversations.',
   ],
   examples: ['nacre completion bash', 'nacre completion zsh', 'nacre completion fish'],
-  async run({ positionals, streams, flags, runFlags, commands }) {
+  async run(context) {
+    const { positionals, streams, flags, runFlags, commands } = context
+    if (positionals[0] === 'ids') {
+      const { listIds } = await import('./ids.ts')
+      await streams.stdout.write(await listIds(positionals[1] ?? '', context))
+      return 0
+    }
     const [shell] = positionals
     if (shell === undefined || positionals.length > 1) {
       throw new MisuseError('wrong_usage', `Say for which shell: ${command.usage}`)

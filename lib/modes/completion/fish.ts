@@ -1,10 +1,11 @@
+import type { IdKind } from '../command.ts'
 import type { Grammar, Option, OptionValue } from './grammar.ts'
 
 /** A completion for fish. */
 export function writeFish({ options, commands }: Grammar): string {
   const names = commands.map(({ name }) => name).join(' ')
   const root = quote(`not __fish_seen_subcommand_from ${names}`)
-  const lines = commands.flatMap(({ name, description, actions, options: own }) => {
+  const lines = commands.flatMap(({ name, description, actions, options: own, ids }) => {
     const within = quote(
       `__fish_seen_subcommand_from ${name}` +
         (actions.length > 0 ? `; and not __fish_seen_subcommand_from ${actions.join(' ')}` : ''),
@@ -15,6 +16,13 @@ export function writeFish({ options, commands }: Grammar): string {
       ...(actions.length > 0
         ? [`complete -c nacre -n ${within} -a ${quote(actions.join(' '))}`]
         : []),
+      ...(ids === null
+        ? []
+        : [
+            `complete -c nacre -n ${quote(
+              `__fish_seen_subcommand_from ${name}; and __fish_seen_subcommand_from ${ids.behind.join(' ')}; and not string match -q -- '-*' (commandline -ct)`,
+            )} -a '${writeIds(ids.of)}'`,
+          ]),
       ...own.map((option) => writeOption(anywhere, option)),
     ]
   })
@@ -44,11 +52,17 @@ function writeValue(value: OptionValue | null): string {
       return `-xa ${quote(value.values.join(' '))}`
     case 'folder':
       return `-xa '(__fish_complete_directories)'`
+    case 'id':
+      return `-xa '${writeIds(value.of)}'`
     case 'file':
       return '-rF'
     case 'any':
       return '-x'
   }
+}
+
+function writeIds(kind: IdKind): string {
+  return `(command nacre completion ids ${kind} 2>/dev/null)`
 }
 
 function quote(text: string): string {

@@ -1,6 +1,6 @@
 import { type Flag, hintOf } from '../../protocol/flag.ts'
 import type { Shape } from '../../protocol/shape/shape.ts'
-import type { Command } from '../command.ts'
+import type { Command, IdKind } from '../command.ts'
 
 /** What can stand on a command line of nacre, as the shells' completions are made from it. */
 export interface Grammar {
@@ -15,6 +15,8 @@ export interface Subcommand {
   /** What may be its first word: `list`, `show`, … */
   actions: readonly string[]
   options: readonly Option[]
+  /** Behind which of its actions an id stands; null: behind none. */
+  ids: { of: IdKind; behind: readonly string[] } | null
 }
 
 export interface Option {
@@ -30,6 +32,7 @@ export type OptionValue =
   | { kind: 'choice'; values: readonly string[] }
   | { kind: 'folder' }
   | { kind: 'file' }
+  | { kind: 'id'; of: IdKind }
   | { kind: 'any'; hint: string }
 
 /** `runFlags` are those that some commands take too. */
@@ -39,11 +42,14 @@ export function describeGrammar(
 ): Grammar {
   return {
     options: flags.map(toOption),
-    commands: commands.map(({ name, description, usage, flags: own, takesRunOptions }) => ({
-      name,
-      description,
-      actions: actionsOf(usage),
-      options: [...own, ...(takesRunOptions ? runFlags : [])].map(toOption).concat(help),
+    commands: commands.map((command) => ({
+      name: command.name,
+      description: command.description,
+      actions: actionsOf(command.usage),
+      options: [...command.flags, ...(command.takesRunOptions ? runFlags : [])]
+        .map(toOption)
+        .concat(help),
+      ids: command.takesIds ?? null,
     })),
   }
 }
@@ -72,6 +78,7 @@ function toOption({ name, short, shape, description }: Flag): Option {
 function valueOf(shape: Shape): OptionValue {
   if (shape.kind === 'choice') return { kind: 'choice', values: shape.values }
   const hint = hintOf(shape)
+  if (hint === 'conversation') return { kind: 'id', of: 'conversations' }
   if (hint === 'dir') return { kind: 'folder' }
   return hint === 'path' || hint === 'program' ? { kind: 'file' } : { kind: 'any', hint }
 }

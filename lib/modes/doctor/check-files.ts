@@ -1,8 +1,9 @@
-import { accessSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { CommandContext } from '../command.ts'
-import { type Check, works } from './check.ts'
+import { adviseOn, type Check, works } from './check.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 
 /** Whether every file of the configuration can be read and is right. */
@@ -38,15 +39,39 @@ export async function checkModel({ configuration }: CommandContext): Promise<Che
 export function checkStateFolder(stateDir: string): Check {
   try {
     makePrivateFolder(stateDir)
-    rmSync(mkdtempSync(join(stateDir, 'doctor-')), { recursive: true })
+    tryToWrite(stateDir)
     return works('state folder', stateDir)
   } catch (error) {
-    return {
-      name: 'state folder',
-      status: 'missing',
-      detail: messageOf(error),
-      advice: 'Commands run, but no output is kept, no job and no audit. Set XDG_STATE_HOME.',
-    }
+    const detail = messageOf(error)
+    const cause = adviseOn(detail, 'Set XDG_STATE_HOME to a folder of yours.')
+    const advice = `Commands run, but no output is kept, no job and no audit. ${cause}`
+    return { name: 'state folder', status: 'missing', detail, advice }
+  }
+}
+
+/** Whether the folder can be written where every run has its pipes. */
+export function checkTemporaryFolder(): Check {
+  const name = 'temporary folder'
+  const folder = tmpdir()
+  try {
+    tryToWrite(folder)
+    return works(name, folder)
+  } catch (error) {
+    const detail = messageOf(error)
+    const advice = adviseOn(detail, 'Set TMPDIR to a folder that you may write.')
+    return { name, status: 'broken', detail, advice }
+  }
+}
+
+/** A full disk takes a folder still, but no bytes. */
+const triedBytes = 64 * 1024
+
+function tryToWrite(folder: string): void {
+  const tried = mkdtempSync(join(folder, 'nacre-doctor-'))
+  try {
+    writeFileSync(join(tried, 'bytes'), Buffer.alloc(triedBytes, 1))
+  } finally {
+    rmSync(tried, { recursive: true, force: true })
   }
 }
 

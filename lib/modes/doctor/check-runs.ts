@@ -2,7 +2,7 @@ import type { Executor } from '../../executor/executor.ts'
 import type { RequestInput } from '../../protocol/request.ts'
 import type { Result } from '../../protocol/result.ts'
 import { describeTrouble } from '../../render/messages.ts'
-import { type Check, works } from './check.ts'
+import { adviseOn, type Check, works } from './check.ts'
 
 type Run = (input: RequestInput) => ReturnType<Executor['run']>
 
@@ -36,7 +36,12 @@ export async function checkShell(run: Run): Promise<Check> {
   const { text, failure } = await attempt(run, { command })
   const [version, path = ''] = text.includes('\n') ? text.split('\n') : ['', text]
   if (failure !== null) {
-    return { name: 'shell', status: 'broken', detail: failure, advice: 'Install bash.' }
+    return {
+      name: 'shell',
+      status: 'broken',
+      detail: failure,
+      advice: adviseOn(failure, 'Install bash, or correct `shell` of the configuration.'),
+    }
   }
   if (version !== '') return works('shell', `bash ${version} (${path})`)
   const advice = 'Install bash 4.4 or newer: agents write for it, and sessions need it.'
@@ -48,7 +53,8 @@ export async function checkPipes(run: Run): Promise<Check> {
   const { text, failure } = await attempt(run, { command: 'echo right > /dev/stderr' })
   if (text === 'right') return works('pipes', 'mkfifo works')
   const detail = failure ?? `/dev/stderr gave "${text}"`
-  return { name: 'pipes', status: 'broken', detail, advice: 'Install coreutils (mkfifo).' }
+  const advice = adviseOn(detail, 'Install coreutils (mkfifo).')
+  return { name: 'pipes', status: 'broken', detail, advice }
 }
 
 /** A terminal of its own, by the addon or by script(1). */
@@ -62,7 +68,10 @@ export async function checkTerminal(run: Run): Promise<Check> {
   if (text === 'yes' && fallback === undefined) return works(name, 'the addon works')
   const advice = fallback?.startsWith('pty_off')
     ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
-    : 'Reinstall nacre for this system, so that the addon of node-pty is there.'
+    : adviseOn(
+        fallback ?? failure ?? '',
+        'Reinstall nacre for this system, so that the addon of node-pty is there.',
+      )
   return { name, status: 'missing', detail: fallback ?? failure ?? 'no terminal', advice }
 }
 
@@ -73,7 +82,8 @@ export async function checkSessions(run: Run): Promise<Check> {
   const { text, failure } = await attempt(run, { command: 'echo "$kept"; exit', session })
   if (text === 'yes') return works('sessions', 'a shell keeps its state')
   const detail = failure ?? 'the shell did not keep its state'
-  return { name: 'sessions', status: 'missing', detail, advice: 'Install bash 4.4 or newer.' }
+  const advice = adviseOn(detail, 'Install bash 4.4 or newer.')
+  return { name: 'sessions', status: 'missing', detail, advice }
 }
 
 /** What protects a run that asks for it; the executor refuses where nothing does. */
@@ -86,6 +96,7 @@ export async function checkSandbox(run: Run): Promise<Check> {
     name: 'sandbox',
     status: 'missing',
     detail,
-    advice: 'Runs that ask for a sandbox do not start; all others do.',
+    advice:
+      `Runs that ask for a sandbox do not start; all others do. ${adviseOn(detail, '')}`.trim(),
   }
 }

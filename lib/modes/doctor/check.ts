@@ -9,6 +9,24 @@ export interface Check {
   advice: string | null
 }
 
+/**
+ * What to do about a failure of the system that has its own cause, whatever was tried; `otherwise` where
+ * it has none.
+ */
+export function adviseOn(failure: string, otherwise: string): string {
+  const known = Object.keys(causes).find((code) => failure.includes(code))
+  return (known === undefined ? undefined : causes[known]) ?? otherwise
+}
+
+const causes: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full (or out of inodes): free some of it, or name a folder on another disk.',
+  EDQUOT: 'Your quota on that disk is used up: free some of it, or name a folder on another disk.',
+  EROFS: 'That file system is read-only: name a folder on one that can be written.',
+  EMFILE: 'Too many files are open: raise `ulimit -n`.',
+  ENFILE: 'Too many files are open on this machine.',
+  EAGAIN: 'No more processes can be started: look at `ulimit -u` and what runs here.',
+}
+
 export function works(name: string, detail: string): Check {
   return { name, status: 'ok', detail, advice: null }
 }

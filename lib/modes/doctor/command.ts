@@ -8,6 +8,7 @@ import {
   checkModel,
   checkProc,
   checkStateFolder,
+  checkTemporaryFolder,
   wrongConfiguration,
 } from './check-files.ts'
 import { checkPipes, checkSandbox, checkSessions, checkShell, checkTerminal } from './check-runs.ts'
@@ -31,7 +32,12 @@ export const command: Command = {
   examples: ['nacre doctor', 'nacre doctor --output-format json'],
   async run(context) {
     const configuration = await checkConfiguration(context)
-    const files = [checkProc(), checkStateFolder(context.stateDir), await checkModel(context)]
+    const files = [
+      checkProc(),
+      checkTemporaryFolder(),
+      checkStateFolder(context.stateDir),
+      await checkModel(context),
+    ]
     const { unusable, runs } = await checkRuns(context, configuration)
     const checks = [unusable ?? configuration, ...runs, ...files]
     const { stdout } = context.streams
@@ -74,6 +80,6 @@ function isHealthy(checks: readonly Check[]): boolean {
 }
 
 function renderCheck({ name, status, detail, advice }: Check): string {
-  const line = `${status.padEnd(8)} ${name.padEnd(14)} ${detail}\n`
-  return advice === null ? line : `${line}${' '.repeat(24)}${advice}\n`
+  const line = `${status.padEnd(8)} ${name.padEnd(16)} ${detail}\n`
+  return advice === null ? line : `${line}${' '.repeat(26)}${advice}\n`
 }

@@ -52,6 +52,7 @@ export const command: Command = {
     '',
     'An id may be shortened to its beginning, with or without `run_`.',
   ],
+  takesIds: { of: 'jobs', behind: ['show', 'read', 'wait', 'write', 'kill'] },
   examples: [
     "nacre -c 'npm run dev' --background --ready port:3000",
     'nacre job list --output-format json',
