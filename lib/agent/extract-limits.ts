@@ -10,8 +10,8 @@ export interface ExtractedLimits {
 /**
  * Takes a trailing `| head -n N` or `| tail -n N` (or both, in this order) off an agent's command, so that
  * the output is limited by nacre and the artifact keeps all of it. Only where the text stays the same: the
- * whole command is one pipeline, after at most one `cd … &&`, and would also end by itself. Anything else
- * is answered as it came.
+ * whole command is one pipeline, after at most one `cd … &&`, and, where it is not read to its end, known
+ * to end by itself. Anything else is answered as it came.
  */
 export function extractLimits(command: string): ExtractedLimits {
   const stages = splitPipeline(command)
@@ -25,8 +25,10 @@ export function extractLimits(command: string): ExtractedLimits {
     end--
   }
   const rest = stages.slice(0, end)
-  // Not ended by a closed pipe, an endless writer would go on to its deadline.
-  if (end === stages.length || rest.some(({ text }) => isEndless(text))) return { command }
+  if (end === stages.length) return { command }
+  // tail(1) waits for the end itself, so that only what has none is left to it.
+  const ends = limits.head === undefined ? isBounded : endsByItself
+  if (!rest.every(({ text }) => ends(text))) return { command }
   return { command: command.slice(0, rest.at(-1)!.end).trimEnd(), ...limits }
 }
 
@@ -37,15 +39,53 @@ function countOf(program: string, stage: string): number | null {
   return match?.[1] === program && count > 0 ? count : null
 }
 
-const endless =
-  /^\s*(?:\S+=\S*\s+)*(?:sudo\s+)?(?:yes|ping6?|watch|top|htop|vmstat|iostat|tcpdump|strace|inotifywait)(?:\s|$)/
-const following = /\s(?:-[a-zA-Z]*[fF]|--follow(?:=\S*)?|--retry|--watch)(?:\s|$)/
-const endlessFile = /\/dev\/(?:zero|full|u?random|stdin|tty)/
+/**
+ * Programs that end when their input and their work have ended. Of any other it is not known, and then
+ * the pipe of the shell has to end it: what writes without end would go on to its deadline.
+ */
+const ending = new Set(
+  (
+    'cat tac nl head tail cut paste join comm column fold fmt rev tr sort uniq wc sed awk gawk mawk ' +
+    'grep egrep fgrep zgrep rg ag ack ls dir tree find fd stat file du df ps pgrep lsof ss id who ' +
+    'echo printf seq date env printenv uname hostname which type dirname basename realpath readlink ' +
+    'diff cmp colordiff md5sum sha1sum sha256sum cksum xxd od hexdump strings jq yq tar unzip zipinfo ' +
+    'git pip pip3 dpkg apt-cache rpm brew pytest eslint prettier mypy ruff shellcheck nproc lscpu ' +
+    'free uptime mount nm objdump ldd gcc cc clang'
+  ).split(' '),
+)
 
-function isEndless(stage: string): boolean {
-  return (
-    endless.test(stage) || following.test(stage) || endlessFile.test(stage) || /\binf\b/.test(stage)
-  )
+/** The commands of programs that also have others, such as servers, which do not end. */
+const endingCommands: Readonly<Record<string, RegExp>> = {
+  npm: /^(?:test|t|ls|list|ll|install|i|ci|view|outdated|audit|pack|explain|why)$/,
+  pnpm: /^(?:test|ls|list|install|i|outdated|audit|why)$/,
+  yarn: /^(?:test|list|install|outdated|audit|why|info)$/,
+  cargo: /^(?:build|check|clippy|test|tree|metadata|doc|fmt)$/,
+  go: /^(?:build|vet|test|list|env|doc|mod|fmt)$/,
+  docker: /^(?:ps|images|inspect|version|info)$/,
+  podman: /^(?:ps|images|inspect|version|info)$/,
+  apt: /^(?:list|show|search|policy)$/,
+}
+
+const following = /\s(?:-[a-zA-Z]*[fF]|--follow(?:=\S*)?|--retry|--watch|--monitor)(?:\s|$)/
+const endlessFile = /\/dev\/(?:zero|full|u?random|stdin|tty)|\/proc\/kmsg/
+/** A loop in the program of awk or sed, and a sequence to infinity. */
+const endlessProgram = /\bwhile\b|for\s*\(\s*;|\binf\b/
+
+function endsByItself(stage: string): boolean {
+  const [program = '', ...rest] = stage
+    .trim()
+    .replace(/^(?:[A-Za-z_]\w*=\S*\s+)*(?:sudo\s+)?/, '')
+    .split(/\s+/)
+  const name = program.slice(program.lastIndexOf('/') + 1)
+  const command = rest.find((word) => !word.startsWith('-')) ?? ''
+  const known = ending.has(name) || (endingCommands[name]?.test(command) ?? false)
+  return known && isBounded(stage)
+}
+
+/** Whether nothing in it asks for more than there is. Options of grep and find mean other things. */
+function isBounded(stage: string): boolean {
+  const follows = !/^\s*(?:[efz]?grep|find)\s/.test(stage) && following.test(stage)
+  return !follows && !endlessFile.test(stage) && !endlessProgram.test(stage)
 }
 
 interface Stage {

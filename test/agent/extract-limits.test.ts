@@ -23,6 +23,9 @@ const taken: [command: string, rest: string, limits: { head?: number; tail?: num
   ['A=1 seq 9 | head -2', 'A=1 seq 9', { head: 2 }],
   ['seq 9 | head -n 010', 'seq 9', { head: 10 }],
   ['echo a#b | head -1', 'echo a#b', { head: 1 }],
+  ['git --version | head -1', 'git --version', { head: 1 }],
+  ['grep -rf /dev/null /etc/hostname | head -1', 'grep -rf /dev/null /etc/hostname', { head: 1 }],
+  ['bash -c "seq 5" | tail -1', 'bash -c "seq 5"', { tail: 1 }],
   ['echo "${HOME}" | head -1', 'echo "${HOME}"', { head: 1 }],
 ]
 
@@ -89,6 +92,11 @@ const left: string[] = [
   'journalctl -f | head -2',
   'docker logs --follow x | head -2',
   'ping localhost | head -2',
+  "python3 -c 'while True: print(1)' | head -3",
+  './serve | head -2',
+  'npm run dev | head -5',
+  'go run . | head -5',
+  "awk 'BEGIN { while (1) print }' | head -3",
   '| head -2',
   'seq 5 | | head -2',
   '',
