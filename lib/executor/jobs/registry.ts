@@ -29,6 +29,9 @@ export interface Registry {
   close(): Promise<void>
 }
 
+/** A nacre that lives long must not fill the disk with what it has ended. */
+const endsBetweenPrunings = 32
+
 /**
  * `dir` is the folder of the jobs. The socket opens with the first job. `onWritten` is told of each job
  * whose end and text are on disk.
@@ -42,6 +45,7 @@ export function createRegistry(
   const ends = new Map<string, Promise<void>>()
   let opening: Promise<JobServer> | null = null
   let server: JobServer | null = null
+  let written = 0
 
   async function open(): Promise<JobServer> {
     ensureJobsFolder(dir)
@@ -64,6 +68,7 @@ export function createRegistry(
       }
       writeEnd(dir, ended, run.kept())
       onWritten(run)
+      if (++written % endsBetweenPrunings === 0) pruneJobs(dir)
     } catch (error) {
       tellUnseen(run, error)
     }
