@@ -12,6 +12,8 @@ export default function configure({ production = false }) {
     entry: [
       'lib/{main,index,client}.ts!',
       '*.config.js',
+      // The build describes the protocol by it.
+      'lib/modes/rpc/schema.ts',
       '.ci/tools/*.{js,ts}',
       'test/{run,smoke}.js',
       'test/**/*.test.ts',

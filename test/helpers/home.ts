@@ -12,7 +12,7 @@ export interface Home {
   /** The file of the user's configuration. */
   userFile: string
   workspaceFile: string
-  write(path: string, content: string | object): void
+  write: (path: string, content: string | object) => void
   remove(): void
 }
 

@@ -28,6 +28,13 @@ export function findPodmanObstacle(): string | null {
   return missing.length === 0 ? null : `missing: ${missing.join(', ')}`
 }
 
+/** Returns when no process names the folder any more; throws where that takes half a minute. */
+function waitForWatcher(folder: string): void {
+  const line = 'while pgrep -f -- "$1" >/dev/null; do sleep 0.1; done'
+  const { status } = spawnSync('timeout', ['30', 'sh', '-c', line, '_', `${folder}[/]`])
+  if (status !== 0) throw new Error(`podman still cleans up in ${folder} after half a minute`)
+}
+
 /** Its storage is its own, so that nothing of it is left. Throws where the system lets none start. */
 export function startContainer(): Container {
   // podman wants a short path (at most 50 characters to `run`).
@@ -52,9 +59,10 @@ export function startContainer(): Container {
   chmodSync(at('podman'), 0o755)
   const remove = () => {
     spawnSync(at('podman'), ['rm', '--force', '--time', '0', 'box'])
-    // What watches the container cleans up after it for a moment, and mounts its storage anew for that.
+    // What watches the container cleans up after it for a moment, and writes and mounts there for that.
+    waitForWatcher(folder)
     spawnSync('umount', ['--recursive', at('storage/overlay')])
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    rmSync(folder, { recursive: true, force: true })
   }
   const started = spawnSync(
     at('podman'),

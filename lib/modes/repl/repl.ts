@@ -252,9 +252,9 @@ async function answerLine(text: string, context: SlashContext): Promise<void> {
 
 function remember(kind: 'command' | 'prompt', text: string, context: SlashContext) {
   const { history, state, style } = context
-  const { lost, end } = history.add({ kind, text: text.replace(/\s+$/, ''), cwd: state.cwd })
-  if (lost !== null) context.print([style.yellow(lost)])
-  return end
+  const added = history.add({ kind, text: text.replace(/\s+$/, ''), cwd: state.cwd })
+  if (added.lost !== null) context.print([style.yellow(added.lost)])
+  return added.end
 }
 
 async function runLine(text: string, injected: boolean, context: SlashContext): Promise<void> {

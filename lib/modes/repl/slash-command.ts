@@ -31,6 +31,6 @@ export interface SlashCommand {
   hint?: string
   description: string
   /** Words that may follow the name. */
-  complete?(context: SlashContext): readonly string[] | Promise<readonly string[]>
+  complete?: (context: SlashContext) => readonly string[] | Promise<readonly string[]>
   run(rest: string, context: SlashContext): void | Promise<void>
 }
