@@ -23,8 +23,7 @@ no-such-program
 async function run(changes: Partial<RequestInput>, prefix: string[] = []): Promise<Result> {
   const executor = createExecutor({ stateDir: null, prefix })
   try {
-    const subject = changes.args ? {} : { command }
-    const result = await executor.run({ ...subject, origin: 'print', shell: 'bash', ...changes })
+    const result = await executor.run({ command, origin: 'print', shell: 'bash', ...changes })
     return { ...result, ...(result.output && { output: result.output.replaceAll('\r', '') }) }
   } finally {
     await executor.close()
@@ -97,8 +96,7 @@ test('characters of two halves are not torn apart', async () => {
 })
 
 test('what is too long for the system in any case says so', async () => {
-  const args = ['true', 'x'.repeat(9_000_000)]
-  const { status, error } = await run({ args, guard: false })
+  const { status, error } = await run({ command: 'true', env: { LONG: 'x'.repeat(9_000_000) } })
   assert.is(status, 'not_started')
   assert.is(error?.code, 'too_long')
 })
