@@ -11,6 +11,8 @@ export default function configure({ production = false }) {
   return {
     entry: [
       'lib/{main,index,client}.ts!',
+      // The build evaluates it.
+      'lib/modes/rpc/schema.ts!',
       '*.config.js',
       // The build describes the protocol by it.
       'lib/modes/rpc/schema.ts',
