@@ -9,10 +9,11 @@ import { runProgram } from './helpers/run-program.ts'
 
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const recipes = readFileSync(join(root, 'docs/recipes.md'), 'utf8')
 
 /** `$ command`, then what it prints, in blocks of the kind `console`. */
 function readExamples(): { command: string; output: string }[] {
-  return [...readme.matchAll(/```console\n(.*?)```/gs)].flatMap(([, block = '']) =>
+  return [...`${readme}\n${recipes}`.matchAll(/```console\n(.*?)```/gs)].flatMap(([, block = '']) =>
     block
       .split(/^\$ /m)
       .slice(1)
@@ -73,19 +74,22 @@ test('the README gives the two commands', () => {
   assert.match(readme, 'npm ci && npm test')
 })
 
-test('the library example of the README runs', async () => {
-  const [, code = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
-  const folder = mkdtempSync(join(tmpdir(), 'readme-'))
-  try {
-    mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(root, join(folder, 'node_modules/nacre'))
-    writeFileSync(join(folder, 'example.mjs'), code.replace('npm test', 'echo from the library'))
-    const finished = await runProgram(process.execPath, [join(folder, 'example.mjs')], {})
-    assert.is(finished.stderr.toString(), '')
-    assert.is(finished.stdout.toString(), 'exited 0 from the library\n\n')
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
+for (const [name, text] of Object.entries({ README: readme, recipes })) {
+  test(`the library example runs: ${name}`, async () => {
+    const [, code = ''] = /```ts\n(.*?)```/s.exec(text) ?? []
+    const folder = mkdtempSync(join(tmpdir(), 'readme-'))
+    try {
+      mkdirSync(join(folder, 'node_modules'))
+      symlinkSync(root, join(folder, 'node_modules/nacre'))
+      writeFileSync(join(folder, 'example.mjs'), code.replace('npm test', 'echo from the library'))
+      const finished = await runProgram(process.execPath, [join(folder, 'example.mjs')], {})
+      assert.is(finished.stderr.toString(), '')
+      assert.match(finished.stdout.toString(), /from the library\n/)
+      assert.match(finished.stdout.toString(), /exited 0/)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+}
 
 test.run()
