@@ -46,6 +46,7 @@ export function describeJob(result: Result, pid: number | null): string[] {
     `Running as job ${id}${process}`,
     ...outputs.map((path) => `Its output: ${path}`),
     `Read it: nacre job read ${id}; wait for it: nacre job wait ${id}; stop it: nacre job kill ${id}`,
+    ...result.notices,
   ]
 }
 

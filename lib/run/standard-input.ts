@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stdin } from '../protocol/request.ts'
 import type { FifoPool } from './pipe/fifo.ts'
-import { makeTemporaryFolder } from '../system/temporary-folder.ts'
+import { makeFilledFolder } from '../system/temporary-folder.ts'
 
 /** A standard input that is about to be given to a process. */
 export interface StandardInput {
@@ -19,10 +19,11 @@ export function openStandardInput(stdin: Stdin): StandardInput {
   if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
   if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
   // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
-  const directory = makeTemporaryFolder('stdin')
-  const path = join(directory, 'text')
-  writeFileSync(path, stdin.text, { mode: 0o600 })
-  const fd = openSync(path, 'r')
+  const { text } = stdin
+  const directory = makeFilledFolder('stdin', (folder) => {
+    writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
+  })
+  const fd = openSync(join(directory, 'text'), 'r')
   rmSync(directory, { recursive: true })
   return { ...plain, stdin: fd, release: () => closeSync(fd) }
 }

@@ -9,7 +9,7 @@ export function describeStartFailure(error: unknown, launch: Launch): StartError
     const message = 'The command or its environment is too long for the system to start'
     return new StartError({ code: 'too_long', message, exitCode: 126 })
   }
-  if (code === 'EMFILE' || code === 'ENFILE') return tooManyFiles()
+  if (isScarce(code)) return describeScarcity(code)
   const message = `Cannot start ${launch.file}: ${messageOf(error)}`
   return new StartError({ code: 'spawn_failed', message, exitCode: code === 'EACCES' ? 126 : 125 })
 }
@@ -18,12 +18,32 @@ export function describeStartFailure(error: unknown, launch: Launch): StartError
 export function describeRefusal(error: unknown): unknown {
   const code = codeOf(error)
   if (error instanceof StartError || code === null || code.startsWith('ERR_')) return error
-  if (code === 'EMFILE' || code === 'ENFILE') return tooManyFiles()
+  if (isScarce(code)) return describeScarcity(code)
   const message = `Cannot start: ${messageOf(error)}`
   return new StartError({ code: 'start_failed', message, exitCode: 125 })
 }
 
-function tooManyFiles(): StartError {
-  const message = 'No more files can be opened: raise the limit (`ulimit -n`) or end other runs'
-  return new StartError({ code: 'too_many_files', message, exitCode: 125 })
+/** Whether the system had no more of what the end of other runs would give back. */
+export function isScarce(code: string | null): code is Scarcity {
+  return code !== null && Object.hasOwn(scarcities, code)
+}
+
+type Scarcity = keyof typeof scarcities
+
+const tooManyFiles = {
+  code: 'too_many_files',
+  message: 'No more files can be opened: raise the limit (`ulimit -n`) or end other runs',
+}
+
+const scarcities = {
+  EMFILE: tooManyFiles,
+  ENFILE: tooManyFiles,
+  EAGAIN: {
+    code: 'too_many_processes',
+    message: 'No more processes can be started: raise the limit (`ulimit -u`) or end other runs',
+  },
+}
+
+function describeScarcity(code: Scarcity): StartError {
+  return new StartError({ ...scarcities[code], exitCode: 125 })
 }

@@ -1,27 +1,126 @@
 import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { codeOf, messageOf } from '../protocol/errors.ts'
+import { StartError } from '../protocol/ports.ts'
 import { isRunning } from './process-table.ts'
+
+/**
+ * Where temporary files may lie, the best place first: the system's folder for them, the user's own
+ * for sockets and the like, shared memory, and what every system has. A full or read-only disk makes
+ * some of them useless.
+ */
+export function listTemporaryPlaces(): string[] {
+  const runtime = `/run/user/${process.getuid?.() ?? 'none'}`
+  return [...new Set([tmpdir(), runtime, '/dev/shm', '/tmp', '/var/tmp'])]
+}
 
 /**
  * Makes a folder of this process alone (mode 0700). Its name says whose it is, so that
  * `removeLeftFolders` finds it after a kill: `nacre-<purpose>-<pid namespace>-<pid>-…`.
- * `parent`: by default the system's folder for temporary files.
+ * `parent`: by default the first of the temporary places that takes it.
  */
-export function makeTemporaryFolder(purpose: string, parent = tmpdir()): string {
-  return mkdtempSync(join(parent, `nacre-${purpose}-${nameOwner(process.pid)}-`))
+export function makeTemporaryFolder(purpose: string, parent?: string): string {
+  const make = (place: string) => makeFolderIn(place, purpose)
+  return parent === undefined ? useTemporaryPlace(make) : make(parent)
+}
+
+/**
+ * Makes a temporary folder and has `fill` put there what it needs (an empty folder may still fit on a
+ * disk on which nothing else does), at the next place where the system refuses one of the two. What
+ * failed is removed. `parent`: as for `makeTemporaryFolder`.
+ */
+export function makeFilledFolder(
+  purpose: string,
+  fill: (folder: string) => void,
+  parent?: string,
+): string {
+  const make = (place: string) => {
+    const folder = makeFolderIn(place, purpose)
+    try {
+      fill(folder)
+      return folder
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true })
+      throw error
+    }
+  }
+  return parent === undefined ? useTemporaryPlace(make) : make(parent)
+}
+
+function makeFolderIn(place: string, purpose: string): string {
+  return mkdtempSync(join(place, `nacre-${purpose}-${nameOwner(process.pid)}-`))
+}
+
+/**
+ * What `use` gives at the first temporary place at which it does not throw because of that place.
+ * Throws `StartError` where none will do.
+ */
+function useTemporaryPlace<T>(use: (place: string) => T): T {
+  const places = listTemporaryPlaces()
+  const refusals: unknown[] = []
+  for (const place of places) {
+    try {
+      return use(place)
+    } catch (error) {
+      if (!isRefusedByPlace(error)) throw error
+      refusals.push(error)
+    }
+  }
+  throw describeNoPlace(places, refusals[0])
+}
+
+/** Whether the system has refused a file for its place, so that another one may do. */
+export function isRefusedByPlace(error: unknown): boolean {
+  return refusals.has(codeOf(error) ?? '')
+}
+
+const refusals: ReadonlySet<string> = new Set([
+  ...[
+    'ENOSPC',
+    'EDQUOT',
+    'EROFS',
+    'ENOENT',
+    'ENOTDIR',
+    'EACCES',
+    'EPERM',
+    'EIO',
+    'EFBIG',
+    'EEXIST',
+  ],
+])
+
+/** `error`: what the first of them said. */
+export function describeNoPlace(places: readonly string[], error: unknown): StartError {
+  const message =
+    `Nothing can be written in any folder for temporary files (${places.join(', ')}): ` +
+    `free some space or set TMPDIR to another folder. The first one said: ${messageOf(error)}`
+  return new StartError({ code: 'no_temporary_folder', message, exitCode: 125 })
 }
 
 /** Removes the folders of nacres that were killed before they could do it. */
-export function removeLeftFolders(parent = tmpdir()): void {
-  for (const name of readdirSync(parent)) {
+export function removeLeftFolders(): void {
+  for (const place of listTemporaryPlaces()) removeLeftIn(place)
+}
+
+function removeLeftIn(place: string): void {
+  for (const name of listNames(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []
     if (owner === undefined || owner !== nameOwner(Number(pid)) || isRunning(Number(pid))) continue
     try {
-      rmSync(join(parent, name), { recursive: true, force: true })
+      rmSync(join(place, name), { recursive: true, force: true })
     } catch {
       // It is another user's.
     }
+  }
+}
+
+function listNames(place: string): string[] {
+  try {
+    return readdirSync(place)
+  } catch {
+    // Not every system has each of the places.
+    return []
   }
 }
 

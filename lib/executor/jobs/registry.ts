@@ -43,6 +43,7 @@ export function createRegistry(
 ): Registry {
   /** The ends of declared runs, which are yet to be written. */
   const ends = new Map<string, Promise<void>>()
+  const unseen = new WeakSet<LiveRun>()
   let opening: Promise<JobServer> | null = null
   let server: JobServer | null = null
   let written = 0
@@ -72,6 +73,14 @@ export function createRegistry(
     } catch (error) {
       tellUnseen(run, error)
     }
+  }
+
+  /** Once for each run. */
+  function tellUnseen(run: LiveRun, error: unknown): void {
+    if (unseen.has(run)) return
+    unseen.add(run)
+    const byItself = run.pid === null ? '' : `; to stop it: kill -- -${run.pid}`
+    run.notice(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
   }
 
   return {
@@ -108,10 +117,6 @@ export function createRegistry(
       await server?.close()
     },
   }
-}
-
-function tellUnseen(run: LiveRun, error: unknown): void {
-  run.notice(`Other nacres cannot see this job: ${messageOf(error)}`)
 }
 
 function describeRun(run: LiveRun): JobRecord {

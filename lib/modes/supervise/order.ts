@@ -11,14 +11,23 @@ export interface OrderFiles {
   log: string
 }
 
-export function nameOrder(dir: string): OrderFiles {
-  const base = join(dir, createId('order'))
+export function nameOrder(dir: string, name = createId('order')): OrderFiles {
+  const base = join(dir, name)
   return { request: `${base}.request`, log: `${base}.log` }
 }
 
-/** Not on a command line: the request may hold secrets in its environment. */
-export function writeOrder({ request }: OrderFiles, input: RequestInput): void {
-  writeFileSync(request, JSON.stringify(toWire(input)), { mode: 0o600, flag: 'wx' })
+/**
+ * Makes both files; where one cannot be made, none stays. The request is not on a command line, since
+ * it may hold secrets in its environment.
+ */
+export function writeOrder({ request, log }: OrderFiles, input: RequestInput): void {
+  try {
+    writeFileSync(request, JSON.stringify(toWire(input)), { mode: 0o600, flag: 'wx' })
+    writeFileSync(log, '', { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    for (const path of [request, log]) rmSync(path, { force: true })
+    throw error
+  }
 }
 
 export function takeOrder(path: string): RequestInput {

@@ -9,6 +9,7 @@ import type { Result } from '../../protocol/result.ts'
 import { nameOrder, type OrderFiles, writeOrder } from './order.ts'
 import { readReports } from './relay.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
+import { isRefusedByPlace, makeFilledFolder } from '../../system/temporary-folder.ts'
 
 export interface Supervision {
   /** The words that start nacre once more. */
@@ -31,10 +32,7 @@ export async function runSupervised(
   input: RequestInput,
   { signal, onEvent }: Pick<RunOptions, 'signal' | 'onEvent'>,
 ): Promise<Result> {
-  const dir = join(supervision.stateDir, 'jobs')
-  makePrivateFolder(dir)
-  const order = nameOrder(dir)
-  writeOrder(order, input)
+  const order = placeOrder(join(supervision.stateDir, 'jobs'), input)
   const supervisor = start(supervision, order, input)
   const stop = () => supervisor.kill('SIGTERM')
   if (signal?.aborted) stop()
@@ -53,7 +51,29 @@ export async function runSupervised(
     signal?.removeEventListener('abort', stop)
     supervisor.stdout.destroy()
     supervisor.unref()
+    order.remove()
   }
+}
+
+interface PlacedOrder extends OrderFiles {
+  /** Once it has been answered. */
+  remove(): void
+}
+
+/** In the folder of the jobs; where that cannot be written the run goes on without being known as a job. */
+function placeOrder(jobsDir: string, input: RequestInput): PlacedOrder {
+  const order = nameOrder(jobsDir)
+  try {
+    makePrivateFolder(jobsDir)
+    writeOrder(order, input)
+    return { ...order, remove: () => undefined }
+  } catch (error) {
+    if (!isRefusedByPlace(error)) throw error
+  }
+  const name = 'order'
+  const folder = makeFilledFolder(name, (made) => writeOrder(nameOrder(made, name), input))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  return { ...nameOrder(folder, name), remove }
 }
 
 function start(
@@ -71,7 +91,7 @@ function start(
   const env = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !marks.includes(name)),
   )
-  const log = openSync(order.log, 'wx', 0o600)
+  const log = openSync(order.log, 'a')
   try {
     const supervisor = spawn(file, [...words, 'supervise', order.request, ...options], {
       detached: true,

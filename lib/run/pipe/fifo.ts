@@ -5,8 +5,14 @@ import { promisify } from 'node:util'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { StartError } from '../../protocol/ports.ts'
+import { isScarce } from '../start-failure.ts'
 import type { SpareFifos } from './spare-fifos.ts'
-import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import {
+  describeNoPlace,
+  isRefusedByPlace,
+  listTemporaryPlaces,
+  makeTemporaryFolder,
+} from '../../system/temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
@@ -75,17 +81,12 @@ export function createFifoPool(
   let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
-    const names = Array.from({ length: perBatch }, () => createId('pipe'))
-    const directory = shared?.path ?? makeTemporaryFolder('pipes')
-    const paths = names.map((name) => join(directory, name))
+    const { directory, paths } = await (shared === null ? makeNamed() : makeNamedIn(shared.path))
     try {
-      await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
       if (anonymous) for (const path of paths) free.push({ fd: openSync(path, readFlags) })
     } catch (error) {
-      if (shared === null) removePipes(directory, paths)
-      if (codeOf(error) === 'EMFILE') throw error
-      const message = `Cannot make pipes with mkfifo (is it installed?): ${messageOf(error)}`
-      throw new StartError({ code: 'pipe_failed', message, exitCode: 125 })
+      removePipes(directory, paths)
+      throw error
     }
     if (anonymous) {
       removePipes(directory, paths)
@@ -163,6 +164,49 @@ export function createFifoPool(
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) rmSync(directory, { recursive: true, force: true })
     },
+  }
+}
+
+interface NamedFifos {
+  directory: string
+  paths: string[]
+}
+
+/** Makes some in a folder of their own, at the first temporary place that takes them. */
+async function makeNamed(): Promise<NamedFifos> {
+  const places = listTemporaryPlaces()
+  const refusals: unknown[] = []
+  for (const place of places) {
+    let directory: string | null = null
+    try {
+      directory = makeTemporaryFolder('pipes', place)
+      return await makeNamedIn(directory)
+    } catch (error) {
+      if (directory !== null) rmdirSync(directory)
+      if (!(error instanceof PlaceRefused || isRefusedByPlace(error))) throw error
+      refusals.push(error)
+    }
+  }
+  throw describeNoPlace(places, refusals[0])
+}
+
+/** What mkfifo said of a place at which it can make no pipe. */
+class PlaceRefused extends Error {}
+
+/** Leaves none where it cannot make all of them. */
+async function makeNamedIn(directory: string): Promise<NamedFifos> {
+  const paths = Array.from({ length: perBatch }, () => join(directory, createId('pipe')))
+  try {
+    await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
+    return { directory, paths }
+  } catch (error) {
+    for (const path of paths) if (existsSync(path)) unlinkSync(path)
+    // The system has refused to start it.
+    if (isScarce(codeOf(error))) throw error
+    const message = messageOf(error).trim().split('\n').at(-1) ?? ''
+    if (codeOf(error) === null) throw new PlaceRefused(message)
+    const missing = `Pipes are made by mkfifo, which could not be started; install it: ${message}`
+    throw new StartError({ code: 'pipe_failed', message: missing, exitCode: 125 })
   }
 }
 

@@ -1,7 +1,15 @@
-import { closeSync, ftruncateSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
-import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeFilledFolder } from '../../system/temporary-folder.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
@@ -56,7 +64,7 @@ export interface SessionShellOptions {
  * first command, where the shell sees them without. Rejects with `StartError`.
  */
 export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
-  const directory = makeTemporaryFolder('session')
+  const directory = makeFilledFolder('session', tryRoom)
   const opened: number[] = []
   const names: string[] = []
   let inputFd: number | null = null
@@ -210,6 +218,15 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   if (isAnonymous(seenAs)) removeFiles()
   if (launch.shared !== undefined) pid = findConfined(pid)
   return shell
+}
+
+/** For the session's program and for a command of the usual size, where a disk is about to be full. */
+const roomBytes = 65_536
+
+function tryRoom(folder: string): void {
+  const path = join(folder, 'room')
+  writeFileSync(path, Buffer.alloc(roomBytes), { mode: 0o600 })
+  rmSync(path)
 }
 
 /** As bytes, since Deno passes by the position of a text. */

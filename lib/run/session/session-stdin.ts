@@ -1,6 +1,6 @@
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeFilledFolder } from '../../system/temporary-folder.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request.ts'
 import type { SharedFolder } from '../pipe/fifo.ts'
@@ -27,10 +27,10 @@ export function openSessionStdin(stdin: Stdin, shared: SharedFolder | null): Ses
 
 /** A file, whose name is gone at once where the system has `/proc`. */
 function openText(text: string, shared: SharedFolder | null): SessionStdin {
-  const directory = makeTemporaryFolder('stdin', shared?.path)
+  const fill = (folder: string) => writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
+  const directory = makeFilledFolder('stdin', fill, shared?.path)
   const path = join(directory, 'text')
   const remove = () => rmSync(directory, { recursive: true, force: true })
-  writeFileSync(path, text, { mode: 0o600 })
   if (shared) {
     return { path: join(shared.seenAs, basename(directory), 'text'), release: remove }
   }

@@ -190,7 +190,7 @@ test('a state folder that cannot be written costs a notice, not the job', async 
   const executor = createExecutor({ stateDir: dir, artifactDir: join(dir, 'artifacts') })
   const result = await executor.run({ command: 'sleep 60', origin: 'rpc', waitSeconds: 0 })
   assert.is(result.status, 'running')
-  assert.match(result.notices.join(), 'Other nacres cannot see this job')
+  assert.match(result.notices.join(), '`nacre job` cannot find this job')
   await executor.close()
 })
 
