@@ -204,7 +204,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       },
     }
     try {
-      const running = await runners.choose(request)(request, sink)
+      const running = await runners.choose(request, signal)(request, sink)
       run = createRun({ ...call, request, running, capture, startedAtMs, signal, onLeave })
       jobs.add(run)
       if (options.declaresRuns) await (await openRegistry())?.declare(run)

@@ -9,6 +9,7 @@ import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
 import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { describeRefusal } from '../run/start-failure.ts'
+import { createStartTurns } from '../run/start-turns.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
@@ -30,8 +31,11 @@ export interface RunnersOptions extends LaunchOptions {
 }
 
 export interface Runners {
-  /** How this request's process is attached. */
-  choose(request: Request): Runner
+  /**
+   * How this request's process is attached. Where the system has too little for it, its start waits
+   * for a moment, or until `signal` is aborted.
+   */
+  choose(request: Request, signal?: AbortSignal): Runner
   readonly sessions: Omit<Sessions, 'open'>
   openTerminalSession(request: Request): Promise<TerminalSession>
   close(): Promise<void>
@@ -56,6 +60,7 @@ export function createRunners(options: RunnersOptions): Runners {
   const uninherited = createUninherited()
   const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
   const groups = createControlGroups()
+  const turns = createStartTurns()
   const prestarted = createPrestarted(uninherited, groups)
   const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
   let pty: Runner | null = null
@@ -140,16 +145,19 @@ export function createRunners(options: RunnersOptions): Runners {
   }
 
   return {
-    choose(request) {
+    choose(request, signal) {
       watchdog?.watch()
       const runner =
         request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
-      return async (...run) => {
-        try {
-          return await runner(...run)
-        } catch (error) {
-          throw describeRefusal(error)
+      return (...run) => {
+        const start = async () => {
+          try {
+            return await runner(...run)
+          } catch (error) {
+            throw describeRefusal(error)
+          }
         }
+        return turns.take(start, signal)
       }
     },
     sessions: {
@@ -165,6 +173,7 @@ export function createRunners(options: RunnersOptions): Runners {
       return (await openingTerminalSessions).open(request)
     },
     async close() {
+      turns.close()
       await sessions?.closeAll()
       await hosts?.close()
       await terminalSessions?.closeAll()

@@ -40,6 +40,8 @@ export const limits = {
   jobWaitSeconds: 300,
   sessions: 32,
   sessionIdleMinutes: 30,
+  /** Starts that the system has too few files or processes for wait until none went well for so long. */
+  startPatienceMs: 5000,
   snapshotMs: 2000,
 
   /** A longer command is refused: the guard reads every command to its end. */

@@ -44,6 +44,14 @@ const scarcities = {
   },
 }
 
+/** Whether it tells that there were too few. */
+export function isScarcity(error: unknown): boolean {
+  return (
+    error instanceof StartError &&
+    Object.values(scarcities).some(({ code }) => code === error.failure.code)
+  )
+}
+
 function describeScarcity(code: Scarcity): StartError {
   return new StartError({ ...scarcities[code], exitCode: 125 })
 }

@@ -40,6 +40,7 @@ async function supervise(
   const [path] = positionals
   if (path === undefined) throw new MisuseError('wrong_usage', 'Name the file with the request')
   const caller = createCaller(streams.stdout)
+  await streams.stdout.write(encodeReport({ ready: true }))
   try {
     const run = await executor.start(takeOrder(path), { signal, onEvent: caller.onEvent })
     const result = await run.result

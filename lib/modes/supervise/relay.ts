@@ -4,6 +4,8 @@ import { fromWire, toWire } from '../../protocol/wire.ts'
 
 /** What a supervisor tells its caller, one JSON object a line. The last one is the answer. */
 export type Report =
+  /** It has started. */
+  | { ready: true }
   | { event: RunEvent }
   /** Final, or running: the caller need not wait any longer. */
   | { result: Result }

@@ -1,0 +1,84 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { cliCommand } from '../helpers/cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'system-limits-'))
+const nacre = cliCommand()
+  .map((word) => `'${word}'`)
+  .join(' ')
+
+function runLine(line: string) {
+  const env = { XDG_STATE_HOME: join(dir, 'state'), HOME: dir }
+  return runProgram('bash', ['-c', line], { env })
+}
+
+test('more runs than there are descriptors for take turns', async () => {
+  const count = 30
+  const request = (id: number) =>
+    JSON.stringify({ jsonrpc: '2.0', id, method: 'shell.exec', params: { command: `echo r${id}` } })
+  const requests = Array.from({ length: count }, (_, id) => request(id)).join('\n')
+  const line = [
+    'ulimit -n 48',
+    `coproc ${nacre} --rpc`,
+    `printf '%s\\n' '${requests.replaceAll('\n', "' '")}' >&"\${COPROC[1]}"`,
+    `for ((n = 0; n < ${count};)); do read -r line <&"\${COPROC[0]}" || break; ` +
+      '[[ $line = *\'"result"\'* ]] || continue; echo "$line"; n=$((n + 1)); done',
+  ].join('\n')
+  const { stdout } = await runLine(line)
+  const texts = String(stdout)
+    .trim()
+    .split('\n')
+    .map((answer) => JSON.parse(answer) as { id: number; result: { stdout: string } })
+    .sort((a, b) => a.id - b.id)
+    .map(({ result }) => result.stdout)
+  assert.equal(
+    texts,
+    Array.from({ length: count }, (_, id) => `r${id}\n`),
+  )
+})
+
+test('a job for which there are too few descriptors is refused in one sentence', async () => {
+  const { status, stderr } = await runLine(`ulimit -n 21; ${nacre} -c 'echo x' --background`)
+  assert.is(status, 125)
+  assert.match(String(stderr), /^nacre: .*(ulimit -n|No more files).*\n$/)
+})
+
+test('a job for which there are too few processes is refused in one sentence, and leaves none', async () => {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/setpriv'))
+    return console.log('SKIP too few processes: only root can become a user who has no others')
+  const uid = '54399'
+  const line = `ulimit -u 13; ${nacre} -c 'sleep 60' --background`
+  // What belongs to the user who runs the tests may not be entered.
+  const nowhere = '/nonexistent'
+  const env = {
+    ...{ HOME: nowhere, XDG_CONFIG_HOME: nowhere, XDG_STATE_HOME: nowhere },
+    ...{ XDG_RUNTIME_DIR: nowhere, TMPDIR: '/tmp' },
+  }
+  const args = ['--reuid', uid, '--clear-groups', 'bash', '-c', line]
+  const { status, stdout, stderr } = await runProgram('setpriv', args, { env, cwd: '/' })
+  assert.equal([status, String(stdout)], [125, ''])
+  assert.match(String(stderr), /^nacre: [^\n]*ulimit -u[^\n]*\n$/)
+  assert.equal(ofUser(uid), [])
+})
+
+/** What runs as a user, ended ones apart that wait for their parent. */
+function ofUser(uid: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+      return new RegExp(`^Uid:\\s+${uid}\\b`, 'm').test(status) && !/^State:\s+Z/m.test(status)
+    } catch {
+      // It has ended meanwhile.
+      return false
+    }
+  })
+}
+
+test.after(() => rmSync(dir, { recursive: true }))
+
+test.run()
