@@ -78,7 +78,7 @@ test('nothing is left after kill -TERM in the overlay of a program with mouse an
   withScreen(shellOptions(), async (screen) => {
     const program = join(import.meta.dirname, '../../fixtures/programs/show-keys.mjs')
     await screen.shows('~/code')
-    screen.type(`!&node ${program}\r`)
+    screen.type(`!node ${program}\r`)
     await screen.shows('ready')
     assert.is(screen.modes.mouseTrackingMode, 'any')
     process.kill(pidOf(screen), 'SIGTERM')
