@@ -9,7 +9,7 @@ import { runProgram } from './helpers/run-program.ts'
 
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
-const recipes = readFileSync(join(root, 'docs/recipes.md'), 'utf8')
+const recipes = readFileSync(join(root, 'lib/RECIPES.md'), 'utf8')
 
 /** `$ command`, then what it prints, in blocks of the kind `console`. */
 function readExamples(): { command: string; output: string }[] {

@@ -1,5 +1,5 @@
 /**
- * Writes docs/configuration.md, the reference of the configuration, from the tables that nacre itself
+ * Writes lib/config/CONFIGURATION.md, the reference of the configuration, from the tables that nacre itself
  * reads: `npm run reference`. A test fails where the file is not what this gives.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { Fields } from '../../lib/protocol/shape/shape.ts'
 import { userRuleShape } from '../../lib/protocol/user-rule.ts'
 import { toSnakeCase } from '../../lib/protocol/wire.ts'
 
-const file = join(import.meta.dirname, '../../docs/configuration.md')
+const file = join(import.meta.dirname, '../../lib/config/CONFIGURATION.md')
 
 const rights = {
   set: 'may set it',
@@ -49,7 +49,8 @@ export function updateReference(text = readFileSync(file, 'utf8')): string {
     /(<!-- table: (\w+) -->\n).*?(<!-- end -->)/gs,
     (_whole, before: string, name: string, after: string) => {
       const table = tables[name]
-      if (table === undefined) throw new Error(`docs/configuration.md: there is no table ${name}`)
+      if (table === undefined)
+        throw new Error(`lib/config/CONFIGURATION.md: there is no table ${name}`)
       return `${before}\n${table}\n${after}`
     },
   )

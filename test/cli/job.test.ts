@@ -288,7 +288,7 @@ test('nobody else can read a job, and nothing is left but its record', async ({ 
   }
   for (const job of [id, secret]) await home.run(['job', 'kill', job])
   await until(() => !readdirSync(home.dir).some((name) => /\.(sock|log|request|new)$/.test(name)))
-  const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.text`])
+  const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.output`])
   assert.equal(readdirSync(home.dir), ['ended'])
   assert.equal(readdirSync(join(home.dir, 'ended')).sort(), left.sort())
   assert.ok(existsSync(home.dir))

@@ -55,8 +55,8 @@ test(
   }),
 )
 
-test('docs/configuration.md is what the tables say; `npm run reference` writes it', () => {
-  const text = readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8')
+test('lib/config/CONFIGURATION.md is what the tables say; `npm run reference` writes it', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../lib/config/CONFIGURATION.md'), 'utf8')
   assert.is(text, updateReference(text))
   for (const name of keys.keys()) assert.ok(text.includes(`\`${name}\``), name)
 })
