@@ -63,7 +63,7 @@ interface Call {
   /** Takes the final result before anybody else sees it. */
   settle(result: Result): Promise<Result>
   /** Waits for the run as its caller asked. */
-  wait(run: LiveRun): Promise<Result>
+  wait: (run: LiveRun) => Promise<Result>
 }
 
 /** Makes an executor of its own: two in one process know nothing of each other. */

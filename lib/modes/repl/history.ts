@@ -21,7 +21,7 @@ export interface History {
   /** A text that begins with a space is not kept. `end` tells how it ended. */
   add(entry: Omit<HistoryEntry, 'exitCode'>): {
     lost: string | null
-    end(exitCode: number | null): void
+    end: (exitCode: number | null) => void
   }
 }
 
