@@ -12,6 +12,9 @@ const calmLines = 64
 /** So many NUL bytes are the contents of a file, nothing that was meant for a terminal. */
 const binaryNuls = 100
 
+/** As it was when nacre started. */
+const { poolSize } = Buffer
+
 export interface ScreenOptions {
   rows: number
   columns: number
@@ -68,7 +71,7 @@ export class Screen {
   /** Loads the emulator on its first use. */
   static async open({ rows, columns, emit }: ScreenOptions): Promise<Screen> {
     const loaded = await import('@xterm/headless')
-    const graphemes = await import('@xterm/addon-unicode-graphemes')
+    const graphemes = await loadGraphemes()
     const { Terminal } = namesOf(loaded)
     const { UnicodeGraphemesAddon } = namesOf(graphemes)
     const terminal = new Terminal({
@@ -233,6 +236,19 @@ export class Screen {
   #textOf(line: IBufferLine, at: number): string {
     const isContinued = this.#terminal.buffer.normal.getLine(at + 1)?.isWrapped === true
     return line.translateToString(!isContinued)
+  }
+}
+
+/**
+ * The addon reads the table of the widths from the first byte of the memory that holds it, so while it
+ * is loaded no text may be decoded into memory that others share.
+ */
+async function loadGraphemes() {
+  Buffer.poolSize = 0
+  try {
+    return await import('@xterm/addon-unicode-graphemes')
+  } finally {
+    Buffer.poolSize = poolSize
   }
 }
 
