@@ -69,6 +69,12 @@ export async function runInSandbox(
     for (let tries = 1; ; tries++) {
       const exit = await attempt.running.exited
       const { watch, held } = attempt
+      if (exit.notStarted) {
+        // It never came to the sandbox, whose places may not even be there.
+        removeStatus(statusFile)
+        await held.release()
+        return told(exit)
+      }
       const failure = stopping || request.session !== null ? null : findFailure(exit, statusFile)
       removeStatus(statusFile)
       const notStarted = failure?.(watch.lastWords())
