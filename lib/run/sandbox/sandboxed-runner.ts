@@ -12,6 +12,7 @@ import {
 import type { Request } from '../../protocol/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
+import type { HostRunFiles } from './host-run-files.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
@@ -41,6 +42,7 @@ export async function runInSandbox(
   const sealed = await sealStdin(asked.stdin, pipes)
   const request: Request = { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
+  const hostRun = findHostRun(sandbox, request)
   let stopping = false
   let attempt = await begin().catch((error: unknown) => {
     sealed.release()
@@ -90,7 +92,7 @@ export async function runInSandbox(
       }
       await held.release()
       if (notStarted) return { ...told(exit), notStarted }
-      const planted = sandbox.findPlaces(request).hostRun.refusePlanted()
+      const planted = hostRun?.refusePlanted() ?? []
       return told(stopping ? restoreSignal(exit) : exit, [...watch.describe(), ...planted])
     }
   }
@@ -103,6 +105,15 @@ export async function runInSandbox(
       return attempt.running.stop(reason)
     },
   })
+}
+
+/** Null where the places of a run cannot be found: such a run does not start, and says why itself. */
+function findHostRun(sandbox: Sandbox, request: Request): HostRunFiles | null {
+  try {
+    return sandbox.findPlaces(request).hostRun
+  } catch {
+    return null
+  }
 }
 
 interface Attempt {
