@@ -127,10 +127,8 @@ __nacre_leave() {
     # A substitution expands no aliases, and says so.
     \\builtin printf 'shopt -s expand_aliases; set -o emacs; set +o history\\n'
   )"
-  # The one behind an earlier prompt may be slower.
-  local __nacre_n= __nacre_x=; IFS='# ' \\builtin read -r __nacre_x __nacre_n __nacre_x <${quoteWord(statePath)}
-  ((\${__nacre_n:-0} > __nacre_q)) && \\builtin return
-  \\builtin printf '# %s\\n%s\\n%s\\n' "$__nacre_q" "$__nacre_t" "${stateEnd}$__nacre_q" >${quoteWord(statePath)}
+  # Each prompt has a file: what stands behind an earlier one may be slower.
+  \\builtin printf '%s\\n%s\\n' "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}.$__nacre_q
 } 2>/dev/null </dev/null
 `
 }

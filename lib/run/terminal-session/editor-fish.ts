@@ -110,7 +110,7 @@ function __nacre_leave
     abbr --show
     echo umask (umask)
     echo ${quote(stateEnd)}$__nacre_q
-  end 2>/dev/null >${quote(statePath)} </dev/null
+  end 2>/dev/null >${quote(statePath)}.$__nacre_q </dev/null
 end
 `
 }

@@ -128,11 +128,8 @@ function __nacre_leave {
     builtin alias -L
     builtin umask -S | { IFS= builtin read -r __nacre_n; builtin printf 'umask %s\\n' $__nacre_n }
   )" 2>/dev/null
-  # The one behind an earlier prompt may be slower.
-  __nacre_n=
-  IFS='# ' builtin read -r __nacre_x __nacre_n __nacre_x <${quoteWord(statePath)}
-  (( \${__nacre_n:-0} > __nacre_q )) && builtin return
-  builtin printf '# %s\\n%s\\n%s\\n' $__nacre_q "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}
+  # Each prompt has a file: what stands behind an earlier one may be slower.
+  builtin printf '%s\\n%s\\n' "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}.$__nacre_q
 } 2>/dev/null </dev/null
 `
 }

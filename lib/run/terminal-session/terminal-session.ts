@@ -1,7 +1,9 @@
 import {
   closeSync,
+  existsSync,
   ftruncateSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -9,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { randomInt } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createId } from '../../protocol/ids.ts'
@@ -93,6 +96,8 @@ export function createTerminalSession(
   /** Names of variables that the run before was given for itself. */
   let lent: string[] = []
   const all = new Set<Held>()
+  /** Files of shells that have ended, being removed. */
+  const closings = new Set<Promise<void>>()
 
   function ensureShell(request: Request): Promise<Held> {
     if (opening) return opening
@@ -163,13 +168,15 @@ export function createTerminalSession(
       arising = shell
       const made = { shell, dialect, files, confinement: describeConfinement(request), mark }
       all.add(made)
-      void shell.ended.then(() => {
+      const gone = shell.ended.then(() => {
         all.delete(made)
-        files.close()
+        return files.close()
       })
+      closings.add(gone)
+      void gone.then(() => closings.delete(gone))
       return made
     } catch (error) {
-      files.close()
+      await files.close()
       throw error
     }
   }
@@ -414,6 +421,7 @@ export function createTerminalSession(
       closed = true
       await Promise.all([...all].map(leave))
       await opening?.catch(() => undefined)
+      await Promise.all(closings)
     },
   }
 }
@@ -434,36 +442,46 @@ interface ShellFiles {
   readState(prompt: string): Promise<string>
   /** The shell has read what it reads by name. */
   hide(): void
-  close(): void
+  /** Settles when nothing of them is left. */
+  close(): Promise<void>
 }
 
 /**
- * On Linux the shell reaches them as descriptors of nacre in `/proc`, so that no name is left when nacre
- * is killed; a shell in a sandbox, which does not see nacre, and others by name.
+ * On Linux the shell reads its turns through a descriptor of nacre in `/proc`, so that no command has a
+ * name; a shell in a sandbox, which does not see nacre, and others by name. The state always has a name:
+ * what writes it may outlive its shell, and a descriptor that is closed by then may be any other file,
+ * which would be overwritten.
  */
 function openFiles(visible: boolean): ShellFiles {
   const folder = makeTemporaryFolder('shell')
   const anonymous = visible && process.platform === 'linux'
   const turnFd = openSync(join(folder, 'turn'), 'wx+', 0o600)
-  const stateFd = openSync(join(folder, 'state'), 'wx+', 0o600)
+  const statePath = join(folder, 'state')
   let open = true
-  const nameOf = (fd: number, name: string) =>
-    anonymous ? `/proc/${process.pid}/fd/${fd}` : join(folder, name)
-  const remove = () => rmSync(folder, { recursive: true, force: true })
+  /** All but that behind the last prompt. */
+  function removeOldStates(): void {
+    const numbers = readdirSync(folder)
+      .filter(isState)
+      .map((name) => Number(name.slice(6)))
+    for (const number of numbers) {
+      if (number < Math.max(...numbers)) rmSync(`${statePath}.${number}`, { force: true })
+    }
+  }
   return {
     folder,
-    turnPath: anonymous ? nameOf(turnFd, 'turn') : null,
-    statePath: visible ? nameOf(stateFd, 'state') : null,
+    turnPath: anonymous ? `/proc/${process.pid}/fd/${turnFd}` : null,
+    statePath: visible ? statePath : null,
     write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
     turn(text) {
       const bytes = Buffer.from(text)
       ftruncateSync(turnFd, 0)
       writeSync(turnFd, bytes, 0, bytes.length, 0)
+      removeOldStates()
     },
     async readState(prompt) {
       const deadlineMs = nowMs() + stateTimeoutMs
       while (visible && open) {
-        const text = readFileSync(nameOf(stateFd, 'state'), 'utf8')
+        const text = readText(`${statePath}.${prompt}`)
         if (text.endsWith(`\n${stateEnd}${prompt}\n`)) return text
         if (nowMs() > deadlineMs) break
         await delay(10)
@@ -471,14 +489,26 @@ function openFiles(visible: boolean): ShellFiles {
       return ''
     },
     hide() {
-      if (anonymous) remove()
+      if (!anonymous) return
+      for (const name of readdirSync(folder)) {
+        if (!isState(name)) rmSync(join(folder, name), { recursive: true })
+      }
     },
-    close() {
+    async close() {
       if (!open) return
       open = false
       closeSync(turnFd)
-      closeSync(stateFd)
-      remove()
+      // What writes the state may do so a moment longer than its shell lives.
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
     },
   }
+}
+
+function isState(name: string): boolean {
+  return name.startsWith('state.')
+}
+
+/** Empty where it is not there yet. */
+function readText(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
