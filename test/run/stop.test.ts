@@ -121,10 +121,11 @@ test('what a run used is told where the system tells it', async ({ executor }) =
 
 test('an interrupt comes as INT, and what passes it by is ended after it', async (context) => {
   const { executor, folder } = context
-  const interrupted = async (command: string) => {
+  // A loaded machine may take a while for what would end at once.
+  const interrupted = async (command: string, killAfterSeconds = 20) => {
     const stop = new AbortController()
     const run = await executor.start(
-      { command, origin: 'print', guard: false, killAfterSeconds: 1 },
+      { command, origin: 'print', guard: false, killAfterSeconds },
       { signal: stop.signal },
     )
     await until(() => existsSync(join(folder, 'up')))
