@@ -1,4 +1,4 @@
-import { fstatSync, statSync, writeSync } from 'node:fs'
+import { fstatSync, type Stats, statSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 
@@ -22,6 +22,8 @@ export interface Writer {
   /** Why it could not be written where somebody still wants it (a full disk); else null. */
   readonly failure: string | null
   readonly isTerminal: boolean
+  /** A socket cannot be opened by name, as a command may want of `/dev/stdout` (unix(7)). */
+  readonly isSocket: boolean
   /** Of the terminal; null where it is none. */
   size(): { columns: number; rows: number } | null
   /** Gives what ends the listening. */
@@ -36,7 +38,7 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
   let stream: NodeJS.WriteStream | null = null
   let closed = false
   let failure: string | null = null
-  const isFile = isRegularFile(fd)
+  const isFile = describeFile(fd)?.isFile() ?? false
 
   function openStream(): NodeJS.WriteStream {
     const opened = open()
@@ -87,6 +89,9 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
     get closed() {
       return closed
     },
+    get isSocket() {
+      return describeFile(fd)?.isSocket() ?? false
+    },
     get isTerminal() {
       return isatty(fd)
     },
@@ -125,11 +130,12 @@ function describeInput(): Streams['input'] {
   }
 }
 
-function isRegularFile(fd: number): boolean {
+/** Null where the descriptor is closed. */
+function describeFile(fd: number): Stats | null {
   try {
-    return fstatSync(fd).isFile()
+    return fstatSync(fd)
   } catch {
-    return false
+    return null
   }
 }
 

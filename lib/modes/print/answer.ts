@@ -78,10 +78,12 @@ interface PassThrough {
  */
 function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
+  const isGivenOn =
+    wait === 'to the end' && !keepsText && !streams.stdout.isSocket && !streams.stderr.isSocket
   return {
     fields: {
       streams: options.run.streams ?? 'separate',
-      ...(wait === 'to the end' && !keepsText ? { outputTo: { stdout: 1, stderr: 2 } } : {}),
+      ...(isGivenOn ? { outputTo: { stdout: 1, stderr: 2 } } : {}),
       ...(keepsText ? { truncate: 'head-tail' } : { artifact: 'never' }),
       ...kept,
     },
