@@ -78,8 +78,7 @@ interface PassThrough {
  */
 function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
-  const isGivenOn =
-    wait === 'to the end' && !keepsText && !streams.stdout.isSocket && !streams.stderr.isSocket
+  const isGivenOn = wait === 'to the end' && !keepsText && !streams.stdout.isSocket
   return {
     fields: {
       streams: options.run.streams ?? 'separate',
