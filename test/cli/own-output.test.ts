@@ -46,11 +46,4 @@ for (const line of [
   })
 }
 
-test('a child that outlives its shell by a moment is heard in every format', async () => {
-  const { nacre } = await runBoth(
-    `$SHELL_UNDER_TEST --output-format json -c 'setsid sh -c "echo late"' | grep -o '"output":"[^"]*"'`,
-  )
-  assert.is(nacre.stdout, '"output":"late\\\\n"\n'.replaceAll('\\\\', '\\'))
-})
-
 test.run()
