@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
-import type { RpcMethods } from './protocol/rpc-messages.ts'
+import type { RpcMethods } from './protocol/rpc/messages.ts'
 import { type Caller, type CallerOptions, createCaller } from './wire/client.ts'
 
-export type * from './protocol/rpc-messages.ts'
+export type * from './protocol/rpc/messages.ts'
 export { RpcError, type RpcNotification } from './wire/client.ts'
 
 /** What every client says of itself and hears. */

@@ -94,7 +94,7 @@ test('only the entry and its edges touch the process', () => {
     'main/supervise.ts',
     'main/with-executor.ts',
     'executor/executor.ts',
-    'run/terminal/pty-addon.ts',
+    'run/terminal/pty/addon.ts',
     'client.ts',
   ])
   const wrong = files

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ModelFailure, ToolReply, Usage } from './models/model.ts'
-import type { StreamName } from '../protocol/event.ts'
+import type { StreamName } from '../protocol/result/event.ts'
 import { toWire } from '../protocol/wire.ts'
 
 /** How a prompt ended, as data; the same for every door. */

@@ -1,5 +1,5 @@
 import { limits } from '../protocol/limits.ts'
-import type { Result } from '../protocol/result.ts'
+import type { Result } from '../protocol/result/result.ts'
 
 /** Of one stream in a message: so many bytes of lines, from both ends. */
 const streamBytes = 16 * 1024

@@ -1,7 +1,7 @@
 import { nowMs } from '../system/clock.ts'
 import type { Executor, RunOptions } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import type { Result } from '../protocol/result.ts'
+import type { Result } from '../protocol/result/result.ts'
 import { answerPrompt, timedOut } from './answer-prompt.ts'
 import { createToolDesk } from './call-tools.ts'
 import type { Conversation } from './conversations/store.ts'

@@ -1,5 +1,5 @@
 import type { ConfiguredProviders } from '../protocol/provider.ts'
-import type { RequestInput } from '../protocol/request.ts'
+import type { RequestInput } from '../protocol/request/request.ts'
 import type { Environment } from './models/providers.ts'
 
 /** What an agent works with: plain values, read once by whoever starts nacre. */

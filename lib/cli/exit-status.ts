@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import type { Result } from '../protocol/result.ts'
+import type { Result } from '../protocol/result/result.ts'
 
 /** nacre itself failed or was used wrongly. */
 export const failureStatus = 125

@@ -1,5 +1,5 @@
-import { type FieldName, fieldNames, fields } from '../protocol/fields.ts'
-import type { Flag } from '../protocol/flag.ts'
+import { type FieldName, fieldNames, fields } from '../protocol/request/fields.ts'
+import type { Flag } from '../protocol/request/flag.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
-import type { RequestInput, RunFields } from '../protocol/request.ts'
+import type { RequestInput, RunFields } from '../protocol/request/request.ts'
 import { type PromptOptions, readPromptOptions } from './prompt-options.ts'
 import { readRunOptions, readShellOptions } from './run-options.ts'
 

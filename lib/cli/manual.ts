@@ -1,4 +1,4 @@
-import { hintOf, type Flag } from '../protocol/flag.ts'
+import { hintOf, type Flag } from '../protocol/request/flag.ts'
 import { type DescribedCommand, doors, examples, flagGroups } from './help.ts'
 
 /** A key of the configuration, as the manual tells it. */

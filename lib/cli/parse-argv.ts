@@ -1,6 +1,6 @@
 import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
-import { type Flag, hintOf } from '../protocol/flag.ts'
+import { type Flag, hintOf } from '../protocol/request/flag.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'

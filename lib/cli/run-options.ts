@@ -1,5 +1,5 @@
 import { MisuseError } from '../protocol/errors.ts'
-import type { RequestInput, RunFields } from '../protocol/request.ts'
+import type { RequestInput, RunFields } from '../protocol/request/request.ts'
 import { runFlags, shellFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
 

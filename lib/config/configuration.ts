@@ -1,6 +1,6 @@
-import { fields } from '../protocol/fields.ts'
+import { fields } from '../protocol/request/fields.ts'
 import type { ConfiguredProviders } from '../protocol/provider.ts'
-import type { RequestDefaults, TimeMode } from '../protocol/request.ts'
+import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
 import { keys } from './keys.ts'

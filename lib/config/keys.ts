@@ -1,4 +1,4 @@
-import { type FieldName, fieldNames, fields } from '../protocol/fields.ts'
+import { type FieldName, fieldNames, fields } from '../protocol/request/fields.ts'
 import { configuredProviderShape } from '../protocol/provider.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { userRuleShape } from '../protocol/user-rule.ts'

@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
-import type { Result } from '../protocol/result.ts'
+import type { Result } from '../protocol/result/result.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
 
 export interface Audit {

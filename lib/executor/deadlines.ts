@@ -1,5 +1,5 @@
 import { nowMs } from '../system/clock.ts'
-import type { Request } from '../protocol/request.ts'
+import type { Request } from '../protocol/request/request.ts'
 
 export interface Deadlines {
   /** Something was written. */

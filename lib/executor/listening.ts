@@ -1,5 +1,5 @@
 import { messageOf } from '../protocol/errors.ts'
-import type { ListenerAnswer, RunEvent, RunListener } from '../protocol/event.ts'
+import type { ListenerAnswer, RunEvent, RunListener } from '../protocol/result/event.ts'
 
 /** A run's listener, whose mistake ends the run and reaches its caller, never the event loop. */
 export interface Listening {

@@ -1,10 +1,10 @@
 import type { GuardOptions } from '../guard/options.ts'
 import type { StoreOptions } from '../output/artifact/store.ts'
-import type { RunListener } from '../protocol/event.ts'
-import type { ParseContext } from '../protocol/parse-request.ts'
+import type { RunListener } from '../protocol/result/event.ts'
+import type { ParseContext } from '../protocol/request/parse-request.ts'
 import type { Guard } from '../protocol/ports.ts'
-import type { Request, RequestDefaults } from '../protocol/request.ts'
-import type { Verdict } from '../protocol/verdict.ts'
+import type { Request, RequestDefaults } from '../protocol/request/request.ts'
+import type { Verdict } from '../protocol/result/verdict.ts'
 
 export interface ExecutorOptions {
   /** Where relative directories begin. Default: the current directory. */

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Ready } from '../protocol/request.ts'
+import type { Ready } from '../protocol/request/request.ts'
 import type { LiveRun } from './run.ts'
 
 const lookEveryMs = 50

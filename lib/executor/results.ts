@@ -1,9 +1,9 @@
 import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
 import type { Exit, StartFailure, StopReport } from '../protocol/ports.ts'
-import type { Request } from '../protocol/request.ts'
-import type { Result, SandboxUse, StopReason } from '../protocol/result.ts'
-import type { Verdict } from '../protocol/verdict.ts'
+import type { Request } from '../protocol/request/request.ts'
+import type { Result, SandboxUse, StopReason } from '../protocol/result/result.ts'
+import type { Verdict } from '../protocol/result/verdict.ts'
 
 /** What every result begins as; the ways to end are laid over it. */
 function begin(request: Request): Result {

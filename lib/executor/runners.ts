@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Runner } from '../protocol/ports.ts'
-import type { Request } from '../protocol/request.ts'
+import type { Request } from '../protocol/request/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
 import type { Launch } from '../run/launch.ts'
 import type { Hosts } from '../run/host/host-runner.ts'
@@ -82,7 +82,7 @@ export function createRunners(options: RunnersOptions): Runners {
   const openSessions = async (): Promise<SessionRunner> => {
     const [{ createSessionRunner }, { createSnapshots }] = await Promise.all([
       import('../run/session/sessions.ts'),
-      import('../run/session/snapshot.ts'),
+      import('../run/snapshot/snapshot.ts'),
     ])
     const snapshots = stateDir && createSnapshots({ directory: join(stateDir, 'snapshots') })
     const readSetUp = snapshots ? { readSetUp: (launch: Launch) => snapshots.read(launch) } : {}

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Ready, Request } from '../protocol/request.ts'
-import type { Result } from '../protocol/result.ts'
+import type { Ready, Request } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
 import { waitUntilReady } from './ready.ts'
 import type { LiveRun } from './run.ts'
 

@@ -1,4 +1,4 @@
-import type { Request } from '../protocol/request.ts'
+import type { Request } from '../protocol/request/request.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
 
 /** What a tool of the caller may do better than a command. */

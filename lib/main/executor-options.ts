@@ -4,7 +4,7 @@ import { programWords } from '../system/runtime.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 import type { ExecutorOptions } from '../executor/executor.ts'
-import type { RunFields } from '../protocol/request.ts'
+import type { RunFields } from '../protocol/request/request.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
 
 /** What a front door wants of its executor. */

@@ -1,8 +1,8 @@
 import { programWords } from '../system/runtime.ts'
 import { stateDirectory } from '../config/paths.ts'
 import type { RunOptions } from '../executor/executor.ts'
-import type { RequestInput } from '../protocol/request.ts'
-import type { Result } from '../protocol/result.ts'
+import type { RequestInput } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
 
 /** Takes one run to a nacre of its own; loaded with the first that may outlive this process. */
 export async function supervise(

@@ -1,7 +1,7 @@
 import type { AgentSettings } from '../agent/settings.ts'
 import type { Executor } from '../executor/executor.ts'
-import type { Flag } from '../protocol/flag.ts'
-import type { Result } from '../protocol/result.ts'
+import type { Flag } from '../protocol/request/flag.ts'
+import type { Result } from '../protocol/result/result.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import type { Streams } from './streams.ts'
 

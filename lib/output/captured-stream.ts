@@ -1,12 +1,12 @@
-import type { StreamName } from '../protocol/event.ts'
-import type { Request } from '../protocol/request.ts'
-import type { ArtifactRef, Truncation } from '../protocol/result.ts'
+import type { StreamName } from '../protocol/result/event.ts'
+import type { Request } from '../protocol/request/request.ts'
+import type { ArtifactRef, Truncation } from '../protocol/result/result.ts'
 import type { ArtifactWriter } from './artifact/writer.ts'
 import type { ArtifactStore } from './artifact/store.ts'
-import { FirstBytes } from './ends.ts'
-import { Filter } from './filter.ts'
+import { FirstBytes } from './bytes/ends.ts'
+import { Filter } from './clean/filter.ts'
 import { type Journal, JournalFeed } from './journal.ts'
-import { createScanner } from './scan.ts'
+import { createScanner } from './bytes/scan.ts'
 import { Window } from './window.ts'
 
 /** Raw output that is kept in memory until it is known whether it must go to disk. */

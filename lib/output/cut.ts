@@ -1,4 +1,4 @@
-import { characterStart } from './utf8.ts'
+import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a
 

@@ -1,7 +1,7 @@
-import type { Reading, TextPart } from '../protocol/reading.ts'
-import { LastBytes } from './ends.ts'
+import type { Reading, TextPart } from '../protocol/result/reading.ts'
+import { LastBytes } from './bytes/ends.ts'
 import { readPart } from './part.ts'
-import { characterStart } from './utf8.ts'
+import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a
 const keptBytes = 1024 * 1024

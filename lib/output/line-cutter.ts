@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer'
-import { FirstBytes, LastBytes } from './ends.ts'
-import type { Emit } from './held.ts'
-import { characterStart } from './utf8.ts'
+import { FirstBytes, LastBytes } from './bytes/ends.ts'
+import type { Emit } from './clean/held.ts'
+import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a
 const newlineByte = Uint8Array.of(newline)

@@ -1,4 +1,4 @@
-import type { StreamMode } from '../protocol/request.ts'
+import type { StreamMode } from '../protocol/request/request.ts'
 import type { Capture, Captured } from './capture.ts'
 
 /** For a caller that takes the bytes as they come and wants no text of them: nothing is kept. */

@@ -1,7 +1,7 @@
 import { MisuseError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
-import type { Bounds, Reading, TextPart } from '../protocol/reading.ts'
-import { characterStart } from './utf8.ts'
+import type { Bounds, Reading, TextPart } from '../protocol/result/reading.ts'
+import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a
 

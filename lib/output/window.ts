@@ -1,10 +1,10 @@
 import { limits } from '../protocol/limits.ts'
-import type { Request } from '../protocol/request.ts'
-import type { Truncation } from '../protocol/result.ts'
-import { FirstBytes, LastBytes } from './ends.ts'
+import type { Request } from '../protocol/request/request.ts'
+import type { Truncation } from '../protocol/result/result.ts'
+import { FirstBytes, LastBytes } from './bytes/ends.ts'
 import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
 import { LineCutter } from './line-cutter.ts'
-import { createScanner, type Scanner } from './scan.ts'
+import { createScanner, type Scanner } from './bytes/scan.ts'
 
 export type WindowOptions = Pick<Request, 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate'>
 

@@ -1,7 +1,7 @@
-import type { ListenerAnswer, StreamName } from './event.ts'
-import type { Request } from './request.ts'
-import type { SandboxUse, StopReason, Survivor, Usage } from './result.ts'
-import type { Verdict } from './verdict.ts'
+import type { ListenerAnswer, StreamName } from './result/event.ts'
+import type { Request } from './request/request.ts'
+import type { SandboxUse, StopReason, Survivor, Usage } from './result/result.ts'
+import type { Verdict } from './result/verdict.ts'
 
 /** How a process ended, as the system tells it: exactly one of the first two is set. */
 export interface Exit {

@@ -1,4 +1,4 @@
-import type { RequestInput } from './request.ts'
+import type { RequestInput } from './request/request.ts'
 import * as shape from './shape/shape.ts'
 
 export const sessionInfoShape = shape.object({

@@ -1,5 +1,5 @@
 import * as shape from './shape/shape.ts'
-import { decisions } from './verdict.ts'
+import { decisions } from './result/verdict.ts'
 
 const patterns = shape.either(
   [shape.text(), shape.list(shape.text())],

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { RunEvent } from '../protocol/event.ts'
-import type { Result } from '../protocol/result.ts'
+import type { RunEvent } from '../protocol/result/event.ts'
+import type { Result } from '../protocol/result/result.ts'
 import { toWire } from '../protocol/wire.ts'
 
 /** A result as one line of JSON, in the names of the wire. */

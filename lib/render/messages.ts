@@ -1,4 +1,4 @@
-import type { Result } from '../protocol/result.ts'
+import type { Result } from '../protocol/result/result.ts'
 
 /** What a person is told of a result beside its output: why it did not end by itself. */
 export function describeTrouble(result: Result): string[] {

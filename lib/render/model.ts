@@ -1,6 +1,6 @@
-import type { JobEntry } from '../protocol/job-entry.ts'
-import type { JobOutput } from '../protocol/job-output.ts'
-import type { ArtifactRef, Result, Truncation } from '../protocol/result.ts'
+import type { JobEntry } from '../protocol/result/job-entry.ts'
+import type { JobOutput } from '../protocol/result/job-output.ts'
+import type { ArtifactRef, Result, Truncation } from '../protocol/result/result.ts'
 import { describeTrouble, formatDuration } from './messages.ts'
 
 /** A result as a model reads it: the output, what was cut and where it is, how the command ended. */

@@ -1,4 +1,4 @@
-import type { Decision, Verdict } from '../protocol/verdict.ts'
+import type { Decision, Verdict } from '../protocol/result/verdict.ts'
 
 const meaning: Readonly<Record<Decision, string>> = {
   allow: 'The command may run.',

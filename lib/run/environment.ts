@@ -1,5 +1,5 @@
 import { originPolicies } from '../protocol/origin.ts'
-import type { Request } from '../protocol/request.ts'
+import type { Request } from '../protocol/request/request.ts'
 import { markVariable, ownerVariable } from './stop.ts'
 
 /** For programs that nobody watches: no pager, no editor, no question, no progress display. */

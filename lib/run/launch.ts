@@ -1,4 +1,4 @@
-import type { Request } from '../protocol/request.ts'
+import type { Request } from '../protocol/request/request.ts'
 import type { GivenFile } from '../system/spawn.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */

@@ -1,6 +1,6 @@
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Stdin } from '../protocol/request.ts'
+import type { Stdin } from '../protocol/request/request.ts'
 import type { FifoPool } from './pipe/fifo.ts'
 import { makeFilledFolder } from '../system/temporary-folder.ts'
 

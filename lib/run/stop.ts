@@ -2,8 +2,8 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { nowMs } from '../system/clock.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopOptions, StopReport } from '../protocol/ports.ts'
-import type { Request } from '../protocol/request.ts'
-import type { Usage } from '../protocol/result.ts'
+import type { Request } from '../protocol/request/request.ts'
+import type { Usage } from '../protocol/result/result.ts'
 import type { ControlGroup, GroupUsage } from '../system/control-group.ts'
 import {
   ageMs,

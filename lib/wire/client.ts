@@ -9,7 +9,7 @@ import {
   type RpcErrorObject,
   type RpcMethods,
   type RpcNotifications,
-} from '../protocol/rpc-messages.ts'
+} from '../protocol/rpc/messages.ts'
 
 /** A notification with the parameters of its method. */
 export type RpcNotification = {

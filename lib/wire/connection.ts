@@ -1,4 +1,4 @@
-import type { RpcNotifications } from '../protocol/rpc-messages.ts'
+import type { RpcNotifications } from '../protocol/rpc/messages.ts'
 
 /** Where the lines go. */
 export interface Sink {

@@ -1,6 +1,6 @@
-import type { ListenerAnswer } from '../protocol/event.ts'
-import type { MethodName, RequestId, RpcNotifications } from '../protocol/rpc-messages.ts'
-import { rpcMethods } from '../protocol/rpc-methods.ts'
+import type { ListenerAnswer } from '../protocol/result/event.ts'
+import type { MethodName, RequestId, RpcNotifications } from '../protocol/rpc/messages.ts'
+import { rpcMethods } from '../protocol/rpc/methods.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { Infer, Shape } from '../protocol/shape/shape.ts'
 import { toWire } from '../protocol/wire.ts'
@@ -27,7 +27,7 @@ export type ParamsOf<Name extends MethodName> = Infer<Shapes[Name]['params']>
 export type AnswerOf<Name extends MethodName> = Infer<Shapes[Name]['result']>
 
 /**
- * What a method does; `protocol/rpc-methods.ts` says what it takes and answers. `Call` is what it needs
+ * What a method does; `protocol/rpc/methods.ts` says what it takes and answers. `Call` is what it needs
  * to know of a request. Misuse is thrown.
  */
 export type Handler<Name extends MethodName, Call extends WireCall> = (

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { RunListener, StreamName } from '../protocol/event.ts'
+import type { RunListener, StreamName } from '../protocol/result/event.ts'
 import type { WireCall } from './method.ts'
 
 /** Decodes the streams of one run: characters that are split between two pieces stay whole. */

@@ -1,5 +1,5 @@
 import { isObject } from '../protocol/shape/shape.ts'
-import { maxLineBytes, type RequestId, type RpcErrorObject } from '../protocol/rpc-messages.ts'
+import { maxLineBytes, type RequestId, type RpcErrorObject } from '../protocol/rpc/messages.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { type Connection, notification } from './connection.ts'
 import { errorCodes, toErrorObject } from './errors.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInjectionQueue } from '../../lib/agent/injection.ts'
-import type { Result } from '../../lib/protocol/result.ts'
+import type { Result } from '../../lib/protocol/result/result.ts'
 
 function resultOf(command: string, stdout: string): Result {
   return {

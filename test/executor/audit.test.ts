@@ -19,7 +19,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Audit, createAudit } from '../../lib/executor/audit.ts'
 import { deniedResult } from '../../lib/executor/results.ts'
-import { parseRequest } from '../../lib/protocol/parse-request.ts'
+import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
 import { runProgram } from '../helpers/run-program.ts'
 
 function withFolder(check: (folder: string, path: string) => void): void {

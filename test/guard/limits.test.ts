@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createGuard } from '../../lib/guard/guard.ts'
 import { limits } from '../../lib/protocol/limits.ts'
-import { parseRequest } from '../../lib/protocol/parse-request.ts'
+import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
 import { cwd, guardFor, home } from './helpers.ts'
 
 const ask = guardFor()

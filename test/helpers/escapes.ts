@@ -1,4 +1,4 @@
-import type { RequestInput } from '../../lib/protocol/request.ts'
+import type { RequestInput } from '../../lib/protocol/request/request.ts'
 
 /** One way out of the sandbox. Commands find places in `$OUT`, `$STATE`, `$HOME`, `$WS`, `$VICTIM`. */
 export interface Escape {

@@ -8,8 +8,8 @@ import {
   type Run,
   type RunOptions,
 } from '../../lib/executor/executor.ts'
-import type { RequestInput } from '../../lib/protocol/request.ts'
-import type { Result } from '../../lib/protocol/result.ts'
+import type { RequestInput } from '../../lib/protocol/request/request.ts'
+import type { Result } from '../../lib/protocol/result/result.ts'
 import type { TerminalSession } from '../../lib/protocol/sessions.ts'
 import { findProgram } from '../../lib/system/programs.ts'
 import { findMarked } from './sessions.ts'

@@ -15,8 +15,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { createExecutor, type ExecutorOptions } from '../../lib/executor/executor.ts'
-import type { RequestInput } from '../../lib/protocol/request.ts'
-import type { Result } from '../../lib/protocol/result.ts'
+import type { RequestInput } from '../../lib/protocol/request/request.ts'
+import type { Result } from '../../lib/protocol/result/result.ts'
 import { probeSandbox } from '../../lib/run/sandbox/sandbox-probe.ts'
 import { isAlive } from './terminal-run.ts'
 

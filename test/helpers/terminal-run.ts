@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createId } from '../../lib/protocol/ids.ts'
 import type { Exit, OutputSink, Runner, Running } from '../../lib/protocol/ports.ts'
-import type { Request } from '../../lib/protocol/request.ts'
+import type { Request } from '../../lib/protocol/request/request.ts'
 import { createPtyRunner, type PtyRunnerParts } from '../../lib/run/terminal/pty.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { stopTree } from '../../lib/run/stop.ts'

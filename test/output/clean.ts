@@ -1,4 +1,4 @@
-import { Filter, type FilterOptions } from '../../lib/output/filter.ts'
+import { Filter, type FilterOptions } from '../../lib/output/clean/filter.ts'
 
 /** The clean text of a stream that comes in pieces of the given sizes, over and over. */
 export async function clean(

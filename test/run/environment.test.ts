@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
-import type { Origin } from '../../lib/protocol/request.ts'
+import type { Origin } from '../../lib/protocol/request/request.ts'
 
 const keys = {
   ANTHROPIC_AUTH_TOKEN: 'secret-1',

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
-import type { RequestInput } from '../../lib/protocol/request.ts'
-import type { Result } from '../../lib/protocol/result.ts'
+import type { RequestInput } from '../../lib/protocol/request/request.ts'
+import type { Result } from '../../lib/protocol/result/result.ts'
 import { findObstacle } from '../helpers/sandbox-places.ts'
 
 /** A here-document of 400 KB in letters of two bytes, three times what the system takes as one word. */

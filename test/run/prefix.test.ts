@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
-import type { Origin, RequestInput } from '../../lib/protocol/request.ts'
+import type { Origin, RequestInput } from '../../lib/protocol/request/request.ts'
 
 async function run(prefix: string[], input: Partial<RequestInput> & { command: string }) {
   const executor = createExecutor({ stateDir: null, prefix })

@@ -1,5 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { lineRangeParams } from '../../protocol/reading.ts'
+import { lineRangeParams } from '../../protocol/result/reading.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'

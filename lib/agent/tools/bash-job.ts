@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MisuseError } from '../../protocol/errors.ts'
-import { fields } from '../../protocol/fields.ts'
+import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
-import { readingParams } from '../../protocol/reading.ts'
+import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import {

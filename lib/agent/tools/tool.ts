@@ -1,8 +1,8 @@
 import type { Executor, RunOptions } from '../../executor/executor.ts'
-import type { RunListener } from '../../protocol/event.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
-import type { Origin, RequestInput } from '../../protocol/request.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { Origin, RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import { isCutShort, isFailure } from '../../render/model.ts'
 
 /** What a model is told about a tool, and what the tool does. The same for agent, RPC and MCP. */

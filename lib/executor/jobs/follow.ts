@@ -1,4 +1,4 @@
-import type { Result } from '../../protocol/result.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import type { WireCall } from '../../wire/method.ts'
 import { notifyOfRun } from '../../wire/run-events.ts'
 import type { LiveRun } from '../run.ts'

@@ -1,8 +1,8 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { JobEntry, JobFilter } from '../../protocol/job-entry.ts'
-import type { JobOutput } from '../../protocol/job-output.ts'
-import type { Reading } from '../../protocol/reading.ts'
-import type { Result, StopReason } from '../../protocol/result.ts'
+import type { JobEntry, JobFilter } from '../../protocol/result/job-entry.ts'
+import type { JobOutput } from '../../protocol/result/job-output.ts'
+import type { Reading } from '../../protocol/result/reading.ts'
+import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { Run } from '../run.ts'
 import type { Follower } from './follow.ts'
 

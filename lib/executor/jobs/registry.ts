@@ -1,5 +1,5 @@
 import { messageOf } from '../../protocol/errors.ts'
-import type { JobEntry } from '../../protocol/job-entry.ts'
+import type { JobEntry } from '../../protocol/result/job-entry.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
 import type { Jobs } from './port.ts'

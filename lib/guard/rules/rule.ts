@@ -1,4 +1,4 @@
-import type { Decision } from '../../protocol/verdict.ts'
+import type { Decision } from '../../protocol/result/verdict.ts'
 import type { Mount } from '../shell/scope.ts'
 import { absoluteNames, Text } from '../shell/text.ts'
 

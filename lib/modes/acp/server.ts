@@ -13,7 +13,7 @@ import type { PromptResult } from '../../agent/events.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
-import { parsePrompt } from '../../protocol/prompt.ts'
+import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Streams } from '../streams.ts'
 import { type AcpSession, openSession, type Client } from './session.ts'
 

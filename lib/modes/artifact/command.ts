@@ -1,5 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { Flag } from '../../protocol/flag.ts'
+import type { Flag } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { unknownName } from '../../protocol/wire.ts'
 import { answerFlags, type Command } from '../command.ts'

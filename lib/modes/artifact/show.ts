@@ -1,5 +1,5 @@
-import type { Lines } from '../../protocol/artifacts.ts'
-import type { LineRange } from '../../protocol/reading.ts'
+import type { Lines } from '../../protocol/result/artifacts.ts'
+import type { LineRange } from '../../protocol/result/reading.ts'
 import { type Action, type ActionContext, printJson, takeWords } from './action.ts'
 
 /** Clean text by lines, or raw bytes. */

@@ -1,4 +1,4 @@
-import { type Flag, hintOf } from '../../protocol/flag.ts'
+import { type Flag, hintOf } from '../../protocol/request/flag.ts'
 import type { Shape } from '../../protocol/shape/shape.ts'
 import type { Command, IdKind } from '../command.ts'
 

@@ -1,6 +1,6 @@
 import type { Executor } from '../../executor/executor.ts'
-import type { RequestInput } from '../../protocol/request.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import { describeTrouble } from '../../render/messages.ts'
 import { adviseOn, type Check, works } from './check.ts'
 

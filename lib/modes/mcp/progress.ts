@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { nowMs } from '../../system/clock.ts'
-import type { RunListener } from '../../protocol/event.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
 
 /** Output this far apart at the least; what comes between goes with the next. */
 const everyMs = 100

@@ -2,7 +2,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { messageOf } from '../../protocol/errors.ts'
 import { createLineReader, isBlankLine, parseJsonLine } from '../../protocol/json-lines.ts'
-import { maxLineBytes } from '../../protocol/rpc-messages.ts'
+import { maxLineBytes } from '../../protocol/rpc/messages.ts'
 import type { Streams } from '../streams.ts'
 
 /** JSON-RPC: the line was no JSON (-32700), or no message (-32600). */

@@ -1,4 +1,4 @@
-import type { RequestInput } from '../../protocol/request.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
 
 export type OutputFormat = 'text' | 'json' | 'stream-json'
 

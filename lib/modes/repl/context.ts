@@ -1,6 +1,6 @@
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
-import type { SandboxMode } from '../../protocol/request.ts'
+import type { SandboxMode } from '../../protocol/request/request.ts'
 import type { Streams } from '../streams.ts'
 
 /** What the REPL gets from whoever starts it. */

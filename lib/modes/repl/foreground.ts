@@ -1,10 +1,10 @@
 import { nowMs } from '../../system/clock.ts'
 import { formatDuration } from '../../render/messages.ts'
-import { fit } from './columns.ts'
-import type { Emulator } from './emulator.ts'
-import { isKey, typedText } from './keyboard.ts'
-import type { Style } from './style.ts'
-import type { View } from './view.ts'
+import { fit } from './screen/columns.ts'
+import type { Emulator } from './screen/emulator.ts'
+import { isKey, typedText } from './screen/keyboard.ts'
+import type { Style } from './screen/style.ts'
+import type { View } from './screen/view.ts'
 
 export interface ForegroundOptions {
   style: Style

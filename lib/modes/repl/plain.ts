@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import { parsePrompt } from '../../protocol/prompt.ts'
-import { renderEnd } from './block.ts'
+import { parsePrompt } from '../../protocol/request/prompt.ts'
+import { renderEnd } from './screen/block.ts'
 import type { ReplContext } from './context.ts'
 import { isDirectory } from './is-directory.ts'
 import { readPlainLines } from './plain-lines.ts'
-import { createStyle } from './style.ts'
+import { createStyle } from './screen/style.ts'
 
 const help =
   '!command runs it, /cd <directory> goes there, /quit leaves. The rest needs a terminal that can ' +

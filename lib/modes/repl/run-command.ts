@@ -1,16 +1,16 @@
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { formatDuration } from '../../render/messages.ts'
-import type { RequestInput } from '../../protocol/request.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import type { TerminalSession } from '../../protocol/sessions.ts'
 import { nowMs } from '../../system/clock.ts'
-import { renderBlock, renderEnd } from './block.ts'
-import type { Display } from './display.ts'
-import { createEmulator, type Emulator } from './emulator.ts'
+import { renderBlock, renderEnd } from './screen/block.ts'
+import type { Display } from './screen/display.ts'
+import { createEmulator, type Emulator } from './screen/emulator.ts'
 import { createForeground } from './foreground.ts'
-import { createOverlay } from './overlay.ts'
+import { createOverlay } from './screen/overlay.ts'
 import { keptRuns, type ReplState } from './state.ts'
-import type { Style } from './style.ts'
+import type { Style } from './screen/style.ts'
 
 export interface CommandRunnerParts {
   executor: Executor

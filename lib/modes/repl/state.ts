@@ -1,5 +1,5 @@
-import type { SandboxMode } from '../../protocol/request.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { SandboxMode } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 
 /** A finished `!cmd`; `injected`: it goes before the next message to a model. */
 export interface FinishedRun {

@@ -1,8 +1,8 @@
 import { formatDuration } from '../../render/messages.ts'
 import { nowMs } from '../../system/clock.ts'
 import { readGitBranch } from '../../system/git.ts'
-import { fit, spread } from './columns.ts'
-import type { Style } from './style.ts'
+import { fit, spread } from './screen/columns.ts'
+import type { Style } from './screen/style.ts'
 import type { ReplState } from './state.ts'
 
 export interface StatusBarParts {

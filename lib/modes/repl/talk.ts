@@ -6,11 +6,11 @@ import type { AgentSession } from '../../agent/session.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, RunOptions } from '../../executor/executor.ts'
 import { messageOf } from '../../protocol/errors.ts'
-import type { Result } from '../../protocol/result.ts'
-import { countOf } from './columns.ts'
-import type { Display } from './display.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { countOf } from './screen/columns.ts'
+import type { Display } from './screen/display.ts'
 import type { ReplState } from './state.ts'
-import type { Style } from './style.ts'
+import type { Style } from './screen/style.ts'
 
 /** A person's conversation with a model. What it needs is loaded with the first word of it. */
 export interface Talk {

@@ -4,11 +4,11 @@ import type { AgentEvent } from '../../agent/events.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { nowMs } from '../../system/clock.ts'
-import { expandTabs, fit } from './columns.ts'
-import type { Display } from './display.ts'
-import { isKey } from './keyboard.ts'
-import type { Style } from './style.ts'
-import type { View } from './view.ts'
+import { expandTabs, fit } from './screen/columns.ts'
+import type { Display } from './screen/display.ts'
+import { isKey } from './screen/keyboard.ts'
+import type { Style } from './screen/style.ts'
+import type { View } from './screen/view.ts'
 
 export interface TurnView {
   readonly view: View

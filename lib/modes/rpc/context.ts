@@ -1,7 +1,7 @@
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, RunOptions } from '../../executor/executor.ts'
 import type { JobCall } from '../../executor/jobs/methods.ts'
-import type { MethodName } from '../../protocol/rpc-messages.ts'
+import type { MethodName } from '../../protocol/rpc/messages.ts'
 import type { Handler as WireHandler, Handlers as WireHandlers } from '../../wire/method.ts'
 import type { Streams } from '../streams.ts'
 import type { Prompts } from './prompts.ts'

@@ -1,5 +1,5 @@
 import { jobHandlers } from '../../executor/jobs/methods.ts'
-import type { MethodName } from '../../protocol/rpc-messages.ts'
+import type { MethodName } from '../../protocol/rpc/messages.ts'
 import { bindMethods, cancelHandler } from '../../wire/method.ts'
 import { artifactMethods } from './artifacts.ts'
 import type { Call } from './context.ts'

@@ -1,5 +1,5 @@
-import type { RunListener } from '../../protocol/event.ts'
-import { parsePrompt } from '../../protocol/prompt.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
+import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Call, Handlers } from './context.ts'
 import { createRunDecoder } from '../../wire/run-events.ts'
 

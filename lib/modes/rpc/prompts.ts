@@ -2,9 +2,9 @@ import type { Agent } from '../../agent/agent.ts'
 import { eventToWire, type PromptResult } from '../../agent/events.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import type { Executor, RunOptions } from '../../executor/executor.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
-import type { ListenerAnswer } from '../../protocol/event.ts'
+import type { ListenerAnswer } from '../../protocol/result/event.ts'
 
 /** One request that is answered by a model. */
 export interface PromptCall {

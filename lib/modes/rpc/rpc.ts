@@ -8,7 +8,7 @@ import {
   parseJsonLine,
 } from '../../protocol/json-lines.ts'
 import { limits } from '../../protocol/limits.ts'
-import { maxLineBytes } from '../../protocol/rpc-messages.ts'
+import { maxLineBytes } from '../../protocol/rpc/messages.ts'
 import { type Connection, createConnection } from '../../wire/connection.ts'
 import type { RpcContext } from './context.ts'
 import { createJsonRpc } from './json-rpc.ts'

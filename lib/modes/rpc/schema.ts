@@ -1,4 +1,4 @@
-import { rpcClientMethods, rpcMethods, rpcNotifications } from '../../protocol/rpc-methods.ts'
+import { rpcClientMethods, rpcMethods, rpcNotifications } from '../../protocol/rpc/methods.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import type { ObjectShape } from '../../protocol/shape/shape.ts'
 

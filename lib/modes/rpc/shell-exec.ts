@@ -1,6 +1,6 @@
 import { limits } from '../../protocol/limits.ts'
-import type { RequestInput } from '../../protocol/request.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import type { AnswerOf } from '../../wire/method.ts'
 import { notifyOfRun } from '../../wire/run-events.ts'
 import type { Handler } from './context.ts'

@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import type { Executor, Run } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { RunListener } from '../../protocol/event.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
 import { limits } from '../../protocol/limits.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import type { Command, CommandContext } from '../command.ts'

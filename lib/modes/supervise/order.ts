@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createId } from '../../protocol/ids.ts'
-import type { RequestInput } from '../../protocol/request.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 
 /** The files by which a supervisor is told what to run, in the folder of the jobs. */

@@ -1,5 +1,5 @@
-import type { RunEvent } from '../../protocol/event.ts'
-import type { Result } from '../../protocol/result.ts'
+import type { RunEvent } from '../../protocol/result/event.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 
 /** What a supervisor tells its caller, one JSON object a line. The last one is the answer. */

@@ -1,4 +1,4 @@
-import type { Matches } from '../../protocol/artifacts.ts'
+import type { Matches } from '../../protocol/result/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError, messageOf } from '../../protocol/errors.ts'
 import type { Place, ScanOptions } from './line-index.ts'

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
-import { Filter, type Restart } from '../filter.ts'
+import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
-import { createScanner } from '../scan.ts'
+import { createScanner } from '../bytes/scan.ts'
 
 /** A place of a raw file from which its text can be read on, and where in the text that is. */
 export interface Landmark extends Omit<Restart, 'unread'> {

@@ -1,6 +1,6 @@
 import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
-import type { ArtifactInfo } from '../../protocol/artifacts.ts'
+import type { ArtifactInfo } from '../../protocol/result/artifacts.ts'
 import { replaceFile } from '../../system/private-files.ts'
 import type { ProcessIdentity } from '../../system/process-table.ts'
 

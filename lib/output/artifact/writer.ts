@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { promises } from 'node:fs'
-import type { ArtifactRef } from '../../protocol/result.ts'
+import type { ArtifactRef } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'

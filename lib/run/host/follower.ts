@@ -1,6 +1,6 @@
-import type { StreamName } from '../../protocol/event.ts'
+import type { StreamName } from '../../protocol/result/event.ts'
 import type { Exit, OutputSink, StartFailure } from '../../protocol/ports.ts'
-import type { Request } from '../../protocol/request.ts'
+import type { Request } from '../../protocol/request/request.ts'
 import { lastLine, unreachable } from './clients.ts'
 import { createFrameReader, type Frame } from './frames.ts'
 

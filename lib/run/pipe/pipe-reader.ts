@@ -1,4 +1,4 @@
-import type { ListenerAnswer } from '../../protocol/event.ts'
+import type { ListenerAnswer } from '../../protocol/result/event.ts'
 import { readNow, watchDescriptor } from '../../system/descriptor-watch.ts'
 
 /** What is done with bytes. Their memory is used again once the answer has settled. */

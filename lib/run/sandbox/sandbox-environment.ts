@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Request } from '../../protocol/request.ts'
+import type { Request } from '../../protocol/request/request.ts'
 import { isWithin } from './paths.ts'
 import type { SandboxPlaces } from './sandbox-places.ts'
 

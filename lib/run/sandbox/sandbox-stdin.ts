@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync, read, readFileSync, readlinkSync, readS
 import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
 import { StartError } from '../../protocol/ports.ts'
-import type { Stdin } from '../../protocol/request.ts'
+import type { Stdin } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs'
 import { constants } from 'node:os'
-import type { StreamName } from '../../protocol/event.ts'
+import type { StreamName } from '../../protocol/result/event.ts'
 import {
   type Exit,
   type OutputSink,
@@ -9,7 +9,7 @@ import {
   StartError,
   type StartFailure,
 } from '../../protocol/ports.ts'
-import type { Request } from '../../protocol/request.ts'
+import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
 import type { HostRunFiles } from './host-run-files.ts'

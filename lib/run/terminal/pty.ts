@@ -8,17 +8,17 @@ import {
   type Running,
   type StopReport,
 } from '../../protocol/ports.ts'
-import type { Request, TerminalSize } from '../../protocol/request.ts'
+import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ControlGroups } from '../../system/control-group.ts'
 import { isGroupAlive } from '../../system/process-table.ts'
-import { type LoadedAddon, loadPtyAddon } from './pty-addon.ts'
-import type { PtyParts, PtyProcess } from './pty-process.ts'
+import { type LoadedAddon, loadPtyAddon } from './pty/addon.ts'
+import type { PtyParts, PtyProcess } from './pty/process.ts'
 import { createRunning } from '../running.ts'
 import { runInScript } from './script-terminal.ts'
-import { startPty } from './start-pty.ts'
+import { startPty } from './pty/start.ts'
 import {
   chooseSteps,
   describeLeftBehind,

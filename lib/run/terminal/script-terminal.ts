@@ -8,7 +8,7 @@ import {
   StartError,
   type StopReport,
 } from '../../protocol/ports.ts'
-import type { Request, TerminalSize } from '../../protocol/request.ts'
+import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import { startProcess, type StartedProcess } from '../../system/spawn.ts'
 import type { Launch } from '../launch.ts'
 import { quoteWord } from '../../protocol/words.ts'

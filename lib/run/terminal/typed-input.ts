@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { Stdin } from '../../protocol/request.ts'
+import type { Stdin } from '../../protocol/request/request.ts'
 
 /** Ctrl-D: ends the input of a program that reads lines. */
 const endOfInput = '\x04'

@@ -28,7 +28,7 @@ import {
 } from '../../../lib/executor/jobs/record.ts'
 import { askOwner, findSocketPlace, OwnerGone } from '../../../lib/executor/jobs/socket.ts'
 import { createId } from '../../../lib/protocol/ids.ts'
-import type { Result } from '../../../lib/protocol/result.ts'
+import type { Result } from '../../../lib/protocol/result/result.ts'
 import { toWire } from '../../../lib/protocol/wire.ts'
 
 const test = suite<{ dir: string }>('registry')

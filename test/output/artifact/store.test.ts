@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Lines } from '../../../lib/protocol/artifacts.ts'
+import type { Lines } from '../../../lib/protocol/result/artifacts.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import {
   type ArtifactStore,

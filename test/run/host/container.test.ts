@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
-import type { RequestInput } from '../../../lib/protocol/request.ts'
+import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { type Container, findPodmanObstacle, startContainer } from '../../helpers/podman-host.ts'
 
 let container: Container | null = null

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
-import type { RequestInput } from '../../../lib/protocol/request.ts'
-import type { Result } from '../../../lib/protocol/result.ts'
+import type { RequestInput } from '../../../lib/protocol/request/request.ts'
+import type { Result } from '../../../lib/protocol/result/result.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
 
 const obstacle = findSshObstacle()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { ListenerAnswer } from '../../../lib/protocol/event.ts'
+import type { ListenerAnswer } from '../../../lib/protocol/result/event.ts'
 import { createFifoPool } from '../../../lib/run/pipe/fifo.ts'
 import { readPipe } from '../../../lib/run/pipe/pipe-reader.ts'
 

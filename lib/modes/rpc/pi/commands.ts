@@ -1,6 +1,6 @@
 import type { Agent } from '../../../agent/agent.ts'
 import type { AgentSession } from '../../../agent/session.ts'
-import { parsePrompt } from '../../../protocol/prompt.ts'
+import { parsePrompt } from '../../../protocol/request/prompt.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import type { RpcContext } from '../context.ts'
 import { runBash } from './bash.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Result } from '../../../protocol/result.ts'
+import type { Result } from '../../../protocol/result/result.ts'
 import type { PiMessage } from './messages.ts'
 
 /** How pi's clients know the end of a command: `exitCode` is absent where there is none. */

@@ -1,0 +1,72 @@
+import { expandTabs, fit } from '../screen/columns.ts'
+import { isKey, typedText } from '../screen/keyboard.ts'
+import type { Style } from '../screen/style.ts'
+import type { View } from '../screen/view.ts'
+
+export interface Choice {
+  /** What is picked. */
+  value: string
+  /** What is shown and searched; one line. */
+  label: string
+  hint?: string
+}
+
+export interface PickerOptions {
+  title: string
+  /** Best first. */
+  choices: readonly Choice[]
+  style: Style
+  /** Null: nothing was picked. */
+  onDone: (value: string | null) => void
+  /** Pressing it again goes on to the next match (Ctrl-R). */
+  nextKey?: 'ctrl+r' | 'ctrl+p'
+}
+
+/** A list that is searched while typing: every word must be in the label or the hint, in any case. */
+export function createPicker(options: PickerOptions): View {
+  const { style, title, choices, nextKey, onDone } = options
+  let query = ''
+  let selected = 0
+
+  function matches(): Choice[] {
+    const words = query.toLowerCase().split(/\s+/)
+    const holds = (text: string) => words.every((word) => text.toLowerCase().includes(word))
+    const named = choices.filter(({ label }) => holds(label))
+    const hinted = choices.filter(({ label, hint = '' }) => !holds(label) && holds(label + hint))
+    return [...named, ...hinted]
+  }
+
+  function move(by: number): void {
+    const count = matches().length
+    if (count > 0) selected = (selected + by + count) % count
+  }
+
+  return {
+    render(columns, rows) {
+      const found = matches()
+      const height = Math.max(1, Math.min(10, rows - 2))
+      const first = Math.max(0, Math.min(selected - height + 1, found.length - height))
+      const shown = found.slice(first, first + height).map(({ label, hint }, index) => {
+        const isSelected = first + index === selected
+        const text = fit(expandTabs(label.replaceAll('\n', ' ⏎ ')), columns - 4)
+        const line = isSelected ? style.inverse(`› ${text}`) : `  ${text}`
+        return hint === undefined ? line : fit(`${line}  ${style.dim(hint)}`, columns - 1)
+      })
+      const head = `${style.salmon(`${title} `)}${query}`
+      const none = found.length === 0 ? [style.dim('  nothing found')] : []
+      const fitted = fit(head, columns - 1)
+      const column = Math.min(columns - 1, title.length + 1 + [...query].length)
+      return { lines: [fitted, ...shown, ...none], cursor: { row: 0, column } }
+    },
+    key(data) {
+      if (isKey(data, 'escape', 'ctrl+c', 'ctrl+g')) return onDone(null)
+      if (isKey(data, 'enter', 'tab')) return onDone(matches()[selected]?.value ?? null)
+      if (isKey(data, 'up') || isKey(data, 'ctrl+s')) return move(-1)
+      if (isKey(data, 'down') || (nextKey !== undefined && isKey(data, nextKey))) return move(1)
+      if (isKey(data, 'backspace')) query = [...query].slice(0, -1).join('')
+      else if (isKey(data, 'ctrl+u')) query = ''
+      else query += typedText(data)?.replaceAll(/\s+/g, ' ') ?? ''
+      selected = 0
+    },
+  }
+}

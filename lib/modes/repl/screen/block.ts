@@ -1,0 +1,65 @@
+import type { Result } from '../../../protocol/result/result.ts'
+import { describeTrouble, formatDuration } from '../../../render/messages.ts'
+import { countOf, formatBytes } from './columns.ts'
+import type { Tail } from './emulator.ts'
+import type { Style } from './style.ts'
+
+/** A finished run, below its headline: its last lines, what is missing and where it is, how it ended. */
+export function renderBlock(result: Result, style: Style, shown: Tail): string[] {
+  const total = result.truncation?.totalLines ?? outputLines(result).length
+  const hidden = total - shown.count
+  const { artifact } = result
+  const more = hidden > 0 ? [style.dim(`… ${countOf(hidden, 'earlier line')} · v shows all`)] : []
+  const kept = artifact
+    ? [
+        style.dim(
+          `${artifact.uri} · ${formatBytes(artifact.bytes)}` +
+            (artifact.complete ? '' : ' · not complete'),
+        ),
+      ]
+    : []
+  const notices = result.status === 'stopped' ? [] : result.notices
+  return [
+    ...more,
+    ...shown.lines,
+    ...(result.status === 'stopped' ? [] : describeTrouble(result).map(style.yellow)),
+    ...notices.map(style.yellow),
+    ...kept,
+    renderEnd(result, style),
+  ]
+}
+
+/** 128 and the number of the signal with which a terminal suspends (TSTP): Linux, macOS. */
+const suspended = process.platform === 'darwin' ? 146 : 148
+const interrupted = 130
+
+/** `✓ exit 0 · 234 ms` */
+export function renderEnd(result: Result, style: Style): string {
+  const after = ` · ${formatDuration(result.durationMs)}`
+  switch (result.status) {
+    case 'exited': {
+      if (result.exitCode === suspended)
+        return style.yellow('… suspended') + `${after} · !fg goes on`
+      const meaning = result.exitMeaning ?? (result.exitCode === interrupted ? 'interrupted' : null)
+      const text = `exit ${result.exitCode}${meaning === null ? '' : ` (${meaning})`}`
+      // The meaning stands behind the time where there is a failure to explain.
+      return result.exitCode === 0
+        ? style.green(`✓ ${text}`) + after
+        : style.red(`✗ exit ${result.exitCode}`) + after + (meaning === null ? '' : ` (${meaning})`)
+    }
+    case 'signaled':
+      return style.red(`✗ ${result.signal}`) + after
+    case 'stopped':
+      return style.red('✗ stopped') + after
+    case 'running':
+      return style.yellow('… running')
+    default:
+      return style.red(result.status === 'denied' ? '✗ denied' : '✗ not started')
+  }
+}
+
+export function outputLines(result: Result): string[] {
+  const text = result.output ?? `${result.stdout ?? ''}${result.stderr ?? ''}`
+  if (text === '') return []
+  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+}

@@ -1,0 +1,178 @@
+import { nowMs } from '../../../system/clock.ts'
+import type { Streams } from '../../streams.ts'
+import { createRegion } from './region.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+import type { FullScreen, View } from './view.ts'
+
+/** What the screen shows: printed lines, which stay; below them the view on top and the status bar. */
+export interface Display {
+  readonly columns: number
+  readonly rows: number
+  /** For good, above the view; lines may be longer than the terminal is wide. */
+  print(lines: readonly string[]): void
+  /** Opens a view on top of the others. Gives what closes it. */
+  open(view: View): () => void
+  /** Draws again, soon. */
+  refresh(): void
+  /** Keeps a key for the next view that takes text: what is typed ahead is not lost. */
+  keepKey(data: string): void
+  /** Gives the kept keys to the view on top. */
+  replayKeys(): void
+  /** Hands the whole screen and the keyboard over. Gives what takes them back. */
+  lend(screen: FullScreen): () => void
+  /** Whether the person looks at the terminal, as far as it tells. */
+  readonly hasFocus: boolean
+  /** When the last key came, as nowMs() tells it. */
+  readonly lastKeyMs: number
+  readonly terminal: Terminal
+  /** To the clipboard of the person's terminal, where it allows that (OSC 52). */
+  copy(text: string): void
+  clear(): void
+  close(): void
+}
+
+export interface DisplayOptions {
+  streams: Streams
+  statusBar: (columns: number) => string
+  onResize: (columns: number, rows: number) => void
+  onEnd: () => void
+}
+
+/** At most so many frames a second are of use to an eye. */
+const frameMs = 16
+
+/** What a terminal sends of its focus when it is asked to (mode 1004 of xterm). */
+const focusIn = '\u001B[I'
+const focusOut = '\u001B[O'
+
+const alternateScreen = { on: '\u001B[?1049h\u001B[2J\u001B[H', off: '\u001B[?1049l' }
+
+export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOptions): Display {
+  const region = createRegion()
+  const views: View[] = []
+  let kept: string[] = []
+  let borrower: FullScreen | null = null
+  let lentSize = ''
+  let timer: NodeJS.Timeout | null = null
+  let drawnAtMs = 0
+  let printed = ''
+  let open = true
+  let hasFocus = true
+  let lastKeyMs = 0
+
+  const terminal = openTerminal(streams, {
+    onKey(data) {
+      if (data === focusIn || data === focusOut) return void (hasFocus = data === focusIn)
+      lastKeyMs = nowMs()
+      const view = views.at(-1)
+      if (view) view.key(data)
+      else kept.push(data)
+      draw()
+    },
+    onResize() {
+      onResize(terminal.columns, terminal.rows)
+      draw()
+    },
+    onEnd,
+  })
+
+  function draw(): void {
+    if (timer) clearTimeout(timer)
+    timer = null
+    if (!open) return
+    drawnAtMs = nowMs()
+    const { columns, rows } = terminal
+    if (borrower) {
+      const afresh = `${columns}x${rows}` !== lentSize
+      lentSize = `${columns}x${rows}`
+      return terminal.write(borrower.draw(columns, rows, afresh))
+    }
+    const view = views.at(-1)
+    const frame = view?.render(columns, Math.max(1, rows - 1)) ?? { lines: [], cursor: null }
+    const lines = [...frame.lines.slice(0, Math.max(1, rows - 1)), statusBar(columns)]
+    const above = printed === '' ? '' : region.erase(columns) + printed
+    printed = ''
+    terminal.write(above + region.draw({ lines, cursor: frame.cursor }, columns))
+  }
+
+  function takeBack(screen: FullScreen): void {
+    borrower = null
+    terminal.write(`${screen.leave()}\u001B[0m${alternateScreen.off}`)
+  }
+
+  function refresh(): void {
+    timer ??= setTimeout(draw, Math.max(0, frameMs - (nowMs() - drawnAtMs)))
+  }
+
+  return {
+    terminal,
+    get hasFocus() {
+      return hasFocus
+    },
+    get lastKeyMs() {
+      return lastKeyMs
+    },
+    get columns() {
+      return terminal.columns
+    },
+    get rows() {
+      return terminal.rows
+    },
+    print(lines) {
+      printed += lines.map((line) => `${line}\u001B[0m\r\n`).join('')
+      refresh()
+    },
+    open(view) {
+      views.push(view)
+      refresh()
+      return () => {
+        const at = views.indexOf(view)
+        if (at >= 0) views.splice(at, 1)
+        refresh()
+      }
+    },
+    refresh,
+    keepKey: (data) => void kept.push(data),
+    replayKeys() {
+      const view = views.at(-1)
+      while (kept.length > 0 && view !== undefined && views.at(-1) === view) {
+        view.key(kept.shift() ?? '')
+      }
+    },
+    lend(screen) {
+      terminal.setKittyKeys(false)
+      terminal.setRaw((data) => {
+        screen.input(data)
+        refresh()
+      })
+      terminal.write(alternateScreen.on + screen.enter())
+      borrower = screen
+      lentSize = ''
+      draw()
+      return () => {
+        if (borrower !== screen) return
+        takeBack(screen)
+        terminal.setRaw(null)
+        terminal.setKittyKeys(true)
+        draw()
+      }
+    },
+    copy(text) {
+      terminal.write(`\u001B]52;c;${Buffer.from(text).toString('base64')}\u0007`)
+    },
+    clear() {
+      printed = ''
+      terminal.write(`${region.erase(terminal.columns)}\u001B[2J\u001B[H`)
+      draw()
+    },
+    close() {
+      if (!open) return
+      if (printed !== '') draw()
+      open = false
+      if (timer) clearTimeout(timer)
+      if (borrower) takeBack(borrower)
+      terminal.write(region.erase(terminal.columns))
+      terminal.restore()
+    },
+  }
+}

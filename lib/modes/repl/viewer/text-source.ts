@@ -1,0 +1,95 @@
+import type { Executor, Run } from '../../../executor/executor.ts'
+
+type ArtifactStore = NonNullable<Executor['artifacts']>
+
+export interface Search {
+  signal: AbortSignal
+  /** How far it has come, from 0 to 1. */
+  onProgress: (done: number) => void
+}
+
+/** A text that may be too long to hold, read where it is looked at. Lines count from 0. */
+export interface TextSource {
+  read(from: number, count: number): Promise<string[]>
+  countLines(search: Search): Promise<number>
+  /** The next line that matches, or the one before; null: there is none. */
+  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<number | null>
+  /** Where all of it is kept; null: nowhere. */
+  readonly path: string | null
+  /** Whether more may come. */
+  readonly grows: boolean
+  close(): Promise<void>
+}
+
+/** A text at hand; of a run that goes on, `more` gives all that there is now. */
+export function openLines(read: () => readonly string[], grows: () => boolean): TextSource {
+  return {
+    path: null,
+    get grows() {
+      return grows()
+    },
+    read: async (from, count) => read().slice(from, from + count),
+    countLines: async () => read().length,
+    async find(pattern, from, backwards) {
+      const lines = read()
+      const step = backwards ? -1 : 1
+      for (let line = from; line >= 0 && line < lines.length; line += step) {
+        if (pattern.test(lines[line] ?? '')) return line
+      }
+      return null
+    },
+    close: async () => undefined,
+  }
+}
+
+/** What a run has written so far, as far as it is held. */
+export function openRun(run: Run): TextSource {
+  let text = ''
+  let cursor = 0
+  const lines = () => {
+    for (;;) {
+      const part = run.read({ cursor })
+      if (part.text === '') break
+      text += part.text
+      ;({ cursor } = part)
+    }
+    return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+  }
+  return openLines(lines, () => run.look().status === 'running')
+}
+
+/** The whole clean text of an artifact, by its index of lines. */
+export async function openArtifact(id: string, artifacts: ArtifactStore): Promise<TextSource> {
+  const [text, info] = await Promise.all([artifacts.open(id), artifacts.find(id)])
+  const scanOf = ({ signal, onProgress }: Search) => ({
+    signal,
+    onProgress: (done: number, total: number) => onProgress(total === 0 ? 1 : done / total),
+  })
+  return {
+    path: info.path,
+    get grows() {
+      return info.isLive
+    },
+    async read(from, count) {
+      const lines: string[] = []
+      // A part is bounded by bytes too.
+      while (lines.length < count) {
+        const offset = from + lines.length
+        const part = await text.read({ offset, limit: count - lines.length })
+        if (part.to === 0) break
+        lines.push(...(part.text.endsWith('\n') ? part.text.slice(0, -1) : part.text).split('\n'))
+        if (part.nextOffset === null) break
+      }
+      return lines
+    },
+    countLines: (search) => text.countLines(scanOf(search)),
+    async find(pattern, from, backwards, search) {
+      if (from < 0) return null
+      const options = { pattern: pattern.source, ignoreCase: pattern.ignoreCase, backwards }
+      // There they count from 1.
+      const found = await text.find({ ...options, from: from + 1, ...scanOf(search) })
+      return found === null ? null : found.line - 1
+    },
+    close: () => text.close(),
+  }
+}

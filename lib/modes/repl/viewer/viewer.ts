@@ -1,0 +1,247 @@
+import { messageOf } from '../../../protocol/errors.ts'
+import { countOf, expandTabs, fit, spread, widthOf } from '../screen/columns.ts'
+import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
+import type { Style } from '../screen/style.ts'
+import type { Search, TextSource } from './text-source.ts'
+import type { FullScreen } from '../screen/view.ts'
+
+export interface ViewerOptions {
+  title: string
+  source: TextSource
+  style: Style
+  /** Goes on to what comes, from the start. */
+  follows: boolean
+  refresh: () => void
+  onClose: (then: 'close' | 'pager' | 'save') => void
+  /** To the clipboard of the person's terminal. */
+  copy: (text: string) => void
+}
+
+const help = 'q / ? n N g G F | s y h'
+const helpLines = [
+  'q Esc leave · g G start, end · :n goes to line n · Space b pages · d u half',
+  '/ ? search on, back · n N next, other way · F follows · ← → sideways',
+  'y copies what is seen · s saves · | hands over to $PAGER · wheel scrolls',
+]
+const wheelLines = 3
+const followMs = 200
+/** What has taken so long tells how far it is. */
+const progressMs = 150
+/** Mouse buttons and their wheel, told in decimal (xterm modes 1000 and 1006). */
+const mouse = { on: '\u001B[?1000h\u001B[?1006h', off: '\u001B[?1006l\u001B[?1000l' }
+const mouseReport = /^\u001B\[<(\d+);\d+;\d+[Mm]$/
+
+/** A pager over the whole screen, with the keys of less(1). It opens at the end. */
+export function createViewer(options: ViewerOptions): FullScreen {
+  const { source, style, refresh } = options
+  let top = 0
+  let left = 0
+  let height = 1
+  let lines: string[] = []
+  let total: number | null = null
+  let pattern: RegExp | null = null
+  let backwards = false
+  let query: { kind: '/' | '?' | ':'; text: string } | null = null
+  let message = ''
+  let showsHelp = false
+  let follows = options.follows
+  let busy: AbortController | null = null
+  /** One movement after another, in the order of the keys. */
+  let work = Promise.resolve()
+  let isOpen = false
+
+  function queue(step: (search: Search) => Promise<void>): void {
+    work = work.then(async () => {
+      busy = new AbortController()
+      const since = Date.now()
+      const onProgress = (done: number) => {
+        if (Date.now() - since < progressMs) return
+        message = `${Math.round(done * 100)} % · Ctrl-C stops`
+        refresh()
+      }
+      const { signal } = busy
+      try {
+        await step({ signal, onProgress })
+        if (message.includes('Ctrl-C')) message = ''
+      } catch (error) {
+        message = signal.aborted ? 'stopped' : messageOf(error)
+      }
+      busy = null
+      refresh()
+    })
+  }
+
+  async function goTo(line: number): Promise<void> {
+    const last = total === null ? line : Math.max(0, total - height)
+    top = Math.max(0, Math.min(line, last))
+    lines = await source.read(top, height)
+  }
+
+  async function goToEnd(search: Search): Promise<void> {
+    total = await source.countLines(search)
+    await goTo(total - height)
+  }
+
+  async function searchOn(search: Search, from: number, back: boolean): Promise<void> {
+    if (!pattern) return
+    const found = await source.find(pattern, from, back, search)
+    message = found === null ? `not found: ${pattern.source}` : ''
+    if (found !== null) await goTo(found)
+  }
+
+  function answer(kind: '/' | '?' | ':', text: string): void {
+    if (kind === ':') {
+      const line = Number(text)
+      if (Number.isInteger(line) && line > 0) queue(() => goTo(line - 1))
+      else message = `not a line: ${text}`
+      return
+    }
+    backwards = kind === '?'
+    if (text !== '') pattern = compile(text)
+    queue((search) => searchOn(search, backwards ? top - 1 : top, backwards))
+  }
+
+  function keyOfQuery(data: string, asked: { kind: '/' | '?' | ':'; text: string }): void {
+    if (isKey(data, 'escape', 'ctrl+c')) query = null
+    else if (isKey(data, 'backspace')) {
+      query = asked.text === '' ? null : { ...asked, text: [...asked.text].slice(0, -1).join('') }
+    } else if (isKey(data, 'enter')) {
+      query = null
+      answer(asked.kind, asked.text)
+    } else query = { ...asked, text: asked.text + (typedText(data) ?? '') }
+  }
+
+  const moves: Record<string, () => void> = {
+    n: () => queue((search) => searchOn(search, backwards ? top - 1 : top + 1, backwards)),
+    N: () => queue((search) => searchOn(search, backwards ? top + 1 : top - 1, !backwards)),
+    g: () => queue(() => goTo(0)),
+    G: () => queue(goToEnd),
+    j: () => queue(() => goTo(top + 1)),
+    k: () => queue(() => goTo(top - 1)),
+    d: () => queue(() => goTo(top + Math.ceil(height / 2))),
+    u: () => queue(() => goTo(top - Math.ceil(height / 2))),
+    ' ': () => queue(() => goTo(top + height)),
+    f: () => queue(() => goTo(top + height)),
+    b: () => queue(() => goTo(top - height)),
+    F: () => follow(),
+    h: () => void (showsHelp = true),
+    y: () => {
+      options.copy(lines.join('\n'))
+      message = `copied ${countOf(lines.length, 'line')}`
+    },
+    s: () => options.onClose('save'),
+    '|': () => options.onClose('pager'),
+    '/': () => void (query = { kind: '/', text: '' }),
+    '?': () => void (query = { kind: '?', text: '' }),
+    ':': () => void (query = { kind: ':', text: '' }),
+  }
+  const named = {
+    home: 'g',
+    end: 'G',
+    down: 'j',
+    enter: 'j',
+    up: 'k',
+    pageDown: 'f',
+    pageUp: 'b',
+  } as const
+
+  function key(data: string): void {
+    const button = mouseReport.exec(data)?.[1]
+    if (button !== undefined) {
+      if (button === '64') queue(() => goTo(top - wheelLines))
+      if (button === '65') queue(() => goTo(top + wheelLines))
+      return
+    }
+    if (query !== null) return keyOfQuery(data, query)
+    if (busy && isKey(data, 'ctrl+c', 'escape')) return busy.abort()
+    message = ''
+    if (showsHelp) return void (showsHelp = false)
+    if (data !== 'F') follows = false
+    if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose('close')
+    const other = Object.entries(named).find(([name]) => isKey(data, name as keyof typeof named))
+    const move = moves[other?.[1] ?? data]
+    if (move) return move()
+    if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
+    else if (isKey(data, 'right')) left += 20
+    else if (isKey(data, 'left')) left = Math.max(0, left - 20)
+  }
+
+  function follow(): void {
+    follows = true
+    queue(goToEnd)
+    const timer = setInterval(() => {
+      if (!isOpen || !follows) return clearInterval(timer)
+      if (!busy) queue(goToEnd)
+      if (!source.grows) follows = false
+    }, followMs)
+    timer.unref()
+  }
+
+  function status(columns: number): string {
+    if (query !== null) return fit(`${query.kind}${query.text}`, columns - 1)
+    const from = lines.length === 0 ? 0 : top + 1
+    const of = total === null ? '' : ` of ${total.toLocaleString('en-US')}`
+    const place = `${from}–${top + lines.length}${of}`
+    const told = follows ? `${place} · follows` : `${place} · ${help}`
+    const room = columns - widthOf(told) - 4
+    return style.inverse(
+      spread(` ${message || fit(options.title, Math.max(4, room))} `, `${told} `, columns),
+    )
+  }
+
+  const keyboard = createKeyboard(key, () => undefined)
+  return {
+    enter() {
+      isOpen = true
+      if (follows) follow()
+      else queue(goToEnd)
+      return mouse.on
+    },
+    leave() {
+      isOpen = false
+      busy?.abort()
+      keyboard.close()
+      void work.then(() => source.close())
+      return mouse.off
+    },
+    input: (data) => keyboard.take(data),
+    draw(columns, rows, afresh) {
+      if (afresh && height !== Math.max(1, rows - 1)) {
+        height = Math.max(1, rows - 1)
+        queue(total === null ? async () => undefined : () => goTo(top))
+      }
+      let text = ''
+      for (let row = 0; row < height; row++) {
+        const line = showsHelp ? (helpLines[row] ?? '') : lines[row]
+        const shown =
+          line === undefined ? style.dim('~') : mark(cut(line, left, columns), pattern, style)
+        text += `\u001B[${row + 1};1H\u001B[2K${shown}\u001B[0m`
+      }
+      const end = status(columns)
+      const cursor = query === null ? '' : `\u001B[${rows};${widthOf(end) + 1}H\u001B[?25h`
+      return `\u001B[?2026h\u001B[?25l${text}\u001B[${rows};1H\u001B[2K${end}${cursor}\u001B[?2026l`
+    },
+  }
+}
+
+function cut(line: string, left: number, columns: number): string {
+  return fit(expandTabs(line).slice(left), columns)
+}
+
+function mark(line: string, pattern: RegExp | null, style: Style): string {
+  return pattern
+    ? line.replace(new RegExp(pattern, 'giu'), (found) =>
+        found === '' ? '' : style.inverse(found),
+      )
+    : line
+}
+
+/** As a regular expression; what is none is looked for as it is. Capitals in it count, as in less -i. */
+function compile(text: string): RegExp {
+  const flags = /\p{Lu}/u.test(text) ? 'u' : 'iu'
+  try {
+    return new RegExp(text, flags)
+  } catch {
+    return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags)
+  }
+}

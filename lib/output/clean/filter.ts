@@ -1,0 +1,344 @@
+import { isUtf8 } from 'node:buffer'
+import { runEscape, runSequence } from './commands.ts'
+import { type BS, CR, EscapeParser } from './escape.ts'
+import { type Emit, HeldText } from './held.ts'
+import { Page } from './page.ts'
+import { createRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
+import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
+import { Screen } from './screen.ts'
+import type { ControlSequence } from './sequence.ts'
+import { incompleteTail, replacement } from '../bytes/utf8.ts'
+
+export interface FilterOptions {
+  /** Takes the finished clean text, in order. */
+  emit: Emit
+  /** Height and width of the terminal that the command believes in. */
+  rows?: number
+  columns?: number
+  scan?: Scanner
+  /** Begins at a place that another filter told as its `restart`. */
+  at?: Omit<Restart, 'unread'>
+  /** Bytes that take the common way before the fast one is made ready. Default 256 KiB. */
+  fastAfterBytes?: number
+}
+
+/** A place from which another filter can read on. */
+export interface Restart {
+  /** Raw bytes that were written and are yet to be read again: the beginning of a sequence. */
+  unread: number
+  isInLine: boolean
+  invalid: number
+  dropped: number
+}
+
+const largestBlock = rewriterBytes
+const smallestBlock = 4 * 1024
+/** The fast way is worth while where it gets so far. */
+const worthwhileBytes = 256
+/**
+ * After so many invalid sequences a stream is the contents of a file: no screen is drawn for it. After as
+ * many control characters that no text has, nothing in it moves a cursor either.
+ */
+const binaryInvalid = 100
+const binaryDropped = 100
+const defaultFastAfter = 256 * 1024
+const newlineByte = Uint8Array.of(0x0a)
+/** The answer of a fast way that cannot be used. */
+const noRewriting = -1
+/** Pages that take the place of the text for a while: vim, less, htop. */
+const alternateScreens = new Set([47, 1047, 1049])
+
+/**
+ * From what a command wrote to what a person would read at the end, as UTF-8. One instance a stream.
+ * Text without controls passes in whole pieces; control sequences are taken out byte by byte; what
+ * moves the cursor edits a page of the last lines; absolute movement is left to an emulator.
+ */
+export class Filter {
+  readonly #options: FilterOptions
+  readonly #scan: Scanner
+  readonly #held: HeldText
+  readonly #page: Page
+  readonly #parser: EscapeParser
+  #alternate = false
+  /** An unfinished sequence at the end of the last write. */
+  #unfinished = new Uint8Array(0)
+  #blockBytes = largestBlock
+  #screen: Screen | null = null
+  #invalid = 0
+  #dropped = 0
+  #rewriter: Rewriter | null = null
+  /** Negative once the fast way is ready, or known not to work. */
+  #bytesUntilFast: number
+  /** The rest is binary data, and is rewritten as such. */
+  #isBinary = false
+  /** The last read ended before a sequence that only a whole screen can carry out. */
+  #needsScreen = false
+
+  constructor(options: FilterOptions) {
+    this.#options = options
+    const rows = options.rows ?? 50
+    this.#scan = options.scan ?? createScanner()
+    this.#held = new HeldText(options.emit, rows, this.#scan, options.at?.isInLine ?? false)
+    this.#invalid = options.at?.invalid ?? 0
+    this.#dropped = options.at?.dropped ?? 0
+    this.#bytesUntilFast = options.fastAfterBytes ?? defaultFastAfter
+    this.#checkBinary()
+    this.#page = new Page(this.#held, rows)
+    this.#parser = new EscapeParser({
+      text: (bytes, from, to) => this.#text(bytes, from, to),
+      invalid: () => this.#replace(),
+      dropped: (count) => this.#drop(count),
+      control: (code) => this.#control(code),
+      sequence: (sequence) => this.#sequence(sequence),
+      escape: (final) => this.#escape(final),
+    })
+  }
+
+  /** The memory of `bytes` is free again when this returns, or when the promise settles. */
+  write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#screen !== null) return this.#draw(bytes, 0)
+    let text = bytes
+    if (this.#unfinished.length > 0) {
+      text = Buffer.concat([this.#unfinished, bytes])
+      this.#unfinished = new Uint8Array(0)
+    }
+    const stopped = this.#read(text, 0)
+    if (this.#needsScreen) return this.#draw(text, stopped)
+  }
+
+  /** Clean text that is not emitted yet, since a terminal command may still change it. A copy. */
+  pending(): Buffer {
+    return this.#screen?.text ?? this.#page.snapshot()
+  }
+
+  /**
+   * Whether another filter, begun here, would go on in the same way, as long as nothing reaches back
+   * over this place; null where something is under way.
+   */
+  get restart(): Restart | null {
+    if (this.#screen !== null || this.#page.isOpen || this.#alternate) return null
+    if (!this.#parser.isAtText || this.#rewriter?.isAtRest === false) return null
+    const { isInLine } = this.#held
+    const invalid = this.#invalid
+    return { unread: this.#unfinished.length, isInLine, invalid, dropped: this.#dropped }
+  }
+
+  /** The text that is not emitted yet, and how far it reaches. For reading only. */
+  get held(): Pick<HeldText, 'bytes' | 'position' | 'takeLowest'> {
+    return this.#held
+  }
+
+  /** Nothing more comes: emits what is pending. */
+  end(): void {
+    if (this.#screen !== null) {
+      // Rows that are blank down to the cursor are no text.
+      const text = this.#screen.text.toString().replace(/\n+$/, '\n')
+      if (text !== '') this.#options.emit(Buffer.from(text))
+      this.#screen.close()
+      this.#screen = null
+      return
+    }
+    this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
+    this.#unfinished = new Uint8Array(0)
+    this.#page.close()
+    if (this.#rewriter?.isInCharacter === true) this.#held.append(replacement, 0, 3)
+    this.#held.flush()
+  }
+
+  /** Reads up to the end, or to a sequence that needs a whole screen; an unfinished one is kept. */
+  #read(bytes: Uint8Array, from: number): number {
+    this.#needsScreen = false
+    let at = from
+    while (at < bytes.length) {
+      if (this.#isBinary) return this.#readBinary(bytes, at)
+      if (bytes[at] === 0 && this.#parser.isAtText) {
+        // Dropped, in one piece: they come by the megabyte.
+        at = endOfZeros(bytes, at)
+        continue
+      }
+      const blockEnd = Math.min(at + this.#blockBytes, bytes.length)
+      const plainEnd = this.#plainEnd(bytes, at, blockEnd)
+      if (plainEnd > at) {
+        if (!this.#alternate) this.#held.append(bytes, at, plainEnd)
+        at = plainEnd
+        this.#blockBytes = Math.min(this.#blockBytes * 2, largestBlock)
+        continue
+      }
+      const rewritten = this.#rewrite(bytes, at, blockEnd)
+      let isWorthwhile = false
+      if (rewritten > at) {
+        const isWhole = rewritten === blockEnd
+        isWorthwhile = rewritten - at >= worthwhileBytes
+        const wanted = isWhole ? this.#blockBytes * 2 : (rewritten - at) * 2
+        this.#blockBytes = Math.min(Math.max(wanted, smallestBlock), largestBlock)
+        at = rewritten
+        if (isWhole) continue
+      }
+      const stopped = this.#parse(bytes, at, blockEnd, isWorthwhile)
+      if (this.#needsScreen) return stopped
+      if (stopped === at && blockEnd === bytes.length && !this.#isBinary) {
+        this.#unfinished = Uint8Array.from(bytes.subarray(at))
+        return bytes.length
+      }
+      at = stopped
+    }
+    return at
+  }
+
+  /** The common way: to the end of the block, or past the one piece that the fast way cannot do. */
+  #parse(bytes: Uint8Array, at: number, blockEnd: number, onlyOne: boolean): number {
+    if (onlyOne) return this.#parser.parsePiece(bytes, at, bytes.length)
+    this.#blockBytes = smallestBlock
+    return this.#parser.parse(bytes, at, blockEnd, false)
+  }
+
+  /** The fast way; answers how far it went, or that it cannot be used here. */
+  #rewrite(bytes: Uint8Array, from: number, to: number): number {
+    if (this.#bytesUntilFast >= 0) {
+      this.#bytesUntilFast -= to - from
+      if (this.#bytesUntilFast < 0) this.#rewriter ??= createRewriter()
+    }
+    if (this.#rewriter === null || this.#alternate || !this.#parser.isAtText) return noRewriting
+    let column: number | null = null
+    if (this.#page.isOpen) {
+      column = this.#page.evenColumn
+      if (column === null) return noRewriting
+      this.#page.close()
+    }
+    const line = this.#held.unfinished
+    const isEven = line !== null && (column !== null || isPlainAscii(line))
+    const open = isEven ? line : null
+    const written = this.#rewriter.rewrite(bytes, from, to, {
+      text: open,
+      column: column ?? open?.length ?? 0,
+    })
+    const { text, back } = written
+    let kept = 0
+    if (open !== null) {
+      if (Buffer.compare(text.subarray(0, open.length), open) === 0) kept = open.length
+      else this.#held.takeUnfinished()
+    }
+    if (text.length > kept) this.#held.append(text, kept, text.length)
+    if (back > 0) {
+      this.#page.open()
+      this.#page.moveColumns(-back)
+    }
+    return written.at
+  }
+
+  #readBinary(bytes: Uint8Array, from: number): number {
+    for (let at = from; at < bytes.length; at += largestBlock) {
+      const to = Math.min(at + largestBlock, bytes.length)
+      const text = this.#rewriter!.rewriteBinary(bytes, at, to)
+      this.#held.append(text, 0, text.length)
+    }
+    return bytes.length
+  }
+
+  #drop(count: number): void {
+    this.#dropped += count
+    this.#checkBinary()
+  }
+
+  #checkBinary(): void {
+    if (this.#invalid < binaryInvalid || this.#dropped < binaryDropped || this.#isBinary) return
+    this.#rewriter ??= createRewriter()
+    if (this.#rewriter === null) return
+    this.#isBinary = true
+    this.#page.close()
+    this.#parser.halt()
+  }
+
+  /** Draws on the screen, and reads on without it where it is not needed any more. */
+  async #draw(bytes: Uint8Array, from: number): Promise<void> {
+    let at = from
+    while (at < bytes.length) {
+      this.#screen ??= await this.#openScreen()
+      at = await this.#screen.write(bytes, at)
+      if (!this.#screen.isDone) return
+      const { text, isBinary } = this.#screen
+      if (isBinary) this.#invalid = binaryInvalid
+      this.#screen.close()
+      this.#screen = null
+      this.#held.append(text, 0, text.length)
+      at = this.#read(bytes, at)
+      if (!this.#needsScreen) return
+    }
+  }
+
+  /** A screen as the terminal would show it now. */
+  async #openScreen(): Promise<Screen> {
+    const rows = this.#options.rows ?? 24
+    const columns = this.#options.columns ?? 80
+    const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
+    const shown = this.#page.takeScreen()
+    this.#held.flush()
+    if (shown !== null) {
+      await screen.write(shown.text, 0)
+      const up = shown.rowsUp > 0 ? `\x1b[${shown.rowsUp}A` : ''
+      await screen.write(Buffer.from(`${up}\x1b[${shown.column + 1}G`), 0)
+    }
+    return screen
+  }
+
+  /** How far text reaches that needs no more than to be passed on; `from` where it does. */
+  #plainEnd(bytes: Uint8Array, from: number, to: number): number {
+    if (!this.#parser.isAtText || this.#page.isOpen) return from
+    const { control, high } = this.#scan(bytes, from, to)
+    if (control) return from
+    if (!high) return to
+    const end = to - incompleteTail(bytes, from, to)
+    return isUtf8(bytes.subarray(from, end)) ? end : from
+  }
+
+  #text(bytes: Uint8Array, from: number, to: number): void {
+    if (this.#alternate) return
+    const at = this.#page.isOpen ? this.#page.write(bytes, from, to) : from
+    if (at >= to) return
+    // The page closed on the way, or was not open.
+    this.#held.append(bytes, at, to)
+  }
+
+  #replace(): void {
+    this.#text(replacement, 0, replacement.length)
+    this.#invalid++
+    this.#checkBinary()
+  }
+
+  #control(code: typeof CR | typeof BS): void {
+    if (this.#alternate) return
+    if (!this.#page.open()) {
+      // Too long a line to go back in: the next state of it gets a line of its own.
+      if (code === CR) this.#held.append(newlineByte, 0, 1)
+    } else if (code === CR) this.#page.carriageReturn()
+    else this.#page.backspace()
+  }
+
+  #sequence(sequence: ControlSequence): boolean {
+    if (sequence.prefix === '?' && (sequence.final === 'h' || sequence.final === 'l')) {
+      const isAlternate = sequence.parameters.some((mode) => alternateScreens.has(mode))
+      if (isAlternate) this.#alternate = sequence.final === 'h'
+      return true
+    }
+    if (this.#alternate) return true
+    this.#needsScreen = !runSequence(sequence, this.#page) && this.#invalid < binaryInvalid
+    return !this.#needsScreen
+  }
+
+  #escape(final: string): boolean {
+    if (final === 'c') {
+      // A reset clears the page: what stood there was finished.
+      this.#alternate = false
+      this.#page.close()
+      this.#held.finish()
+      return true
+    }
+    if (this.#alternate) return true
+    this.#needsScreen = !runEscape(final, this.#page) && this.#invalid < binaryInvalid
+    return !this.#needsScreen
+  }
+}
+
+function isPlainAscii(line: Uint8Array): boolean {
+  return line.every((byte) => byte >= 0x20 && byte < 0x7f)
+}

@@ -1,0 +1,116 @@
+import * as shape from '../shape/shape.ts'
+
+/** A name that a variable of an environment can have and that programs can read. */
+const variableName = /^[^\d\s=\0][^\s=\0]*$/
+
+/** The fields that every front door offers. All may be left out; numbers name their unit. */
+export const fields = {
+  cwd: shape.text('Working directory (default: the current one)', { hint: 'dir' }),
+  env: shape.record(
+    shape.text('', { mayBeEmpty: true }),
+    'Variables added over the environment of the run',
+    variableName,
+  ),
+  timeoutSeconds: shape.number('Stop the run after this time; 0 never', {
+    min: 0,
+    unit: 'seconds',
+  }),
+  mode: shape.choice(
+    ['default', 'slow', 'background'],
+    'How long it may take: default, slow, or background',
+  ),
+  onTimeout: shape.choice(
+    ['kill', 'background'],
+    'At the deadline: stop the run, or let it go on as a job',
+  ),
+  inactivitySeconds: shape.number('Stop a run that has written nothing for so long; 0 never', {
+    min: 0,
+    unit: 'seconds',
+  }),
+  signal: shape.choice(
+    ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL'],
+    'What asks the processes of a run to end when it is stopped (default TERM)',
+  ),
+  killAfterSeconds: shape.number('Kill what has not ended so long after that (default 2)', {
+    min: 0,
+    unit: 'seconds',
+  }),
+  waitSeconds: shape.number('Return after this time while the run goes on as a job; 0 at once', {
+    min: 0,
+    unit: 'seconds',
+  }),
+  ready: shape.text('Return as soon as the port listens, a line matches, or output has paused', {
+    hint: 'port:N|regex:…|quiet:ms',
+  }),
+  pty: shape.boolean('Run on a terminal of its own'),
+  columns: shape.integer('Width of that terminal (default 80)', { min: 20, max: 400 }),
+  rows: shape.integer('Height of that terminal (default 24)', { min: 5, max: 200 }),
+  openStdin: shape.boolean('Keep the standard input open, to be written to while it runs'),
+  session: shape.text('Run in this session, a shell that keeps its state', { hint: 'name' }),
+  host: shape.text(
+    'Run on another machine: ssh://, docker://, podman:// or kubectl://…, or a name that ssh knows',
+    { hint: 'host' },
+  ),
+  streams: shape.choice(
+    ['merged', 'separate'],
+    'One text in the order of writing, or stdout and stderr apart',
+  ),
+  head: shape.integer('Only the first lines of the text', { unit: 'lines' }),
+  tail: shape.integer('Only the last lines of the text (after --head)', { unit: 'lines' }),
+  maxLines: shape.integer('At most so many lines of text (default 2000)', {
+    min: 1,
+    unit: 'lines',
+  }),
+  maxBytes: shape.integer('At most so many bytes of text (default 51200)', {
+    min: 1,
+    unit: 'bytes',
+  }),
+  truncate: shape.choice(
+    ['tail', 'head-tail', 'middle', 'none'],
+    'Which part of a long text is kept',
+  ),
+  sandbox: shape.choice(
+    ['off', 'auto', 'read-only', 'workspace'],
+    'What the system lets the command write; auto: workspace, where the system can',
+  ),
+  network: shape.choice(['on', 'off'], 'Network inside the sandbox (default on)'),
+  workspace: shape.text(
+    'Folder the sandbox may write (default: the git root, else the directory)',
+    {
+      hint: 'dir',
+    },
+  ),
+  shell: shape.text('The shell, by path or name (default: bash, else sh)', { hint: 'program' }),
+  login: shape.boolean('Run the shell as a login shell'),
+  guard: shape.boolean('Ask the guard first (default true)'),
+  hardening: shape.boolean('Environment without pagers, editors and questions (default true)'),
+  artifact: shape.choice(
+    ['auto', 'always', 'never'],
+    'Keep the complete raw output: when it does not fit, always, or never',
+  ),
+} satisfies shape.Fields
+
+export type FieldName = keyof typeof fields
+
+export const fieldNames = Object.keys(fields) as FieldName[]
+
+/** The command of a run, which is no option. */
+export const command = shape.anyText('The command line, as a shell reads it', 'command')
+
+/** What a request runs: exactly one of `command`, `args` and `script`. */
+export const subjects = {
+  command,
+  args: shape.list(
+    shape.anyText(),
+    'In place of `command`: a program and its words, with no shell in between',
+  ),
+  script: shape.text('In place of `command`: a file that the shell runs', { hint: 'path' }),
+  parameters: shape.list(
+    shape.anyText(),
+    'What the command finds as $0, $1, …; the script as $1, $2, …',
+  ),
+  shellOptions: shape.list(
+    shape.text('', { hint: 'option' }),
+    'Options of the shell by their names in `set -o`: errexit, pipefail',
+  ),
+}

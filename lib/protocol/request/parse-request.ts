@@ -1,0 +1,231 @@
+import { resolve } from 'node:path'
+import { check, invalid } from '../shape/check.ts'
+import { expandHome, joinWords } from '../words.ts'
+import { MisuseError } from '../errors.ts'
+import { createId } from '../ids.ts'
+import { type OriginPolicy, originPolicies } from '../origin.ts'
+import { limits } from '../limits.ts'
+import {
+  type Ready,
+  type Request,
+  type RequestDefaults,
+  type RequestInput,
+  requestShape,
+  type TimeMode,
+} from './request.ts'
+
+/** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
+const maxTimerMs = 2 ** 31 - 1
+
+export interface ParseContext {
+  /** Where relative directories begin. */
+  cwd: string
+  /** What `~` stands for in a path. */
+  home?: string | undefined
+  /** Laid under every input, as the configuration has them. */
+  defaults?: RequestDefaults | undefined
+  /** Deadlines by mode, in seconds, in place of the usual ones. */
+  timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>> | undefined
+  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
+  terminals?: 'auto' | 'on' | 'off' | undefined
+  /** A person sits at the standard input. Default: false. */
+  personAtInput?: boolean | undefined
+}
+
+/**
+ * Makes what a front door read into a request: checked, complete, with an id of its own.
+ * Throws `MisuseError`, which names the field as it is written on the wire.
+ */
+export function parseRequest(given: RequestInput, context: ParseContext): Request {
+  const notices: string[] = []
+  const input = layOver(checkInput(given), context, notices)
+  const policy = originPolicies[input.origin]
+  const sandbox = input.sandbox ?? policy.sandbox
+  const shell = input.shell ?? null
+  const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
+  const waitMs = chooseWaitMs(input)
+  return {
+    id: createId('run'),
+    origin: input.origin,
+    ...chooseSubject(input),
+    cwd: input.host === undefined ? toPath(input.cwd ?? '.') : (input.cwd ?? '~'),
+    cwdGiven: given.cwd !== undefined,
+    env: input.env ?? {},
+    mode: input.mode ?? 'default',
+    timeoutMs: chooseTimeoutMs(input, { ...policy, ...context }, notices),
+    onTimeout: input.onTimeout ?? 'kill',
+    inactivityMs: toMs(input.inactivitySeconds || undefined),
+    signal: `SIG${input.signal ?? 'TERM'}`,
+    killAfterMs: toMs(input.killAfterSeconds) ?? limits.stopGraceMs,
+    waitMs,
+    ready: input.ready === undefined ? null : parseReady(input.ready),
+    pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
+    session: input.session ?? null,
+    host: input.host ?? null,
+    streams: input.pty ? 'merged' : (input.streams ?? policy.streams),
+    head: input.head ?? null,
+    tail: input.tail ?? null,
+    maxLines: input.maxLines ?? limits.maxLines,
+    maxBytes: input.maxBytes ?? limits.maxBytes,
+    truncate: input.truncate ?? policy.truncate,
+    sandbox: sandbox === 'auto' ? 'workspace' : sandbox,
+    sandboxGiven: given.sandbox !== undefined && given.sandbox !== 'auto',
+    sandboxMayFallBack: sandbox === 'auto',
+    network: input.network ?? 'on',
+    workspace: input.workspace === undefined ? null : toPath(input.workspace),
+    shell,
+    login: input.login ?? (shell === null && policy.login),
+    guard: input.guard ?? true,
+    hardening: input.hardening ?? isHardened(policy, context),
+    // A job that nobody waits for is read later.
+    artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
+    stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
+    outputTo: needsOutput({ ...input, sandbox }) ? null : (input.outputTo ?? null),
+    notices,
+  }
+}
+
+/**
+ * Whether nacre itself must see the output: to keep it, to wait for a part of it or for its silence, or
+ * since the run is attached in another way. In a sandbox a descriptor would be a door: what it leads to
+ * could be opened anew through /proc (proc(5)).
+ */
+function needsOutput(input: RequestInput): boolean {
+  const { artifact, ready, inactivitySeconds, pty, session, host, sandbox } = input
+  return (
+    artifact !== 'never' ||
+    sandbox !== 'off' ||
+    pty === true ||
+    [ready, session, host].some((field) => field !== undefined) ||
+    toMs(inactivitySeconds || undefined) !== null ||
+    input.streams === 'merged'
+  )
+}
+
+function isHardened({ hardening }: OriginPolicy, { personAtInput }: ParseContext): boolean {
+  return hardening === 'always' || (hardening === 'unwatched' && !personAtInput)
+}
+
+/** What the caller says over what is configured. */
+function layOver(
+  given: RequestInput,
+  { defaults = {}, terminals = 'auto' }: ParseContext,
+  notices: string[],
+): RequestInput {
+  const input: RequestInput = { ...defaults, ...given }
+  if (given.env) input.env = { ...defaults.env, ...given.env }
+  if (terminals === 'on') input.pty ??= true
+  if (terminals === 'off' && input.pty === true) {
+    input.pty = false
+    notices.push('pty_off: terminals are switched off; the command runs without one')
+  }
+  return input
+}
+
+/** A door has checked its own words; a caller of the library may have given anything. */
+function checkInput(given: unknown): RequestInput {
+  return check(requestShape, given, '', { names: 'code' })
+}
+
+type Subject = Pick<Request, 'command' | 'args' | 'script' | 'parameters' | 'shellOptions'>
+
+/** What is to run. Throws `MisuseError` where that is nothing, or more than one thing. */
+function chooseSubject(input: RequestInput): Subject {
+  const { args, script, parameters = [], shellOptions = [], session, host } = input
+  const [given, other] = (['command', 'args', 'script'] as const).filter(
+    (name) => input[name] !== undefined,
+  )
+  if (given === undefined) {
+    throw new MisuseError('missing_field', '`command` is missing: say what to run', 'command')
+  }
+  if (other !== undefined) throw contradiction(given, other)
+  if (args && parameters.length > 0) throw contradiction('args', 'parameters')
+  if (args && shellOptions.length > 0) throw contradiction('args', 'shellOptions')
+  // There the command is handed to a shell that is open already, or to one that is far away.
+  const place = session !== undefined ? 'session' : host !== undefined ? 'host' : null
+  if (place !== null) {
+    if (script !== undefined) throw contradiction(place, 'script')
+    if (parameters.length > 0) throw contradiction(place, 'parameters')
+    if (shellOptions.length > 0) throw contradiction(place, 'shellOptions')
+  }
+  const command = input.command ?? joinWords(args ?? [script ?? '', ...parameters])
+  refuseEmpty(given, args ? (args[0] ?? '') : command)
+  if (command.length > limits.commandChars) {
+    throw new MisuseError(
+      'command_too_long',
+      `The command has ${command.length} characters, and may have ${limits.commandChars}; put it into a file and run that`,
+      given,
+    )
+  }
+  const words = [command, ...(args ?? []), ...parameters, ...shellOptions]
+  if (words.some((word) => word.includes('\0'))) {
+    throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', given)
+  }
+  return {
+    command,
+    args: place === null ? (args ?? null) : null,
+    script: script ?? null,
+    parameters,
+    shellOptions,
+  }
+}
+
+function refuseEmpty(field: string, text: string): void {
+  if (text.trim() !== '') return
+  throw new MisuseError('empty_command', 'The command is empty; say what to run', field)
+}
+
+function contradiction(one: string, other: string): MisuseError {
+  const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
+  return new MisuseError('invalid_field', message, other)
+}
+
+function chooseTimeoutMs(
+  input: RequestInput,
+  defaults: Pick<OriginPolicy, 'deadline' | 'clamped'> & Pick<ParseContext, 'timeoutSeconds'>,
+  notices: string[],
+): number | null {
+  const { mode = 'default', timeoutSeconds: asked } = input
+  if (asked === undefined) {
+    const limited = defaults.deadline || mode !== 'default'
+    return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
+  }
+  if (!defaults.clamped) return asked === 0 ? null : toMs(asked)
+  const { min } = limits.agentTimeoutSeconds
+  const max = Math.max(limits.agentTimeoutSeconds.max, limits.timeoutSeconds[mode])
+  // 0 is no deadline, and an agent's run has one.
+  const seconds = asked === 0 ? max : Math.min(max, Math.max(min, asked))
+  if (seconds !== asked) {
+    notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
+  }
+  return toMs(seconds)
+}
+
+/** A background start returns at once, unless it says what to wait for. */
+function chooseWaitMs(input: RequestInput): number | null {
+  const atOnce = input.mode === 'background' && input.ready === undefined
+  return toMs(input.waitSeconds ?? (atOnce ? 0 : undefined))
+}
+
+function toMs(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : Math.min(seconds * 1000, maxTimerMs)
+}
+
+/** Throws `MisuseError` where it is none of the three. */
+export function parseReady(text: string): Ready {
+  const colon = text.indexOf(':')
+  const kind = text.slice(0, colon)
+  const value = text.slice(colon + 1)
+  if (kind === 'port' && /^\d+$/.test(value) && Number(value) >= 1 && Number(value) <= 65_535) {
+    return { kind: 'port', port: Number(value) }
+  }
+  if (kind === 'quiet' && /^\d+$/.test(value)) return { kind: 'quiet', quietMs: Number(value) }
+  if (kind === 'regex') {
+    try {
+      return { kind: 'regex', source: new RegExp(value).source }
+    } catch {
+      throw invalid('ready', 'a valid regular expression after `regex:`', value)
+    }
+  }
+  throw invalid('ready', '`port:N`, `regex:…` or `quiet:ms`', text)
+}

@@ -1,0 +1,131 @@
+import { fields, subjects } from './fields.ts'
+import { type Origin, origins } from '../origin.ts'
+import * as shape from '../shape/shape.ts'
+
+/** Who asked. */
+export type { Origin } from '../origin.ts'
+export type TimeMode = NonNullable<RequestInput['mode']>
+export type Truncate = NonNullable<RequestInput['truncate']>
+export type StreamMode = NonNullable<RequestInput['streams']>
+export type SandboxMode = NonNullable<RequestInput['sandbox']>
+export type ArtifactMode = NonNullable<RequestInput['artifact']>
+
+/** When a run that is still going returns: its port listens, a line matches, or its output pauses. */
+export type Ready =
+  | { kind: 'port'; port: number }
+  | { kind: 'regex'; source: string }
+  | { kind: 'quiet'; quietMs: number }
+
+/**
+ * What the process reads: nothing, a descriptor of ours handed on as it is, a text, or what is written
+ * to it while it runs (`open`).
+ */
+export type Stdin =
+  | { kind: 'none' }
+  | { kind: 'closed' }
+  | { kind: 'descriptor'; fd: number }
+  | { kind: 'text'; text: string }
+  | { kind: 'open' }
+
+/**
+ * Descriptors of this process that become the command's own standard output and error: what it writes
+ * never passes through nacre, and the result has no text.
+ */
+export interface OutputTo {
+  stdout: number
+  stderr: number
+}
+
+/** How a terminal run is first drawn. */
+export interface TerminalSize {
+  columns: number
+  rows: number
+}
+
+export const requestShape = shape.object(
+  { origin: shape.choice(origins) },
+  {
+    ...subjects,
+    ...fields,
+    stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
+    outputTo: shape.anything<OutputTo>(
+      'Descriptors that the command writes to itself, where nothing else needs its output',
+    ),
+  },
+)
+
+/**
+ * What a front door reads: flat, untrusted, everything optional but who asked and what
+ * is to run (one of `command`, `args` and `script`).
+ * Field by field the same as the options of the command line; `fields.ts` says what each means.
+ */
+export interface RequestInput extends shape.Infer<typeof requestShape> {}
+
+/** The fields of a request that options, keys of the configuration and parameters set. */
+export type RunFields = Partial<shape.InferFields<typeof fields>>
+
+/** What may be laid under the input of every request. */
+export type RequestDefaults = Readonly<RunFields>
+
+/** Everything a run needs, checked and complete. */
+export interface Request {
+  readonly id: string
+  readonly origin: Origin
+  /** What runs, as a command line: also of a program with its words, or of a script. */
+  readonly command: string
+  /** A program and its words, with no shell in between; null: a shell runs it. */
+  readonly args: readonly string[] | null
+  /** The file that the shell runs in place of a command. */
+  readonly script: string | null
+  readonly parameters: readonly string[]
+  /** By their names in `set -o`. */
+  readonly shellOptions: readonly string[]
+  /** Absolute; on a host as it was given. Whether it exists is checked when the run starts. */
+  readonly cwd: string
+  /** Whether the caller named it. A session moves there only then. */
+  readonly cwdGiven: boolean
+  /** What the caller adds over the environment of the run. */
+  readonly env: Readonly<Record<string, string>>
+  readonly mode: TimeMode
+  /** Null: no deadline. */
+  readonly timeoutMs: number | null
+  readonly onTimeout: 'kill' | 'background'
+  readonly inactivityMs: number | null
+  /** What asks its processes to end when it is stopped. */
+  readonly signal: NodeJS.Signals
+  /** From that signal to KILL. */
+  readonly killAfterMs: number
+  /** Null: to the end. 0: return at once. */
+  readonly waitMs: number | null
+  readonly ready: Ready | null
+  /** Null: no terminal. */
+  readonly pty: TerminalSize | null
+  readonly session: string | null
+  /** Null: this machine. */
+  readonly host: string | null
+  readonly streams: StreamMode
+  readonly head: number | null
+  readonly tail: number | null
+  readonly maxLines: number
+  readonly maxBytes: number
+  readonly truncate: Truncate
+  readonly sandbox: Exclude<SandboxMode, 'auto'>
+  /** The caller itself asked: without one the run does not start, whatever is configured. */
+  readonly sandboxGiven: boolean
+  /** Where there is no sandbox, the run may do without (`auto`). */
+  readonly sandboxMayFallBack: boolean
+  readonly network: 'on' | 'off'
+  /** Null: the git root above cwd, else cwd. */
+  readonly workspace: string | null
+  /** Null: the default of the origin. */
+  readonly shell: string | null
+  readonly login: boolean
+  readonly guard: boolean
+  readonly hardening: boolean
+  readonly artifact: ArtifactMode
+  readonly stdin: Stdin
+  /** Null: its output is captured. */
+  readonly outputTo: OutputTo | null
+  /** What was changed on the way in (a clamped timeout); goes into the result. */
+  readonly notices: readonly string[]
+}

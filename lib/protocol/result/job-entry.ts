@@ -1,0 +1,43 @@
+import { origins } from '../origin.ts'
+import { artifactRefShape, failureShape, statuses, stopReasons } from './result.ts'
+import * as shape from '../shape/shape.ts'
+
+const { anyText, boolean, choice, integer, nullable, number, object } = shape
+
+/** One line of the list of jobs: of any nacre of this user. */
+export const jobEntryShape = object({
+  /** Of the run. */
+  id: anyText(),
+  /** The same: a result has it while its run is a job. */
+  jobId: anyText(),
+  status: choice(statuses),
+  exitCode: nullable(integer()),
+  signal: nullable(anyText()),
+  reason: nullable(choice(stopReasons)),
+  command: anyText(),
+  cwd: anyText(),
+  durationMs: number('', { min: 0 }),
+  error: nullable(failureShape),
+  /** Null where a process without a record was found and nothing else is known of it. */
+  origin: nullable(choice(origins)),
+  /** The first process of the run. */
+  pid: nullable(integer()),
+  /** The nacre that holds the job, and whether it still runs. */
+  ownerPid: nullable(integer()),
+  ownerAlive: boolean(),
+  /** ISO 8601, UTC. */
+  startedAt: anyText(),
+  endedAt: nullable(anyText()),
+  artifact: nullable(artifactRefShape),
+})
+export interface JobEntry extends shape.Infer<typeof jobEntryShape> {}
+
+/** How jobs can be chosen. */
+export const jobFilter = {
+  status: choice(
+    ['running', 'ended', 'exited', 'signaled', 'stopped', 'not_started'],
+    'Only jobs that stand so; `ended` is every status but `running`',
+  ),
+  limit: integer('Only the newest ones (default all)', { min: 1 }),
+}
+export interface JobFilter extends Partial<shape.InferFields<typeof jobFilter>> {}

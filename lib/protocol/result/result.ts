@@ -1,0 +1,147 @@
+import { origins } from '../origin.ts'
+import * as shape from '../shape/shape.ts'
+import { verdictShape } from './verdict.ts'
+
+const { anyText, boolean, choice, integer, list, nullable, number, object, tuple } = shape
+
+/** Where a run is, or how it ended. */
+export const statuses = [
+  'exited',
+  'signaled',
+  'stopped',
+  'running',
+  'denied',
+  'not_started',
+  /** The connection to its host ended before the run did. */
+  'lost',
+] as const
+
+/** Why a run was stopped. The first reason is kept. */
+export const stopReasons = [
+  'timeout',
+  'inactivity',
+  'cancel',
+  'kill',
+  'shutdown',
+  'output_limit',
+] as const
+export type StopReason = (typeof stopReasons)[number]
+
+const truncation = object({
+  /** Which part is shown. */
+  direction: choice(['head', 'tail', 'head-tail', 'middle']),
+  truncatedBy: choice(['lines', 'bytes']),
+  /** Of the clean text. A trailing newline is not another line. */
+  totalLines: integer(),
+  totalBytes: integer(),
+  outputLines: integer(),
+  outputBytes: integer(),
+  /** 1-based, both ends included. */
+  shownRanges: list(tuple([integer(), integer()])),
+})
+export interface Truncation extends shape.Infer<typeof truncation> {}
+
+export const artifactRefShape = object({
+  id: anyText(),
+  uri: anyText(),
+  path: anyText(),
+  bytes: integer(),
+  /** False: the middle is missing, both ends are there. */
+  complete: boolean(),
+})
+export interface ArtifactRef extends shape.Infer<typeof artifactRefShape> {}
+
+const survivor = object({ pid: integer(), command: anyText() })
+export interface Survivor extends shape.Infer<typeof survivor> {}
+
+const usage = object({
+  /** Time of the processors in its own code and what it started. */
+  userMs: number('', { min: 0 }),
+  /** Time of the processors in the kernel. */
+  systemMs: number('', { min: 0 }),
+  /** The most memory at once; null where the system does not count it for a run. */
+  maxRssBytes: nullable(integer()),
+})
+/** What a run took of the machine, with all that it started. */
+export interface Usage extends shape.Infer<typeof usage> {}
+
+export const sandboxUseShape = object({
+  /** `bubblewrap`; `none` where the configuration lets runs go without. */
+  mechanism: choice(['bubblewrap', 'none']),
+  network: choice(['on', 'off']),
+  /** It was less than what was asked for; a notice says what. */
+  degraded: boolean(),
+})
+/** What confined a run. */
+export interface SandboxUse extends shape.Infer<typeof sandboxUseShape> {}
+
+/** Why something failed: a code for programs, a sentence for people. */
+export const failureShape = object({ code: anyText(), message: anyText() })
+
+/** How every run ended, apart from its text. */
+const outcome = {
+  id: anyText(),
+  origin: choice(origins),
+  command: anyText(),
+  cwd: anyText(),
+  status: choice(statuses),
+  /** Null unless exited. */
+  exitCode: nullable(integer()),
+  /** `SIGSEGV` when signaled; the signal that ended it when stopped. */
+  signal: nullable(anyText()),
+  /** Set when stopped, also before anything was started (`not_started`). */
+  reason: nullable(choice(stopReasons)),
+  /** For known programs: what the exit code says. */
+  exitMeaning: nullable(anyText()),
+  /** Every stage of the last pipeline, where the shell can tell. */
+  pipeStatus: nullable(list(integer())),
+  /** While running on a terminal. */
+  waitingForInput: nullable(choice(['line', 'password', 'raw'])),
+  survivors: list(survivor),
+  /** Null: this machine. */
+  host: nullable(anyText()),
+  /** Monotonic clock. */
+  durationMs: number('', { min: 0 }),
+  /** Of `output`, or of `stdout`. */
+  truncation: nullable(truncation),
+  artifact: nullable(artifactRefShape),
+  /** Set while the run goes on. */
+  jobId: nullable(anyText()),
+  error: nullable(failureShape),
+  verdict: nullable(verdictShape),
+  /** Null where the system does not tell, and of a run that has not ended. */
+  usage: nullable(usage),
+  /** Short sentences for the reader. */
+  notices: list(anyText()),
+}
+
+const outcomeOptional = {
+  /** The deadline that ended it: with `timeout` for the whole run, with `inactivity` for its silence. */
+  limitSeconds: number('', { min: 0 }),
+  /** With separate streams only. */
+  stderrTruncation: nullable(truncation),
+  stderrArtifact: nullable(artifactRefShape),
+  /** Where one was asked for. */
+  sandbox: sandboxUseShape,
+}
+
+const texts = {
+  /** Merged streams. */
+  output: anyText(),
+  /** Separate streams, in place of `output`. */
+  stdout: anyText(),
+  stderr: anyText(),
+}
+
+export const resultShape = object(outcome, { ...outcomeOptional, ...texts })
+
+/** What a wait for one run or for several gives. */
+export const waitedShape = object(outcome, {
+  ...outcomeOptional,
+  ...texts,
+  /** Of all, in the order of the ids, where several were named. */
+  jobs: list(resultShape),
+})
+
+/** How a run ended, as data; one shape for success and failure. */
+export interface Result extends shape.Infer<typeof resultShape> {}

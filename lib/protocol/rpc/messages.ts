@@ -1,0 +1,45 @@
+import type { rpcClientMethods, rpcMethods, rpcNotifications } from './methods.ts'
+import type { Infer } from '../shape/shape.ts'
+import type { Wire } from '../wire-types.ts'
+
+export type { RequestId } from './methods.ts'
+
+/** The messages of `--rpc` in the names of the wire, as TypeScript types; `rpc-methods.ts` declares them. */
+type Methods = typeof rpcMethods
+export type MethodName = keyof Methods
+
+/** Every method: what it takes and what it answers. */
+export type RpcMethods = {
+  [Name in MethodName]: {
+    params: Wire<Infer<Methods[Name]['params']>>
+    result: Wire<Infer<Methods[Name]['result']>>
+  }
+}
+
+/** The answer to `shell.exec`. */
+export type ShellExecResult = RpcMethods['shell.exec']['result']
+/** A line of the list of jobs. */
+export type JobSummary = RpcMethods['shell.list']['result']['jobs'][number]
+
+/** What the server tells without being asked. */
+export type RpcNotifications = {
+  [Name in keyof typeof rpcNotifications]: Wire<Infer<(typeof rpcNotifications)[Name]>>
+}
+
+/** What the server asks of the client. */
+export type ClientMethods = {
+  [Name in keyof typeof rpcClientMethods]: {
+    params: Wire<Infer<(typeof rpcClientMethods)[Name]['params']>>
+    result: Wire<Infer<(typeof rpcClientMethods)[Name]['result']>>
+  }
+}
+
+/** JSON-RPC 2.0, section 5.1, and what `data` adds. */
+export interface RpcErrorObject {
+  code: number
+  message: string
+  data?: { code: string; field?: string }
+}
+
+/** A line of either side is at most so long. */
+export const maxLineBytes = 64 * 1024 * 1024

@@ -1,0 +1,328 @@
+import { artifactInfoShape, linesShape, matchesShape, streamNames } from '../result/artifacts.ts'
+import { fields, subjects } from '../request/fields.ts'
+import { jobEntryShape, jobFilter } from '../result/job-entry.ts'
+import { jobOutputShape } from '../result/job-output.ts'
+import { limits } from '../limits.ts'
+import { boundParams, lineRangeParams, readingParams } from '../result/reading.ts'
+import {
+  failureShape,
+  resultShape,
+  sandboxUseShape,
+  statuses,
+  stopReasons,
+  waitedShape,
+} from '../result/result.ts'
+import { sessionInfoShape } from '../sessions.ts'
+import type { ObjectSchema } from '../shape/json-schema.ts'
+import * as shape from '../shape/shape.ts'
+import { verdictShape } from '../result/verdict.ts'
+
+const {
+  anyText,
+  anything,
+  boolean,
+  choice,
+  describe,
+  integer,
+  list,
+  nullable,
+  number,
+  object,
+  text,
+} = shape
+
+/** The name of a message: JSON-RPC 2.0, section 4. */
+export type RequestId = string | number | null
+
+const requestId = nullable(
+  shape.either([anyText(), number()], 'a text, a number or null', 'Of the request'),
+)
+const nothing = object({})
+const id = text('The id of the run', { hint: 'id' })
+const artifactId = text('The id of the artifact', { hint: 'id' })
+const { streams, mode: _, ...runFields } = fields
+const stream = boolean('Send notifications while it runs (default false)')
+const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
+
+const conversation = text('Which conversation (default: the one of this connection)', {
+  hint: 'id',
+})
+
+/** How a prompt ended, the same in every door. */
+const promptResult = {
+  type: choice(['result']),
+  status: choice(['answered', 'failed', 'cancelled', 'limit']),
+  text: anyText('The answer; empty where there is none that is whole'),
+  data: anything(),
+  steps: integer('How often the model was asked'),
+  runs: list(anyText(), 'Ids of the runs that it started'),
+  usage: object({
+    inputTokens: integer(),
+    outputTokens: integer(),
+    cacheReadTokens: integer(),
+    costUsd: nullable(number('', { min: 0 })),
+  }),
+  model: nullable(anyText()),
+  conversationId: anyText(),
+  durationMs: number('', { min: 0 }),
+  error: nullable(failureShape),
+}
+
+/** Every method of `--rpc`: what it takes and what it answers. */
+export const rpcMethods = {
+  initialize: {
+    params: object(
+      {},
+      {
+        client: anything<Record<string, unknown>>('Name and version of the client'),
+        protocolVersion: anything('The version that the client speaks'),
+        toolNames: list(anyText(), "Tools that the client's model has"),
+        capabilities: object(
+          {},
+          { supportsApproval: boolean('The client answers `approval.request`') },
+          { description: 'What the client can do', isOpen: true },
+        ),
+      },
+      { isOpen: true },
+    ),
+    result: object({
+      server: object({ name: anyText(), version: anyText() }),
+      protocolVersion: integer(),
+      capabilities: object({
+        supportsShellExec: boolean(),
+        supportsShellTasks: boolean(),
+        supportsShellDetach: boolean(),
+        supportsSessions: boolean(),
+        supportsTools: boolean(),
+        supportsArtifacts: boolean(),
+        supportsPrompt: boolean(),
+        supportsCancel: boolean(),
+      }),
+    }),
+  },
+  'shell.exec': {
+    params: object(
+      {},
+      {
+        ...subjects,
+        ...runFields,
+        stream,
+        stdin: anyText('What the command reads (default: nothing)'),
+        timeoutSeconds: number(`Stop the run after so many seconds (default ${execSeconds})`, {
+          above: 0,
+          max: maxExecSeconds,
+        }),
+      },
+    ),
+    result: object(
+      {
+        id: anyText(),
+        /** Null unless exited. */
+        exitCode: nullable(integer()),
+        signal: nullable(anyText()),
+        stdout: anyText(),
+        stderr: anyText(),
+        truncated: object({ stdout: boolean(), stderr: boolean(), combined: boolean() }),
+        durationMs: number('', { min: 0 }),
+        /** The first 400 characters of the command. */
+        commandPreview: text('', { mayBeEmpty: true, maxLength: limits.commandPreviewChars }),
+        status: choice(statuses),
+        /** When stopped. */
+        reason: nullable(choice(stopReasons)),
+      },
+      {
+        /** Where the complete raw output is kept, when it did not fit. */
+        stdoutCacheId: anyText(),
+        stderrCacheId: anyText(),
+        /** When it goes on as a job. */
+        jobId: anyText(),
+        /** When it did not start. */
+        error: failureShape,
+        /** When the guard denied it. */
+        verdict: verdictShape,
+        /** When one was asked for. */
+        sandbox: sandboxUseShape,
+        /** Short sentences for the reader; absent when there are none. */
+        notices: list(anyText()),
+      },
+    ),
+  },
+  'shell.start': {
+    params: object({}, { ...subjects, ...runFields, streams, stream }),
+    result: resultShape,
+  },
+  'shell.status': { params: object({ id }), result: resultShape },
+  /** The jobs of every nacre of this user. */
+  'shell.list': {
+    params: object({}, jobFilter),
+    result: object({ jobs: list(jobEntryShape) }),
+  },
+  'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
+  /**
+   * Answered with the result of the job that is named. For several, `jobs` has the results of all, and
+   * the rest is that of the first that has ended.
+   */
+  'shell.wait': {
+    params: object(
+      {},
+      {
+        id,
+        ids: list(anyText(), 'The ids of several runs, in place of `id`'),
+        any: boolean('Of several: wait for the first end, not for all (default false)'),
+        ready: fields.ready,
+        timeoutSeconds: number(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
+          above: 0,
+          max: limits.jobWaitSeconds,
+        }),
+      },
+    ),
+    result: waitedShape,
+  },
+  /** Follows a job from now on by `shell.output` and `shell.exited`; answered like `shell.wait`. */
+  'shell.attach': { params: object({ id }), result: resultShape },
+  /** Ends what waits on this connection for the run: `shell.exec`, `shell.wait`, `shell.attach`. */
+  'shell.detach': { params: object({ id }), result: resultShape },
+  'shell.cancel': {
+    params: object(
+      { id },
+      { reason: choice(['cancel', 'kill', 'timeout'], 'What its result says (default cancel)') },
+    ),
+    result: resultShape,
+  },
+  /** Answered when the job has taken what was sent. */
+  'shell.input': {
+    params: object(
+      { id },
+      {
+        data: anyText('What is typed'),
+        end: boolean('Nothing more will come: the end of its input (default false)'),
+      },
+    ),
+    result: nothing,
+  },
+  'shell.resize': {
+    params: object({ id, columns: fields.columns, rows: fields.rows }),
+    result: nothing,
+  },
+  'session.open': {
+    params: object(
+      {},
+      {
+        name: text('Its name', { hint: 'name' }),
+        ...shape.pick(fields, ['cwd', 'env', 'shell']),
+      },
+    ),
+    result: sessionInfoShape,
+  },
+  'session.list': { params: object({}), result: object({ sessions: list(sessionInfoShape) }) },
+  'session.close': {
+    params: object({ name: text('Its name', { hint: 'name' }) }),
+    result: object({ closed: boolean() }),
+  },
+  'tool.list': {
+    params: object({}),
+    result: object({
+      tools: list(
+        object({
+          name: anyText(),
+          title: anyText(),
+          description: anyText(),
+          inputSchema: anything<ObjectSchema>(),
+          readOnly: boolean(),
+        }),
+      ),
+    }),
+  },
+  'tool.call': {
+    params: object(
+      { name: text('Which tool', { hint: 'name' }) },
+      {
+        arguments: shape.record(anything(), 'As its input_schema says'),
+        stream: describe(stream, 'Send notifications while its command runs (default false)'),
+      },
+    ),
+    result: object({
+      content: list(object({ type: choice(['text']), text: anyText() })),
+      isError: boolean(),
+      details: anything(),
+    }),
+  },
+  'artifact.read': { params: object({ id: artifactId }, lineRangeParams), result: linesShape },
+  'artifact.grep': {
+    params: object(
+      { id: artifactId, pattern: text('A regular expression', { hint: 'regex' }) },
+      {
+        context: integer('Lines around each match (default 0)'),
+        ignoreCase: boolean('Take a for A (default false)'),
+        offset: lineRangeParams.offset,
+        limit: integer('How many matches (default 200)', { min: 1 }),
+        maxLines: boundParams.maxLines,
+        maxBytes: boundParams.maxBytes,
+      },
+    ),
+    result: matchesShape,
+  },
+  'artifact.list': {
+    params: object({}),
+    result: object({ artifacts: list(artifactInfoShape) }),
+  },
+  'artifact.remove': {
+    params: object({ id: artifactId }),
+    result: object({ removed: boolean() }),
+  },
+  /** `artifact.read` by the `…_cache_id` of a result. */
+  tool_output_cache: { params: object({ refId: artifactId }, lineRangeParams), result: linesShape },
+  /** `!command` runs it; anything else needs a model. */
+  prompt: {
+    params: object({ text: anyText('What is said') }, { conversation }),
+    /** Of a command its `result`, of anything else how the model has answered. */
+    result: object({}, { disposition: choice(['handled']), result: resultShape, ...promptResult }),
+  },
+  /** Says something to a model that is at work; it hears it before its next step. */
+  'prompt.steer': {
+    params: object({ text: text('What is said') }, { conversation }),
+    result: object({ steered: boolean() }),
+  },
+  /** Stops the prompt of a conversation, or every one of this connection. */
+  'prompt.cancel': {
+    params: object({}, { conversation }),
+    result: object({ cancelled: integer() }),
+  },
+  /** Cancels a request of this connection by the id of its message. */
+  '$/cancel': {
+    params: object({ id: describe(requestId, 'Of the request to cancel') }),
+    result: object({ cancelled: boolean() }),
+  },
+} satisfies Record<string, { params: shape.ObjectShape; result: shape.ObjectShape }>
+
+/** What the server tells without being asked. */
+export const rpcNotifications = {
+  'shell.started': object({
+    id: anyText(),
+    pid: nullable(integer()),
+    command: anyText(),
+    requestId,
+  }),
+  'shell.output': object({ id: anyText(), stream: choice(streamNames), data: anyText() }),
+  'shell.exited': object({
+    id: anyText(),
+    status: choice(statuses),
+    exitCode: nullable(integer()),
+    signal: nullable(anyText()),
+    reason: nullable(choice(stopReasons)),
+    durationMs: number('', { min: 0 }),
+  }),
+  /** What happens in a prompt, by the id of its message. */
+  'prompt.event': object({
+    requestId,
+    event: anything<Record<string, unknown> & { type: string }>(),
+  }),
+}
+
+/** What the server asks of the client. */
+export const rpcClientMethods = {
+  'approval.request': {
+    params: object({ id: anyText(), command: anyText(), cwd: anyText(), verdict: verdictShape }),
+    result: object({ approved: boolean() }),
+  },
+}

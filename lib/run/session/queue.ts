@@ -1,0 +1,137 @@
+import { messageOf } from '../../protocol/errors.ts'
+import {
+  type Exit,
+  type Running,
+  StartError,
+  type StopOptions,
+  type StopReport,
+} from '../../protocol/ports.ts'
+import type { StopReason } from '../../protocol/result/result.ts'
+import { createRunning } from '../running.ts'
+import { describeRefusal } from '../start-failure.ts'
+
+/** Starts the run whose turn it is. Rejects with `StartError`. */
+export type StartTurn = () => Promise<ActiveTurn>
+
+/** A command that has the shell for itself. */
+export interface ActiveTurn {
+  readonly pid: number | null
+  readonly exited: Promise<Exit>
+  readonly group: string | null
+  stop(how?: StopOptions): Promise<StopReport>
+}
+
+export interface SessionQueue {
+  readonly busy: boolean
+  readonly length: number
+  /**
+   * With the shell free, starts at once and rejects where that fails. Else gives back a run that
+   * waits; it can be stopped there, and a failed start is its end.
+   */
+  enter(start: StartTurn): Promise<Running>
+  /** Settles when nothing runs and nothing waits. */
+  idle(): Promise<void>
+}
+
+/** One turn after the other, in the order of asking. `onFree` is called when none is left. */
+export function createSessionQueue(onFree: () => void): SessionQueue {
+  const waiting: (() => void)[] = []
+  const idlers: (() => void)[] = []
+  let busy = false
+
+  function leave(): void {
+    const next = waiting.shift()
+    if (next) return next()
+    busy = false
+    onFree()
+    for (const idler of idlers.splice(0)) idler()
+  }
+
+  async function take(start: StartTurn): Promise<ActiveTurn> {
+    try {
+      const turn = await start()
+      // `exited` never rejects.
+      void turn.exited.then(leave)
+      return turn
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  function wait(start: StartTurn): Running {
+    let turn: Promise<ActiveTurn | null> | null = null
+    let begun: ActiveTurn | null = null
+    let settle: (exit: Exit) => void
+    const exited = new Promise<Exit>((resolve) => {
+      settle = resolve
+    })
+    const begin = () => {
+      turn = take(start).catch((error: unknown) => {
+        settle(neverStarted(describeRefusal(error)))
+        return null
+      })
+      void turn.then((active) => {
+        begun = active
+        void active?.exited.then(settle)
+      })
+    }
+    waiting.push(begin)
+    return createRunning({
+      pid: () => begun?.pid ?? null,
+      group: () => begun?.group ?? null,
+      exited,
+      async stop(reason, how) {
+        const at = waiting.indexOf(begin)
+        if (at >= 0) {
+          waiting.splice(at, 1)
+          settle(neverStarted(new Error(reasons[reason])))
+        }
+        const active = await turn
+        return (await active?.stop(how)) ?? { survivors: [] }
+      },
+    })
+  }
+
+  return {
+    get busy() {
+      return busy
+    },
+    get length() {
+      return waiting.length
+    },
+    async enter(start) {
+      if (busy) return wait(start)
+      busy = true
+      const turn = await take(start)
+      return createRunning({
+        pid: () => turn.pid,
+        group: () => turn.group,
+        exited: turn.exited,
+        stop: (_reason, how) => turn.stop(how),
+      })
+    },
+    async idle() {
+      if (busy) await new Promise<void>((resolve) => idlers.push(resolve))
+    },
+  }
+}
+
+/** The end of a run that waited and did not get its turn, or could not use it. */
+function neverStarted(error: unknown): Exit {
+  const notStarted =
+    error instanceof StartError
+      ? error.failure
+      : { code: 'never_started', message: messageOf(error), exitCode: 125 as const }
+  return { code: null, signal: null, notStarted }
+}
+
+const busy = 'The command never started: its session was busy with another one'
+const reasons: Readonly<Record<StopReason, string>> = {
+  timeout: `${busy} until its time was over`,
+  inactivity: `${busy} for as long as it may be silent`,
+  cancel: `${busy} when it was cancelled`,
+  kill: `${busy} when it was stopped`,
+  shutdown: `${busy} when nacre ended`,
+  output_limit: `${busy} when it was stopped`,
+}

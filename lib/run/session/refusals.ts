@@ -1,0 +1,43 @@
+import { StartError } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+
+/**
+ * Throws `StartError` where no session can run the request, or not this one.
+ * `shellName`: the shell that it was begun with; null where none was named.
+ */
+export function checkRequest(request: Request, shellName: string | null): void {
+  if (request.command.includes('\0')) {
+    throw refuse('invalid_command', 'A command cannot hold a NUL character')
+  }
+  if (request.shell !== null && shellName !== null && request.shell !== shellName) {
+    throw refuse(
+      'session_shell',
+      `This session runs ${shellName}; take another name for ${request.shell}`,
+    )
+  }
+  for (const variable of Object.keys(request.env)) {
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
+    throw refuse('session_environment', `A shell cannot hold a variable of this name: ${variable}`)
+  }
+}
+
+/** Throws `StartError` where the shell is confined to something else than the request asks for. */
+export function checkConfinement(request: Request, session: string, confinement: string): void {
+  const wanted = describeConfinement(request)
+  if (confinement === wanted) return
+  throw refuse(
+    'session_sandbox',
+    `The shell of session ${session} runs with ${confinement}; take another name for ${wanted}`,
+  )
+}
+
+/** What a shell is confined to: for the reader, and to compare. */
+export function describeConfinement({ sandbox, network, workspace }: Request): string {
+  if (sandbox === 'off') return 'no sandbox'
+  const place = workspace === null ? '' : ` of ${workspace}`
+  return `sandbox ${sandbox}${place}, network ${network}`
+}
+
+export function refuse(code: string, message: string): StartError {
+  return new StartError({ code, message, exitCode: 125 })
+}

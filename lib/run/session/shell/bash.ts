@@ -1,0 +1,117 @@
+import { quoteWord } from '../../../protocol/words.ts'
+import type { SessionDialect } from './dialect.ts'
+import { suspendedOptions } from './turn.ts'
+
+/*
+ * The program of a session's bash.
+ *
+ * The shell reads it as a script, so its own descriptors 0 and 1 are free to carry the protocol: a
+ * byte on 0 says "there is a command", on 1 comes one record a run. Each command runs in `eval` at
+ * top level, with 0, 1 and 2 redirected for that command only; bash keeps the originals aside,
+ * close-on-exec, so that no command inherits, closes or writes to them, and `exec >file` ends with
+ * its run.
+ *
+ * The loop is one line, so that `$LINENO` counts from 1 in every command. A stray `break` leaves the
+ * loop; the shell then reads the next line, which
+ * is the same loop. Where nothing can be read any more (`set -n`), bash meets the end of its script
+ * and exits: a session never hangs in a shell that has lost its way.
+ *
+ * Between runs `set -aekvx` and the traps on ERR and DEBUG are off and kept by us; they are set again
+ * as the first part of the next command. Otherwise they would act on the loop: `set -e` with a last
+ * status of 1, a DEBUG trap that prints.
+ */
+
+/**
+ * How a stop takes the shell out of the rest of a command, which bash has no word for: with
+ * `extdebug`, a DEBUG trap that fails makes bash skip the next command, and one that ends with 2 makes
+ * it return from a function. `break 0` fails, and yet leaves every loop; where there is none, it
+ * succeeds. The first command of our own loop ends all that. URG, since it does nothing where the trap is gone.
+ */
+const skipRest =
+  '[[ ! ${__nacre_g-} ]] || { \\builtin shopt -s extdebug; \\builtin trap ' +
+  quoteWord(
+    '{ if [[ $BASH_COMMAND = __nacre_x=* ]]; ' +
+      'then \\builtin trap - DEBUG; \\builtin shopt -u extdebug; ' +
+      'else \\builtin break 0 && \\__nacre_status 2; fi; } 2>/dev/null',
+  ) +
+  ' DEBUG; }'
+
+/** bash as the shell of a session. */
+export const bashDialect: SessionDialect = {
+  compose({ turnPath, cwd, oldCwd, setUp, login }) {
+    const line = (number: number) => createLoop(number, turnPath)
+    const text = [
+      // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
+      'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
+      `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
+      oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
+      '\\builtin shopt -s expand_aliases; ',
+      setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null; `,
+      // Set, since the user's set-up may have said `set -u`.
+      '__nacre_s=() __nacre_g=(); ',
+      '__nacre_status() { \\builtin return "$1"; }; ',
+      '__nacre_end() { __nacre_s=("$@"); }; ',
+      '\\builtin readonly -f __nacre_status __nacre_end; ',
+      `\\builtin trap ${quoteWord(skipRest)} URG; `,
+      line(1),
+      line(2),
+    ].join('')
+    return { args: login ? ['-l', 'bash'] : ['bash'], script: { text, lines: 2, line } }
+  },
+  // A DEBUG trap that the command has set acts on this too: it is to say nothing.
+  ask: '{ \\__nacre_end "$_" "$?" "${PIPESTATUS[@]}"; } >/dev/null 2>&1',
+  lastArgument: '"${__nacre_c[4]}"',
+  survivesStop: true,
+  lendVariable: (name, quotedValue) =>
+    `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${${name}@a}"); ` +
+    `\\builtin export ${name}=${quotedValue}`,
+  restoreVariable(name) {
+    const kept = `__nacre_k_${name}`
+    return (
+      `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ \${${kept}[0]} ]]; ` +
+      `then ${name}=\${${kept}[1]}; ` +
+      `[[ \${${kept}[2]} = *x* ]] || \\builtin export -n ${name}; ` +
+      `else \\builtin unset -v ${name}; fi; \\builtin unset -v ${kept}`
+    )
+  },
+}
+
+/** The loop as line `number` of the program. */
+function createLoop(number: number, turnPath: string): string {
+  const token = '"${__nacre_c[5]-}"'
+  const print = `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`
+  // Soon, since a DEBUG trap acts on every command here too.
+  const suspend = `\\builtin trap -p ERR DEBUG; \\builtin trap - DEBUG ERR; \\builtin set +${suspendedOptions}`
+  const turn = [
+    `__nacre_x=(${token} "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=()`,
+    suspend,
+    // With the marks by which bash keeps quoting apart among the separators no record can be printed.
+    `[[ \${IFS-} != *[$'\\1\\177']* ]] || IFS=$' \\t\\n'`,
+    '__nacre_w= __nacre_r= __nacre_o=',
+    // Quoted: `set -k` would take a bare assignment away.
+    `\\builtin eval '__nacre_w=1'`,
+    // In POSIX mode `unset` is found before any function of that name.
+    '[[ $__nacre_w ]] || { POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; ' +
+      `\\enable builtin eval; \\builtin shopt -s expand_aliases; ${suspend}; __nacre_r=1; }`,
+    // A shell that is restricted, may open no more files or has lost its input would run no command.
+    `{ \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null`,
+    `__nacre_x+=("$__nacre_r" "$__nacre_o" "\${#__nacre_s[@]}" "\${__nacre_s[@]}" ${token} "")`,
+    `${print} || { \\builtin enable eval printf trap set read mapfile; ${print}; } || \\builtin exit 123`,
+    // -t: else TMOUT would end the wait.
+    'until \\builtin read -r -N 1 -t 86400 __nacre_w; ' +
+      'do [[ $? -gt 128 ]] || \\builtin exit; done',
+    '__nacre_s=() __nacre_p= __nacre_c=()',
+    `\\builtin mapfile -d '' -t __nacre_c <${quoteWord(turnPath)} || \\builtin exit 124`,
+    '[[ ! ${__nacre_c[6]+x} ]]',
+  ].join('; ')
+  const run =
+    '{ __nacre_g=(1); \\builtin export NACRE_RUN="${__nacre_c[5]}"; \\__nacre_status "${__nacre_c[3]}" "${__nacre_c[4]}"; ' +
+    '\\builtin eval "${__nacre_c[6]}"; ' +
+    '} <"${__nacre_c[0]}" >"${__nacre_c[1]}" 2>"${__nacre_c[2]}"'
+  return `until ${turn}; do ${run}; done\n`
+}
+
+/** A quoted word without a newline, so that the lines after it keep their numbers. */
+function inOneLine(text: string): string {
+  return quoteWord(text).replaceAll('\n', () => `'$'\\n''`)
+}

@@ -1,0 +1,27 @@
+import type { Exit } from '../../../protocol/ports.ts'
+import type { TurnEnd } from './shell.ts'
+
+/** How a run of a session ended, by the end of its turn. `stopped`: nacre ended it. */
+export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string[] } {
+  const ending = stopped ? { code: null, signal: 'SIGTERM' } : null
+  if (end.kind === 'gone') return { code: end.code, signal: end.signal, ...ending, notices: [] }
+  const { repaired, started, status, pipeStatus } = end.record
+  const notices: string[] = []
+  if (repaired) {
+    notices.push('The session needs the builtins builtin and eval: it has restored them')
+  }
+  if (!started) {
+    notices.push('The command did not run: the session could not open its input or output')
+  }
+  return { code: started ? status : 125, signal: null, ...ending, pipeStatus, notices }
+}
+
+/** How a shell was lost that ended in a turn; for `describeLoss`. */
+export function describeEnd(code: number | null, signal: string | null): string {
+  return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
+}
+
+/** For the first run of the next shell. */
+export function describeLoss(how: string, cwd: string): string {
+  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
+}

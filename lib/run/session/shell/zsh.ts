@@ -1,0 +1,54 @@
+import { quoteWord } from '../../../protocol/words.ts'
+import type { SessionDialect } from './dialect.ts'
+import { suspendedOptions } from './turn.ts'
+
+/*
+ * The same protocol as in bash, in words of zsh. An error ends in `always`, so the loop needs no
+ * second line. A stopped command takes its shell with it: zsh has no way out of a command that is
+ * not the end of a shell without a terminal.
+ */
+export const zshDialect: SessionDialect = {
+  compose({ turnPath, cwd, oldCwd, setUp, login }) {
+    const token = '"${__nacre_c[6]-}"'
+    const turn = [
+      `__nacre_x=(${token} "$__nacre_q" "$-" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" 1 "\${#__nacre_s}" ` +
+        `"\${__nacre_s[@]}" ${token} "")`,
+      '__nacre_g= __nacre_q=1',
+      `\\builtin set +${suspendedOptions}`,
+      `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`,
+      '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',
+      '__nacre_s=() __nacre_p=',
+      `__nacre_c=("\${(@0)$(<${quoteWord(turnPath)})}")`,
+    ].join('; ')
+    const run =
+      '{ __nacre_g=1; \\builtin export NACRE_RUN="${__nacre_c[6]}"; ' +
+      '{ \\__nacre_status "${__nacre_c[4]}" "${__nacre_c[5]}"; \\builtin eval "${__nacre_c[7]}"; ' +
+      '__nacre_q=$?; } always { TRY_BLOCK_ERROR=0; }; ' +
+      '} <"${__nacre_c[1]}" >|"${__nacre_c[2]}" 2>|"${__nacre_c[3]}"'
+    const program = [
+      `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
+      oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
+      setUp,
+      '__nacre_s=() __nacre_c=() __nacre_g= __nacre_q=0; ',
+      '__nacre_status() { \\builtin return "$1"; }; ',
+      '__nacre_end() { __nacre_s=("$@"); }; ',
+      `while :; do ${turn}; ${run}; done`,
+    ].join('')
+    return { args: [...(login ? ['-l'] : []), '-c', program, 'zsh'], script: null }
+  },
+  ask: '\\__nacre_end "$_" "$?" "${pipestatus[@]}"',
+  lastArgument: '"${__nacre_c[5]}"',
+  survivesStop: false,
+  lendVariable: (name, quotedValue) =>
+    `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${(t)${name}}"); ` +
+    `\\builtin export ${name}=${quotedValue}`,
+  restoreVariable(name) {
+    const kept = `__nacre_k_${name}`
+    return (
+      `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ -n \${${kept}[1]} ]]; ` +
+      `then ${name}=\${${kept}[2]}; ` +
+      `[[ \${${kept}[3]} = *export* ]] || \\builtin typeset +x ${name}; ` +
+      `else \\builtin unset ${name}; fi; \\builtin unset ${kept}`
+    )
+  },
+}

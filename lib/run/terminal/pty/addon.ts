@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, lstatSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { homedir, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { messageOf } from '../../../protocol/errors.ts'
+import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
+import { bun, findSea, isSingleExecutable } from '../../../system/runtime.ts'
+
+/** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript. */
+export interface PtyAddon {
+  /** A new terminal. Both descriptors are non-blocking and not close-on-exec. */
+  open(columns: number, rows: number): { master: number; slave: number; pty: string }
+  /** Starts a program on a new terminal as the leader of a session of its own. */
+  fork(
+    file: string,
+    args: string[],
+    env: string[],
+    cwd: string,
+    columns: number,
+    rows: number,
+    uid: number,
+    gid: number,
+    utf8: boolean,
+    /** Of the program `spawn-helper`; used on macOS only. */
+    helperPath: string,
+    onExit: (code: number, signal: number) => void,
+  ): { fd: number; pid: number; pty: string }
+  resize(fd: number, columns: number, rows: number): void
+}
+
+/** What is known of the addon once it is loaded. */
+export interface LoadedAddon {
+  addon: PtyAddon
+  helperPath: string
+}
+
+const platformPackage = `@lydell/node-pty-${process.platform}-${process.arch}`
+
+/**
+ * Loads the addon: in a single executable from its asset `pty.node`, else from the platform's package
+ * beside node-pty. Throws an `Error` that says what is missing.
+ */
+export function loadPtyAddon(options: { cacheFolder?: string } = {}): LoadedAddon {
+  const asset = readAsset()
+  if (asset) {
+    return { addon: loadNative(extractAddon(asset, options.cacheFolder)), helperPath: '' }
+  }
+  try {
+    // Bundled, this is CommonJS; run from its source as a module, the project is where nacre was started.
+    const start = typeof __filename === 'string' ? __filename : join(process.cwd(), 'package.json')
+    // The platform's package belongs to node-pty and need not be visible from here.
+    const requireBeside = createRequire(createRequire(start).resolve('node-pty'))
+    const addon = requireBeside(`${platformPackage}/pty.node`) as PtyAddon
+    const onMac = process.platform === 'darwin'
+    const helperPath = onMac ? requireBeside.resolve(`${platformPackage}/spawn-helper`) : ''
+    return { addon, helperPath }
+  } catch (error) {
+    const reason = messageOf(error).split('\n')[0] ?? ''
+    throw new Error(`The terminal addon ${platformPackage} cannot be loaded: ${reason}`, {
+      cause: error,
+    })
+  }
+}
+
+function readAsset(): Uint8Array | null {
+  if (bun !== null)
+    return isSingleExecutable() ? readFileSync(join(dirname(bun.main), 'pty.node')) : null
+  const sea = findSea()
+  return sea === null ? null : new Uint8Array(sea.getRawAsset('pty.node'))
+}
+
+function loadNative(path: string): PtyAddon {
+  const loaded = { exports: {} }
+  process.dlopen(loaded, path)
+  return loaded.exports as PtyAddon
+}
+
+/**
+ * Writes the addon into a folder that only this user can write, under a name made from its content,
+ * and gives the path. A file that is there already is used if its content is the same.
+ */
+export function extractAddon(content: Uint8Array, cacheFolder?: string): string {
+  const hash = createHash('sha256').update(content).digest('hex')
+  const folders = cacheFolder
+    ? [cacheFolder]
+    : [join(homedir(), '.cache', 'nacre'), join(tmpdir(), `nacre-${process.getuid?.() ?? 'user'}`)]
+  const failures: string[] = []
+  for (const folder of folders) {
+    try {
+      ensurePrivateFolder(folder)
+      const path = join(folder, `pty-${hash.slice(0, 32)}.node`)
+      if (!holds(path, content)) replaceFile(path, content, 0o700)
+      return path
+    } catch (error) {
+      failures.push(messageOf(error))
+    }
+  }
+  throw new Error(`The terminal addon cannot be unpacked: ${failures.join('; ')}`)
+}
+
+function ensurePrivateFolder(folder: string): void {
+  makePrivateFolder(folder)
+  const stat = lstatSync(folder)
+  const uid = process.getuid?.()
+  if (!stat.isDirectory() || (uid !== undefined && stat.uid !== uid)) {
+    throw new Error(`${folder} is not a folder of this user`)
+  }
+  if ((stat.mode & 0o077) !== 0) chmodSync(folder, 0o700)
+}
+
+function holds(path: string, content: Uint8Array): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  const uid = process.getuid?.()
+  if (!stat?.isFile() || (uid !== undefined && stat.uid !== uid)) return false
+  return Buffer.compare(readFileSync(path), content) === 0
+}
