@@ -55,7 +55,7 @@ const common = {
  */
 const packs = {
   'start.js': ['lib/main.ts'],
-  'run.js': ['lib/modes/print/print.ts', 'lib/executor/executor.ts'],
+  'run.js': ['lib/doors/print/print.ts', 'lib/executor/executor.ts'],
 }
 
 /**
@@ -281,7 +281,7 @@ async function writePackage() {
   const earlier = (await readdir(dist)).filter((name) => /\.(?:js|cache)$/.test(name))
   const files = await bundlePackage()
   files.set('package.json', '{ "type": "commonjs" }\n')
-  const protocol = await evaluate('lib/modes/rpc/schema.ts', 'describeProtocol')
+  const protocol = await evaluate('lib/doors/rpc/schema.ts', 'describeProtocol')
   const configuration = await evaluate('lib/config/report.ts', 'configurationSchema')
   files.set('rpc.schema.json', `${JSON.stringify(protocol)}\n`)
   files.set('config.schema.json', `${JSON.stringify(configuration, null, 2)}\n`)

@@ -12,10 +12,10 @@ export default function configure({ production = false }) {
     entry: [
       'lib/{main,index,client}.ts!',
       // The build evaluates it.
-      'lib/modes/rpc/schema.ts!',
+      'lib/doors/rpc/schema.ts!',
       '*.config.js',
       // The build describes the protocol by it.
-      'lib/modes/rpc/schema.ts',
+      'lib/doors/rpc/schema.ts',
       '.ci/tools/*.{js,ts}',
       'test/{run,smoke}.js',
       'test/**/*.test.ts',

@@ -13,9 +13,9 @@ import { configure, configureNothing, describeConfiguration } from './main/confi
 import { executorOptions } from './main/executor-options.ts'
 import { supervise } from './main/supervise.ts'
 import { withExecutor } from './main/with-executor.ts'
-import type { Command } from './modes/command.ts'
-import { commands, listCommands } from './modes/commands.ts'
-import { openStreams, type Streams } from './modes/streams.ts'
+import type { Command } from './commands/command.ts'
+import { commands, listCommands } from './commands/commands.ts'
+import { openStreams, type Streams } from './doors/streams.ts'
 import { MisuseError } from './protocol/errors.ts'
 import { unknownName } from './protocol/wire.ts'
 
@@ -150,7 +150,7 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
         toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
         personAtInput: streams.input === 'terminal',
       })
-      const { print } = await import('./modes/print/print.ts')
+      const { print } = await import('./doors/print/print.ts')
       return withExecutor(options, streams, (executor, signal) =>
         print(invocation.print, {
           executor,
@@ -181,7 +181,7 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const { artifactDir, print } = readInvocation(parsed, configuration)
   await tell(configuration.notices, streams)
   const options = executorOptions(configuration, { artifactDir, toTerminal: false, run: print.run })
-  const { repl } = await import('./modes/repl/repl.ts')
+  const { repl } = await import('./doors/repl/repl.ts')
   const cwd = resolve(logicalDirectory(process.env), print.run.cwd ?? '.')
   return withExecutor(options, streams, (executor, signal, onCrash) =>
     repl({
@@ -216,7 +216,7 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const learnToolNames = (told: readonly string[]) => {
     names = told
   }
-  const { serveRpc } = await import('./modes/rpc/rpc.ts')
+  const { serveRpc } = await import('./doors/rpc/rpc.ts')
   const cwd = logicalDirectory(process.env)
   const status = await withExecutor(options, streams, (executor, signal) =>
     serveRpc({

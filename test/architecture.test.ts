@@ -7,10 +7,11 @@ const lib = join(import.meta.dirname, '../lib')
 
 /** Who may import whom; a room may always import itself. The table of lib/README.md. */
 const layers: Record<string, string[]> = {
-  main: ['cli', 'config', 'modes', 'agent', 'executor', 'system', 'protocol'],
+  main: ['cli', 'config', 'commands', 'doors', 'agent', 'executor', 'system', 'protocol'],
   index: ['executor', 'protocol'],
   client: ['wire', 'protocol'],
-  modes: ['agent', 'executor', 'render', 'wire', 'system', 'protocol'],
+  commands: ['doors', 'agent', 'executor', 'render', 'system', 'protocol'],
+  doors: ['agent', 'executor', 'render', 'wire', 'system', 'protocol'],
   agent: ['executor', 'render', 'system', 'protocol'],
   executor: ['guard', 'run', 'output', 'wire', 'system', 'protocol'],
   run: ['output', 'system', 'protocol'],

@@ -75,7 +75,7 @@ test('holds what a user needs and nothing else', ({ paths }) => {
   const expected = [
     /^(README\.md|CHANGELOG\.md|LICENSE|package\.json)$/,
     // What README.md leads to.
-    /^lib\/(README|RECIPES|config\/CONFIGURATION|guard\/THREATS|modes\/rpc\/PROTOCOL)\.md$/,
+    /^lib\/(README|RECIPES|config\/CONFIGURATION|guard\/THREATS|doors\/rpc\/PROTOCOL)\.md$/,
     /^bin\/(nacre\.js|load\.js|package\.json)$/,
     /^dist\/([\w-]+\.js(\.cache)?|nacre\.1|package\.json|(rpc|config)\.schema\.json|THIRD-PARTY-NOTICES)$/,
     /^dist\/types\/[\w/-]+\.d\.ts$/,

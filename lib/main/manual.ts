@@ -1,7 +1,7 @@
 import { writeManual } from '../cli/manual.ts'
 import { otherVariables } from '../config/keys.ts'
 import { reportKeys } from '../config/report.ts'
-import { listCommands } from '../modes/commands.ts'
+import { listCommands } from '../commands/commands.ts'
 import { version } from '../protocol/version.ts'
 
 /** The manual page of this nacre, whatever is configured here. */

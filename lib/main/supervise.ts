@@ -10,7 +10,7 @@ export async function supervise(
   input: RequestInput,
   options: Pick<RunOptions, 'signal' | 'onEvent'> = {},
 ): Promise<Result> {
-  const { runSupervised } = await import('../modes/supervise/run-supervised.ts')
+  const { runSupervised } = await import('../commands/supervise/run-supervised.ts')
   const supervision = {
     program: programWords(process),
     environment: process.env,

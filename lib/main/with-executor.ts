@@ -1,6 +1,6 @@
 import { failureStatus, signalStatus } from '../cli/exit-status.ts'
 import type { Executor, ExecutorOptions } from '../executor/executor.ts'
-import type { Streams } from '../modes/streams.ts'
+import type { Streams } from '../doors/streams.ts'
 import { messageOf } from '../protocol/errors.ts'
 
 /** How long the runs have to end after a fault of nacre's own: the graces of a stop. */

@@ -108,5 +108,5 @@ export function orderForHaste(files, changed, imports, durationMs) {
  * @returns {string} `run/session` of `lib/run/session/session.ts`
  */
 function roomOf(path) {
-  return dirname(path).replace(/^(?:lib|test)\/(?:modes\/)?/, '')
+  return dirname(path).replace(/^(?:lib|test)\//, '')
 }

@@ -1,0 +1,120 @@
+import type { AgentSettings } from '../agent/settings.ts'
+import type { Executor } from '../executor/executor.ts'
+import type { Flag } from '../protocol/request/flag.ts'
+import type { Result } from '../protocol/result/result.ts'
+import * as shape from '../protocol/shape/shape.ts'
+import type { Streams } from '../doors/streams.ts'
+
+/** A subcommand: `nacre <name> …`. `lib/commands/<name>/command.ts` exports it as `command`. */
+export interface Command {
+  name: string
+  /** Its whole line: `nacre job list|show …`. */
+  usage: string
+  /** One line for the help of nacre as a whole. */
+  description: string
+  /** Beside `--help`, which every command has. */
+  flags: readonly Flag[]
+  /** Whether it takes the options that shape a run, as defaults of all its runs. */
+  takesRunOptions?: boolean
+  /** Whether it takes the options of prompts for a model. */
+  takesPromptOptions?: boolean
+  /** More of its help than usage, description and flags, line by line. */
+  details?: readonly string[]
+  /** Behind which of its actions an id stands, and of what; for completions. */
+  takesIds?: { of: IdKind; behind: readonly string[] }
+  /** Command lines that work. */
+  examples: readonly string[]
+  /** Not for people: not in the help. */
+  hidden?: boolean
+  /** Its runs are to outlive it even where it is killed. */
+  leavesRuns?: boolean
+  /** Gives the exit status. Misuse is thrown as `MisuseError`. */
+  run(context: CommandContext): Promise<number>
+}
+
+/** What has ids that a completion can offer. */
+export type IdKind = 'jobs' | 'artifacts' | 'conversations'
+
+/** How a subcommand answers; most take these two. */
+export const answerFlags: readonly Flag[] = [
+  {
+    name: 'output-format',
+    description: 'How to answer (default text)',
+    shape: shape.choice(['text', 'json']),
+  },
+  { name: 'quiet', short: 'q', shape: null, description: 'No messages on stderr' },
+]
+
+/** What a subcommand may know of the configuration; the executor has the rest. */
+export interface CommandConfiguration {
+  /** The files that were read. */
+  files: readonly string[]
+  /** What was ignored in them. */
+  notices: readonly string[]
+  /** `provider/name`, or null. */
+  model: string | null
+  keys: readonly ConfiguredKey[]
+  /** Throws `MisuseError` with the nearest key where there is none of this name. */
+  findKey(name: string): ConfiguredKey
+  /** Every place that a file may have, in the order in which they are read. */
+  places: readonly { path: string; isThere: boolean }[]
+  /** The JSON Schema of a file. */
+  schema(): object
+}
+
+/** One key of the configuration, and what it holds here. */
+export interface ConfiguredKey {
+  key: string
+  /** In the names of the file; null where nothing sets it. */
+  value: unknown
+  /** Where that was said. */
+  places: readonly string[]
+  description: string
+  /** What it may be, in words. */
+  wanted: string
+  /** Null where no variable of the environment sets it. */
+  variable: string | null
+  /** What the file of a workspace that is not trusted may do with it. */
+  workspace: 'set' | 'tighten' | 'nothing'
+}
+
+/** With which executor a subcommand works. */
+export interface UseOptions {
+  /** Tools that the caller has beside the shell; for the guard's suggestions. */
+  toolNames?: readonly string[]
+  /** False: as if nothing were configured. */
+  configured?: boolean
+}
+
+/** What a subcommand gets. */
+export interface CommandContext {
+  /** The words after the command's name that are no options. */
+  positionals: readonly string[]
+  /** By long name: a text, a number where the flag's type says so, a list of texts, or true. */
+  options: Readonly<Record<string, unknown>>
+  streams: Streams
+  environment: Readonly<Record<string, string | undefined>>
+  /** The directory as its user names it. */
+  cwd: string
+  stateDir: string
+  version: string
+  /** What is configured here. Throws `MisuseError` where that is wrong. */
+  configuration: () => Promise<CommandConfiguration>
+  /**
+   * Runs with an executor that is closed afterwards. `signal` aborts when a signal ends nacre; the
+   * exit status is then that of the signal.
+   */
+  useExecutor: (
+    use: (executor: Executor, signal: AbortSignal) => Promise<number>,
+    how?: UseOptions,
+  ) => Promise<number>
+  /** What a model works with here. Throws `MisuseError` where the configuration is wrong. */
+  agentSettings: () => Promise<AgentSettings>
+  /** The options of nacre itself, and those among them that shape a run. */
+  flags: readonly Flag[]
+  runFlags: readonly Flag[]
+  /** Every subcommand that people use. */
+  commands: () => Promise<readonly Command[]>
+  /** The exit status of a program that ran one command. */
+  exitStatusOf: (result: Result) => number
+}

@@ -1,0 +1,118 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  models,
+  type ModelServer,
+  prepareRepository,
+  repaired,
+  scriptRepair,
+  textOfRequest,
+  withModelServer,
+} from '../../helpers/model-server.ts'
+import { type Screen, withScreen } from '../../helpers/screen.ts'
+
+const [model] = models
+
+/** The REPL on a terminal, with a model behind it. */
+function withTalk(use: (screen: Screen, server: ModelServer) => Promise<void>): Promise<void> {
+  return withModelServer((server) =>
+    withScreen(
+      {
+        args: ['--model', model],
+        env: { TEST_MODEL_KEY: 'sk-0123456789', SHELL: '/bin/bash' },
+        rows: 40,
+        columns: 100,
+        prepare(home) {
+          const folder = join(home, 'config/nacre')
+          mkdirSync(folder, { recursive: true })
+          writeFileSync(join(folder, 'config.json'), readFileSync(server.home.userFile))
+        },
+      },
+      async (screen) => {
+        await screen.shows('> ')
+        await use(screen, server)
+      },
+    ),
+  )
+}
+
+function bash(command: string) {
+  return { name: 'bash', arguments: JSON.stringify({ command }) }
+}
+
+test('an answer is drawn as Markdown, below what was run for it', () =>
+  withTalk(async (screen, { mock }) => {
+    mock.on({ userMessage: 'count', hasToolResult: false }, { toolCalls: [bash('echo one line')] })
+    mock.on(
+      { userMessage: 'count', hasToolResult: true },
+      { content: '# Counted\n\n- **one** line' },
+    )
+    screen.type('count the lines\r')
+    await screen.shows('Counted')
+    await screen.shows(/2 steps · [\d,]+ tokens in/)
+    assert.match(screen.text(), '$ echo one line')
+    assert.match(screen.text(), '✓ [exit status 0]')
+    assert.not.match(screen.text(), '**')
+    screen.type('/usage\r')
+    await screen.shows('from the cache')
+  }))
+
+test('a whole task is done from the prompt', () =>
+  withTalk(async (screen, { mock }) => {
+    prepareRepository(join(screen.home, 'code'))
+    scriptRepair(mock)
+    screen.type('repair the tests\r')
+    await screen.shows(repaired.replaceAll('`', ''))
+    assert.match(readFileSync(join(screen.home, 'code/add.sh'), 'utf8'), '$1 + $2')
+  }))
+
+test('a model at work shows live output, is steered, and Esc stops it', () =>
+  withTalk(async (screen, server) => {
+    const { mock } = server
+    mock.on(
+      { userMessage: /begin/ },
+      { toolCalls: [bash('echo ready; while [ ! -e go ]; do sleep 0.05; done')] },
+    )
+    mock.on({ userMessage: /turn round/ }, { toolCalls: [bash('echo second; sleep 1000')] })
+    screen.type('begin\r')
+    await screen.shows('  ready')
+    screen.type('turn round\r')
+    writeFileSync(join(screen.home, 'code/go'), '')
+    await screen.shows('» turn round')
+    await screen.shows('  second')
+    screen.type('\u001B')
+    await screen.shows('✗ cancelled')
+    await screen.shows('> ')
+    mock.reset()
+    mock.onMessage(/./, { content: 'still usable' })
+    screen.type('are you there?\r')
+    await screen.shows('still usable')
+  }))
+
+test('what a person ran goes before the next message', () =>
+  withTalk(async (screen, server) => {
+    server.mock.onMessage(/./, { content: 'seen' })
+    screen.type('!echo by hand\r')
+    await screen.shows('✓ exit 0')
+    screen.type('what was that?\r')
+    await screen.shows('seen')
+    assert.match(textOfRequest(server.requests().at(-1)), 'by hand')
+  }))
+
+test('a conversation is listed, exported and gone on with', () =>
+  withTalk(async (screen, server) => {
+    server.mock.onMessage(/./, { content: 'noted' })
+    screen.type('the word is pearl\r')
+    await screen.shows('noted')
+    screen.type('/export talk.md\r')
+    await screen.shows('Written: ')
+    assert.match(readFileSync(join(screen.home, 'code/talk.md'), 'utf8'), 'the word is pearl')
+    screen.type('/resume\r')
+    await screen.shows(/conv_[a-z2-7]{20} .* the word is pearl/)
+    screen.type('/model nope/x\r')
+    await screen.shows('Unknown provider `nope`')
+  }))
+
+test.run()
