@@ -226,6 +226,8 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
       version,
       cwd,
       learnToolNames,
+      // The clients of the second dialect start it so.
+      firstDialect: parsed.options['mode'] === 'rpc' ? 'pi' : 'json-rpc',
       agentSettings: () => agentSettings(configuration, { ...print, prompt: print.model }),
     }),
   )

@@ -10,7 +10,7 @@ const layers: Record<string, string[]> = {
   main: ['cli', 'config', 'commands', 'doors', 'agent', 'executor', 'system', 'protocol'],
   index: ['executor', 'protocol'],
   client: ['wire', 'protocol'],
-  commands: ['doors', 'agent', 'executor', 'render', 'system', 'protocol'],
+  commands: ['doors', 'agent', 'executor', 'render', 'wire', 'system', 'protocol'],
   doors: ['agent', 'executor', 'render', 'wire', 'system', 'protocol'],
   agent: ['executor', 'render', 'system', 'protocol'],
   executor: ['guard', 'run', 'output', 'wire', 'system', 'protocol'],

@@ -6,7 +6,7 @@ import type { RunEvent } from '../protocol/result/event.ts'
 import type { JobEntry } from '../protocol/result/job-entry.ts'
 import type { JobOutput } from '../protocol/result/job-output.ts'
 import type { Reading } from '../protocol/result/reading.ts'
-import type { Running, StopOptions, StopReport } from '../protocol/ports.ts'
+import { interruption, type Running, type StopOptions, type StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Result, StopReason } from '../protocol/result/result.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
@@ -98,9 +98,6 @@ export interface RunParts {
   /** Is told once, when the run becomes a job. */
   onLeave(run: LiveRun): Promise<void>
 }
-
-/** The reason of an abort that is a person's Ctrl-C, or SIGINT to nacre: the run ends by INT first. */
-const interruption = 'SIGINT'
 
 /** What may wait to be read by one run. */
 const inputMaxBytes = 4 * 1024 * 1024

@@ -1,5 +1,4 @@
 import { programWords } from '../system/runtime.ts'
-import { stateDirectory } from '../config/paths.ts'
 import type { RunOptions } from '../executor/executor.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
@@ -14,7 +13,6 @@ export async function supervise(
   const supervision = {
     program: programWords(process),
     environment: process.env,
-    stateDir: stateDirectory(process.env),
     artifactDir,
   }
   return runSupervised(supervision, input, options)

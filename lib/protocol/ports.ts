@@ -29,6 +29,9 @@ export interface StopReport {
   notices?: string[]
 }
 
+/** The reason of an abort that is a person's Ctrl-C, or SIGINT to nacre: the run ends by INT first. */
+export const interruption = 'SIGINT'
+
 /** What the system is asked for beside the reason. */
 export interface StopOptions {
   /** As a person's Ctrl-C does it: INT comes before the signal that the request names. */

@@ -11,7 +11,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
@@ -220,6 +220,22 @@ export function removeLeftGroups(): void {
     return pid !== undefined && !isAlive({ pid: Number(pid), startTime })
   }
   for (const group of listSiblings(isLeft)) group.remove()
+}
+
+/**
+ * Moves this process to where the nacre is whose run it was started in, and so out of the reach of that
+ * run's end. In no run, or where the system does not let it, it stays where it is.
+ */
+export function leaveGroupOfRun(): void {
+  const own = findOwnGroup()
+  let outer = own
+  while (outer !== null && /^nacre-\d+-\d+-\d+$/.test(basename(outer))) outer = dirname(outer)
+  if (outer === null || outer === own) return
+  try {
+    writeFileSync(join(outer, 'cgroup.procs'), self)
+  } catch {
+    // A sandbox keeps it inside, as it should.
+  }
 }
 
 function listSiblings(isWanted: (name: string) => boolean): ControlGroup[] {

@@ -87,6 +87,7 @@ const refusals: ReadonlySet<string> = new Set([
     'EIO',
     'EFBIG',
     'EEXIST',
+    'ENAMETOOLONG',
   ],
 ])
 

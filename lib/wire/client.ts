@@ -1,29 +1,38 @@
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { isObject } from '../protocol/shape/shape.ts'
-import { messageOf } from '../protocol/errors.ts'
+import { codeOf, messageOf } from '../protocol/errors.ts'
+import { interruption } from '../protocol/ports.ts'
 import { createLineReader, parseJsonLine } from '../protocol/json-lines.ts'
 import {
+  type AllMethods,
+  type AllNotifications,
   type ClientMethods,
   maxLineBytes,
-  type MethodName,
   type RpcErrorObject,
   type RpcMethods,
   type RpcNotifications,
 } from '../protocol/rpc/messages.ts'
+import { fromErrorObject } from './errors.ts'
 
 /** A notification with the parameters of its method. */
-export type RpcNotification = {
-  [Name in keyof RpcNotifications]: { method: Name; params: RpcNotifications[Name] }
-}[keyof RpcNotifications]
+export type RpcNotification = NotificationOf<RpcNotifications>
 
-export interface CallerOptions {
+/** The same with what nacres tell each other. */
+export type AnyNotification = NotificationOf<AllNotifications>
+
+type NotificationOf<Table> = {
+  [Name in keyof Table]: { method: Name; params: Table[Name] }
+}[keyof Table]
+
+export interface CallerOptions<Notification = RpcNotification> {
   /** Answers the questions of the guard; without it, or when it fails, what is asked about is denied. */
   onApproval?: (params: ClientMethods['approval.request']['params']) => boolean | Promise<boolean>
   /**
    * Hears every notification in order. A returned promise pauses reading, and so the command. When
    * it fails the connection is over, and every request rejects with the reason.
    */
-  onNotification?: (notification: RpcNotification) => void | Promise<void>
+  onNotification?: (notification: Notification) => void | Promise<void>
 }
 
 /** An error response, or (`code` 0) a connection that is over. */
@@ -40,19 +49,22 @@ export class RpcError extends Error {
 }
 
 /** The asking side of one connection. */
-export interface Caller {
+export interface Caller<Methods extends Table<Methods> = RpcMethods> {
   /**
-   * Rejects with `RpcError`. Aborting `signal` cancels the request; its answer still comes: a run
-   * that was stopped is a result.
+   * Rejects with `RpcError`. Aborting `signal` cancels the request (with the reason `'SIGINT'` as Ctrl-C
+   * does); its answer still comes: a run that was stopped is a result.
    */
-  request: <Name extends MethodName>(
+  request: <Name extends keyof Methods>(
     method: Name,
-    params: RpcMethods[Name]['params'],
+    params: Methods[Name]['params'],
     options?: { signal?: AbortSignal | undefined },
-  ) => Promise<RpcMethods[Name]['result']>
+  ) => Promise<Methods[Name]['result']>
   /** Ends the connection for everyone who waits, with this as the reason. */
   fail(why: string): void
 }
+
+/** Methods by their names. */
+type Table<Methods> = { [Name in keyof Methods]: { params: unknown; result: unknown } }
 
 interface Waiting {
   resolve(result: unknown): void
@@ -60,11 +72,11 @@ interface Waiting {
 }
 
 /** Speaks the protocol over two streams. `onFail` is told once that the connection is of no use any more. */
-export function createCaller(
+export function createCaller<Methods extends Table<Methods> = RpcMethods, Told = RpcNotification>(
   { input, output }: { input: Readable; output: Writable },
-  options: CallerOptions,
+  options: CallerOptions<Told>,
   onFail: () => void,
-): Caller {
+): Caller<Methods> {
   const waiting = new Map<unknown, Waiting>()
   let count = 0
   let over: RpcError | null = null
@@ -94,7 +106,7 @@ export function createCaller(
     if (!isObject(message)) return
     const { id, method, params, result, error } = message
     if (method === 'approval.request') return void approve(id, params)
-    if (method !== undefined) return options.onNotification?.({ method, params } as RpcNotification)
+    if (method !== undefined) return options.onNotification?.({ method, params } as Told)
     const request = waiting.get(id)
     waiting.delete(id)
     if (error === undefined) request?.resolve(result)
@@ -112,12 +124,15 @@ export function createCaller(
           return
         }
         const id = ++count
-        const cancel = () => send({ method: '$/cancel', params: { id } })
+        const cancel = () => {
+          const interrupt = signal?.reason === interruption
+          send({ method: '$/cancel', params: { id, ...(interrupt && { interrupt }) } })
+        }
         const free = () => signal?.removeEventListener('abort', cancel)
         waiting.set(id, {
           resolve(result) {
             free()
-            resolve(result as never)
+            resolve(result)
           },
           reject(error) {
             free()
@@ -128,6 +143,46 @@ export function createCaller(
         if (signal?.aborted) cancel()
         else signal?.addEventListener('abort', cancel, { once: true })
       }),
+  }
+}
+
+/** The other side is gone: it has ended, or is about to. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost'
+}
+
+/** How a socket says that nobody is at its other end. */
+const goneCodes = ['ENOENT', 'ECONNREFUSED', 'EPIPE', 'ECONNRESET']
+
+/**
+ * Asks once over a socket, and closes it. Rejects with `MisuseError` where the other side refuses, and
+ * with `ConnectionLost`.
+ */
+export async function askOnce<Name extends keyof AllMethods>(
+  socket: Socket,
+  method: Name,
+  params: AllMethods[Name]['params'],
+  {
+    signal,
+    ...options
+  }: CallerOptions<AnyNotification> & { signal?: AbortSignal | undefined } = {},
+): Promise<AllMethods[Name]['result']> {
+  const streams = { input: socket, output: socket }
+  const caller = createCaller<AllMethods, AnyNotification>(streams, options, () => socket.destroy())
+  let refusal: Error | null = null
+  socket.once('error', (error) => {
+    if (!goneCodes.includes(codeOf(error) ?? '')) refusal = error
+    caller.fail(error.message)
+  })
+  socket.once('close', () => caller.fail('The nacre that was asked has ended'))
+  try {
+    return await caller.request(method, params, { signal })
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    if (error.code !== 0) throw fromErrorObject(error)
+    throw refusal ?? new ConnectionLost(error.message)
+  } finally {
+    socket.destroy()
   }
 }
 

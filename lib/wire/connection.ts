@@ -1,4 +1,8 @@
-import type { RpcNotifications } from '../protocol/rpc/messages.ts'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { messageOf } from '../protocol/errors.ts'
+import { createLineReader, isBlankLine, parseJsonLine } from '../protocol/json-lines.ts'
+import { type AllNotifications, maxLineBytes } from '../protocol/rpc/messages.ts'
 
 /** Where the lines go. */
 export interface Sink {
@@ -100,10 +104,74 @@ export function createConnection(sink: Sink): Connection {
   }
 }
 
+/** The way to the other side of a socket. */
+export function connectSocket(socket: Socket): Connection {
+  return createConnection({
+    write: (text) =>
+      new Promise((resolve) => {
+        if (socket.destroyed) resolve('closed')
+        else socket.write(text, (error) => resolve(error ? 'closed' : undefined))
+      }),
+    get closed() {
+      return socket.destroyed
+    },
+  })
+}
+
+/** Who takes the messages of one connection. */
+export interface MessageReceiver {
+  receive(message: unknown): void
+  /** A line is no message; `start` is how it begins. */
+  refuse(why: string, start: string): void
+}
+
+/** How much of a line that is no message is looked at. */
+const lookedAtBytes = 1000
+
+/** Gives on each line that comes, no faster than the answers are read. Settles at the end of the input. */
+export function receiveMessages(
+  input: Readable,
+  connection: Connection,
+  receiver: MessageReceiver,
+): Promise<void> {
+  const reader = createLineReader({
+    maxBytes: maxLineBytes,
+    onLine(line) {
+      if (isBlankLine(line)) return
+      let message: unknown
+      try {
+        message = parseJsonLine(line)
+      } catch (error) {
+        const start = new TextDecoder().decode(line.subarray(0, lookedAtBytes))
+        receiver.refuse(messageOf(error).slice(0, 200), start)
+        return
+      }
+      receiver.receive(message)
+    },
+    onTooLong: () => receiver.refuse(`A line must not be longer than ${maxLineBytes} bytes`, ''),
+  })
+  return new Promise((resolve) => {
+    input.on('data', (chunk: Buffer) => {
+      reader.write(chunk)
+      const room = connection.roomToRead
+      if (room === null) return
+      input.pause()
+      void room.then(() => input.resume())
+    })
+    input.once('end', () => {
+      reader.end()
+      resolve()
+    })
+    // A terminal that is gone, a directory, a socket whose other side was killed: nothing more comes.
+    input.on('error', () => resolve())
+    input.once('close', () => resolve())
+  })
+}
+
 /** A notification of the server as a line. */
-export function notification<Name extends keyof RpcNotifications>(
+export function notification<Name extends keyof AllNotifications>(
   method: Name,
-  params: RpcNotifications[Name],
+  params: AllNotifications[Name],
 ): string {
   return `${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`
 }

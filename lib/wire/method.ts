@@ -1,6 +1,11 @@
 import type { ListenerAnswer } from '../protocol/result/event.ts'
-import type { MethodName, RequestId, RpcNotifications } from '../protocol/rpc/messages.ts'
-import { rpcMethods } from '../protocol/rpc/methods.ts'
+import type {
+  AllMethods,
+  AllNotifications,
+  MethodName,
+  RequestId,
+} from '../protocol/rpc/messages.ts'
+import { privateMethods, rpcMethods } from '../protocol/rpc/methods.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { Infer, Shape } from '../protocol/shape/shape.ts'
 import { toWire } from '../protocol/wire.ts'
@@ -11,43 +16,47 @@ export interface WireCall {
   readonly id: RequestId
   /** Aborts when the request is cancelled or the connection ends. */
   readonly signal: AbortSignal
-  /** Cancels a request of the same connection. False: there is none of this id. */
-  cancel(id: RequestId): boolean
+  /**
+   * Cancels a request of the same connection; with `interrupt` as Ctrl-C does. False: there is none of
+   * this id.
+   */
+  cancel(id: RequestId, how: { interrupt: boolean }): boolean
   /** Tells the other side something; a promise says to wait, `closed` that it is gone. */
-  notify<Name extends keyof RpcNotifications>(
+  notify<Name extends keyof AllNotifications>(
     method: Name,
-    params: RpcNotifications[Name],
+    params: AllNotifications[Name],
   ): ListenerAnswer | Promise<ListenerAnswer>
 }
 
-type Shapes = typeof rpcMethods
+type Shapes = typeof rpcMethods & typeof privateMethods
+type AnyMethod = keyof AllMethods
 /** The checked parameters of a method, in the names of the code. */
-export type ParamsOf<Name extends MethodName> = Infer<Shapes[Name]['params']>
+export type ParamsOf<Name extends AnyMethod> = Infer<Shapes[Name]['params']>
 /** What a method answers, in the names of the code. */
-export type AnswerOf<Name extends MethodName> = Infer<Shapes[Name]['result']>
+export type AnswerOf<Name extends AnyMethod> = Infer<Shapes[Name]['result']>
 
 /**
  * What a method does; `protocol/rpc/methods.ts` says what it takes and answers. `Call` is what it needs
  * to know of a request. Misuse is thrown.
  */
-export type Handler<Name extends MethodName, Call extends WireCall> = (
+export type Handler<Name extends AnyMethod, Call extends WireCall> = (
   params: ParamsOf<Name>,
   call: Call,
 ) => AnswerOf<Name> | Promise<AnswerOf<Name>>
 
-export type Handlers<Call extends WireCall, Names extends MethodName = MethodName> = {
+export type Handlers<Call extends WireCall, Names extends AnyMethod = MethodName> = {
   readonly [Name in Names]: Handler<Name, Call>
 }
 
 /** Every method's shapes, each with the types that its handler has. */
-type MethodShapes = { readonly [Name in MethodName]: { readonly params: Shape<ParamsOf<Name>> } }
-const shapes: MethodShapes = rpcMethods
+type MethodShapes = { readonly [Name in AnyMethod]: { readonly params: Shape<ParamsOf<Name>> } }
+const shapes: MethodShapes = { ...rpcMethods, ...privateMethods }
 
 /** A method as it is called over the wire. Rejects with `MisuseError`, or with a fault of nacre's. */
 export type Method<Call extends WireCall> = (given: unknown, call: Call) => Promise<unknown>
 
 /** What a server can do, by the names of the methods. */
-export function bindMethods<Call extends WireCall, Names extends MethodName>(
+export function bindMethods<Call extends WireCall, Names extends AnyMethod>(
   handlers: Handlers<Call, Names>,
 ): ReadonlyMap<string, Method<Call>> {
   // The parameter ties the shape of a method to its handler.
@@ -64,6 +73,6 @@ export function bindMethods<Call extends WireCall, Names extends MethodName>(
 }
 
 /** Cancels any request of the connection by the id of its message. */
-export const cancelHandler: Handler<'$/cancel', WireCall> = ({ id }, call) => ({
-  cancelled: call.cancel(id),
+export const cancelHandler: Handler<'$/cancel', WireCall> = ({ id, interrupt = false }, call) => ({
+  cancelled: call.cancel(id, { interrupt }),
 })

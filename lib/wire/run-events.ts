@@ -1,5 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { RunListener, StreamName } from '../protocol/result/event.ts'
+import type { RunEvent, RunListener, StreamName } from '../protocol/result/event.ts'
+import type { AllNotifications } from '../protocol/rpc/messages.ts'
+import { fromWire, toWire } from '../protocol/wire.ts'
 import type { WireCall } from './method.ts'
 
 /** Decodes the streams of one run: characters that are split between two pieces stay whole. */
@@ -56,4 +58,16 @@ export function notifyOfRun(
         return
     }
   }
+}
+
+/** An event as nacres tell it each other: with its bytes, which text would not hold, in base64. */
+export function encodeEvent(event: RunEvent): AllNotifications['run.event'] {
+  if (event.type !== 'output') return { event: toWire(event) }
+  return { event: { ...event, bytes: Buffer.from(event.bytes).toString('base64') } }
+}
+
+export function decodeEvent(params: AllNotifications['run.event']): RunEvent {
+  const event = fromWire(params.event) as RunEvent
+  if (event.type !== 'output') return event
+  return { ...event, bytes: Buffer.from(event.bytes as unknown as string, 'base64') }
 }

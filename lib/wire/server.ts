@@ -1,3 +1,4 @@
+import { interruption } from '../protocol/ports.ts'
 import { isObject } from '../protocol/shape/shape.ts'
 import { maxLineBytes, type RequestId, type RpcErrorObject } from '../protocol/rpc/messages.ts'
 import { unknownName } from '../protocol/wire.ts'
@@ -14,7 +15,7 @@ export interface RpcServer {
   receive(message: unknown): void
   /** Answers a line that is no message. */
   refuse(why: string): void
-  /** Settles when no request is under way. */
+  /** Settles when every request has been answered. */
   idle(): Promise<void>
   cancelAll(): void
 }
@@ -36,7 +37,8 @@ export function createRpcServer<Call extends WireCall>({
 }: RpcServerOptions<Call>): RpcServer {
   const calls = new Set<AbortController>()
   const callsById = new Map<RequestId, AbortController>()
-  const idlers: (() => void)[] = []
+  /** What was received and is yet to be answered. */
+  const underWay = new Set<Promise<void>>()
 
   /** The response to one message; null where it gets none. */
   async function answer(message: unknown): Promise<string | null> {
@@ -80,9 +82,9 @@ export function createRpcServer<Call extends WireCall>({
       id,
       signal: cancelling.signal,
       notify: (method, params) => connection.stream(notification(method, params)),
-      cancel(other) {
+      cancel(other, { interrupt }) {
         const call = callsById.get(other)
-        call?.abort()
+        call?.abort(interrupt ? interruption : undefined)
         return call !== undefined
       },
     })
@@ -93,8 +95,12 @@ export function createRpcServer<Call extends WireCall>({
       return failure(id, toErrorObject(error))
     } finally {
       calls.delete(cancelling)
-      if (calls.size === 0) for (const idler of idlers.splice(0)) idler()
     }
+  }
+
+  async function receiveOne(message: unknown): Promise<void> {
+    const text = await answer(message)
+    if (text !== null) connection.send(`${text}\n`)
   }
 
   async function receiveBatch(batch: readonly unknown[]): Promise<void> {
@@ -114,13 +120,9 @@ export function createRpcServer<Call extends WireCall>({
 
   return {
     receive(message) {
-      if (Array.isArray(message)) {
-        void receiveBatch(message)
-        return
-      }
-      void answer(message).then((text) => {
-        if (text !== null) connection.send(`${text}\n`)
-      })
+      const received = Array.isArray(message) ? receiveBatch(message) : receiveOne(message)
+      const answered = received.finally(() => underWay.delete(answered))
+      underWay.add(answered)
     },
     refuse(why) {
       connection.send(
@@ -128,7 +130,7 @@ export function createRpcServer<Call extends WireCall>({
       )
     },
     async idle() {
-      if (calls.size > 0) await new Promise<void>((resolve) => idlers.push(resolve))
+      while (underWay.size > 0) await Promise.all(underWay)
     },
     cancelAll() {
       for (const call of calls) call.abort()

@@ -287,7 +287,7 @@ test('nobody else can read a job, and nothing is left but its record', async ({ 
     assert.not.match(readFileSync(join(home.dir, name), 'latin1'), 'hidden-value')
   }
   for (const job of [id, secret]) await home.run(['job', 'kill', job])
-  await until(() => !readdirSync(home.dir).some((name) => /\.(sock|log|request|new)$/.test(name)))
+  await until(() => !readdirSync(home.dir).some((name) => /\.(sock|new)$/.test(name)))
   const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.output`])
   assert.equal(readdirSync(home.dir), ['ended'])
   assert.equal(readdirSync(join(home.dir, 'ended')).sort(), left.sort())

@@ -1,22 +1,23 @@
-import { rmSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
 import type { Executor, Run } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { RunListener } from '../../protocol/result/event.ts'
 import { limits } from '../../protocol/limits.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import type { Command, CommandContext } from '../command.ts'
-import type { Writer } from '../../doors/streams.ts'
-import { logOf, takeOrder } from './order.ts'
-import { encodeReport, type Report } from './relay.ts'
+import { leaveGroupOfRun } from '../../system/control-group.ts'
+import { connectSocket, receiveMessages } from '../../wire/connection.ts'
+import { bindMethods, cancelHandler, type WireCall } from '../../wire/method.ts'
+import { encodeEvent } from '../../wire/run-events.ts'
+import { createRpcServer } from '../../wire/server.ts'
+import type { Command } from '../command.ts'
 
 /**
- * The process that holds a run of print whose caller may leave before its end. It takes the request
- * the whole way through an executor like any front door, tells the caller on its stdout what happens
- * until the caller has its answer, and stays until the run has ended.
+ * The process that holds a run of print whose caller may leave before its end. It is asked for one run
+ * over the socket that its caller made, takes it the whole way through an executor like any front door,
+ * and stays until the run has ended.
  */
 export const command: Command = {
   name: 'supervise',
-  usage: 'nacre supervise <request file>',
+  usage: 'nacre supervise <socket>',
   description: 'Hold a run that outlives its caller (nacre starts this by itself)',
   flags: [
     {
@@ -29,51 +30,46 @@ export const command: Command = {
   hidden: true,
   takesRunOptions: true,
   leavesRuns: true,
-  run: (context) => context.useExecutor((executor, signal) => supervise(executor, signal, context)),
+  run({ positionals: [path], useExecutor }) {
+    if (path === undefined) throw new MisuseError('wrong_usage', 'Name the socket of the caller')
+    // A caller that is itself part of a run may end with it; what it leaves behind does not.
+    leaveGroupOfRun()
+    return useExecutor((executor, signal) => supervise(path, executor, signal))
+  },
 }
 
-async function supervise(
-  executor: Executor,
-  signal: AbortSignal,
-  { positionals, streams }: CommandContext,
-): Promise<number> {
-  const [path] = positionals
-  if (path === undefined) throw new MisuseError('wrong_usage', 'Name the file with the request')
-  const caller = createCaller(streams.stdout)
-  await streams.stdout.write(encodeReport({ ready: true }))
-  try {
-    const run = await executor.start(takeOrder(path), { signal, onEvent: caller.onEvent })
-    const result = await run.result
-    await caller.answer({ result })
-    if (result.status === 'running') await holdToEnd(run)
-    else if (caller.isGone()) run.detach()
-    return 0
-  } catch (error) {
-    if (!(error instanceof MisuseError)) throw error
-    const { code, message, field } = error
-    await caller.answer({ misuse: { code, message, field } })
-    return 0
-  } finally {
-    removeEmptyLog(logOf(path))
-  }
-}
-
-/** Whoever started this process, until it has its answer or has gone. */
-function createCaller(stdout: Writer) {
-  let answered = false
-  const onEvent: RunListener = async (event) => {
-    if (answered) return
-    // Where the caller has gone the run goes on: nothing is told to it.
-    await stdout.write(encodeReport({ event }))
-  }
-  return {
-    onEvent,
-    async answer(report: Report): Promise<void> {
-      answered = true
-      await stdout.write(encodeReport(report))
+async function supervise(path: string, executor: Executor, ending: AbortSignal): Promise<number> {
+  let started: Promise<Run> | null = null
+  let isAnswered = false
+  const methods = bindMethods<WireCall, 'supervise' | '$/cancel'>({
+    async supervise(input, call) {
+      started = executor.start(input, {
+        signal: AbortSignal.any([ending, call.signal]),
+        // Where the caller has gone the run goes on, and nobody is told.
+        onEvent: async (event) => void (await call.notify('run.event', encodeEvent(event))),
+      })
+      const result = await (await started).result
+      isAnswered = true
+      return result
     },
-    isGone: () => stdout.closed,
-  }
+    '$/cancel': cancelHandler,
+  })
+  const socket = connect(path)
+  const connection = connectSocket(socket)
+  const rpc = createRpcServer({ connection, methods, prepare: (call) => call })
+  await receiveMessages(socket, connection, rpc)
+
+  // The caller has its answer, or it was killed before: then it leaves a job.
+  const run = await waitForStart(started)
+  if (run === null) return 0
+  if (!isAnswered) run.detach()
+  await holdToEnd(run)
+  return 0
+}
+
+/** Null where nothing was asked for, or it was misuse, which the caller was told. */
+async function waitForStart(started: Promise<Run> | null): Promise<Run | null> {
+  return started?.catch(() => null) ?? null
 }
 
 /** What goes on without anybody ends after a day. */
@@ -81,8 +77,4 @@ async function holdToEnd(run: Run): Promise<void> {
   const timer = setTimeout(() => void run.stop('timeout'), limits.supervisedSeconds * 1000)
   await run.ended
   clearTimeout(timer)
-}
-
-function removeEmptyLog(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path)
 }

@@ -1,21 +1,20 @@
-import type { Readable } from 'node:stream'
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import type { RunOptions } from '../../executor/executor.ts'
-import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { nameOrder, type OrderFiles, writeOrder } from './order.ts'
-import { readReports } from './relay.ts'
-import { makePrivateFolder } from '../../system/private-files.ts'
-import { startProcess } from '../../system/spawn.ts'
-import { isRefusedByPlace, makeFilledFolder } from '../../system/temporary-folder.ts'
+import { fromWire, toWire } from '../../protocol/wire.ts'
+import type { AllMethods } from '../../protocol/rpc/messages.ts'
+import { makeSocketPlace } from '../../system/socket-place.ts'
+import { type StartedProcess, startProcess } from '../../system/spawn.ts'
+import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
+import { decodeEvent } from '../../wire/run-events.ts'
 
 export interface Supervision {
   /** The words that start nacre once more. */
   program: readonly string[]
   environment: Readonly<Record<string, string | undefined>>
-  stateDir: string
   /** Null: that of the state. */
   artifactDir: string | null
 }
@@ -32,49 +31,74 @@ export async function runSupervised(
   input: RequestInput,
   { signal, onEvent }: Pick<RunOptions, 'signal' | 'onEvent'>,
 ): Promise<Result> {
-  const order = placeOrder(join(supervision.stateDir, 'jobs'), input)
-  const supervisor = await start(supervision, order, input).catch((error: unknown) => {
-    for (const path of [order.request, order.log]) rmSync(path, { force: true })
-    order.remove()
-    throw describeFailure(messageOf(error))
-  })
-  let late = false
-  const patience = setTimeout(() => {
-    late = true
-    supervisor.kill('SIGKILL')
-  }, patienceMs)
-  const stop = () => supervisor.kill('SIGTERM')
-  if (signal?.aborted) stop()
-  signal?.addEventListener('abort', stop, { once: true })
+  const { supervisor, socket } = await callSupervisor(supervision, input)
   try {
-    for await (const report of readReports(supervisor.stdout)) {
-      clearTimeout(patience)
-      if ('ready' in report) continue
-      if ('result' in report) return report.result
-      if ('misuse' in report) {
-        const { code, message, field } = report.misuse
-        throw new MisuseError(code, message, field)
-      }
-      await onEvent?.(report.event)
-    }
-    const said = readLog(order)
-    throw describeFailure(late ? `it said nothing within ${patienceMs / 1000} s` : said)
+    const params = toWire(input) as AllMethods['supervise']['params']
+    const result = await askOnce(socket, 'supervise', params, {
+      signal,
+      async onNotification(told: AnyNotification) {
+        if (told.method === 'run.event') await onEvent?.(decodeEvent(told.params))
+      },
+    })
+    return fromWire(result) as Result
+  } catch (error) {
+    if (!(error instanceof ConnectionLost)) throw error
+    const message =
+      'The process that held the command was killed; `nacre job list` tells what is left'
+    throw new MisuseError('supervisor_lost', message)
   } finally {
-    clearTimeout(patience)
-    signal?.removeEventListener('abort', stop)
-    supervisor.stdout.destroy()
+    supervisor.stderr?.destroy()
     supervisor.unref()
-    order.remove()
   }
 }
 
-interface PlacedOrder extends OrderFiles {
-  /** Once it has been answered. */
-  remove(): void
+/** How long a supervisor may take to call back, on a machine however busy. */
+const patienceMs = 15_000
+
+/** Starts a supervisor and waits until it has called back. Rejects with `MisuseError` where it does not. */
+async function callSupervisor(
+  supervision: Supervision,
+  input: RequestInput,
+): Promise<{ supervisor: StartedProcess; socket: Socket }> {
+  const place = makeSocketPlace()
+  const server = createServer()
+  const over = new AbortController()
+  try {
+    await once(server.listen(place.path), 'listening')
+    const supervisor = await start(supervision, place.path, input)
+    const called = once(server, 'connection', { signal: over.signal })
+    const failed = waitForFailure(supervisor, over.signal)
+    const [socket] = (await Promise.race([called, failed])) as [Socket]
+    return { supervisor, socket }
+  } catch (error) {
+    throw describeFailure(messageOf(error))
+  } finally {
+    over.abort()
+    server.close()
+    place.remove()
+  }
 }
 
-/** How long a supervisor may take to start, on a machine however busy. */
-const patienceMs = 15_000
+/** Rejects when the supervisor ends before `signal` aborts, with what it has said, or takes too long. */
+async function waitForFailure(supervisor: StartedProcess, signal: AbortSignal): Promise<never> {
+  let said = ''
+  const { stderr } = supervisor
+  stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-10_000)))
+  const timer = setTimeout(() => {
+    said = `it said nothing within ${patienceMs / 1000} s`
+    supervisor.kill('SIGKILL')
+  }, patienceMs)
+  signal.addEventListener('abort', () => clearTimeout(timer))
+  await once(supervisor, 'close', { signal })
+  throw new Error(firstLine(said))
+}
+
+/** The runtime's own words for a missing thread are a native stack. */
+function firstLine(said: string): string {
+  if (said.includes('thread_create')) return 'the system gave it no thread'
+  const line = said.split('\n').find((text) => /\w/.test(text))
+  return line?.trim() ?? 'it ended at once'
+}
 
 /** A limit is the usual cause: a runtime needs a dozen threads, of which each counts as a process. */
 function describeFailure(why: string): MisuseError {
@@ -84,27 +108,11 @@ function describeFailure(why: string): MisuseError {
   return new MisuseError('supervisor_failed', message)
 }
 
-/** In the folder of the jobs; where that cannot be written the run goes on without being known as a job. */
-function placeOrder(jobsDir: string, input: RequestInput): PlacedOrder {
-  const order = nameOrder(jobsDir)
-  try {
-    makePrivateFolder(jobsDir)
-    writeOrder(order, input)
-    return { ...order, remove: () => undefined }
-  } catch (error) {
-    if (!isRefusedByPlace(error)) throw error
-  }
-  const name = 'order'
-  const folder = makeFilledFolder(name, (made) => writeOrder(nameOrder(made, name), input))
-  const remove = () => rmSync(folder, { recursive: true, force: true })
-  return { ...nameOrder(folder, name), remove }
-}
-
-async function start(
+function start(
   { program, environment, artifactDir }: Supervision,
-  order: OrderFiles,
+  socketPath: string,
   input: RequestInput,
-) {
+): Promise<StartedProcess> {
   const [file = '', ...words] = program
   const { stdin, cwd, workspace } = input
   // By them the supervisor finds the same configuration.
@@ -116,39 +124,11 @@ async function start(
   for (const [name, value] of Object.entries(environment)) {
     if (value !== undefined && !marks.includes(name)) env[name] = value
   }
-  const log = openSync(order.log, 'a')
-  try {
-    const supervisor = await startProcess({
-      file,
-      args: [...words, 'supervise', order.request, ...options],
-      detached: true,
-      env,
-      stdio: [given ? 'inherit' : 'ignore', 'pipe', log],
-    })
-    // The end of its stdout tells what becomes of it.
-    supervisor.on('error', () => undefined)
-    return Object.assign(supervisor, { stdout: supervisor.stdout as Readable })
-  } finally {
-    closeSync(log)
-  }
-}
-
-/** The first line that a supervisor has left which did not answer; the files are removed. */
-function readLog(order: OrderFiles): string {
-  let said = ''
-  try {
-    said = readFileSync(order.log, 'utf8')
-  } catch (error) {
-    // An empty log is removed by the supervisor itself.
-    if (codeOf(error) !== 'ENOENT') throw error
-  }
-  for (const path of [order.log, order.request]) rmSync(path, { force: true })
-  // The runtime's own words for it are a native stack.
-  if (said.includes('thread_create')) return 'the system gave it no thread'
-  return (
-    said
-      .split('\n')
-      .find((line) => /\w/.test(line))
-      ?.trim() ?? 'it ended at once'
-  )
+  return startProcess({
+    file,
+    args: [...words, 'supervise', socketPath, ...options],
+    detached: true,
+    env,
+    stdio: [given ? 'inherit' : 'ignore', 'ignore', 'pipe'],
+  })
 }

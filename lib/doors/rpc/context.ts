@@ -16,6 +16,8 @@ export interface RpcContext {
   cwd: string
   /** What a model works with here. */
   agentSettings: () => AgentSettings
+  /** In which dialect a line is answered that is no message, before the first one that is. */
+  firstDialect: 'json-rpc' | 'pi'
   /** Takes the tools that the client's model has: the guard may suggest them. */
   learnToolNames(names: readonly string[]): void
 }

@@ -1,15 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../../protocol/shape/shape.ts'
-import { messageOf } from '../../protocol/errors.ts'
-import {
-  createLineReader,
-  isBlankLine,
-  type LineReader,
-  parseJsonLine,
-} from '../../protocol/json-lines.ts'
 import { limits } from '../../protocol/limits.ts'
-import { maxLineBytes } from '../../protocol/rpc/messages.ts'
-import { type Connection, createConnection } from '../../wire/connection.ts'
+import { createConnection, type MessageReceiver, receiveMessages } from '../../wire/connection.ts'
 import type { RpcContext } from './context.ts'
 import { createJsonRpc } from './json-rpc.ts'
 import { createPiDialect } from './pi/dialect.ts'
@@ -27,18 +19,14 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   const jsonRpc = createJsonRpc(context, connection)
   const pi = createPiDialect(context, connection)
   const sides = [jsonRpc, pi]
-  const reader = createLineReader({
-    maxBytes: maxLineBytes,
-    onLine: createReceiver(jsonRpc, pi),
-    onTooLong: () => jsonRpc.refuse(`A line must not be longer than ${maxLineBytes} bytes`),
-  })
 
   const stopped = new Promise<void>((resolve) => {
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
   const over = Promise.race([stopped, connection.gone])
-  await Promise.race([readAll(streams.stdin, reader, connection), over])
+  const receiver = chooseDialect(jsonRpc, pi, context.firstDialect === 'pi' ? pi : jsonRpc)
+  await Promise.race([receiveMessages(streams.stdin, connection, receiver), over])
   const idle = Promise.all(sides.map((side) => side.idle()))
   await Promise.race([idle, over, delay(limits.endOfInputMs)])
   // Streams that wait for the client let go first: a stop waits for the last bytes of its run.
@@ -50,58 +38,24 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   return 0
 }
 
-/** Reads to the end of the input, no faster than the client takes the answers. */
-function readAll(
-  stdin: NodeJS.ReadStream,
-  reader: LineReader,
-  connection: Connection,
-): Promise<void> {
-  return new Promise((resolve) => {
-    stdin.on('data', (chunk: Buffer) => {
-      reader.write(chunk)
-      const room = connection.roomToRead
-      if (room === null) return
-      stdin.pause()
-      void room.then(() => stdin.resume())
-    })
-    stdin.once('end', () => {
-      reader.end()
-      resolve()
-    })
-    // A terminal that is gone, a directory: there is nothing more to read.
-    stdin.on('error', () => resolve())
-    stdin.once('close', () => resolve())
-  })
-}
-
-interface Side {
-  receive(message: unknown): void
-  refuse(why: string): void
-}
-
-/** Gives each line to the dialect that it is written in. */
-function createReceiver(jsonRpc: Side, pi: Side): (line: Uint8Array) => void {
-  let last = jsonRpc
-
-  /** What cannot be read is answered in the dialect that it looks like. */
-  function refuse(start: string, why: string): void {
-    const isJsonRpc = start.includes('"jsonrpc"')
-    const side = isJsonRpc ? jsonRpc : /"type"\s*:/.test(start) ? pi : last
-    side.refuse(why)
-  }
-
-  return (line) => {
-    if (isBlankLine(line)) return
-    let message: unknown
-    try {
-      message = parseJsonLine(line)
-    } catch (error) {
-      const start = new TextDecoder().decode(line.subarray(0, 1000))
-      refuse(start, messageOf(error).slice(0, 200))
-      return
-    }
-    const isPi = isObject(message) && 'type' in message && !('jsonrpc' in message)
-    last = isPi ? pi : jsonRpc
-    last.receive(message)
+/** Gives each line to the dialect that it is written in, and what is no message to the one that was spoken last. */
+function chooseDialect(
+  jsonRpc: MessageReceiver,
+  pi: MessageReceiver,
+  first: MessageReceiver,
+): MessageReceiver {
+  let last = first
+  return {
+    receive(message) {
+      if (isObject(message)) last = 'type' in message && !('jsonrpc' in message) ? pi : jsonRpc
+      else if (Array.isArray(message)) last = jsonRpc
+      if (isObject(message) || last === jsonRpc) last.receive(message)
+      else last.refuse('A command must be an object', '')
+    },
+    refuse(why, start) {
+      const isJsonRpc = start.includes('"jsonrpc"')
+      const side = isJsonRpc ? jsonRpc : /"type"\s*:/.test(start) ? pi : last
+      side.refuse(why, start)
+    },
   }
 }

@@ -1,14 +1,15 @@
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { JobEntry } from '../../protocol/result/job-entry.ts'
 import type { JobOutput } from '../../protocol/result/job-output.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
-import type { MethodName, RpcMethods } from '../../protocol/rpc/messages.ts'
+import type { AllMethods, MethodName, RpcMethods } from '../../protocol/rpc/messages.ts'
 import { readKept } from '../../output/part.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
-import type { RpcNotification } from '../../wire/client.ts'
+import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
 import { stopTree } from '../../run/stop.ts'
 import { removeLeftGroups } from '../../system/control-group.ts'
 import { removeLeftFolders } from '../../system/temporary-folder.ts'
@@ -27,7 +28,6 @@ import {
   readRecords,
   writeEnd,
 } from './record.ts'
-import { askOwner, OwnerGone } from './socket.ts'
 
 /** The jobs of every nacre of this user, as their records, their holders and the process table tell. */
 export interface KnownJobs {
@@ -80,9 +80,9 @@ export function openKnownJobs(dir: string): KnownJobs {
   ): Promise<Answer> {
     if (record.endedAt === null && record.socket !== null && isAlive(record.owner)) {
       try {
-        return fromWire(await askOwner(record.socket, method, params, options)) as Answer
+        return fromWire(await askOnce(connect(record.socket), method, params, options)) as Answer
       } catch (error) {
-        if (!(error instanceof OwnerGone)) throw error
+        if (!(error instanceof ConnectionLost)) throw error
       }
     }
     // The owner may have written the end since.
@@ -181,7 +181,7 @@ export function openKnownJobs(dir: string): KnownJobs {
     },
 
     follow(id, follower, signal) {
-      const onNotification = async ({ method, params }: RpcNotification) => {
+      const onNotification = async ({ method, params }: AnyNotification) => {
         await follower.notify(method, params)
       }
       const question: Question<'shell.attach'> = [
@@ -224,8 +224,8 @@ export function openKnownJobs(dir: string): KnownJobs {
 /** A method, its parameters, and how it is called. */
 type Question<Name extends MethodName> = [
   method: Name,
-  params: RpcMethods[Name]['params'],
-  options?: Parameters<typeof askOwner>[3],
+  params: AllMethods[Name]['params'],
+  options?: Parameters<typeof askOnce>[3],
 ]
 
 /** A wait of no time at all is a look; the method wants some. */

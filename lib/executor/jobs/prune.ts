@@ -2,8 +2,8 @@ import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
 import { isRunning } from '../../system/process-table.ts'
+import { ownerOfSocket } from '../../system/socket-place.ts'
 import { endedFolder, listFiles, listIds, removeRecord } from './record.ts'
-import { ownerOfSocket } from './socket.ts'
 
 /** A file without its record, which a nacre is about to write, is at most so old. */
 const draftMs = 60_000
@@ -33,9 +33,7 @@ export function pruneJobs(dir: string): void {
 function isLeft(dir: string, name: string): boolean {
   const owner = ownerOfSocket(name)
   if (owner !== null) return !isRunning(owner)
-  if (name.endsWith('.log')) return ageOf(join(dir, name)) > limits.jobAgeDays * dayMs
-  const isDraft = name.endsWith('.request') || name.endsWith('.new')
-  return isDraft && ageOf(join(dir, name)) > draftMs
+  return name.endsWith('.new') && ageOf(join(dir, name)) > draftMs
 }
 
 /** How long ago a file was written; one that is gone is new. */

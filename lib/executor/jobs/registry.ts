@@ -2,6 +2,7 @@ import { messageOf } from '../../protocol/errors.ts'
 import type { JobEntry } from '../../protocol/result/job-entry.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
+import { findSocketPlace } from '../../system/socket-place.ts'
 import type { Jobs } from './port.ts'
 import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
 import { pruneJobs } from './prune.ts'
@@ -13,7 +14,7 @@ import {
   writeEnd,
   writeRecord,
 } from './record.ts'
-import { findSocketPlace, type JobServer, serveJobs } from './socket.ts'
+import { type JobServer, serveJobs } from './socket.ts'
 
 /** Makes the jobs of one executor known to every nacre of this user. */
 export interface Registry {

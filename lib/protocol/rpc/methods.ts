@@ -13,6 +13,7 @@ import {
   waitedShape,
 } from '../result/result.ts'
 import { sessionInfoShape } from '../sessions.ts'
+import { requestShape } from '../request/request.ts'
 import type { ObjectSchema } from '../shape/json-schema.ts'
 import * as shape from '../shape/shape.ts'
 import { verdictShape } from '../result/verdict.ts'
@@ -290,10 +291,23 @@ export const rpcMethods = {
   },
   /** Cancels a request of this connection by the id of its message. */
   '$/cancel': {
-    params: object({ id: describe(requestId, 'Of the request to cancel') }),
+    params: object(
+      { id: describe(requestId, 'Of the request to cancel') },
+      { interrupt: boolean('As Ctrl-C does: a command is ended by INT first (default false)') },
+    ),
     result: object({ cancelled: boolean() }),
   },
 } satisfies Record<string, { params: shape.ObjectShape; result: shape.ObjectShape }>
+
+/**
+ * What one nacre asks another over a socket of the two alone, and no client. `supervise` takes a command
+ * through the executor of the process that is asked, which holds the run where its caller leaves; the
+ * answer is that of `Executor.run`.
+ */
+export const privateMethods = { supervise: { params: requestShape, result: resultShape } }
+
+/** What the asked one tells meanwhile: every event of the run, with its bytes in base64. */
+export const privateNotifications = { 'run.event': object({ event: anything() }) }
 
 /** What the server tells without being asked. */
 export const rpcNotifications = {

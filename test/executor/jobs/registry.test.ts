@@ -7,6 +7,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execFileSync } from 'node:child_process'
@@ -26,7 +27,8 @@ import {
   writeEnd,
   writeRecord,
 } from '../../../lib/executor/jobs/record.ts'
-import { askOwner, findSocketPlace, OwnerGone } from '../../../lib/executor/jobs/socket.ts'
+import { findSocketPlace } from '../../../lib/system/socket-place.ts'
+import { askOnce, ConnectionLost } from '../../../lib/wire/client.ts'
 import { createId } from '../../../lib/protocol/ids.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
 import { toWire } from '../../../lib/protocol/wire.ts'
@@ -135,14 +137,8 @@ test('what killed nacres left in the folder goes, what is in use stays', ({ dir 
     'run_x.json.4194999.new',
     'ended/run_x.text',
     'ended/run_x.json.5.new',
-    'order_x.request',
   ]
-  const used = [
-    `${process.pid}-abcdefgh.sock`,
-    'run_y.json.1.new',
-    'ended/run_y.text',
-    'order_y.request',
-  ]
+  const used = [`${process.pid}-abcdefgh.sock`, 'run_y.json.1.new', 'ended/run_y.text']
   for (const name of [...left, ...used]) writeFileSync(join(dir, name), '')
   for (const name of left) utimesSync(join(dir, name), 0, 0)
   pruneJobs(dir)
@@ -152,10 +148,10 @@ test('what killed nacres left in the folder goes, what is in use stays', ({ dir 
 
 test('an owner whose socket is gone is told as gone', async () => {
   const path = join(tmpdir(), `nacre-no-such-${process.pid}.sock`)
-  const error = await askOwner(path, 'shell.status', { id: 'run_a' }).catch(
+  const error = await askOnce(connect(path), 'shell.status', { id: 'run_a' }).catch(
     (reason: unknown) => reason,
   )
-  assert.instance(error, OwnerGone)
+  assert.instance(error, ConnectionLost)
 })
 
 test('a process is known by more than its number', () => {
@@ -180,7 +176,7 @@ test('a folder with a long name still gets a socket, and nothing of it stays', a
   place.remove()
   await executor.close()
   assert.equal(
-    readdirSync(tmpdir()).filter((name) => name.startsWith('nacre-job-')),
+    readdirSync(tmpdir()).filter((name) => name.startsWith('nacre-socket-')),
     [],
   )
 })

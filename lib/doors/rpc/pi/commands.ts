@@ -67,6 +67,15 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
       pendingMessageCount: followUps.length,
     }),
     get_messages: (_, { conversation }) => ({ messages: conversation.messages }),
+    get_messages_page: ({ cursor, limit = usualPage }, { conversation }) => {
+      if (!Number.isInteger(limit) || Number(limit) < 1) {
+        throw new TypeError('`limit` must be a whole number from 1 on')
+      }
+      if (cursor !== undefined && typeof cursor !== 'string') {
+        throw new TypeError('`cursor` must be a text')
+      }
+      return conversation.page(cursor, Number(limit))
+    },
     get_last_assistant_text: (_, { conversation }) => ({ text: conversation.lastText() }),
     get_session_stats: (_, { conversation, session }) => {
       const count = (role: string) => conversation.messages.filter((it) => it.role === role).length
@@ -141,6 +150,9 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
     abort_retry: () => undefined,
   } satisfies Record<string, Perform>),
 )
+
+/** How many messages a page holds. */
+const usualPage = 100
 
 const queueModes = ['all', 'one-at-a-time']
 

@@ -22,6 +22,13 @@ interface BashMessage extends BashResult {
   excludeFromContext?: boolean
 }
 
+export interface MessagesPage {
+  messages: (BashMessage | PiMessage)[]
+  totalMessages: number
+  /** Absent where nothing follows. */
+  nextCursor?: string
+}
+
 /** Text that is kept of all messages together; the oldest go first. */
 const keptChars = 8 * 1024 * 1024
 /** Beyond it the oldest go. */
@@ -41,6 +48,8 @@ export class Conversation {
   /** Commands that the model is told of with the first message. */
   readonly commands: Result[] = []
   #chars = 0
+  /** How many messages have gone. */
+  #gone = 0
 
   constructor(model: string | null) {
     this.model = model
@@ -52,6 +61,22 @@ export class Conversation {
     while (this.#chars > keptChars && this.messages.length > 1) {
       const oldest = this.messages.shift()
       if (oldest) this.#chars -= sizeOf(oldest)
+      this.#gone++
+    }
+  }
+
+  /** Messages from where a page before this one has ended; without a cursor from the oldest on. */
+  page(cursor: string | undefined, limit: number): MessagesPage {
+    const [session, number] = cursor?.split(':') ?? [this.sessionId, '0']
+    if (session !== this.sessionId || !/^\d+$/.test(number ?? '')) {
+      throw new Error('`cursor` is of another conversation; begin without one')
+    }
+    const start = Math.max(0, Number(number) - this.#gone)
+    const end = start + limit
+    return {
+      messages: this.messages.slice(start, end),
+      totalMessages: this.messages.length,
+      ...(end < this.messages.length && { nextCursor: `${this.sessionId}:${this.#gone + end}` }),
     }
   }
 

@@ -35,6 +35,36 @@ test('a line that cannot be read is answered as parse, and the connection goes o
     assert.is((await ask(rpc, { type: 'abort' }))['success'], true)
   }, words))
 
+test('a line that holds no command is answered as parse where its flags ask for the dialect', () =>
+  withRpc(async (rpc) => {
+    for (const line of ['null', '5', '"text"', '{"type":', 'garbage', '\u0000']) {
+      rpc.sendRaw(`${line}\n`)
+      const refused = await rpc.next(() => true)
+      assert.equal([refused['command'], refused['success']], ['parse', false], line)
+    }
+    assert.is((await ask(rpc, { type: 'abort' }))['success'], true)
+  }, words))
+
+test('messages are given by pages, each from where the one before has ended', () =>
+  withRpc(async (rpc) => {
+    for (let index = 0; index < 5; index++)
+      await ask(rpc, { type: 'bash', command: `echo ${index}` })
+    const told: unknown[] = []
+    let cursor: unknown
+    do {
+      const page = await ask(rpc, { type: 'get_messages_page', limit: 2, cursor })
+      const data = page['data'] as Message
+      assert.is(data['totalMessages'], 5)
+      told.push(...(data['messages'] as Message[]).map(({ output }) => output))
+      cursor = data['nextCursor']
+    } while (cursor !== undefined)
+    assert.equal(told, ['0\n', '1\n', '2\n', '3\n', '4\n'])
+    const stale = await ask(rpc, { type: 'get_messages_page', cursor: 'x:1' })
+    assert.match(stale['error'] as string, 'is of another conversation')
+    const wrong = await ask(rpc, { type: 'get_messages_page', limit: 0 })
+    assert.match(wrong['error'] as string, '`limit` must be a whole number')
+  }, words))
+
 test('wrong arguments and unknown commands are failures that say why', () =>
   withRpc(async (rpc) => {
     const wrong: [Message, RegExp][] = [
