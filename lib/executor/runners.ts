@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
-import type { Launch } from '../run/launch.ts'
 import type { Hosts } from '../run/host/host-runner.ts'
 import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
@@ -12,6 +11,7 @@ import { describeRefusal } from '../run/start-failure.ts'
 import { createStartTurns } from '../run/start-turns.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
+import type { Snapshots } from '../run/snapshot/snapshot.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
@@ -56,7 +56,12 @@ export function createRunners(options: RunnersOptions): Runners {
 
   const confine: Confine = async (launch, request, use) =>
     request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
-  const prepare = createPrepareLaunch({ ...options, confine })
+  let snapshots: Promise<Snapshots> | null = null
+  const openSnapshots = () =>
+    (snapshots ??= import('../run/snapshot/snapshot.ts').then(({ createSnapshots }) =>
+      createSnapshots(),
+    ))
+  const prepare = createPrepareLaunch({ ...options, confine, openSnapshots })
   const uninherited = createUninherited()
   const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
   const groups = createControlGroups()
@@ -80,20 +85,8 @@ export function createRunners(options: RunnersOptions): Runners {
   let openingSessions: Promise<SessionRunner> | null = null
 
   const openSessions = async (): Promise<SessionRunner> => {
-    const [{ createSessionRunner }, { createSnapshots }] = await Promise.all([
-      import('../run/session/sessions.ts'),
-      import('../run/snapshot/snapshot.ts'),
-    ])
-    const snapshots = stateDir && createSnapshots({ directory: join(stateDir, 'snapshots') })
-    const readSetUp = snapshots ? { readSetUp: (launch: Launch) => snapshots.read(launch) } : {}
-    sessions = createSessionRunner({
-      prepare,
-      pipes,
-      fresh: pipe,
-      uninherited,
-      groups,
-      ...readSetUp,
-    })
+    const { createSessionRunner } = await import('../run/session/sessions.ts')
+    sessions = createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups })
     return sessions
   }
   const inSession: Runner = async (request, sink) => {
@@ -181,6 +174,7 @@ export function createRunners(options: RunnersOptions): Runners {
       groups.close()
       await pipes.close()
       await opened?.then((made) => made.close())
+      await snapshots?.then((made) => made.close())
       watchdog?.close()
     },
   }

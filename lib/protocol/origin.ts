@@ -13,6 +13,8 @@ export interface OriginPolicy {
   readonly login: boolean
   /** Whether the keys of model providers are kept from the command. */
   readonly withholdsKeys: boolean
+  /** Whether a run in a fresh shell has the person's functions, aliases and variables; sessions have. */
+  readonly takesSetUp: boolean
   /** Whether the configured prefix is put before the shell. */
   readonly takesPrefix: boolean
   readonly streams: 'merged' | 'separate'
@@ -31,6 +33,7 @@ const ofModel: OriginPolicy = {
   workspaceFrom: 'nacre',
   login: false,
   withholdsKeys: true,
+  takesSetUp: true,
   takesPrefix: true,
   streams: 'merged',
   truncate: 'tail',
@@ -46,6 +49,7 @@ const ofUser: OriginPolicy = {
   workspaceFrom: 'run',
   login: true,
   withholdsKeys: false,
+  takesSetUp: false,
   takesPrefix: false,
   streams: 'merged',
   truncate: 'tail',

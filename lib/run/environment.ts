@@ -89,25 +89,23 @@ export interface EnvironmentOptions {
   toTerminal: boolean
   /** Variables that hold keys of model providers beside those that are known: the configuration names them. */
   modelKeys?: readonly string[]
+  /** Variables that the person's start files set. Default: none. */
+  exports?: ReadonlyMap<string, string> | undefined
   /** This nacre: `<pid>:<start time>:<folder of its state>`. */
   owner: string
 }
 
 /**
- * The whole environment of a run: nacre's own, without the keys of model providers where a model chose
- * the command; the hardening where nobody watches, the marks, and over all of it what the caller asked
- * for.
+ * The whole environment of a run: nacre's own with what the person's start files set, without the keys
+ * of model providers where a model chose the command; the hardening where nobody watches, the marks, and
+ * over all of it what the caller asked for.
  */
 export function buildEnvironment(
   request: Request,
   options: EnvironmentOptions,
 ): Record<string, string> {
-  const environment: Record<string, string> = {}
-  const { withholdsKeys } = originPolicies[request.origin]
-  const hidden = new Set(withholdsKeys ? [...modelKeys, ...(options.modelKeys ?? [])] : [])
-  for (const [name, value] of Object.entries(options.base)) {
-    if (value !== undefined && !hidden.has(name)) environment[name] = value
-  }
+  const environment = selectInherited(request, options)
+  for (const [name, value] of selectExports(request, options)) environment[name] = value
   if (request.hardening) {
     Object.assign(environment, hardening)
     for (const name of askPrograms) environment[name] = options.falsePath
@@ -124,4 +122,26 @@ export function buildEnvironment(
     PWD: request.cwd,
   })
   return Object.assign(environment, request.env)
+}
+
+type Inherited = Pick<EnvironmentOptions, 'base' | 'modelKeys'>
+
+/** What a run inherits of nacre's own environment. */
+export function selectInherited(request: Request, options: Inherited): Record<string, string> {
+  const hidden = namesHidden(request, options)
+  const inherited: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.base)) {
+    if (value !== undefined && !hidden.has(name)) inherited[name] = value
+  }
+  return inherited
+}
+
+function selectExports(request: Request, options: EnvironmentOptions): [string, string][] {
+  const hidden = namesHidden(request, options)
+  return [...(options.exports ?? [])].filter(([name]) => !hidden.has(name))
+}
+
+function namesHidden({ origin }: Request, options: Inherited): ReadonlySet<string> {
+  if (!originPolicies[origin].withholdsKeys) return new Set()
+  return new Set([...modelKeys, ...(options.modelKeys ?? [])])
 }

@@ -1,5 +1,6 @@
 import type { Request } from '../protocol/request/request.ts'
 import type { GivenFile } from '../system/spawn.ts'
+import type { SetUp } from './snapshot/snapshot.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */
 export interface Launch {
@@ -20,6 +21,8 @@ export interface Launch {
    * a sandbox). To be awaited between the program's exit and the last look at its output.
    */
   settle?: () => Promise<void>
+  /** What it takes over of the person's start files; a shell that stays reads its text. */
+  setUp?: SetUp
   /** Under which path the program sees `ShellUse.share`, where that is another; it starts in there. */
   shared?: string
 }

@@ -1,13 +1,15 @@
 import { accessSync, constants, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { originPolicies } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
+import { quoteWord } from '../protocol/words.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { buildEnvironment } from './environment.ts'
+import { buildEnvironment, selectInherited } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch, ShellUse } from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
+import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process-table.ts'
 import { findProgram } from '../system/programs.ts'
 
@@ -22,6 +24,8 @@ export interface LaunchOptions {
   modelKeys?: readonly string[]
   /** Before the shell of an agent's command: a program and its arguments. Default: none. */
   prefix?: readonly string[]
+  /** Reads the person's start files, with the first run that wants to know. Default: none does. */
+  openSnapshots?: () => Promise<Snapshots>
   /** Puts a launch into the sandbox that its request asks for. Without it there is none to be had. */
   confine?: Confine
 }
@@ -36,17 +40,21 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
 
   return async (request, use) => {
     checkDirectory(request.cwd)
+    const inherited = { base: options.environment, modelKeys: options.modelKeys ?? [] }
+    const shell = request.args === null ? findShell(request, PATH, SHELL) : null
+    const setUp = await readSetUp(request, shell?.file ?? '', inherited)
     const env = buildEnvironment(request, {
-      base: options.environment,
+      ...inherited,
       falsePath,
       toTerminal: options.toTerminal,
-      modelKeys: options.modelKeys ?? [],
+      exports: setUp?.exports,
       owner,
     })
-    const start = { env, cwd: request.cwd, mark: request.id }
-    const bare: Launch = request.args
-      ? { ...start, ...findWords(request.args, request.cwd, env['PATH'] ?? PATH) }
-      : { ...start, ...composeShell(findShell(request, PATH, SHELL), request, use) }
+    const start = { env, cwd: request.cwd, mark: request.id, ...(setUp && { setUp }) }
+    const bare: Launch =
+      shell === null
+        ? { ...start, ...findWords(request.args ?? [], request.cwd, env['PATH'] ?? PATH) }
+        : define({ ...start, ...composeShell(shell, request, use) }, request, use)
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
     const launch = closesInput ? closeInput(bare) : bare
     const takesPrefix = prefix.length > 0 && originPolicies[request.origin].takesPrefix
@@ -55,7 +63,55 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
       : launch
     return confine(prefixed, request, use)
   }
+
+  async function readSetUp(
+    request: Request,
+    file: string,
+    inherited: Pick<LaunchOptions, 'modelKeys'> & { base: LaunchOptions['environment'] },
+  ): Promise<SetUp | null> {
+    const { takesSetUp, withholdsKeys } = originPolicies[request.origin]
+    // A session on a terminal is the person's own interactive shell, which reads its start files itself.
+    const wanted = request.session === null ? takesSetUp : !request.pty
+    if (!wanted || request.host !== null || !options.openSnapshots) return null
+    const env = selectInherited(request, inherited)
+    return (await options.openSnapshots()).read({ file, env, forModel: withholdsKeys })
+  }
+
+  /** Has the shell read the functions and aliases that the command needs. */
+  function define(launch: Launch, request: Request, use: ShellUse | undefined): Launch {
+    // What stays reads all of them; a prefix gives a command an environment of its own.
+    if (use || request.session !== null || request.script !== null || prefix.length > 0)
+      return launch
+    const path = launch.setUp?.fileFor(request.command) ?? null
+    return path === null ? launch : readDefinitions(launch, path)
+  }
 }
+
+/**
+ * A shell that reads a file before its command. bash has a variable for that; it is not for a bash whose
+ * user has set it. zsh is told in front of the command, which it evaluates, so that its lines count from 1.
+ */
+function readDefinitions(launch: Launch, path: string): Launch {
+  const files = [{ fd: definitionsFd, path, access: 'read' as const }]
+  const source = `/dev/fd/${definitionsFd}`
+  const [option, command, ...rest] = launch.args
+  const isShort = command !== undefined && command.length < maxEvaluatedChars
+  switch (basename(launch.file)) {
+    case 'bash':
+      if (launch.env['BASH_ENV'] !== undefined) return launch
+      return { ...launch, files, env: { ...launch.env, BASH_ENV: source } }
+    case 'zsh': {
+      if (option !== '-c' || !isShort) return launch
+      const text = `\\builtin . ${source}; \\builtin eval ${quoteWord(command)}`
+      return { ...launch, files, args: [option, text, ...rest] }
+    }
+    default:
+      return launch
+  }
+}
+
+/** The quotes in a longer one could make the word too long for a program (execve(2), MAX_ARG_STRLEN). */
+const maxEvaluatedChars = 32_768
 
 type Words = Pick<Launch, 'file' | 'argv0' | 'args'>
 

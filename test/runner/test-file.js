@@ -25,7 +25,7 @@ const graceMs = 5000
 export async function runTestFile(file, { scratch, target, groups, timeoutMs }) {
   const started = performance.now()
   const folder = (/** @type {string} */ name) => join(scratch, name)
-  for (const name of ['tmp', 'state', 'cache', 'config', 'runtime']) {
+  for (const name of ['tmp', 'state', 'cache', 'config', 'runtime', 'home']) {
     await mkdir(folder(name), { recursive: true, mode: 0o700 })
   }
   const token = randomBytes(8).toString('hex')
@@ -46,6 +46,8 @@ export async function runTestFile(file, { scratch, target, groups, timeoutMs }) 
       XDG_CACHE_HOME: folder('cache'),
       XDG_CONFIG_HOME: folder('config'),
       XDG_RUNTIME_DIR: folder('runtime'),
+      // The start files of whoever runs the tests would reach every command of a model.
+      HOME: folder('home'),
     },
     overdue(readLog, elapsedMs) {
       if (elapsedMs > timeoutMs) return `not finished after ${timeoutMs / 1000} s`

@@ -181,7 +181,8 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
       leftBehind ||= !atEnd
     }
     leftBehind ||= group ? group.isPopulated() : isGroupAlive(pid)
-    const notices = leftBehind && !stopping ? describeLeftBehind(root) : []
+    const left = leftBehind && !stopping ? describeLeftBehind(root) : []
+    const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
     return { code, signal, notices, usage: measureUsage(group) }
   }
 

@@ -129,6 +129,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       env,
       files: [
         ...(inherited ??= coverInherited()),
+        ...(launch.files ?? []),
         { fd: 3, path: folder.filter, access: 'read' },
         { fd: 4, path: status, access: 'write' },
       ],

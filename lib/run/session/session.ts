@@ -35,7 +35,6 @@ export interface SessionOptions {
   pipes: FifoPool
   uninherited: Uninherited
   groups?: ControlGroups
-  readSetUp?: (launch: Launch) => Promise<{ text: string; notices: string[] }>
   /** Where it begins. */
   cwd: string
   /** For the first run's result. */
@@ -81,12 +80,11 @@ export function createSession(name: string, options: SessionOptions): Session {
     const launch = await prepareShell({ ...request, sandbox: 'off' })
     if (lost !== null) notices.push(describeLoss(lost, launch.cwd))
     lost = null
-    const { text, notices: found } = (await options.readSetUp?.(launch)) ?? noSetUp
-    notices.push(...found)
+    notices.push(...(launch.setUp?.notices ?? []))
     shell = await startSessionShell({
       dialect: options.dialect,
       login: request.login,
-      setUp: text,
+      setUp: launch.setUp?.text ?? '',
       pipes: options.pipes,
       uninherited: options.uninherited,
       ...(options.groups && { groups: options.groups }),
@@ -234,5 +232,3 @@ export function createSession(name: string, options: SessionOptions): Session {
     close,
   }
 }
-
-const noSetUp = { text: '', notices: [] }

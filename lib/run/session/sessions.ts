@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import { type Runner, type Running, StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
-import type { Launch, PrepareLaunch } from '../launch.ts'
+import type { PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
 import { bashDialect } from './shell/bash.ts'
 import type { SessionDialect } from './shell/dialect.ts'
@@ -29,8 +29,6 @@ export interface SessionRunnerOptions {
   groups?: ControlGroups
   /** Runs a command in a shell of its own: what happens where the shell cannot keep a session. */
   fresh: Runner
-  /** What a new shell reads before its first command, and what to say of it. */
-  readSetUp?: (launch: Launch) => Promise<{ text: string; notices: string[] }>
   /** At most so many at once. */
   maxSessions?: number
   /** An idle one ends after this. */

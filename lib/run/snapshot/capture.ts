@@ -3,50 +3,63 @@ import { join } from 'node:path'
 import { startProcess, type StartedProcess } from '../../system/spawn.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
-import type { Launch } from '../launch.ts'
-import { quoteWord } from '../../protocol/words.ts'
 import { markVariable, stopTree } from '../stop.ts'
+import type { StartFiles } from './start-files.ts'
 
-/** What bash says of itself after the user's file. */
+/** What a shell says of itself after a person's start files. */
 export interface CapturedParts {
-  /** As `declare -f` prints them. */
-  functions: string
-  /** As `alias -p` prints them. */
-  aliases: string
-  /** As `shopt -p; shopt -po` print them, before and after. */
+  /** The definition of each, as the shell itself reads it back. */
+  functions: ReadonlyMap<string, string>
+  aliases: ReadonlyMap<string, string>
+  /** The value of each exported variable. */
+  exports: ReadonlyMap<string, string>
+  /** As the shell lists them. */
   optionsBefore: string
   optionsAfter: string
-  path: string
+  /** To be read before the functions. */
+  prelude: string
 }
 
 export type Capture = { kind: 'captured'; parts: CapturedParts } | { kind: 'failed'; why: string }
 
-/** Runs the user's file in an interactive bash without a terminal, and ends all that it started. */
-export async function captureSetUp(
-  launch: Launch,
-  options: { rcPath: string; directory: string; timeoutMs: number },
-): Promise<Capture> {
+export interface CaptureOptions {
+  /** The shell's program. */
+  file: string
+  name: string
+  startFiles: StartFiles
+  startFile: string
+  /** In which it is run. */
+  env: Readonly<Record<string, string>>
+  /** An empty folder for this capture alone is made in here, and removed. */
+  directory: string
+  timeoutMs: number
+}
+
+/** Runs the start files in an interactive shell without a terminal, and ends all that they started. */
+export async function captureSetUp(options: CaptureOptions): Promise<Capture> {
   const folder = mkdtempSync(join(options.directory, 'capture-'))
-  const outPath = join(folder, 'out')
-  const wrapperPath = join(folder, 'rc')
+  const out = join(folder, 'out')
+  const wrapper = join(folder, 'rc')
   const mark = createId('snapshot')
+  const { file, name, startFiles, startFile, timeoutMs } = options
+  const { args, wrapperText } = startFiles.compose({ startFile, wrapper, out })
   try {
-    writeFileSync(wrapperPath, composeWrapper(options.rcPath, outPath), { mode: 0o600 })
-    const { HISTFILE: _, BASH_ENV: __, ...env } = launch.env
+    if (wrapperText !== undefined) writeFileSync(wrapper, wrapperText, { mode: 0o600 })
+    const { HISTFILE: _, BASH_ENV: __, ...env } = options.env
     const child = await startProcess({
-      file: launch.file,
-      args: ['--noprofile', '--rcfile', wrapperPath, '-i'],
-      argv0: launch.argv0,
-      cwd: launch.cwd,
+      file,
+      args,
+      argv0: name,
+      cwd: folder,
       env: { ...env, [markVariable]: mark },
       // What it asks gets no answer, what it prints is not ours to show.
       stdio: ['ignore', 'ignore', 'ignore'],
       detached: true,
     })
-    const how = await awaitEnd(child, options.timeoutMs)
+    const how = await awaitEnd(child, timeoutMs)
     await stopTree({ pid: child.pid, mark }, { graceMs: 200 })
     // What a stop woke up has seen its commands fail.
-    const parts = how.late ? null : readParts(outPath)
+    const parts = how.late ? null : readParts(out)
     return parts ? { kind: 'captured', parts } : { kind: 'failed', why: how.text }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -69,32 +82,7 @@ function awaitEnd(
   })
 }
 
-/**
- * The rc file of the capturing bash. `return` in the user's file ends only that file; aliases and
- * functions of it may be named like any command, so `\builtin` stands before every word of ours.
- */
-function composeWrapper(rcPath: string, outPath: string): string {
-  return [
-    '__nacre_before="$(\\builtin shopt -p; \\builtin shopt -po)"',
-    `\\builtin . ${quoteWord(rcPath)}`,
-    '\\unset -f builtin',
-    // Their values: before `set +e` they could end the shell here, and -u and -x disturb.
-    '\\builtin set +e',
-    '__nacre_after="$(\\builtin shopt -p; \\builtin shopt -po)"',
-    '\\builtin set +eux',
-    '{ \\builtin declare -f',
-    `\\builtin printf '\\0'`,
-    '\\builtin alias -p',
-    `\\builtin printf '\\0%s\\0%s\\0%s\\0end' "$__nacre_before" "$__nacre_after" "$PATH"`,
-    `} >${quoteWord(outPath)} 2>/dev/null`,
-    // Nothing of ours into the user's history.
-    '\\builtin unset HISTFILE',
-    '\\builtin trap - EXIT',
-    '\\builtin exit 0',
-    '',
-  ].join('\n')
-}
-
+/** Null where the shell has not told everything. */
 function readParts(path: string): CapturedParts | null {
   let text: string
   try {
@@ -103,13 +91,21 @@ function readParts(path: string): CapturedParts | null {
     if (codeOf(error) === 'ENOENT') return null
     throw error
   }
-  const [functions, aliases, optionsBefore, optionsAfter, searchPath, end] = text.split('\0')
-  if (end !== 'end') return null
+  const fields = text.split('\0')
+  if (fields.pop() !== 'end') return null
+  const found = { f: new Map<string, string>(), a: new Map(), e: new Map() }
+  const options = { b: '', o: '', p: '' }
+  for (let at = 0; at + 2 < fields.length; at += 3) {
+    const [kind = '', name = '', value = ''] = fields.slice(at, at + 3)
+    if (kind === 'f' || kind === 'a' || kind === 'e') found[kind].set(name, value)
+    else if (kind === 'b' || kind === 'o' || kind === 'p') options[kind] = value
+  }
   return {
-    functions: functions ?? '',
-    aliases: aliases ?? '',
-    optionsBefore: optionsBefore ?? '',
-    optionsAfter: optionsAfter ?? '',
-    path: searchPath ?? '',
+    functions: found.f,
+    aliases: found.a,
+    exports: found.e,
+    optionsBefore: options.b,
+    optionsAfter: options.o,
+    prelude: options.p,
   }
 }

@@ -1,92 +1,233 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { codeOf, messageOf } from '../../protocol/errors.ts'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Launch } from '../launch.ts'
+import { makeFilledFolder } from '../../system/temporary-folder.ts'
 import { captureSetUp } from './capture.ts'
-import { composeSetUp } from './text.ts'
-import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
+import { selectDefinitions } from './definitions.ts'
+import { type StartFiles, startFilesOf } from './start-files.ts'
+import { checkSetUp, composeDefinitions, composeSetUp, type ReadableSetUp } from './text.ts'
 
-/** What a new session's shell reads before its first command. */
+/** What a run takes over of what the person has set up in their start files. */
 export interface SetUp {
-  /** Shell text; empty where the user has set up nothing. */
-  text: string
-  /** What is missing in it, for the reader. */
-  notices: string[]
+  /** The variables that the person's own shell exports and nacre was not given, or not so. */
+  readonly exports: ReadonlyMap<string, string>
+  /** For a shell that stays: options, functions and aliases. Empty where there are none. */
+  readonly text: string
+  /** What is missing, for the reader. */
+  readonly notices: readonly string[]
+  /** The same, the first time that it is asked for; then nothing. */
+  takeNotices(): readonly string[]
+  /**
+   * A file that defines the functions and aliases that a command may need, to be read before it from
+   * the descriptor `definitionsFd`; null where it needs none.
+   */
+  fileFor(command: string): string | null
+}
+
+/** Under which number a shell finds the file of `SetUp.fileFor`; the file itself closes it. */
+export const definitionsFd = 9
+
+export interface SnapshotUse {
+  /** The shell that runs the command. */
+  file: string
+  /** In which the start files are run. */
+  env: Readonly<Record<string, string>>
+  /** A model chose the command: nobody can answer what an alias such as `rm -i` would ask. */
+  forModel: boolean
 }
 
 export interface Snapshots {
-  /** The user's own set-up for a shell about to be started. Never rejects. */
-  read(launch: Launch): Promise<SetUp>
+  /** Never rejects. */
+  read(use: SnapshotUse): Promise<SetUp>
+  /** Removes its files. */
+  close(): void
 }
 
-const nothing: SetUp = { text: '', notices: [] }
+/** A shell whose start files are read. */
+interface Shell {
+  file: string
+  name: string
+  startFiles: StartFiles
+}
+
+/** What was found in the start files of one shell. */
+interface Found {
+  exports: ReadonlyMap<string, string>
+  setUp: ReadableSetUp
+  notices: string[]
+}
 
 /**
- * Functions, aliases, options and PATH of the user's `~/.bashrc`, captured once by running it in an
- * interactive bash, and kept in `directory` under the content of that file. A file that fails, asks,
- * or takes more than `timeoutMs` costs a notice and is tried again only by the next nacre.
+ * Runs a person's start files once for each shell, and again when one of them has changed, and keeps what
+ * they set up in memory: values of variables may be secrets. Variables and PATH are those of the person's
+ * own shell (`$SHELL`); functions, aliases and options those of the shell that runs the command, since no
+ * other one understands them. Start files that fail, ask, or take more than 2 s cost a notice.
  */
-export function createSnapshots(options: { directory: string; timeoutMs?: number }): Snapshots {
-  const { directory, timeoutMs = limits.snapshotMs } = options
-  const known = new Map<string, Promise<SetUp>>()
+export function createSnapshots(): Snapshots {
+  const known = new Map<string, Promise<Found>>()
+  const made = new WeakMap<Found, Map<Found, SetUp>>()
+  let folder: string | null = null
+  let files = 0
 
-  async function capture(launch: Launch, rcPath: string, cachePath: string): Promise<SetUp> {
-    const cached = readText(cachePath)
-    if (cached !== null) return { text: cached, notices: [] }
-    const failed = (why: string): SetUp => ({
-      text: '',
-      notices: [`${rcPath} was not taken over: ${why}`],
-    })
+  function openFolder(): string {
+    folder ??= makeFilledFolder('setup', (path) => writeFileSync(join(path, 'room'), ''))
+    return folder
+  }
+
+  function writeText(text: string): string {
+    const path = join(openFolder(), `definitions-${++files}`)
+    writeFileSync(path, text, { mode: 0o600 })
+    return path
+  }
+
+  async function capture(shell: Shell, startFile: string, use: SnapshotUse): Promise<Found> {
+    const { file, name, startFiles } = shell
     try {
-      makePrivateFolder(directory)
-      const captured = await captureSetUp(launch, { rcPath, directory, timeoutMs })
-      if (captured.kind === 'failed') return failed(captured.why)
-      const setUp = await composeSetUp(launch.file, captured.parts)
-      const notices = setUp.dropped.map((part) => `${rcPath}: its ${part} could not be taken over`)
-      if (notices.length === 0) keep(cachePath, setUp.text)
-      return { text: setUp.text, notices }
+      const options = { file, name, startFiles, startFile, env: use.env }
+      const captured = await captureSetUp({
+        ...options,
+        timeoutMs: limits.snapshotMs,
+        directory: openFolder(),
+      })
+      if (captured.kind === 'failed') return failed(startFile, captured.why)
+      const { parts } = captured
+      const checked = await checkSetUp(shell, parts)
+      const setUp = use.forModel ? withoutQuestions(checked) : checked
+      const notices = setUp.dropped.map(
+        (part) => `${startFile}: its ${part} could not be taken over`,
+      )
+      return { exports: findChanged(parts.exports, use.env), setUp, notices }
     } catch (error) {
-      return failed(messageOf(error))
+      return failed(startFile, messageOf(error))
     }
   }
 
+  async function find(shell: Shell | null, use: SnapshotUse): Promise<Found> {
+    const paths = shell?.startFiles.find(use.env) ?? []
+    const [startFile] = paths
+    if (shell === null || startFile === undefined) return nothing
+    const key = [shell.file, use.forModel, use.env['PATH'], ...paths.map(identify)].join('\0')
+    const found = known.get(key) ?? capture(shell, startFile, use)
+    known.set(key, found)
+    return found
+  }
+
   return {
-    async read(launch) {
-      const home = launch.env['HOME']
-      if (!home || launch.argv0 !== 'bash') return nothing
-      const rcPath = join(home, '.bashrc')
-      const rc = readText(rcPath)
-      if (rc === null) return nothing
-      const key = createHash('sha256')
-        .update([formatVersion, launch.file, launch.env['PATH'] ?? '', rcPath, rc].join('\0'))
-        .digest('hex')
-      const found = known.get(key) ?? capture(launch, rcPath, join(directory, `snapshot-${key}.sh`))
-      known.set(key, found)
-      return found
+    async read(use) {
+      const running = describeShell(use.file)
+      const own = describeShell(use.env['SHELL'] ?? '') ?? running
+      const isOne = own?.name === running?.name
+      const [definitions, exported] = await Promise.all([
+        find(running, use),
+        isOne ? null : find(own, use),
+      ])
+      const values = exported ?? definitions
+      const before = made.get(definitions)?.get(values)
+      if (before) return before
+      const setUp = createSetUp(definitions, values, writeText)
+      made.set(definitions, (made.get(definitions) ?? new Map<Found, SetUp>()).set(values, setUp))
+      return setUp
+    },
+    close() {
+      if (folder !== null) rmSync(folder, { recursive: true, force: true })
+      folder = null
     },
   }
 }
 
-/** Of what is kept on disk. */
-const formatVersion = '1'
+/** After so many different selections, a new one is given everything, so that the files stay few. */
+const maxFiles = 64
 
-/** Null where it is not there or may not be read: then it has no effect on the user's own shell either. */
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (codeOf(error) === null) throw error
-    return null
+function createSetUp(found: Found, values: Found, writeText: (text: string) => string): SetUp {
+  const { setUp } = found
+  const notices = [...new Set([...found.notices, ...values.notices])]
+  const paths = new Map<string, string>()
+  let toldOf = false
+
+  return {
+    exports: values.exports,
+    text: composeSetUp(setUp),
+    notices,
+    takeNotices() {
+      if (toldOf) return []
+      toldOf = true
+      return notices
+    },
+    fileFor(command) {
+      const all = setUp.functions.size + setUp.aliases.size
+      if (all === 0) return null
+      const selected = paths.size < maxFiles ? selectDefinitions(setUp, command) : setUp
+      if (selected.functions.size + selected.aliases.size === 0) return null
+      const text = composeDefinitions(selected)
+      const path = paths.get(text) ?? writeText(composeFile(setUp, text))
+      paths.set(text, path)
+      return path
+    },
   }
 }
 
-/** Without it the next nacre captures again. */
-function keep(path: string, text: string): void {
-  try {
-    replaceFile(path, text)
-  } catch (error) {
-    if (codeOf(error) === null) throw error
-  }
+/**
+ * What a shell reads before one command. Options are left as every command expects them, but for those
+ * by which the definitions are read.
+ */
+function composeFile({ options, prelude }: ReadableSetUp, definitions: string): string {
+  const isBash = prelude === ''
+  const extended = isBash && options.includes('shopt -s extglob')
+  return [
+    ...(isBash ? ['\\builtin unset BASH_ENV', '\\builtin shopt -s expand_aliases'] : []),
+    `\\exec ${definitionsFd}<&-`,
+    ...(extended ? ['\\builtin shopt -s extglob'] : []),
+    prelude,
+    definitions,
+    ...(extended ? ['\\builtin shopt -u extglob'] : []),
+    '',
+  ].join('\n')
 }
+
+function describeShell(file: string): Shell | null {
+  const name = basename(file)
+  const startFiles = startFilesOf.get(name)
+  return startFiles === undefined ? null : { file, name, startFiles }
+}
+
+const nothing: Found = {
+  exports: new Map(),
+  setUp: { options: '', prelude: '', functions: new Map(), aliases: new Map(), dropped: [] },
+  notices: [],
+}
+
+function failed(startFile: string, why: string): Found {
+  return { ...nothing, notices: [`${startFile} was not taken over: ${why}`] }
+}
+
+/** Which state of a file that is. */
+function identify(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat ? `${path}:${stat.ino}:${stat.size}:${stat.mtimeMs}` : path
+}
+
+/** The variables that the start files have set, but for those that belong to one shell alone. */
+function findChanged(
+  exports: ReadonlyMap<string, string>,
+  before: Readonly<Record<string, string>>,
+): ReadonlyMap<string, string> {
+  return new Map(
+    [...exports].filter(([name, value]) => before[name] !== value && !ofOneShell.test(name)),
+  )
+}
+
+/** Also what names an agent of keys: one that the start files have started ended with them. */
+const ofOneShell =
+  /^(?:_|PWD|OLDPWD|SHLVL|PS\d|PROMPT_COMMAND|PROMPT|RPROMPT|IFS|HIST.*|BASH_ENV|ENV|ZDOTDIR|SHELLOPTS|BASHOPTS|COLUMNS|LINES|TTY|GPG_TTY|SSH_AGENT_PID|SSH_AUTH_SOCK|NACRE.*|\d+)$/
+
+/** Aliases that do nothing but make a program ask before it acts. */
+function withoutQuestions(setUp: ReadableSetUp): ReadableSetUp {
+  const aliases = [...setUp.aliases].filter(
+    ([name, text]) => !(asks.has(name) && asking.test(text)),
+  )
+  return { ...setUp, aliases: new Map(aliases) }
+}
+
+const asks = new Set(['rm', 'cp', 'mv', 'ln'])
+const asking = /\s(?:-[a-zA-Z]*[iI]|--interactive)/

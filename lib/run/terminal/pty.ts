@@ -133,7 +133,8 @@ function follow(program: PtyProcess, context: Context): Running {
     // Its number may be another's from here on.
     terminals = []
     closeSync(slave)
-    const notices = stopped ? [] : await listLeftBehind(pid, root)
+    const left = stopped ? [] : await listLeftBehind(pid, root)
+    const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
     const usage = measureUsage(group)
     return { ...exit, ...(notices.length > 0 && { notices }), ...(usage && { usage }) }
   })

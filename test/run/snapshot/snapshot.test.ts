@@ -1,74 +1,199 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'uvu'
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createSnapshots } from '../../../lib/run/snapshot/snapshot.ts'
-import { withSessions } from '../../helpers/sessions.ts'
+import { createExecutor } from '../../../lib/executor/executor.ts'
+import type { RequestInput } from '../../../lib/protocol/request/request.ts'
+import type { Result } from '../../../lib/protocol/result/result.ts'
 
-/** Gives a session whose user has this `~/.bashrc`, and what it says. */
-async function withRc(
-  rc: string,
-  check: (home: {
-    run: (command: string) => Promise<{ stdout: string; stderr: string; notices: string[] }>
-    home: string
-    cache: string
-  }) => Promise<void>,
-  timeoutMs?: number,
-): Promise<void> {
+const test = suite('snapshot')
+
+interface Person {
+  home: string
+  /** What a model's command says, where it is not told otherwise. */
+  run: (command: string, more?: Partial<RequestInput>) => Promise<Result>
+  /** The files of nacre among the temporary ones. */
+  leftovers: () => string[]
+}
+
+interface Files {
+  rc?: string
+  zshrc?: string
+  fish?: string
+  shell?: string
+  environment?: Record<string, string>
+}
+
+/** A person with these start files and a nacre of their own. */
+async function withPerson(files: Files, check: (person: Person) => Promise<void>): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'nacre-home-'))
-  const cache = join(home, 'cache')
-  writeFileSync(join(home, '.bashrc'), rc)
-  const options = { directory: cache, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
+  const { rc, zshrc, fish } = files
+  if (rc !== undefined) writeFileSync(join(home, '.bashrc'), rc)
+  if (zshrc !== undefined) writeFileSync(join(home, '.zshrc'), zshrc)
+  if (fish !== undefined) {
+    mkdirSync(join(home, '.config/fish'), { recursive: true })
+    writeFileSync(join(home, '.config/fish/config.fish'), fish)
+  }
+  const executor = createExecutor({
+    stateDir: null,
+    cwd: home,
+    environment: {
+      PATH: process.env['PATH'],
+      HOME: home,
+      SHELL: files.shell ?? '/bin/bash',
+      NACRE_TEST_HOME: home,
+      ...files.environment,
+    },
+  })
   try {
-    let snapshots = createSnapshots(options)
-    await withSessions(
-      async ({ run, sessions }) => {
-        await check({
-          home,
-          cache,
-          async run(command) {
-            // Each in a new shell, by a nacre that knows nothing yet.
-            await sessions.close('main')
-            snapshots = createSnapshots(options)
-            const { stdout, stderr, notices } = await run(command)
-            return { stdout, stderr, notices: notices ?? [] }
-          },
+    await check({
+      home,
+      run: (command, more) =>
+        executor.run({ command, origin: 'mcp', streams: 'separate', mode: 'slow', ...more }),
+      leftovers() {
+        const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(`nacre-setup-`))
+        const captures = folders.flatMap((folder) =>
+          readdirSync(join(tmpdir(), folder)).filter((name) => name.startsWith('capture-')),
+        )
+        const marked = execFileSync('ps', ['-eo', 'pid=,args=', 'e'], {
+          encoding: 'utf8',
+          maxBuffer: 64 * 1024 * 1024,
         })
+        const processes = marked
+          .split('\n')
+          .filter((line) => line.includes(`NACRE_TEST_HOME=${home}`))
+          .filter((line) => line.includes('=snapshot_'))
+        return [...captures, ...processes]
       },
-      {
-        readSetUp: (launch) => snapshots.read({ ...launch, env: { ...launch.env, HOME: home } }),
-      },
-    )
+    })
   } finally {
+    await executor.close()
     rmSync(home, { recursive: true })
   }
 }
 
-test('functions, aliases, options and PATH are there', async () => {
+/** In a fresh shell, and in one that stays. */
+const ways: readonly Partial<RequestInput>[] = [{}, { session: 'main' }]
+
+function textOf({ stdout, stderr, notices }: Result) {
+  return { stdout, stderr, notices }
+}
+
+test('functions, aliases, variables and PATH reach a command, its terminal and its sandbox', async () => {
   const rc = [
-    `greet() { echo "hello $1"; }`,
+    `greet() { echo "hello $1, $GREETING"; }`,
     `alias ll='ls -l'`,
     `alias say="echo it\\'s"`,
-    'shopt -s extglob globstar',
-    'set -o noclobber',
+    'shopt -s extglob',
+    'export GREETING=good-day',
     'PATH=$HOME/mine:$PATH',
     'not_exported=1',
     'matches() { [[ $1 == +(a|b) ]] && echo yes; }',
   ].join('\n')
-  await withRc(rc, async ({ run, home }) => {
-    const seen = await run(
-      'greet you; say me; alias ll; shopt extglob globstar; set -o | grep noclobber; echo ${PATH%%:*}; matches ab; echo "[$not_exported]"',
+  const command =
+    'greet you; say me\nalias ll; echo ${PATH%%:*}; matches ab; echo "[$not_exported]"; echo $LINENO'
+  await withPerson({ rc }, async ({ run, home }) => {
+    const wanted = `hello you, good-day\nit's me\nalias ll='ls -l'\n${home}/mine\nyes\n[]\n2\n`
+    const sandboxed: Partial<RequestInput>[] =
+      spawnSync('bwrap', ['--version']).status === 0
+        ? [{ sandbox: 'workspace', workspace: home }]
+        : []
+    for (const way of [...ways, ...sandboxed]) {
+      assert.equal(textOf(await run(command, way)), { stdout: wanted, stderr: '', notices: [] })
+    }
+    const onTerminal = await run(command, { pty: true, streams: 'merged' })
+    assert.is(onTerminal.output, wanted)
+  })
+})
+
+test('options change sessions, and no fresh command', async () => {
+  const rc = 'shopt -s globstar extglob; set -o noclobber; kept() { :; }'
+  await withPerson({ rc }, async ({ run }) => {
+    const show = 'kept; shopt globstar extglob | grep -c on$; set -o | grep noclobber | cut -f 2'
+    assert.is((await run(show)).stdout, '0\noff\n')
+    assert.is((await run(show, { session: 'main' })).stdout, '2\non\n')
+  })
+})
+
+test('what a command was given for its functions is gone when it runs', async () => {
+  await withPerson({ rc: 'greet() { echo hi; }' }, async ({ run }) => {
+    const { stdout } = await run(
+      'greet; echo "[${BASH_ENV-none}]"; ls /proc/self/fd | grep -c "^9$"; bash -c "greet" 2>&1',
     )
-    assert.is(seen.stderr, '')
-    assert.match(
-      seen.stdout,
-      /^hello you\nit's me\nalias ll='ls -l'\nextglob +\ton\nglobstar +\ton\n/,
+    assert.is(stdout, 'hi\n[none]\n0\nbash: line 1: greet: command not found\n')
+  })
+})
+
+test('a function brings along the functions and aliases that it uses', async () => {
+  const rc = [
+    `alias loud='echo LOUD'`,
+    `inner() { loud "$1"; }`,
+    'outer() { inner "$1"; }',
+    'unused() { echo unused; }',
+  ].join('\n')
+  await withPerson({ rc }, async ({ run }) => {
+    // An alias is replaced where a function is read, and `inner` was read before there was one.
+    assert.is((await run('outer x')).stdout, 'LOUD x\n')
+    assert.is((await run('f=unused; $f')).stdout, 'unused\n')
+    assert.is((await run('eval "un""used"')).stdout, 'unused\n')
+    assert.is((await run('declare -F | grep -c .')).stdout, '3\n')
+    assert.is(
+      (await run('echo $(inner a) | cat; if inner b; then unused; fi')).stdout,
+      'LOUD a\nLOUD b\nunused\n',
     )
-    assert.match(seen.stdout, /noclobber +\ton\n/)
-    assert.ok(seen.stdout.endsWith(`${home}/mine\nyes\n[]\n`), seen.stdout)
-    assert.equal(seen.notices, [])
+  })
+})
+
+test('hardening is over what the start files export, and the caller over both', async () => {
+  const rc = 'export EDITOR=vim PAGER=less MINE=1'
+  await withPerson({ rc }, async ({ run }) => {
+    const show = 'echo $EDITOR $PAGER $MINE'
+    for (const way of ways) assert.is((await run(show, way)).stdout, 'true cat 1\n')
+    assert.is((await run(show, { hardening: false })).stdout, 'vim less 1\n')
+    assert.is((await run(show, { env: { MINE: '2' } })).stdout, 'true cat 2\n')
+  })
+})
+
+test('no key reaches a model, however the start files hand it on', async () => {
+  const rc = 'export OPENAI_API_KEY=secret-rc; export COPY="[$ANTHROPIC_API_KEY]"; kept() { :; }'
+  const environment = { ANTHROPIC_API_KEY: 'secret-env' }
+  await withPerson({ rc, environment }, async ({ run }) => {
+    for (const way of ways) {
+      const { stdout } = await run('env; declare -p; kept', way)
+      assert.not.match(stdout ?? '', 'secret')
+      assert.match(stdout ?? '', 'COPY=[]')
+    }
+    // A person's own session keeps them.
+    const own = await run('env', { origin: 'print', session: 'own', shell: 'bash' })
+    assert.match(own.stdout ?? '', 'COPY=[secret-env]')
+    assert.match(own.stdout ?? '', 'OPENAI_API_KEY=secret-rc')
+  })
+})
+
+test("a person's or script's own command is left as it is", async () => {
+  await withPerson({ rc: 'export MINE=1; greet() { echo hi; }' }, async ({ run }) => {
+    const { stdout } = await run('echo "[$MINE]"; type greet 2>/dev/null', { origin: 'print' })
+    assert.is(stdout, '[]\n')
+  })
+})
+
+test('an alias that only asks does not reach a model', async () => {
+  const rc = `alias rm='rm -i' cp='cp -iv' mv='mv --interactive' ls='ls -C'`
+  await withPerson({ rc }, async ({ run }) => {
+    for (const way of ways) {
+      const { stdout } = await run('touch gone; rm gone; alias; ls', way)
+      assert.is(stdout, `alias ls='ls -C'\n`)
+    }
+  })
+})
+
+test('BASH_ENV of the person is left to them', async () => {
+  await withPerson({ rc: 'greet() { echo hi; }' }, async ({ run, home }) => {
+    writeFileSync(join(home, 'env.sh'), 'echo mine')
+    const env = { BASH_ENV: join(home, 'env.sh') }
+    assert.is((await run('echo then', { env })).stdout, 'mine\nthen\n')
   })
 })
 
@@ -96,14 +221,17 @@ const taken: Record<string, string> = {
   'output sent elsewhere': 'exec >/dev/null 2>&1; kept() { echo kept; }',
   'a here-document in a function': `kept() { cat <<'EOF'\nkept\nEOF\n}`,
   'a history of its own': 'HISTFILE=$HOME/history; set -o history; kept() { echo kept; }',
+  'noclobber and IFS': 'set -o noclobber; IFS=.; kept() { echo kept; }',
+  'values of many lines': `export MANY=$'a\\nb' QUOTES="it's"; kept() { [[ $MANY == a?b && $QUOTES = it?s ]] && echo kept; }`,
 }
 
 for (const [name, rc] of Object.entries(taken)) {
   test(`an awkward rc file is taken over: ${name}`, async () => {
-    await withRc(rc, async ({ run, cache, home }) => {
-      const { stdout, stderr, notices } = await run('kept')
-      assert.equal([stdout, stderr, notices], ['kept\n', '', []])
-      assert.equal(leftovers(cache), [])
+    await withPerson({ rc }, async ({ run, home, leftovers }) => {
+      for (const way of ways) {
+        assert.equal(textOf(await run('kept', way)), { stdout: 'kept\n', stderr: '', notices: [] })
+      }
+      assert.equal(leftovers(), [])
       assert.not(readdirSync(home).includes('history'))
     })
   })
@@ -121,51 +249,105 @@ const refused: Record<string, string> = {
 
 for (const [name, rc] of Object.entries(refused)) {
   test(`a broken rc file costs a notice: ${name}`, async () => {
-    await withRc(
-      rc,
-      async ({ run, cache }) => {
-        const { stdout, notices } = await run('echo runs')
-        assert.is(stdout, 'runs\n')
-        assert.is(notices.length, 1)
-        assert.match(notices[0] ?? '', /\.bashrc was not taken over: it /)
-        assert.equal(leftovers(cache), [])
-      },
-      300,
+    await withPerson({ rc }, async ({ run, leftovers }) => {
+      const first = await run('echo runs')
+      assert.is(first.stdout, 'runs\n')
+      assert.is(first.notices.length, 1)
+      assert.match(first.notices[0] ?? '', /\.bashrc was not taken over: it /)
+      // A server is told once, and each session when it begins.
+      assert.equal((await run('echo runs')).notices, [])
+      assert.equal((await run('echo runs', { session: 'main' })).notices, first.notices)
+      assert.equal(leftovers(), [])
+    })
+  })
+}
+
+test('it is captured once, by whoever needs it first, and again when the file changes', async () => {
+  await withPerson({}, async ({ run, home }) => {
+    const rc = (text: string) => {
+      writeFileSync(join(home, '.bashrc'), `echo ran >>${home}/count; kept() { echo ${text}; }`)
+    }
+    const captures = () => readFileSync(join(home, 'count'), 'utf8').split('\n').length - 1
+    assert.is(
+      (await run('kept 2>&1 || echo none')).stdout,
+      'bash: line 1: kept: command not found\nnone\n',
     )
-  })
-}
-
-test('it is captured once, and again when the file changes', async () => {
-  await withRc('echo ran >>~/count; kept() { echo one; }', async ({ run, home }) => {
-    const rc = join(home, '.bashrc')
-    writeFileSync(rc, `echo ran >>${home}/count; kept() { echo one; }`)
-    assert.is((await run('kept')).stdout, 'one\n')
-    assert.is((await run('kept')).stdout, 'one\n')
-    assert.is(readFileSync(join(home, 'count'), 'utf8'), 'ran\n')
-    writeFileSync(rc, `echo ran >>${home}/count; kept() { echo two; }`)
-    assert.is((await run('kept')).stdout, 'two\n')
-    assert.is(readFileSync(join(home, 'count'), 'utf8'), 'ran\nran\n')
+    rc('one')
+    const both = await Promise.all([run('kept'), run('kept'), run('kept', { session: 'one' })])
+    assert.equal(
+      both.map(({ stdout }) => stdout),
+      ['one\n', 'one\n', 'one\n'],
+    )
+    assert.is(captures(), 1)
+    rc('another')
+    assert.is((await run('kept')).stdout, 'another\n')
+    assert.is((await run('kept', { session: 'two' })).stdout, 'another\n')
+    assert.is(captures(), 2)
   })
 })
 
-test('without a file, or with a folder that cannot be written, sessions run', async () => {
-  await withRc('kept() { echo kept; }', async ({ run, home, cache }) => {
-    mkdirSync(cache)
-    rmSync(cache, { recursive: true })
-    writeFileSync(cache, 'a file in its place')
-    const blocked = await run('echo runs')
-    assert.is(blocked.stdout, 'runs\n')
-    assert.match(blocked.notices.join(), /was not taken over/)
-    rmSync(join(home, '.bashrc'))
-    assert.equal(await run('echo runs'), { stdout: 'runs\n', stderr: '', notices: [] })
+function shellTest(shell: string, name: string, check: () => Promise<void>): void {
+  if (spawnSync(shell, ['-c', 'true']).status === 0) test(name, check)
+  else process.stdout.write(`SKIP ${name}: ${shell} is not installed\n`)
+}
+
+const zshrc = [
+  `greet() { echo "hello $1, $GREETING" }`,
+  `alias loud='greet LOUD'`,
+  `alias -g NUL='>/dev/null'`,
+  'setopt extendedglob',
+  'export GREETING=good-day',
+  'path=($HOME/mine $path)',
+  'autoload -Uz zmv compinit',
+  '_hidden() { :; }',
+].join('\n')
+
+shellTest('zsh', "a zsh gets a zsh user's functions, aliases, variables and PATH", async () => {
+  await withPerson({ zshrc, shell: '/usr/bin/zsh' }, async ({ run, home }) => {
+    const command =
+      'loud; echo no NUL; echo ${PATH%%:*}; whence -w zmv\nno-such 2>&1 | cat; ls /proc/self/fd | grep -c "^9$"'
+    const missing = (seen: string) =>
+      `hello LOUD, good-day\n${home}/mine\nzmv: function\n${seen}:2: command not found: no-such\n0\n`
+    const fresh = textOf(await run(command, { shell: 'zsh' }))
+    assert.equal(fresh, { stdout: missing('(eval)'), stderr: '', notices: [] })
+    const inSession = await run('loud; echo ${PATH%%:*}; [[ -o extendedglob ]] && echo extended', {
+      shell: 'zsh',
+      session: 'main',
+    })
+    assert.is(inSession.stdout, `hello LOUD, good-day\n${home}/mine\nextended\n`)
   })
 })
 
-/** What a capture should have taken away: its folder, its processes. */
-function leftovers(cache: string): string[] {
-  const folders = readdirSync(cache).filter((name) => !name.startsWith('snapshot-'))
-  const processes = execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' })
-  return [...folders, ...processes.split('\n').filter((line) => line.includes(cache))]
-}
+shellTest('zsh', "a bash gets a zsh user's variables and PATH, and its own functions", async () => {
+  const rc = 'export GREETING=never; mine() { echo mine; }'
+  await withPerson({ zshrc, rc, shell: '/usr/bin/zsh' }, async ({ run, home }) => {
+    for (const way of ways) {
+      const { stdout, notices } = await run('mine; echo $GREETING ${PATH%%:*}', way)
+      assert.equal([stdout, notices], [`mine\ngood-day ${home}/mine\n`, []])
+    }
+  })
+})
+
+shellTest(
+  'zsh',
+  'a set-up that is longer than a word of a program reaches a zsh session',
+  async () => {
+    const long = Array.from({ length: 2000 }, (_, at) => `f${at}() { echo ${'x'.repeat(80)} }`)
+    await withPerson({ zshrc: long.join('\n'), shell: '/usr/bin/zsh' }, async ({ run }) => {
+      const { stdout } = await run('f1999', { shell: 'zsh', session: 'main' })
+      assert.is(stdout, `${'x'.repeat(80)}\n`)
+    })
+  },
+)
+
+shellTest('fish', "a bash gets a fish user's variables and PATH", async () => {
+  const fish = 'set -gx GREETING good-day\nset -gx PATH $HOME/mine $PATH\nset -g hidden 1'
+  await withPerson({ fish, shell: '/usr/bin/fish' }, async ({ run, home }) => {
+    for (const way of ways) {
+      const { stdout, notices } = await run('echo $GREETING ${PATH%%:*} "[$hidden]"', way)
+      assert.equal([stdout, notices], [`good-day ${home}/mine []\n`, []])
+    }
+  })
+})
 
 test.run()

@@ -30,6 +30,6 @@ export interface ProgramOptions {
 
 export interface SessionProgram {
   args: string[]
-  /** What the shell reads from a file of its name in its first directory; null: all is in `args`. */
-  script: { text: string; lines: number; line: (number: number) => string } | null
+  /** What the shell reads from a file in its first directory; its name is the last of `args`. */
+  script: { text: string; lines: number; line: (number: number) => string }
 }

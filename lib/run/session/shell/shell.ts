@@ -114,7 +114,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     const { args, script } = compose(launch.shared ?? directory)
     // Named as in `args`: bash puts the name of its script before its messages.
     const scriptFd = openFile(basename(args.at(-1) ?? 'script'), 'wx')
-    const scriptBytes = writeAt(scriptFd, script?.text ?? '', 0)
+    const scriptBytes = writeAt(scriptFd, script.text, 0)
     // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
     const input = await options.pipes.openInput()
     inputFd = input.writeFd
@@ -129,7 +129,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   const { launch, turnFd, script, scriptFd, child } = started
   const seenAs = launch.shared ?? directory
   let { scriptBytes } = started
-  let lines = script?.lines ?? 0
+  let lines = script.lines
   let turnBytes = 0
 
   const records = createRecordReader()
@@ -153,7 +153,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   child.stdout?.on('data', (chunk: Uint8Array) => {
     const record = records.read(chunk, token)
     if (record === null) return
-    if (script && record.line >= lines) {
+    if (record.line >= lines) {
       // It has left a loop and stands in the last that it knows.
       lines++
       scriptBytes += writeAt(scriptFd, script.line(lines), scriptBytes)

@@ -7,6 +7,8 @@ import { suspendedOptions } from './turn.ts'
  * second line. A stopped command takes its shell with it: zsh has no way out of a command that is
  * not the end of a shell without a terminal.
  */
+const scriptName = 'zsh'
+
 export const zshDialect: SessionDialect = {
   compose({ turnPath, cwd, oldCwd, setUp, login }) {
     const token = '"${__nacre_c[6]-}"'
@@ -26,15 +28,20 @@ export const zshDialect: SessionDialect = {
       '__nacre_q=$?; } always { TRY_BLOCK_ERROR=0; }; ' +
       '} <"${__nacre_c[1]}" >|"${__nacre_c[2]}" 2>|"${__nacre_c[3]}"'
     const program = [
+      // In the folder in which it starts. A word of the program itself could be too long (execve(2)).
+      setUp === '' ? '' : `\\builtin . ./${scriptName} </dev/null >/dev/null; `,
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
-      setUp,
       '__nacre_s=() __nacre_c=() __nacre_g= __nacre_q=0; ',
       '__nacre_status() { \\builtin return "$1"; }; ',
       '__nacre_end() { __nacre_s=("$@"); }; ',
       `while :; do ${turn}; ${run}; done`,
     ].join('')
-    return { args: [...(login ? ['-l'] : []), '-c', program, 'zsh'], script: null }
+    return {
+      args: [...(login ? ['-l'] : []), '-c', program, scriptName],
+      // All of its loop is in the program.
+      script: { text: setUp, lines: 2, line: () => '' },
+    }
   },
   ask: '\\__nacre_end "$_" "$?" "${pipestatus[@]}"',
   lastArgument: '"${__nacre_c[5]}"',

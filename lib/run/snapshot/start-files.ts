@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { quoteWord } from '../../protocol/words.ts'
+
+/**
+ * How one kind of shell is made to read a person's start files and to tell afterwards what they have set
+ * up. What it tells are records of three texts, each ended by NUL: a letter (`f` a function, `a` an alias,
+ * `e` an exported variable, `b` and `o` the options before and after, `p` what must be set before the rest
+ * is read), a name, and the text or value. The word `end` closes them.
+ */
+export interface StartFiles {
+  /** The files of this home. Where there is none, nothing is set up. */
+  find(env: Readonly<Record<string, string>>): string[]
+  /** The words of the interactive shell; the file `wrapper`, where there is a text for it, is one of them. */
+  compose(places: { startFile: string; wrapper: string; out: string }): {
+    args: string[]
+    wrapperText?: string
+  }
+}
+
+/**
+ * `return` in the person's file ends only that file; aliases and functions of it may be named like any
+ * command, so `\builtin` stands before every word of ours. Each line is read when the ones before it have
+ * run: what `unalias -a` takes away no longer changes the lines below it.
+ */
+const bash: StartFiles = {
+  find: ({ HOME = '' }) => existing(join(HOME, '.bashrc')),
+  compose({ startFile, wrapper, out }) {
+    const to = `>>${quoteWord(out)} 2>/dev/null`
+    const options = '$(\\builtin shopt -p; \\builtin shopt -po)'
+    const each = (kind: string, names: string, text: string) =>
+      `for __nacre_n in $(\\builtin compgen ${names}); do ` +
+      `\\builtin printf '${kind}\\0%s\\0' "$__nacre_n"; ${text}; \\builtin printf '\\0'; done`
+    const wrapperText = [
+      `__nacre_before="${options}"`,
+      `\\builtin . ${quoteWord(startFile)}`,
+      '\\unset -f builtin',
+      '\\builtin trap - DEBUG ERR RETURN EXIT',
+      // Before the values are read: this one could end the shell here, and the next ones disturb.
+      '\\builtin set +e',
+      `__nacre_after="${options}"`,
+      '\\builtin set +euxC -f',
+      `IFS=$'\\n'`,
+      `{ ${each('a', '-a', '\\builtin alias -- "$__nacre_n"')}; } ${to}`,
+      '\\builtin unalias -a',
+      `{ ${each('f', '-A function', '\\builtin declare -f -- "$__nacre_n"')}`,
+      each('e', '-e', '\\builtin printf %s "${!__nacre_n}"'),
+      `\\builtin printf 'b\\0\\0%s\\0o\\0\\0%s\\0end' "$__nacre_before" "$__nacre_after"`,
+      `} ${to}`,
+      // What this shell was told is not for the person's history.
+      '\\builtin unset HISTFILE',
+      '\\builtin exit 0',
+      '',
+    ].join('\n')
+    return { args: ['--noprofile', '--rcfile', wrapper, '-i'], wrapperText }
+  },
+}
+
+/** Completions are functions that zsh loads when they are first used; they are of no use to a command. */
+const zsh: StartFiles = {
+  find({ HOME = '', ZDOTDIR = HOME }) {
+    return existing(join(ZDOTDIR, '.zshrc'), join(ZDOTDIR, '.zshenv'))
+  },
+  compose({ out }) {
+    const each = (kind: string, names: string, text: string) =>
+      `for __nacre_n in ${names}; do ` +
+      `\\builtin printf '${kind}\\0%s\\0' "$__nacre_n"; ${text}; \\builtin printf '\\0'; done`
+    const load = '\\builtin printf "builtin autoload -Uz -- %s" "${(q)__nacre_n}"'
+    const script = [
+      '__nacre_o="$(\\builtin setopt)"',
+      '\\builtin emulate -R zsh',
+      '{',
+      each('a', '${(k)aliases} ${(k)galiases}', '\\builtin alias -L -- "$__nacre_n"'),
+      'for __nacre_n in ${(k)functions}; do case ${functions[$__nacre_n]} in',
+      `  *'builtin autoload -X'*) [[ $__nacre_n = _* ]] && continue`,
+      `  \\builtin printf 'f\\0%s\\0' "$__nacre_n"; ${load} ;;`,
+      `  *) \\builtin printf 'f\\0%s\\0' "$__nacre_n"; \\builtin functions -- "$__nacre_n" ;;`,
+      `esac; \\builtin printf '\\0'; done`,
+      each('e', '${(k)parameters[(R)*export*]}', '\\builtin printf %s "${(P)__nacre_n}"'),
+      `\\builtin printf 'p\\0\\0%s\\0o\\0\\0%s\\0end' "fpath=(\${(qq)fpath})" "$__nacre_o"`,
+      `} >>${quoteWord(out)} 2>/dev/null`,
+      '\\builtin unset HISTFILE',
+      '\\builtin exit 0',
+    ].join('\n')
+    return { args: ['-i', '-c', script] }
+  },
+}
+
+/** Its variables are a person's like any other's; its functions mean nothing to another shell. */
+const fish: StartFiles = {
+  find({ HOME = '', XDG_CONFIG_HOME = join(HOME, '.config') }) {
+    return existing(
+      join(XDG_CONFIG_HOME, 'fish/config.fish'),
+      join(XDG_CONFIG_HOME, 'fish/conf.d'),
+      join(XDG_CONFIG_HOME, 'fish/fish_variables'),
+    )
+  },
+  compose({ out }) {
+    const script =
+      'begin; for n in (set --names --export); ' +
+      `builtin printf 'e\\0%s\\0%s\\0' $n "$$n"; end; builtin printf end; end >>${quoteWord(out)}`
+    return { args: ['--private', '-i', '-c', script] }
+  },
+}
+
+function existing(...paths: string[]): string[] {
+  return paths.filter((path) => existsSync(path))
+}
+
+/** By the name of the program. */
+export const startFilesOf: ReadonlyMap<string, StartFiles> = new Map([
+  ['bash', bash],
+  ['zsh', zsh],
+  ['fish', fish],
+])
