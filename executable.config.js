@@ -9,12 +9,14 @@
  * of its runtime. The runtimes come from the registry like any package; nothing else is fetched.
  */
 import { spawnSync } from 'node:child_process'
-import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ownHome, typicalUses } from './.ci/tools/code-cache.js'
 import { ensureTool } from './.ci/tools/install.js'
+import { bundlePackage } from './esbuild.config.js'
 
 const root = import.meta.dirname
 const dist = join(root, 'dist')
@@ -40,55 +42,100 @@ const systems = [
  */
 async function buildByBun({ all }) {
   await mkdir(dist, { recursive: true })
-  const bun = await ensureTool('bun')
-  if (!all) return [await compile(bun, { runtime: bun, system: null, name: 'nacre' })]
-  const built = []
-  for (const system of systems) {
-    const runtime = await ensureTool('bun', system)
-    const { os, cpu, libc } = system
-    const words = `${os}-${cpu}${libc === 'musl' ? '-musl' : ''}`
-    built.push(
-      await compile(bun, { runtime, system: { ...system, words }, name: `nacre-${words}` }),
+  const folder = await mkdtemp(join(tmpdir(), 'nacre-binary-'))
+  try {
+    const bun = await ensureTool('bun')
+    await writeSources(folder)
+    const own = { bun, folder, runtime: bun, system: null, orders: /** @type {string[]} */ ([]) }
+    const orders = await recordOrders(
+      await compile({ ...own, output: join(folder, 'nacre') }),
+      folder,
     )
+    if (!all) return [await compile({ ...own, orders, output: join(dist, 'nacre') })]
+    const built = []
+    for (const system of systems) {
+      const runtime = await ensureTool('bun', system)
+      const output = join(dist, `nacre-${wordsOf(system)}`)
+      built.push(await compile({ bun, folder, runtime, system, orders, output }))
+    }
+    return built
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
-  return built
+}
+
+/** @param {System} system in Bun's words */
+function wordsOf({ os, cpu, libc }) {
+  return `${os}-${cpu}${libc === 'musl' ? '-musl' : ''}`
 }
 
 /**
- * @param {string} bun that builds
- * @param {object} what
- * @param {string} what.runtime that is put into the executable
- * @param {(System & { words: string }) | null} what.system null: this one
- * @param {string} what.name in dist/
+ * The files that the package has, and one that starts them: as modules of their own they are loaded when
+ * they are needed, where all of lib/ in one scope would be made at each start (10 MB of memory).
+ *
+ * @param {string} folder
  */
-async function compile(bun, { runtime, system, name }) {
-  const output = join(dist, name)
+async function writeSources(folder) {
+  const files = await bundlePackage(['lib/main.ts'])
+  files.set('load.js', await readFile(join(root, 'bin', 'load.js'), 'utf8'))
+  files.set('nacre.cjs', "require('./load.js').runMain(() => require('./main.js'))\n")
+  await Promise.all([...files].map(([name, text]) => writeFile(join(folder, name), text)))
+}
+
+/**
+ * Which functions an executable needs in its typical uses, in their order: beside one another in the
+ * file they take fewer pages of memory.
+ *
+ * @param {string} executable
+ * @param {string} folder where the files go
+ * @returns {Promise<string[]>} files for `--bytecode-order`, the most important first
+ */
+async function recordOrders(executable, folder) {
+  const home = join(folder, 'home')
+  await mkdir(home)
+  return typicalUses.map(([words, input], index) => {
+    const file = join(folder, `order-${index}`)
+    const env = { ...process.env, ...ownHome(home), BUN_BYTECODE_ORDER_OUT: file }
+    const { error, status, stderr } = spawnSync(executable, words, {
+      env,
+      input,
+      cwd: home,
+      encoding: 'utf8',
+    })
+    if (error) throw error
+    if (status !== 0) throw new Error(`nacre ${words.join(' ')}: status ${status}: ${stderr}`)
+    return file
+  })
+}
+
+/**
+ * @param {object} what
+ * @param {string} what.bun that builds
+ * @param {string} what.folder with the sources
+ * @param {string} what.runtime that is put into the executable
+ * @param {System | null} what.system null: this one
+ * @param {readonly string[]} what.orders
+ * @param {string} what.output
+ */
+async function compile({ bun, folder, runtime, system, orders, output }) {
   const addon = findAddon(system)
-  const folder = await mkdtemp(join(tmpdir(), 'nacre-binary-'))
   const fresh = `${output}-${process.pid}`
+  const asset = join(folder, 'pty.node')
+  await rm(asset, { force: true })
+  if (addon !== null) await copyFile(addon, asset)
+  const words = [
+    ...['build', '--compile', '--bytecode', '--format=cjs', '--minify-whitespace'],
+    ...['--minify-syntax', '--asset-naming=[name].[ext]', '--loader=.node:file'],
+    // Else the folder in which nacre is started could set its variables and load code into it.
+    ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
+    ...(orders.length === 0 ? [] : [`--bytecode-order=${orders.join(',')}`]),
+    `--compile-executable-path=${runtime}`,
+    ...(system === null ? [] : [`--target=bun-${wordsOf(system)}`]),
+    join(folder, 'nacre.cjs'),
+    ...(addon === null ? [] : [asset]),
+    `--outfile=${fresh}`,
+  ]
   try {
-    const entry = join(folder, 'nacre.cjs')
-    const [load, main] = ['bin/load.js', 'lib/main.ts'].map((path) =>
-      JSON.stringify(join(root, path)),
-    )
-    await writeFile(entry, `require(${load}).runMain(() => require(${main}))\n`)
-    /** @type {string[]} */
-    const assets = []
-    if (addon !== null) {
-      assets.push(join(folder, 'pty.node'))
-      await copyFile(addon, join(folder, 'pty.node'))
-    }
-    const words = [
-      ...['build', '--compile', '--bytecode', '--format=cjs', '--minify-whitespace'],
-      ...['--minify-syntax', '--asset-naming=[name].[ext]', '--loader=.node:file'],
-      // Else the folder in which nacre is started could set its variables and load code into it.
-      ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
-      `--compile-executable-path=${runtime}`,
-      ...(system === null ? [] : [`--target=bun-${system.words}`]),
-      entry,
-      ...assets,
-      `--outfile=${fresh}`,
-    ]
     const { error, status, stdout, stderr } = spawnSync(bun, words, { cwd: root, encoding: 'utf8' })
     if (error) throw error
     if (status !== 0) throw new Error(`bun ${words.join(' ')}:\n${stdout}${stderr}`)
@@ -97,7 +144,6 @@ async function compile(bun, { runtime, system, name }) {
     return output
   } finally {
     await rm(fresh, { force: true })
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -1,7 +1,5 @@
 'use strict'
 
-const { Script } = require('node:vm')
-
 /**
  * @typedef {object} BuiltFile a file of dist/
  * @property {string} source
@@ -14,11 +12,12 @@ const { Script } = require('node:vm')
  * A `require` for the files of dist/, as fast as their code caches make it.
  *
  * @param {(name: string) => BuiltFile} read
- * @param {NodeJS.Require} require for everything that is not in dist/
+ * @param {NodeJS.Require} requireOther for everything that is not in dist/
  * @param {(name: string, script: Script) => void} [onCompiled] hears of each file, once
  * @returns {(name: string) => any} gives what the file exports
  */
-exports.createLoad = (read, require, onCompiled) => {
+exports.createLoad = (read, requireOther, onCompiled) => {
+  const { Script } = require('node:vm')
   /** @type {Map<string, { exports: any }>} */
   const modules = new Map()
 
@@ -36,7 +35,7 @@ exports.createLoad = (read, require, onCompiled) => {
     const module = { exports: {} }
     modules.set(name, module)
     const requireFrom = (/** @type {string} */ id) =>
-      id.startsWith('./') ? load(id.slice(2)) : require(id)
+      id.startsWith('./') ? load(id.slice(2)) : requireOther(id)
     script.runInThisContext()(module.exports, requireFrom, module, path)
     onCompiled?.(name, script)
     return module.exports

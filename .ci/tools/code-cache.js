@@ -18,7 +18,7 @@ const dist = join(root, 'dist')
  *
  * @type {readonly [words: string[], input: string][]}
  */
-const uses = [
+export const typicalUses = [
   [['-c', 'true'], ''],
   [['-p', '!echo a', '--output-format', 'json'], ''],
   [
@@ -33,6 +33,15 @@ const uses = [
 ]
 
 /**
+ * The variables with which nobody's start files and configuration are read.
+ *
+ * @param {string} home an empty folder
+ */
+export function ownHome(home) {
+  return { HOME: home, SHELL: '/bin/sh', XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
+}
+
+/**
  * @param {string} folder where the caches go, as `<file>.cache`
  * @param {string} node program of the runtime
  * @throws {Error} where a use fails
@@ -40,10 +49,8 @@ const uses = [
 export function writeCodeCaches(folder, node = execPath) {
   const home = mkdtempSync(join(tmpdir(), 'nacre-build-'))
   try {
-    // Nobody's start files are read.
-    const own = { HOME: home, SHELL: '/bin/sh', XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
-    const env = { ...process.env, ...own }
-    for (const [words, input] of [...uses, /** @type {const} */ ([[], ''])]) {
+    const env = { ...process.env, ...ownHome(home) }
+    for (const [words, input] of [...typicalUses, /** @type {const} */ ([[], ''])]) {
       const { error, status, stderr } = spawnSync(node, [import.meta.filename, folder, ...words], {
         env,
         input,

@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { arch, argv, exit, platform, stderr, stdout } from 'node:process'
 
@@ -89,6 +89,8 @@ async function install(name, { source, folder, system }) {
   await mkdir(join(folder, '..'), { recursive: true })
   const fresh = await mkdtemp(`${folder}-`)
   try {
+    // Some tests run as another user.
+    await chmod(fresh, 0o755)
     for (const manifest of manifests) {
       await copyFile(join(source, manifest), join(fresh, manifest))
     }

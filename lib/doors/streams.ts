@@ -1,6 +1,6 @@
-import { fstatSync, type Stats, statSync, writeSync } from 'node:fs'
-import { isatty } from 'node:tty'
+import { writeSync } from 'node:fs'
 import { codeOf, messageOf } from '../protocol/errors.ts'
+import { isNullDevice, isTerminal, statDescriptor } from '../system/descriptors.ts'
 
 /** The three standard streams of nacre, as a front door gets them. */
 export interface Streams {
@@ -38,7 +38,7 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
   let stream: NodeJS.WriteStream | null = null
   let closed = false
   let failure: string | null = null
-  const isFile = describeFile(fd)?.isFile() ?? false
+  const isFile = statDescriptor(fd)?.isFile() ?? false
 
   function openStream(): NodeJS.WriteStream {
     const opened = open()
@@ -90,10 +90,10 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
       return closed
     },
     get isSocket() {
-      return describeFile(fd)?.isSocket() ?? false
+      return statDescriptor(fd)?.isSocket() ?? false
     },
     get isTerminal() {
-      return isatty(fd)
+      return isTerminal(fd)
     },
     size() {
       const { columns, rows } = (stream ??= openStream())
@@ -122,21 +122,9 @@ export function openStreams(self: NodeJS.Process): Streams {
 }
 
 function describeInput(): Streams['input'] {
-  if (isatty(0)) return 'terminal'
-  try {
-    return fstatSync(0).rdev === statSync('/dev/null').rdev ? 'empty' : 'given'
-  } catch {
-    return 'given'
-  }
-}
-
-/** Null where the descriptor is closed. */
-function describeFile(fd: number): Stats | null {
-  try {
-    return fstatSync(fd)
-  } catch {
-    return null
-  }
+  if (isTerminal(0)) return 'terminal'
+  const stat = statDescriptor(0)
+  return stat !== null && isNullDevice(stat) ? 'empty' : 'given'
 }
 
 /** A disk that fills up takes a part of the bytes; Node's own stream for files forgets the rest. */

@@ -1,7 +1,7 @@
-import { closeSync, readSync } from 'node:fs'
-import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
-import { ReadStream } from 'node:tty'
+import { closeSync, openSync, readSync } from 'node:fs'
+import type * as net from 'node:net'
 import { codeOf } from '../protocol/errors.ts'
+import { loadTty } from './descriptors.ts'
 import { type BunRuntime, bun, isDeno } from './runtime.ts'
 
 /** A reader of a descriptor, which gives bytes on as they come. */
@@ -32,9 +32,13 @@ export function watchDescriptor(
   give: Give,
   onClose: () => void,
 ): DescriptorWatch {
-  if (bun !== null) return streamDescriptor(bun, fd, buffer, give, onClose)
+  if (bun !== null) {
+    const reader = openReader(bun, fd)
+    if (reader === null) return pollDescriptor(fd, buffer, give, onClose, pollMs)
+    return streamDescriptor(reader, fd, buffer, give, onClose)
+  }
   // Deno 2.9 refuses `net.Socket({ fd })` on a FIFO (EEXIST).
-  if (isDeno) return pollDescriptor(fd, buffer, give, onClose, 8)
+  if (isDeno) return pollDescriptor(fd, buffer, give, onClose, pollMs)
   return listenToDescriptor(fd, buffer, give, onClose)
 }
 
@@ -44,8 +48,11 @@ export function watchTerminal(
   give: Give,
   onClose: () => void,
 ): Pick<DescriptorWatch, 'pause' | 'resume' | 'close'> {
-  if (bun !== null) return streamDescriptor(bun, fd, new Uint8Array(0), give, onClose)
-  const stream = new ReadStream(fd)
+  if (bun !== null) {
+    const reader = bun.file(fd).stream().getReader()
+    return streamDescriptor(reader, fd, new Uint8Array(0), give, onClose)
+  }
+  const stream = new (loadTty().ReadStream)(fd)
   stream.on('data', (chunk: Buffer) => {
     if (!give(chunk, () => stream.resume())) stream.pause()
   })
@@ -75,11 +82,12 @@ function listenToDescriptor(
   give: Give,
   onClose: () => void,
 ): DescriptorWatch {
-  const onread: OnReadOpts = {
+  const { Socket } = process.getBuiltinModule('node:net')
+  const onread: net.OnReadOpts = {
     buffer,
     callback: (count) => give(buffer.subarray(0, count), () => socket.resume()),
   }
-  const options: SocketConstructorOpts = { fd, readable: true, writable: false }
+  const options: net.SocketConstructorOpts = { fd, readable: true, writable: false }
   const socket = new Socket(Object.assign(options, { onread }))
   // Its end and an error close it.
   socket.on('error', () => socket.destroy())
@@ -93,21 +101,44 @@ function listenToDescriptor(
   }
 }
 
+/** How far apart two looks are at most, where nothing tells that there are bytes. */
+const pollMs = 8
 /** Bun leaves a pipe on the floor that nobody waits for: it may sleep so long between two looks. */
 const unwatchedMs = 250
+
+type StreamReader = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>
+
+/** How many descriptors are left to the rest of nacre when this takes one. */
+const spareDescriptors = 4
+
+/**
+ * Bun's reader of a descriptor, which takes another one; null where few are left: what a run needs at
+ * its end must still be there then.
+ */
+function openReader(runtime: BunRuntime, fd: number): StreamReader | null {
+  const spares: number[] = []
+  try {
+    while (spares.length < spareDescriptors) spares.push(openSync('/dev/null', 'r'))
+    return runtime.file(fd).stream().getReader()
+  } catch (error) {
+    if (codeOf(error) !== 'EMFILE' && codeOf(error) !== 'ENFILE') throw error
+    return null
+  } finally {
+    for (const spare of spares) closeSync(spare)
+  }
+}
 
 /**
  * Bun 1.4: `net.Socket({ fd })` stops for good once a pipe has been full. A stream of the file waits
  * in the event loop; it reads a little ahead, through a descriptor of its own.
  */
 function streamDescriptor(
-  runtime: BunRuntime,
+  reader: StreamReader,
   fd: number,
   buffer: Uint8Array,
   give: Give,
   onClose: () => void,
 ): DescriptorWatch {
-  const reader = runtime.file(fd).stream().getReader()
   const arrived: Uint8Array[] = []
   let asking = false
   let paused = false

@@ -17,17 +17,19 @@ test('a start that fails leaves no descriptor', async () => {
   const files = [3, 4].map((fd) => ({ fd, path: '/dev/null', access: 'read' as const }))
   const start = () =>
     startProcess({ file: '/nonexistent', args: [], stdio: ['pipe', 'pipe', 'ignore'], files })
+  // Node closes its ends of the pipes in the next turn.
+  const turn = () => new Promise((turned) => setImmediate(turned))
   await start().catch(() => null)
+  await turn()
   const before = countDescriptors()
-  for (let turn = 0; turn < 5; turn++) {
+  for (let count = 0; count < 5; count++) {
     const error = await start().then(
       () => null,
       (reason: unknown) => reason,
     )
     assert.is((error as NodeJS.ErrnoException).code, 'ENOENT')
   }
-  // Node closes its ends of the pipes in the next turn.
-  await new Promise((turned) => setImmediate(turned))
+  await turn()
   assert.is(countDescriptors(), before)
 })
 

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fstatSync, openSync, read, readFileSync, readlinkSync, readSync } from 'node:fs'
-import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
+import { isNullDevice, isTerminal } from '../../system/descriptors.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 
@@ -31,13 +31,8 @@ export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedSt
       'The standard input is a folder, through which a run could leave the sandbox; give it a file or nothing (</dev/null)'
     throw new StartError({ code: 'stdin_is_folder', message, exitCode: 125 })
   }
-  if (isNull(stat.rdev) || isatty(fd) || (stat.isFIFO() && !hasName(fd))) return asItIs
+  if (isNullDevice(stat) || isTerminal(fd) || (stat.isFIFO() && !hasName(fd))) return asItIs
   return stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes)
-}
-
-/** The device 1:3 of Linux, which every run finds in its own /dev; elsewhere there is no sandbox. */
-function isNull(device: number): boolean {
-  return device === ((1 << 8) | 3)
 }
 
 /** An unnamed pipe is in no folder: its link reads `pipe:[…]` (proc(5)). */

@@ -1,16 +1,18 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { codeOf } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { OutputSink } from '../../protocol/ports.ts'
 import type { Fifo, FifoPool } from '../pipe/fifo.ts'
 import { readNow } from '../../system/descriptor-watch.ts'
 import { type PipeReader, readPipe } from '../pipe/pipe-reader.ts'
+import { isScarce } from '../start-failure.ts'
 
 /** One output stream of a session, run after run. */
 export interface SessionOutput {
   /** Makes the pipe of the next run ready; tells under which path the shell opens it. */
   open(stream: StreamName, sink: OutputSink): Promise<string>
-  /** Reads from now on, for a run that takes its time. */
-  follow(): void
+  /** Reads from now on, for a run that takes its time. False: there is no descriptor left to do so. */
+  follow(): boolean
   /** To know who holds it; null where it is not open. */
   identify(): { dev: number; ino: number } | null
   /** After the run's end: gives on what is left in the pipe. */
@@ -65,10 +67,16 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
       return fifo.seenAs
     },
     follow() {
-      if (fifo === null || following !== null) return
-      // Between two writers of the run the pipe must not look ended.
-      const holdFd = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK)
-      following = { reader: readPipe(fifo.readFd, take), holdFd }
+      if (fifo === null || following !== null) return true
+      try {
+        // Between two writers of the run the pipe must not look ended.
+        const holdFd = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK)
+        following = { reader: readPipe(fifo.readFd, take), holdFd }
+        return true
+      } catch (error) {
+        if (!isScarce(codeOf(error))) throw error
+        return false
+      }
     },
     identify() {
       return fifo === null || following?.reader.closed ? null : fstatSync(fifo.readFd)

@@ -46,6 +46,8 @@ export interface SessionOptions {
 
 /** A command that is over sooner is read in one go at its end. */
 const followAfterMs = 2
+/** Descriptors may be given back by then. */
+const followAgainMs = 50
 
 export function createSession(name: string, options: SessionOptions): Session {
   const mark = createId('session')
@@ -155,7 +157,11 @@ export function createSession(name: string, options: SessionOptions): Session {
     const text = carried.compose(request)
     const files = { stdin: stdin.path, ...paths }
     const ended = current.run({ ...files, status, lastArgument, mark: request.id, text })
-    const timer = setTimeout(() => used.forEach((output) => output.follow()), followAfterMs)
+    let timer = setTimeout(follow, followAfterMs)
+    function follow(): void {
+      const followed = used.map((output) => output.follow())
+      if (followed.includes(false)) timer = setTimeout(follow, followAgainMs)
+    }
     const usedBefore = current.group?.readUsage() ?? null
     let stopping: Promise<StopReport> | null = null
 
