@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
@@ -41,11 +41,29 @@ export function makeFilledFolder(
       fill(folder)
       return folder
     } catch (error) {
-      rmSync(folder, { recursive: true, force: true })
+      removeTemporaryFolder(folder)
       throw error
     }
   }
   return parent === undefined ? useTemporaryPlace(make) : make(parent)
+}
+
+/**
+ * Removes a folder, an empty one without a descriptor: there may be none left. What cannot be removed now
+ * is when this process has ended (`removeLeftFolders`).
+ */
+export function removeTemporaryFolder(folder: string): void {
+  try {
+    rmdirSync(folder)
+    return
+  } catch {
+    // Something is in it.
+  }
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {
+    // It stays for later, and what was being done goes on or fails for a reason of its own.
+  }
 }
 
 function makeFolderIn(place: string, purpose: string): string {

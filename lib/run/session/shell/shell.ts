@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  ftruncateSync,
-  openSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, ftruncateSync, openSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
-import { makeFilledFolder } from '../../../system/temporary-folder.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../../system/temporary-folder.ts'
 import { codeOf } from '../../../protocol/errors.ts'
 import { StartError } from '../../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
@@ -84,13 +76,16 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
 
   /** Removes them by their names: to read the folder takes a descriptor, and none may be left. */
   function removeFiles(): void {
-    for (const name of names.splice(0)) rmSync(join(directory, name), { force: true })
-    try {
-      rmdirSync(directory)
-    } catch {
-      // It has gone before, or what a sandboxed shell shares with us is still in it.
-      rmSync(directory, { recursive: true, force: true })
+    for (const name of names.splice(0)) {
+      try {
+        // Not `rmSync`, which may take a descriptor.
+        unlinkSync(join(directory, name))
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT') throw error
+      }
     }
+    // What a sandboxed shell shares with us may still be in it.
+    removeTemporaryFolder(directory)
   }
 
   function release(): void {
@@ -226,7 +221,7 @@ const roomBytes = 65_536
 function tryRoom(folder: string): void {
   const path = join(folder, 'room')
   writeFileSync(path, Buffer.alloc(roomBytes), { mode: 0o600 })
-  rmSync(path)
+  unlinkSync(path)
 }
 
 /** As bytes, since Deno passes by the position of a text. */
