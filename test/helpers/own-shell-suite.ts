@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ownShells, type ShellName, withOwnShell } from './own-shell.ts'
+import { findMarked } from './sessions.ts'
 import { until } from './until.ts'
 
 /** The same in the words of each shell. */
@@ -15,6 +17,7 @@ const words = {
     read: 'read -r y; echo "got $y"',
     loop: 'while :; do :; done',
     export: 'export E=5',
+    trapEnd: "trap 'echo ended >> ~/ended' EXIT",
   },
   zsh: {
     set: 'x=1',
@@ -24,6 +27,7 @@ const words = {
     read: 'read -r y; echo "got $y"',
     loop: 'while :; do :; done',
     export: 'export E=5',
+    trapEnd: "trap 'echo ended >> ~/ended' EXIT",
   },
   fish: {
     set: 'set x 1',
@@ -33,6 +37,7 @@ const words = {
     read: 'read y; echo "got $y"',
     loop: 'while true; end',
     export: 'set -gx E 5',
+    trapEnd: 'function bye --on-event fish_exit; echo ended >> ~/ended; end',
   },
 } as const
 
@@ -105,7 +110,7 @@ export function testOwnShell(shell: ShellName): void {
       const running = await start("sh -c 'read -r line; echo heard $line'")
       await running.waits()
       await running.write('\u001A')
-      await running.result
+      assert.is((await running.result).exitCode, 128 + constants.signals.SIGTSTP)
       assert.match((await run('jobs')).output ?? '', /(suspended|[Ss]topped)/)
       const again = await start('fg')
       await again.waits()
@@ -167,6 +172,32 @@ export function testOwnShell(shell: ShellName): void {
       await left.write('me\r')
       const result = await left.ended
       assert.match(result.output ?? '', /heard me/)
+    }))
+
+  test('a command that is left to itself takes no background job and no exit trap along', () =>
+    withOwnShell(shell, async ({ run, start, home, notices, executor }) => {
+      await run(say.trapEnd)
+      await run("sh -c 'until test -e ~/go; do sleep 0.05; done; echo late > ~/late' &")
+      const suspended = await start('cat')
+      await suspended.waits()
+      await suspended.write('\u001A')
+      await suspended.result
+      const left = await start("sh -c 'echo begun; read line'")
+      await left.wrote('begun')
+      left.detach()
+      assert.match(notices.join('\n'), /Still suspended.*cat \(kill -CONT \d+\)/)
+      assert.is((await run('echo new')).output, 'new\n')
+      await left.write('\r')
+      await left.ended
+      process.kill(Number(/CONT (\d+)/.exec(notices.join('\n'))?.[1]), 'SIGKILL')
+      writeFileSync(join(home, 'go'), '')
+      await until(() => existsSync(join(home, 'late')))
+      await until(
+        () => findMarked(dirname(home)).length === 1,
+        () => findMarked(dirname(home)).join(),
+      )
+      assert.not(existsSync(join(home, 'ended')), 'the person is still there')
+      await executor.close()
     }))
 
   test('stops a command that ignores the interrupt, and keeps its shell', () =>

@@ -29,6 +29,11 @@ const startFileOf: Record<ShellName, string> = {
   fish: '.config/fish/config.fish',
 }
 
+/** At its first start in a home, fish reads all manual pages in the background, for half a minute. */
+function keepFishQuiet(home: string): void {
+  mkdirSync(join(home, '.local/share/fish/generated_completions'), { recursive: true })
+}
+
 export interface OwnShellBench {
   executor: Executor
   session: TerminalSession
@@ -68,6 +73,7 @@ export async function withOwnShell(
   const file = join(home, startFileOf[shell])
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, options.startFile ?? '')
+  keepFishQuiet(home)
   const executor = createExecutor({
     cwd: directory,
     stateDir: join(root, 'state'),

@@ -6,9 +6,7 @@ import type { TerminalSession } from '../../protocol/sessions.ts'
 import { nowMs } from '../../system/clock.ts'
 import { renderBlock, renderEnd } from './screen/block.ts'
 import type { Display } from './screen/display.ts'
-import { createEmulator, type Emulator } from './screen/emulator.ts'
-import { createForeground } from './foreground.ts'
-import { createOverlay } from './screen/overlay.ts'
+import { createShownCommand, type ShownCommand, type Wanted } from './shown-command.ts'
 import { keptRuns, type ReplState } from './state.ts'
 import type { Style } from './screen/style.ts'
 
@@ -22,13 +20,6 @@ export interface CommandRunnerParts {
   approve: NonNullable<RunOptions['approve']>
   /** Hears of a result that goes before the next message to a model. */
   onFinished: (result: Result) => void
-}
-
-/** How a line wants to be run. */
-export interface Wanted {
-  command: string
-  /** Keep it for the next message to a model. */
-  injected: boolean
 }
 
 /** A command that goes on though nobody waits for it, by the number that a person calls it by. */
@@ -51,16 +42,10 @@ export interface CommandRunner {
   resize(columns: number, rows: number): void
 }
 
-const tickMs = 50
 /** A command that took longer and ended unseen is told of. */
 const noticedMs = 10_000
-/** After it has read a key, for how long a program counts as one that reads them. */
-const listeningMs = 1000
 /** Rows around the output of an ended command: headline, what is missing, end, prompt, status bar. */
 const otherRows = 6
-/** Programs that run others as another user, whose waiting nobody can see. */
-const hidden = /^\s*(?:sudo|doas|su|pkexec|machinectl)\b/
-
 const sessionName = 'repl'
 
 /** What every command of a person's shell has in common. */
@@ -73,24 +58,11 @@ export function sessionRequest(state: ReplState): Omit<RequestInput, 'command'> 
   }
 }
 
-/** A command on its terminal, whether or not somebody looks at it. */
-interface Shown {
-  run: Run | null
-  emulator: Emulator
-  wanted: Wanted
-  startedMs: number
-  listenedMs: number
-  /** Set while it waits for keys; sure when that is not the shell after its end. */
-  waiting: { isSure: boolean } | null
-  /** Draws it, where it is looked at. */
-  drawn: () => void
-}
-
 export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   const { executor, display, style, state } = parts
   const jobs: NumberedJob[] = []
-  const shownJobs = new Map<NumberedJob, Shown>()
-  let current: Shown | null = null
+  const shownJobs = new Map<NumberedJob, ShownCommand>()
+  let current: ShownCommand | null = null
 
   function headline(command: string): string[] {
     const [first = '', ...rest] = command.split('\n')
@@ -100,124 +72,14 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     ]
   }
 
-  function open(wanted: Wanted): Shown {
-    const shown: Shown = {
-      run: null,
-      wanted,
-      startedMs: nowMs(),
-      listenedMs: hidden.test(wanted.command) ? Infinity : -Infinity,
-      waiting: null,
-      drawn: () => undefined,
-      emulator: createEmulator({
-        columns: display.columns,
-        rows: display.rows,
-        colored: parts.colored,
-        onAnswer: (data) => type(shown, data),
-        onModes: (text) => shown === current && lent && display.terminal.write(text),
-        onDrawn: () => shown.drawn(),
-      }),
-    }
-    return shown
-  }
-
-  let lent = false
-
-  function type({ run }: Shown, data: string): void {
-    // What a program that has just ended is sent, nobody reads.
-    run?.write(data).catch(() => undefined)
-  }
-
-  /** Whether its program reads keys, which only Linux can tell. */
-  function isListening(shown: Shown): boolean {
-    if (process.platform !== 'linux' || shown.emulator.isFullScreen) return true
-    const waits = shown.run?.look().waitingForInput ?? null
-    if (waits === null) shown.waiting = null
-    else if (shown.waiting?.isSure || waits === 'password') {
-      // No shell waits at its prompt with a hidden echo.
-      shown.listenedMs = Math.max(shown.listenedMs, nowMs())
-    } else if (shown.waiting === null) {
-      const waiting = { isSure: false }
-      shown.waiting = waiting
-      // In a turn of the event loop the end of the command is heard, if it was its shell that waits.
-      setImmediate(() => setImmediate(() => (waiting.isSure = true)))
-    }
-    return nowMs() - shown.listenedMs < listeningMs
-  }
-
-  /** Shows it until it ends, or until it is left to itself. */
-  async function show(
-    shown: Shown,
-    started: Promise<Run>,
-    stop: () => void,
-  ): Promise<Result | null> {
-    let leave = () => {}
-    const left = new Promise<null>((resolve) => {
-      leave = () => resolve(null)
-    })
-    const foreground = createForeground({
-      style,
-      emulator: shown.emulator,
-      startedMs: shown.startedMs,
-      hasBegun: () => shown.run !== null && shown.run.pid !== null,
-      isListening: () => isListening(shown),
-      asksSecret: () => shown.run?.look().waitingForInput === 'password',
-      onInput: (data) => type(shown, data),
-      onInterrupt: () => (shown.run?.pid == null ? stop() : type(shown, '\u0003')),
-      onKill: () => (shown.run === null ? stop() : void shown.run.stop('kill')),
-      onBackground: () => shown.run !== null && shown.run.pid !== null && leave(),
-      onAhead: (data) => display.keepKey(data),
-    })
-    const overlay = createOverlay({
-      emulator: shown.emulator,
-      onInput: (data) => type(shown, data),
-      onResize: () => undefined,
-      onLeave: () => leave(),
-    })
-    let takeBack = null as (() => void) | null
-    const draw = () => {
-      if (shown.emulator.isFullScreen && !takeBack) {
-        takeBack = display.lend(overlay)
-        lent = true
-      } else if (!shown.emulator.isFullScreen && takeBack) {
-        lent = false
-        takeBack()
-        takeBack = null
-        display.terminal.setKittyKeys(false)
-      } else display.refresh()
-    }
-    current = shown
-    display.terminal.setKittyKeys(false)
-    const close = display.open(foreground)
-    shown.drawn = draw
-    draw()
-    const ticking = setInterval(() => {
-      foreground.tick()
-      display.refresh()
-    }, tickMs).unref()
-    try {
-      shown.run ??= await started
-      const ended = shown.run.ended.then(async (result) => {
-        await shown.emulator.settle()
-        return result
-      })
-      return await Promise.race([ended, left])
-    } finally {
-      clearInterval(ticking)
-      shown.drawn = () => undefined
-      current = null
-      lent = false
-      takeBack?.()
-      foreground.close()
-      close()
-      display.terminal.setKittyKeys(true)
-    }
-  }
-
-  async function finish(shown: Shown, result: Result): Promise<void> {
+  async function finish(shown: ShownCommand, result: Result): Promise<void> {
     keep(result, shown.wanted)
     await followShell()
     const rows = Math.max(3, display.rows - otherRows)
-    display.print(renderBlock(result, style, shown.emulator.tail(rows)))
+    const tail = shown.emulator.tail(rows)
+    // Whoever empties the screen wants to see nothing on it.
+    const wantsNothing = shown.emulator.wasCleared && tail.lines.length === 0
+    if (!wantsNothing || result.exitCode !== 0) display.print(renderBlock(result, style, tail))
     shown.emulator.close()
     notify(shown.wanted.command, result)
   }
@@ -242,7 +104,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     )
   }
 
-  function leaveRunning(shown: Shown, run: Run): void {
+  function leaveRunning(shown: ShownCommand, run: Run): void {
     run.detach()
     let number = 1
     while (jobs.some((job) => job.number === number && job.result === null)) number++
@@ -265,7 +127,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   }
 
   /** What ends while somebody does something else is told between two lines. */
-  async function endJob(job: NumberedJob, shown: Shown, result: Result): Promise<void> {
+  async function endJob(job: NumberedJob, shown: ShownCommand, result: Result): Promise<void> {
     await shown.emulator.settle()
     job.result = result
     if (current === shown) return
@@ -282,7 +144,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     async run(wanted) {
       display.print(headline(wanted.command))
       const stop = new AbortController()
-      const shown = open(wanted)
+      const shown = createShownCommand(wanted, parts)
       const started = executor.start(
         { ...sessionRequest(state), command: wanted.command },
         {
@@ -293,7 +155,9 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
           },
         },
       )
-      const result = await show(shown, started, () => stop.abort())
+      current = shown
+      const result = await shown.show(started, () => stop.abort())
+      current = null
       const { run } = shown
       if (result) await finish(shown, result)
       else if (run) leaveRunning(shown, run)
@@ -303,9 +167,10 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       const shown = shownJobs.get(job)
       if (!shown) return
       display.print(headline(job.command))
-      job.run.resize(display.columns, display.rows)
-      shown.emulator.resize(display.columns, display.rows)
-      const result = await show(shown, Promise.resolve(job.run), () => undefined)
+      shown.resize(display.columns, display.rows)
+      current = shown
+      const result = await shown.show(Promise.resolve(job.run), () => undefined)
+      current = null
       if (!result) {
         display.print([
           style.yellow(`[%${job.number}] goes on after ${formatDuration(nowMs() - job.startedMs)}`),
@@ -320,9 +185,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
         (session) => session.resize({ columns, rows }),
         () => undefined,
       )
-      if (!current) return
-      current.run?.resize(columns, rows)
-      current.emulator.resize(columns, rows)
+      current?.resize(columns, rows)
     },
   }
 }

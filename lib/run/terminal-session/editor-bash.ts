@@ -20,6 +20,7 @@ export const editorBash: EditorDialect = {
   lendVariable: bashDialect.lendVariable,
   restoreVariable: bashDialect.restoreVariable,
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
+  forgetEnd: '\\builtin trap - EXIT',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
   callKeys: editorKeys.take + editorKeys.accept,
   showsHooks: true,
@@ -56,6 +57,7 @@ __nacre_ready() {
   __nacre_q=$((__nacre_q + 1)) PS1="\\[\\e]${nonce};B;$__nacre_q\\a\\]" PS2= PS0=
 ${statePath === null ? '' : `  ( ( __nacre_leave ) & )`}
 }
+__nacre_tell() { { __nacre_ready; } 2>/dev/null; \\builtin printf ${mark('B;%s')} "$__nacre_q"; }
 __nacre_take() {
   {
     { IFS= \\builtin read -r -d '' __nacre_b; IFS= \\builtin read -r -d '' __nacre_c; } <${quoteWord(turnPath)}
@@ -86,6 +88,7 @@ done
 \\builtin unset -v __nacre_x
 \\builtin bind -x '"${printable(editorKeys.take)}": __nacre_take'
 \\builtin bind -x '"${printable(editorKeys.ask)}": __nacre_answer'
+\\builtin bind -x '"${printable(editorKeys.tell)}": __nacre_tell'
 \\builtin bind '"${printable(editorKeys.accept)}": accept-line'
 \\builtin bind -x '"${printable(editorKeys.drop)}": __nacre_drop'
 \\builtin bind '"\\C-m": "${printable(editorKeys.drop + editorKeys.accept)}"'
@@ -109,6 +112,7 @@ function composeLeave(statePath: string): string {
   return `
 __nacre_leave() {
   local __nacre_o="$(\\builtin set +o)" IFS=$' \\t\\n'
+  local __nacre_x="$(\\builtin trap -p)"
   \\builtin set +eux
   \\builtin trap - ERR DEBUG EXIT RETURN
   local __nacre_t="$(
@@ -123,6 +127,7 @@ __nacre_leave() {
     \\builtin declare -f
     \\builtin alias -p
     \\builtin umask -p
+    \\builtin printf '%s\\n' "$__nacre_x"
     \\builtin printf '%s\\n' "$__nacre_o"
     # A substitution expands no aliases, and says so.
     \\builtin printf 'shopt -s expand_aliases; set -o emacs; set +o history\\n'

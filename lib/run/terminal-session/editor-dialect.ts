@@ -17,6 +17,8 @@ export interface EditorDialect {
   /** Gives back what `lendVariable` kept. */
   restoreVariable: (name: string) => string
   changeDirectory: (quotedPath: string) => string
+  /** What a shell whose state another one has taken over must not do at its end: its exit traps. */
+  forgetEnd: string
   exportVariable: (name: string, quotedValue: string) => string
   /** What is typed so that the editor takes the command and runs it. */
   callKeys: string
@@ -39,11 +41,12 @@ export interface ShellStart {
   state: string
 }
 
-/** The keys that the editor of the shell listens to: take a command, accept it, answer a question. */
+/** The keys that the editor of the shell listens to: take a command, accept it, answer a question, tell its prompt. */
 export const editorKeys = {
   take: '\u001B[7778~',
   accept: '\u001B[7779~',
   ask: '\u001B[7777~',
+  tell: '\u001B[7775~',
   /** What Enter does first: at the prompt nothing that was typed runs by itself. */
   drop: '\u001B[7776~',
 } as const

@@ -18,11 +18,15 @@ export const editorFish: EditorDialect = {
     `if test "$__nacre_k_${name}[1]" = 1; set -gx ${name} $__nacre_k_${name}[2..-1]; ` +
     `else; set -e ${name}; end; set -e __nacre_k_${name}`,
   changeDirectory: (path) => `builtin cd -- ${path}`,
+  forgetEnd: `functions -e (functions --handlers-type generic | string replace -rf '^fish_exit ' '')`,
   exportVariable: (name, value) => `set -gx ${name} ${value}`,
   callKeys: editorKeys.take,
   // After each command fish writes what moves its prompt to a fresh line.
   showsHooks: false,
 }
+
+/** 128 and the number of the signal with which a terminal suspends (TSTP): Linux, macOS. */
+const suspendedStatus = process.platform === 'darwin' ? 146 : 148
 
 /** In single quotes fish reads two escapes: of the quote and of the backslash. */
 function quote(text: string): string {
@@ -36,11 +40,22 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
 set -g __nacre_s 0
 set -g __nacre_q 0
 set -g __nacre_running 0
+set -g __nacre_j 0
+function __nacre_stopped
+  if jobs -q
+    count (jobs | string match -r '\\tstopped\\t')
+  else
+    echo 0
+  end
+end
 function __nacre_end --on-event fish_postexec
   set -g __nacre_s $status
   test $__nacre_running = 1; or return $__nacre_s
   set -g __nacre_running 0
-  builtin printf ${mark('D;%s;%s')} $__nacre_s "$PWD"
+  # fish gives a job that is suspended the status 0; other shells have 128 and the signal.
+  set -l told $__nacre_s
+  test $told = 0; and test (__nacre_stopped) -gt $__nacre_j; and set told ${suspendedStatus}
+  builtin printf ${mark('D;%s;%s')} $told "$PWD"
   return $__nacre_s
 end
 function fish_prompt
@@ -52,6 +67,7 @@ function fish_right_prompt; end
 function fish_mode_prompt; end
 function fish_title; end
 function __nacre_start
+  set -g __nacre_j (__nacre_stopped)
   eval $__nacre_b
   set -g __nacre_running 1
   builtin printf ${mark('C')}
@@ -86,6 +102,7 @@ function __nacre_bindings
   bind \\x7f backward-delete-char
   bind ${key(editorKeys.take)} __nacre_take
   bind ${key(editorKeys.ask)} __nacre_answer
+  bind ${key(editorKeys.tell)} fish_prompt
 end
 set -g fish_key_bindings __nacre_bindings
 set -g fish_autosuggestion_enabled 0

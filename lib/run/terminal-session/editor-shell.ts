@@ -12,7 +12,7 @@ import { createMarkReader, type Piece } from './editor-marks.ts'
 
 /** How a command ended: the shell told, or it is gone. */
 export type CommandEnd =
-  | { kind: 'told'; status: number; cwd: string }
+  | { kind: 'told'; status: number; cwd: string | null }
   | { kind: 'gone'; exit: Exit }
 
 /** Where a shell stands: it starts, waits at its prompt, is about to run, runs, or has run. */
@@ -56,6 +56,10 @@ export interface EditorShellOptions {
 /** So long a called editor may take to begin; then it is called again from a fresh prompt. */
 const callTimeoutMs = 3000
 const interrupt = '\u0003'
+/** Between two looks whether a shell waits at a prompt that it has not told. */
+const promptLookMs = 200
+/** 128 and the number of SIGINT, as shells have it. */
+const interruptedStatus = 130
 /** A program that asks what the terminal can do waits for the answer: a VT220 with colours. */
 const deviceQuery = /\u001B\[0?c/
 const deviceAnswer = '\u001B[?62;22c'
@@ -71,6 +75,9 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
   let settleAnswer: ((answer: string | null) => void) | null = null
   let prompts: ((there: boolean) => void)[] = []
   let callTimer: NodeJS.Timeout | undefined
+  let promptTimer: NodeJS.Timeout | undefined
+  /** The editor waited for keys, without a mark of its prompt, when it was looked at last. */
+  let sawEditor = false
   let calls = 0
   let prompt = ''
 
@@ -124,8 +131,15 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
 
   function meet({ name, fields }: Extract<Piece, { kind: 'mark' }>): void {
     if (name === 'B' && phase !== 'called') {
+      const [number = ''] = fields
+      if (phase === 'running') {
+        // A shell inside of this one may have been given its prompt, with the number of the last one.
+        if (number === prompt) return
+        // An interrupt can end what tells the end of a command, too.
+        endRun({ kind: 'told', status: interruptedStatus, cwd: null })
+      }
       phase = 'idle'
-      prompt = fields[0] ?? ''
+      prompt = number
       tellPrompt(true)
     } else if (name === 'B' && calls > 1 && settleAnswer === null) press()
     else if (name === 'C' && phase === 'called') {
@@ -149,7 +163,16 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     settle?.(answer)
   }
 
+  /** An interrupt can end what draws the prompt, so that its mark never comes by itself. */
+  function callPrompt(): void {
+    const waits = phase === 'ending' && look() === 'raw'
+    if (waits && sawEditor) void input.type(editorKeys.tell)
+    sawEditor = waits
+  }
+
   function tellPrompt(there: boolean): void {
+    clearInterval(promptTimer)
+    promptTimer = undefined
     const waiting = prompts
     prompts = []
     for (const settle of waiting) settle(there)
@@ -228,6 +251,7 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       if (phase === 'idle') return Promise.resolve(true)
       if (phase === 'gone') return Promise.resolve(false)
       if (settleAnswer) giveUpAnswer()
+      promptTimer ??= setInterval(callPrompt, promptLookMs)
       return new Promise((resolve) => prompts.push(resolve))
     },
     run(chosen) {

@@ -23,6 +23,7 @@ export const editorZsh: EditorDialect = {
   lendVariable: zshDialect.lendVariable,
   restoreVariable: zshDialect.restoreVariable,
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
+  forgetEnd: 'builtin trap - EXIT; zshexit_functions=(); builtin unfunction zshexit 2>/dev/null',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
   callKeys: editorKeys.take,
   showsHooks: true,
@@ -71,8 +72,18 @@ function __nacre_ready {
   (( ++__nacre_q ))
   PS1=$'%{\\e]${nonce};B;'$__nacre_q$'\\a%}' RPS1= PS2= POSTEDIT=
   builtin unset zle_bracketed_paste
-${statePath === null ? '' : '  ( __nacre_leave ) &!'}
+${
+  statePath === null
+    ? ''
+    : `  # A copy of the shell has none of its traps.
+  builtin trap >|${quoteWord(`${statePath}-traps`)}
+  ( __nacre_leave ) &!`
+}
   builtin return 0
+}
+function __nacre_tell {
+  __nacre_ready
+  builtin printf ${mark('B;%s')} $__nacre_q
 }
 function __nacre_drop {
   { builtin setopt localoptions noxtrace } 2>/dev/null
@@ -103,19 +114,21 @@ zshaddhistory_functions=(__nacre_keep $zshaddhistory_functions)
 zle -N __nacre_take
 zle -N __nacre_answer
 zle -N __nacre_drop
+zle -N __nacre_tell
 ${bind('^M', '__nacre_drop')}
 ${bind('^J', '__nacre_drop')}
 ${bind(editorKeys.take, '__nacre_take')}
 ${bind(editorKeys.ask, '__nacre_answer')}
+${bind(editorKeys.tell, '__nacre_tell')}
 `
 }
 
 function composeLeave(statePath: string): string {
   return `
 function __nacre_leave {
+  local __nacre_n __nacre_t __nacre_x="$(<${quoteWord(`${statePath}-traps`)})"
   emulate -L zsh
   builtin setopt extendedglob
-  local __nacre_n __nacre_t __nacre_x
   __nacre_t="$(
     builtin printf 'builtin cd -- %s\\n' "\${(qq)PWD}"
     builtin printf 'OLDPWD=%s\\n' "\${(qq)OLDPWD}"
@@ -126,6 +139,7 @@ function __nacre_leave {
     done
     builtin functions \${(k)functions:#__nacre*}
     builtin alias -L
+    builtin printf '%s\\n' "$__nacre_x"
     builtin umask -S | { IFS= builtin read -r __nacre_n; builtin printf 'umask %s\\n' $__nacre_n }
   )" 2>/dev/null
   # Each prompt has a file: what stands behind an earlier one may be slower.

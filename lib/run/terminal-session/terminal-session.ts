@@ -1,20 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  ftruncateSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
-import { randomInt } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/limits.ts'
 import { nowMs } from '../../system/clock.ts'
 import {
@@ -27,16 +11,15 @@ import {
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import type { SessionInfo, TerminalSessionListener } from '../../protocol/sessions.ts'
-import type { Launch, PrepareLaunch } from '../launch.ts'
 import { createRunning } from '../running.ts'
 import { checkRequest, describeConfinement, refuse } from '../session/refusals.ts'
 import { sessionVariable } from '../session/stop.ts'
 import { markVariable, stopTree } from '../stop.ts'
-import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
-import type { PtyParts } from '../terminal/pty/process.ts'
-import { startPty } from '../terminal/pty/start.ts'
-import { type EditorDialect, encodeQuestion, encodeTurn, stateEnd } from './editor-dialect.ts'
-import { type CommandEnd, type EditorShell, followEditorShell } from './editor-shell.ts'
+import { describeProcess } from '../../system/process-table.ts'
+import { type EditorDialect, encodeQuestion, encodeTurn } from './editor-dialect.ts'
+import type { CommandEnd, EditorShell } from './editor-shell.ts'
+import { listShellJobs } from './shell-jobs.ts'
+import { type ShellStartParts, type StartedShell, startShell } from './start-shell.ts'
 import { stopCommand } from './stop-command.ts'
 
 /** One interactive shell on a terminal, replaced when it ends, left behind with a command that goes on. */
@@ -54,27 +37,14 @@ export interface TerminalSession {
   close(): Promise<void>
 }
 
-export interface TerminalSessionOptions {
-  dialectOf: (shell: string) => EditorDialect | null
-  prepare: PrepareLaunch
-  /** Throws `StartError` where no terminal can be had. */
-  parts: () => PtyParts
+export interface TerminalSessionOptions extends ShellStartParts {
   cwd: string
   size: TerminalSize
 }
 
-/** A shell with what it was started with. */
-interface Held {
-  shell: EditorShell
-  dialect: EditorDialect
-  files: ShellFiles
-  confinement: string
-  mark: string
-}
-
 const completeTimeoutMs = 5000
-/** A state that is being written is whole a moment later. */
-const stateTimeoutMs = 5000
+/** Between two looks at what a shell that nobody waits for still runs. */
+const jobsLookMs = 500
 
 export function createTerminalSession(
   name: string,
@@ -83,8 +53,8 @@ export function createTerminalSession(
   let listener: TerminalSessionListener = { onOutput: () => undefined, onNotice: () => undefined }
   let { size } = options
   let cwd = options.cwd
-  let held: Held | null = null
-  let opening: Promise<Held> | null = null
+  let held: StartedShell | null = null
+  let opening: Promise<StartedShell> | null = null
   /** The shell that starts, so that what its start files ask can be answered. */
   let arising: EditorShell | null = null
   let turns: Promise<unknown> = Promise.resolve()
@@ -95,11 +65,15 @@ export function createTerminalSession(
   let inherited: Promise<string> = Promise.resolve('')
   /** Names of variables that the run before was given for itself. */
   let lent: string[] = []
-  const all = new Set<Held>()
+  const all = new Set<StartedShell>()
   /** Files of shells that have ended, being removed. */
   const closings = new Set<Promise<void>>()
+  let tellClosing = () => {}
+  const closing = new Promise<void>((resolve) => {
+    tellClosing = resolve
+  })
 
-  function ensureShell(request: Request): Promise<Held> {
+  function ensureShell(request: Request): Promise<StartedShell> {
     if (opening) return opening
     if (held?.shell.alive) {
       if (held.confinement === describeConfinement(request)) return Promise.resolve(held)
@@ -112,13 +86,13 @@ export function createTerminalSession(
     return opening
   }
 
-  async function openShell(request: Request): Promise<Held> {
+  async function openShell(request: Request): Promise<StartedShell> {
     const state = await inherited
     inherited = Promise.resolve('')
-    let found = await startShell(request, { plain: false, state })
+    let found = await begin(request, { plain: false, state })
     if (!(await found.shell.awaitPrompt())) {
       const how = describeEnd(await found.shell.ended)
-      found = await startShell(request, { plain: true, state })
+      found = await begin(request, { plain: true, state })
       if (!(await found.shell.awaitPrompt())) {
         const message = `The shell ended before its first prompt (${describeEnd(await found.shell.ended)})`
         throw new StartError({ code: 'session_failed', message, exitCode: 125 })
@@ -136,102 +110,28 @@ export function createTerminalSession(
     return found
   }
 
-  async function startShell(
+  async function begin(
     request: Request,
-    { plain, state }: { plain: boolean; state: string },
-  ): Promise<Held> {
-    const files = openFiles(request.sandbox === 'off')
-    try {
-      const mark = createId('session')
-      const nonce = Array.from({ length: 24 }, () => randomInt(10)).join('')
-      const { launch, dialect } = await prepareShell(request, mark, files, (seenAs, dialect) =>
-        dialect.compose({
-          folder: seenAs,
-          turnPath: files.turnPath ?? join(seenAs, 'turn'),
-          statePath: files.statePath,
-          nonce,
-          login: request.login,
-          plain,
-          state,
-        }),
-      )
-      const parts = options.parts()
-      const program = await startPty({ launch, size }, parts)
-      const shell = followEditorShell(program, {
-        nonce,
-        callKeys: dialect.callKeys,
-        parts,
-        onOther: (bytes, phase) => {
-          if (phase !== 'hook' || dialect.showsHooks) listener.onOutput(bytes, phase)
-        },
-      })
-      arising = shell
-      const made = { shell, dialect, files, confinement: describeConfinement(request), mark }
-      all.add(made)
-      const gone = shell.ended.then(() => {
-        all.delete(made)
-        return files.close()
-      })
-      closings.add(gone)
-      void gone.then(() => closings.delete(gone))
-      return made
-    } catch (error) {
-      await files.close()
-      throw error
-    }
-  }
-
-  async function prepareShell(
-    request: Request,
-    mark: string,
-    files: ShellFiles,
-    compose: (
-      seenAs: string,
-      dialect: EditorDialect,
-    ) => { args: string[]; files: Record<string, string> },
-  ): Promise<{ launch: Launch; dialect: EditorDialect }> {
-    let directory = cwd
-    const prepare = async (wanted: Request, sandboxed: boolean) => {
-      const dialect = await findDialect({ ...wanted, sandbox: 'off' })
-      const launch = await options.prepare(sandboxed ? wanted : { ...wanted, sandbox: 'off' }, {
-        share: files.folder,
-        args(seenAs) {
-          const composed = compose(seenAs, dialect)
-          for (const [file, text] of Object.entries(composed.files)) files.write(file, text)
-          return composed.args
-        },
-      })
-      return { launch, dialect }
-    }
-    const bare = { ...request, env: {} }
-    let prepared
-    try {
-      prepared = await prepare({ ...bare, cwd: directory }, true)
-    } catch (error) {
-      if (!(error instanceof StartError) || directory === request.cwd) throw error
-      listener.onNotice(`The shell's directory is gone: ${directory}`)
-      directory = request.cwd
-      prepared = await prepare({ ...bare, cwd: directory }, true)
-    }
-    cwd = directory
-    const { launch, dialect } = prepared
-    const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
-    return { launch: { ...launch, env }, dialect }
-  }
-
-  async function findDialect(request: Request): Promise<EditorDialect> {
-    const { file } = await options.prepare({ ...request, cwd: '/' })
-    const dialect =
-      options.dialectOf(basename(file)) ?? options.dialectOf(basename(realpathSync(file)))
-    if (dialect) return dialect
-    throw refuse(
-      'session_shell',
-      `A session on a terminal needs bash, zsh or fish, and ${file} is none of them`,
-    )
+    how: { plain: boolean; state: string },
+  ): Promise<StartedShell> {
+    const onOutput: TerminalSessionListener['onOutput'] = (bytes, phase) =>
+      listener.onOutput(bytes, phase)
+    const made = await startShell(options, request, { ...how, cwd, size: () => size, onOutput })
+    if (made.cwd !== cwd) listener.onNotice(`The shell's directory is gone: ${cwd}`)
+    ;({ cwd } = made)
+    arising = made.shell
+    all.add(made)
+    const gone = made.shell.ended.then(() => {
+      all.delete(made)
+      return made.files.close()
+    })
+    closings.add(gone)
+    void gone.then(() => closings.delete(gone))
+    return made
   }
 
   /** A shell that ends while nobody runs anything is told of at once, and replaced at the next need. */
-  function watch(found: Held): void {
+  function watch(found: StartedShell): void {
     void found.shell.ended.then((exit) => {
       if (held !== found || closed) return
       held = null
@@ -242,7 +142,7 @@ export function createTerminalSession(
   function run(request: Request, sink: OutputSink): Running {
     checkRequest(request, null)
     if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
-    let mine: Held | null = null
+    let mine: StartedShell | null = null
     let ended: Promise<CommandEnd> | null = null
     let cancelled = false
     let left = false
@@ -307,13 +207,14 @@ export function createTerminalSession(
       return encodeTurn(before.join('; '), request.command)
     }
 
-    async function settle(told: CommandEnd, found: Held): Promise<Exit> {
+    async function settle(told: CommandEnd, found: StartedShell): Promise<Exit> {
       if (told.kind === 'told') {
-        if (!left && told.cwd.startsWith('/')) cwd = told.cwd
+        const place = told.cwd?.startsWith('/') ? told.cwd : cwd
+        if (!left) cwd = place
         // The shell of a command that went on without its session has nobody any more.
-        if (left) void leave(found)
+        if (left) void leaveWithoutJobs(found)
         const signal = stopping ? 'SIGINT' : null
-        return { code: signal ? null : told.status, signal, cwd: told.cwd }
+        return { code: signal ? null : told.status, signal, cwd: place }
       }
       return { ...told.exit, cwd }
     }
@@ -351,6 +252,7 @@ export function createTerminalSession(
         busy = false
         lent = []
         inherited = readState(mine)
+        tellSuspended(mine, request.id)
         free()
         open(request)
       },
@@ -358,7 +260,7 @@ export function createTerminalSession(
   }
 
   /** What the shell left of its state before the command that it runs; empty where it could not. */
-  async function readState({ shell, files, dialect }: Held): Promise<string> {
+  async function readState({ shell, files, dialect }: StartedShell): Promise<string> {
     const state = await files.readState(shell.prompt)
     if (state !== '') return state
     listener.onNotice('The new shell has the directory of the one before, and nothing else of it')
@@ -376,8 +278,34 @@ export function createTerminalSession(
     shell?.resize(wanted.columns, wanted.rows)
   }
 
+  /** What is suspended belongs to its shell, and cannot be carried to another one. */
+  function tellSuspended({ shell, mark }: StartedShell, leftMark: string): void {
+    const suspended = listShellJobs(shell.pid, mark).filter(
+      (job) => job.isSuspended && job.mark !== leftMark,
+    )
+    if (suspended.length === 0) return
+    const names = suspended.map(({ pid }) => `${describeProcess(pid)} (kill -CONT ${pid})`)
+    listener.onNotice(
+      `Still suspended, and out of reach of fg in the new shell: ${names.join(', ')}`,
+    )
+  }
+
+  /** Ends a shell that nobody needs any more, once what its commands left in the background has ended. */
+  async function leaveWithoutJobs(found: StartedShell): Promise<void> {
+    const { shell, dialect, files, mark } = found
+    while (!closed && shell.alive && listShellJobs(shell.pid, mark).length > 0) {
+      await Promise.race([shell.ended, closing, delay(jobsLookMs)])
+    }
+    // Its state, traps and all, has gone over to the next one.
+    if (!closed && (await shell.awaitPrompt())) {
+      files.turn(encodeTurn('', dialect.forgetEnd))
+      await Promise.race([shell.run(() => undefined), closing])
+    }
+    await leave(found)
+  }
+
   /** Ends a shell with all that it started. */
-  async function leave({ shell, mark }: Held): Promise<void> {
+  async function leave({ shell, mark }: StartedShell): Promise<void> {
     const over = shell.close()
     const timer = new AbortController()
     await Promise.race([
@@ -419,6 +347,7 @@ export function createTerminalSession(
     }),
     async close() {
       closed = true
+      tellClosing()
       await Promise.all([...all].map(leave))
       await opening?.catch(() => undefined)
       await Promise.all(closings)
@@ -428,87 +357,4 @@ export function createTerminalSession(
 
 function describeEnd({ code, signal }: Exit): string {
   return signal ?? `exit ${code}`
-}
-
-/** The files by which nacre and a shell talk beside its terminal. */
-interface ShellFiles {
-  folder: string
-  /** Null: the file `turn` of the folder, under whatever name the shell sees it. */
-  turnPath: string | null
-  /** Null: the shell cannot leave its state, since it may write nothing of ours. */
-  statePath: string | null
-  write(name: string, text: string): void
-  turn(text: string): void
-  readState(prompt: string): Promise<string>
-  /** The shell has read what it reads by name. */
-  hide(): void
-  /** Settles when nothing of them is left. */
-  close(): Promise<void>
-}
-
-/**
- * On Linux the shell reads its turns through a descriptor of nacre in `/proc`, so that no command has a
- * name; a shell in a sandbox, which does not see nacre, and others by name. The state always has a name:
- * what writes it may outlive its shell, and a descriptor that is closed by then may be any other file,
- * which would be overwritten.
- */
-function openFiles(visible: boolean): ShellFiles {
-  const folder = makeTemporaryFolder('shell')
-  const anonymous = visible && process.platform === 'linux'
-  const turnFd = openSync(join(folder, 'turn'), 'wx+', 0o600)
-  const statePath = join(folder, 'state')
-  let open = true
-  /** All but that behind the last prompt. */
-  function removeOldStates(): void {
-    const numbers = readdirSync(folder)
-      .filter(isState)
-      .map((name) => Number(name.slice(6)))
-    for (const number of numbers) {
-      if (number < Math.max(...numbers)) rmSync(`${statePath}.${number}`, { force: true })
-    }
-  }
-  return {
-    folder,
-    turnPath: anonymous ? `/proc/${process.pid}/fd/${turnFd}` : null,
-    statePath: visible ? statePath : null,
-    write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
-    turn(text) {
-      const bytes = Buffer.from(text)
-      ftruncateSync(turnFd, 0)
-      writeSync(turnFd, bytes, 0, bytes.length, 0)
-      removeOldStates()
-    },
-    async readState(prompt) {
-      const deadlineMs = nowMs() + stateTimeoutMs
-      while (visible && open) {
-        const text = readText(`${statePath}.${prompt}`)
-        if (text.endsWith(`\n${stateEnd}${prompt}\n`)) return text
-        if (nowMs() > deadlineMs) break
-        await delay(10)
-      }
-      return ''
-    },
-    hide() {
-      if (!anonymous) return
-      for (const name of readdirSync(folder)) {
-        if (!isState(name)) rmSync(join(folder, name), { recursive: true })
-      }
-    },
-    async close() {
-      if (!open) return
-      open = false
-      closeSync(turnFd)
-      // What writes the state may do so a moment longer than its shell lives.
-      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
-    },
-  }
-}
-
-function isState(name: string): boolean {
-  return name.startsWith('state.')
-}
-
-/** Empty where it is not there yet. */
-function readText(path: string): string {
-  return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }

@@ -8,7 +8,7 @@ import type { FullScreen, View } from './view.ts'
 export interface Display {
   readonly columns: number
   readonly rows: number
-  /** For good, above the view; lines may be longer than the terminal is wide. */
+  /** For good, above the view and at once; lines may be longer than the terminal is wide. */
   print(lines: readonly string[]): void
   /** Opens a view on top of the others. Gives what closes it. */
   open(view: View): () => void
@@ -27,7 +27,8 @@ export interface Display {
   readonly terminal: Terminal
   /** To the clipboard of the person's terminal, where it allows that (OSC 52). */
   copy(text: string): void
-  clear(): void
+  /** Empties the screen; `scrolledAway`: and what the terminal still holds above it. */
+  clear(what?: { scrolledAway: boolean }): void
   close(): void
 }
 
@@ -54,6 +55,7 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
   let borrower: FullScreen | null = null
   let lentSize = ''
   let timer: NodeJS.Timeout | null = null
+  let soon: NodeJS.Immediate | null = null
   let drawnAtMs = 0
   let printed = ''
   let open = true
@@ -78,7 +80,9 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
 
   function draw(): void {
     if (timer) clearTimeout(timer)
+    if (soon) clearImmediate(soon)
     timer = null
+    soon = null
     if (!open) return
     drawnAtMs = nowMs()
     const { columns, rows } = terminal
@@ -120,7 +124,7 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     },
     print(lines) {
       printed += lines.map((line) => `${line}\u001B[0m\r\n`).join('')
-      refresh()
+      soon ??= setImmediate(draw)
     },
     open(view) {
       views.push(view)
@@ -160,9 +164,14 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     copy(text) {
       terminal.write(`\u001B]52;c;${Buffer.from(text).toString('base64')}\u0007`)
     },
-    clear() {
+    clear({ scrolledAway } = { scrolledAway: false }) {
       printed = ''
-      terminal.write(`${region.erase(terminal.columns)}\u001B[2J\u001B[H`)
+      if (borrower) {
+        lentSize = ''
+        return draw()
+      }
+      const away = scrolledAway ? '\u001B[3J' : ''
+      terminal.write(`${region.erase(terminal.columns)}\u001B[H\u001B[2J${away}`)
       draw()
     },
     close() {
@@ -170,6 +179,7 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
       if (printed !== '') draw()
       open = false
       if (timer) clearTimeout(timer)
+      if (soon) clearImmediate(soon)
       if (borrower) takeBack(borrower)
       terminal.write(region.erase(terminal.columns))
       terminal.restore()

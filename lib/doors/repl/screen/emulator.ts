@@ -17,6 +17,10 @@ export interface Emulator {
   readonly cursor: { row: number; column: number } | null
   /** Whether the program has the whole screen now: the alternate one, or every key and the mouse. */
   readonly isFullScreen: boolean
+  /** Whether its text needs more rows than are left beside the REPL's own lines. */
+  readonly isFilled: boolean
+  /** Whether the program has emptied the screen, and not only that of a full-screen program. */
+  readonly wasCleared: boolean
   readonly modes: MirroredModes
   close(): void
 }
@@ -38,15 +42,32 @@ export interface EmulatorOptions {
   onModes: (text: string) => void
   /** Something new is drawn. */
   onDrawn: () => void
+  /** The program empties the screen; `all`: and what has scrolled away. */
+  onCleared: (all: boolean) => void
 }
 
 const scrollback = 1000
+/** Of the REPL beside a running command: how long it has run, and the status bar. */
+const ownRows = 2
 
 export function createEmulator(options: EmulatorOptions): Emulator {
   const { columns, rows, colored } = options
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
   const modes = mirrorModes(terminal, options.onModes)
   terminal.onData((data) => options.onAnswer(data))
+  /** Where the text begins since the screen was emptied. */
+  let start: xterm.IMarker | undefined
+  function clear(all: boolean): false {
+    const { active, normal } = terminal.buffer
+    if (active.type === 'alternate') return false
+    start = terminal.registerMarker(-normal.cursorY)
+    options.onCleared(all)
+    return false
+  }
+  terminal.parser.registerCsiHandler({ final: 'J' }, ([what]) =>
+    what === 2 || what === 3 ? clear(what === 3) : false,
+  )
+  terminal.parser.registerEscHandler({ final: 'c' }, () => clear(false))
   const isFullScreen = () => terminal.buffer.active.type === 'alternate' || modes.takesKeyboard
   const flood = createFlood({
     draw: (bytes) =>
@@ -78,7 +99,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
       while (end > cursorLine + 1 && isEmpty(end - 1)) end--
       // A cursor at the start of an empty line has ended the line above.
       if (end === cursorLine + 1 && normal.cursorX === 0 && isEmpty(end - 1)) end--
-      const from = Math.max(0, end - wanted)
+      const from = Math.max(start?.line ?? 0, end - wanted, 0)
       const rowsShown = Array.from({ length: end - from }, (_, row) => normal.getLine(from + row))
       const row = cursorLine - from
       return {
@@ -98,6 +119,13 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     },
     get isFullScreen() {
       return isFullScreen()
+    },
+    get isFilled() {
+      const { normal } = terminal.buffer
+      return normal.baseY > 0 || normal.cursorY >= terminal.rows - ownRows
+    },
+    get wasCleared() {
+      return start !== undefined
     },
     close: () => terminal.dispose(),
   }

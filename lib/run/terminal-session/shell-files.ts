@@ -1,0 +1,103 @@
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { nowMs } from '../../system/clock.ts'
+import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { stateEnd } from './editor-dialect.ts'
+
+/** A state that is being written is whole a moment later. */
+const stateTimeoutMs = 5000
+
+/** The files by which nacre and a shell talk beside its terminal. */
+export interface ShellFiles {
+  folder: string
+  /** Null: the file `turn` of the folder, under whatever name the shell sees it. */
+  turnPath: string | null
+  /** Null: the shell cannot leave its state, since it may write nothing of ours. */
+  statePath: string | null
+  write(name: string, text: string): void
+  turn(text: string): void
+  readState(prompt: string): Promise<string>
+  /** The shell has read what it reads by name. */
+  hide(): void
+  /** Settles when nothing of them is left. */
+  close(): Promise<void>
+}
+
+/**
+ * On Linux the shell reads its turns through a descriptor of nacre in `/proc`, so that no command has a
+ * name; a shell in a sandbox, which does not see nacre, and others by name. The state always has a name:
+ * what writes it may outlive its shell, and a descriptor that is closed by then may be any other file,
+ * which would be overwritten.
+ */
+export function openShellFiles(visible: boolean): ShellFiles {
+  const folder = makeTemporaryFolder('shell')
+  const anonymous = visible && process.platform === 'linux'
+  const turnFd = openSync(join(folder, 'turn'), 'wx+', 0o600)
+  const statePath = join(folder, 'state')
+  let open = true
+  /** All but that behind the last prompt. */
+  function removeOldStates(): void {
+    const numbers = readdirSync(folder)
+      .filter(isState)
+      .map((name) => Number(name.slice(6)))
+    for (const number of numbers) {
+      if (number < Math.max(...numbers)) rmSync(`${statePath}.${number}`, { force: true })
+    }
+  }
+  return {
+    folder,
+    turnPath: anonymous ? `/proc/${process.pid}/fd/${turnFd}` : null,
+    statePath: visible ? statePath : null,
+    write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
+    turn(text) {
+      const bytes = Buffer.from(text)
+      ftruncateSync(turnFd, 0)
+      writeSync(turnFd, bytes, 0, bytes.length, 0)
+      removeOldStates()
+    },
+    async readState(prompt) {
+      const deadlineMs = nowMs() + stateTimeoutMs
+      while (visible && open) {
+        const text = readText(`${statePath}.${prompt}`)
+        if (text.endsWith(`\n${stateEnd}${prompt}\n`)) return text
+        if (nowMs() > deadlineMs) break
+        await delay(10)
+      }
+      return ''
+    },
+    hide() {
+      if (!anonymous) return
+      for (const name of readdirSync(folder)) {
+        if (!isState(name)) rmSync(join(folder, name), { recursive: true })
+      }
+    },
+    async close() {
+      if (!open) return
+      open = false
+      closeSync(turnFd)
+      // What writes the state may do so a moment longer than its shell lives.
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
+    },
+  }
+}
+
+function isState(name: string): boolean {
+  return name.startsWith('state.')
+}
+
+/** Empty where it is not there yet. */
+function readText(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}

@@ -1,0 +1,24 @@
+import { listTree, readProcess, readVariable } from '../../system/process-table.ts'
+import { markVariable } from '../stop.ts'
+
+/**
+ * What commands of a shell have left behind in it: running and suspended jobs. Each command exports a
+ * mark of its own, so that what carries the shell's is the shell itself and what its start files began.
+ */
+export function listShellJobs(shellPid: number, shellMark: string): ShellJob[] {
+  return listTree(shellPid)
+    .filter((pid) => pid !== shellPid)
+    .flatMap((pid) => {
+      const entry = readProcess(pid)
+      const mark = readVariable(pid, markVariable)
+      if (!entry || entry.zombie || mark === null || mark === shellMark) return []
+      return [{ pid, mark, isSuspended: entry.state === 'T' }]
+    })
+}
+
+export interface ShellJob {
+  pid: number
+  /** The id of the run that started it. */
+  mark: string
+  isSuspended: boolean
+}

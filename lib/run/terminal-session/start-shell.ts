@@ -1,0 +1,163 @@
+import { randomInt } from 'node:crypto'
+import { realpathSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { createId } from '../../protocol/ids.ts'
+import { StartError } from '../../protocol/ports.ts'
+import type { Request, TerminalSize } from '../../protocol/request/request.ts'
+import type { TerminalSessionListener } from '../../protocol/sessions.ts'
+import type { Launch, PrepareLaunch } from '../launch.ts'
+import { describeConfinement, refuse } from '../session/refusals.ts'
+import { sessionVariable } from '../session/stop.ts'
+import { markVariable } from '../stop.ts'
+import type { PtyParts } from '../terminal/pty/process.ts'
+import { startPty } from '../terminal/pty/start.ts'
+import type { EditorDialect } from './editor-dialect.ts'
+import { type EditorShell, followEditorShell } from './editor-shell.ts'
+import { openShellFiles, type ShellFiles } from './shell-files.ts'
+
+export interface ShellStartParts {
+  dialectOf: (shell: string) => EditorDialect | null
+  prepare: PrepareLaunch
+  /** Throws `StartError` where no terminal can be had. */
+  parts: () => PtyParts
+}
+
+/** How a shell is to begin. */
+export interface ShellBeginning {
+  cwd: string
+  /** Asked when its terminal is opened: it may have changed until then. */
+  size: () => TerminalSize
+  /** Without the person's start files. */
+  plain: boolean
+  /** What the shell before has left of itself; empty: there was none. */
+  state: string
+  onOutput: TerminalSessionListener['onOutput']
+}
+
+/** A shell with what it was started with. */
+export interface StartedShell {
+  shell: EditorShell
+  dialect: EditorDialect
+  files: ShellFiles
+  confinement: string
+  /** In the environment of all that it starts, where no command has put its own. */
+  mark: string
+  /** Where it began: elsewhere than was asked for, where that directory is gone. */
+  cwd: string
+}
+
+/** So long start files may take to ask something, before a shell that takes over lets them be heard. */
+const askingMs = 1000
+
+/** Starts a person's shell on a terminal of its own; its prompt comes later. Rejects with `StartError`. */
+export async function startShell(
+  parts: ShellStartParts,
+  request: Request,
+  beginning: ShellBeginning,
+): Promise<StartedShell> {
+  const { plain, state } = beginning
+  const files = openShellFiles(request.sandbox === 'off')
+  try {
+    const mark = createId('session')
+    const nonce = Array.from({ length: 24 }, () => randomInt(10)).join('')
+    const { launch, dialect, cwd } = await prepareShell(parts, request, {
+      cwd: beginning.cwd,
+      mark,
+      files,
+      compose: (seenAs, dialect) =>
+        dialect.compose({
+          folder: seenAs,
+          turnPath: files.turnPath ?? join(seenAs, 'turn'),
+          statePath: files.statePath,
+          nonce,
+          login: request.login,
+          plain,
+          state,
+        }),
+    })
+    const ptyParts = parts.parts()
+    const program = await startPty({ launch, size: beginning.size() }, ptyParts)
+    const greeting = state === '' ? null : holdGreeting(beginning.onOutput)
+    const onOutput = greeting?.take ?? beginning.onOutput
+    const shell = followEditorShell(program, {
+      nonce,
+      callKeys: dialect.callKeys,
+      parts: ptyParts,
+      onOther: (bytes, phase) => {
+        if (phase !== 'hook' || dialect.showsHooks) onOutput(bytes, phase)
+      },
+    })
+    if (greeting) void shell.awaitPrompt().then(greeting.drop)
+    return { shell, dialect, files, confinement: describeConfinement(request), mark, cwd }
+  } catch (error) {
+    await files.close()
+    throw error
+  }
+}
+
+/** A shell that takes over greets nobody again; what its start files ask is heard all the same. */
+function holdGreeting(onOutput: TerminalSessionListener['onOutput']) {
+  let held: Uint8Array[] | null = []
+  const timer = setTimeout(() => {
+    const said = held ?? []
+    held = null
+    for (const bytes of said) onOutput(bytes, 'start')
+  }, askingMs)
+  return {
+    take: (bytes: Uint8Array, phase: 'start' | 'hook' | 'idle') => {
+      if (phase === 'start' && held) held.push(bytes.slice())
+      else onOutput(bytes, phase)
+    },
+    drop: () => {
+      clearTimeout(timer)
+      held = null
+    },
+  }
+}
+
+async function prepareShell(
+  { dialectOf, prepare }: ShellStartParts,
+  request: Request,
+  wanted: {
+    cwd: string
+    mark: string
+    files: ShellFiles
+    compose: (
+      seenAs: string,
+      dialect: EditorDialect,
+    ) => { args: string[]; files: Record<string, string> }
+  },
+): Promise<{ launch: Launch; dialect: EditorDialect; cwd: string }> {
+  const { mark, files, compose } = wanted
+  const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' })
+  const dialect = dialectOf(basename(file)) ?? dialectOf(basename(realpathSync(file)))
+  if (!dialect) {
+    throw refuse(
+      'session_shell',
+      `A session on a terminal needs bash, zsh or fish, and ${file} is none of them`,
+    )
+  }
+  const prepareIn = (cwd: string) =>
+    prepare(
+      { ...request, env: {}, cwd },
+      {
+        share: files.folder,
+        args(seenAs) {
+          const composed = compose(seenAs, dialect)
+          for (const [name, text] of Object.entries(composed.files)) files.write(name, text)
+          return composed.args
+        },
+      },
+    )
+  let { cwd } = wanted
+  let launch: Launch
+  try {
+    launch = await prepareIn(cwd)
+  } catch (error) {
+    if (!(error instanceof StartError) || cwd === request.cwd) throw error
+    ;({ cwd } = request)
+    launch = await prepareIn(cwd)
+  }
+  const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
+  return { launch: { ...launch, env }, dialect, cwd }
+}
