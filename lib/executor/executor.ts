@@ -84,6 +84,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     modelKeys: options.modelKeys ?? [],
     stateDir,
     reaper: options.reaper ?? null,
+    leavesRuns: options.declaresRuns ?? false,
     sandbox: {
       home: environment['HOME'] ?? null,
       base: cwd,

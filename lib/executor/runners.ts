@@ -12,12 +12,14 @@ import { createStartTurns } from '../run/start-turns.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import type { Snapshots } from '../run/snapshot/snapshot.ts'
+import { withholdKeys } from '../run/environment.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
 import type { TerminalSessionRunner } from '../run/terminal-session/terminal-sessions.ts'
 import { createUninherited } from '../system/spawn.ts'
 import { createControlGroups } from '../system/control-group.ts'
+import { createPresence, presenceFolder } from '../system/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 
 export interface RunnersOptions extends LaunchOptions {
@@ -28,6 +30,8 @@ export interface RunnersOptions extends LaunchOptions {
   hosts: Readonly<Record<string, string>>
   /** The words that start what ends the runs of a killed nacre; null: nothing does. */
   reaper: readonly string[] | null
+  /** Its runs are to outlive this process, even where it is killed. */
+  leavesRuns: boolean
 }
 
 export interface Runners {
@@ -63,7 +67,15 @@ export function createRunners(options: RunnersOptions): Runners {
     ))
   const prepare = createPrepareLaunch({ ...options, confine, openSnapshots })
   const uninherited = createUninherited()
-  const watchdog = options.reaper && createWatchdog(options.reaper, uninherited)
+  const watchdog =
+    options.reaper &&
+    createWatchdog({
+      reaper: options.reaper,
+      presence: stateDir === null ? null : createPresence(presenceFolder(stateDir)),
+      leavesRuns: options.leavesRuns,
+      environment: withholdKeys({ ...options, base: options.environment }),
+      uninherited,
+    })
   const groups = createControlGroups()
   const turns = createStartTurns()
   const prestarted = createPrestarted(uninherited, groups)

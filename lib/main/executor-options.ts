@@ -60,7 +60,8 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       writable: configuration.writableFolders,
       fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
-    ...(door.leavesRuns ? { declaresRuns: true } : { reaper: [...programWords(process), 'reap'] }),
+    reaper: [...programWords(process), 'reap'],
+    declaresRuns: door.leavesRuns ?? false,
     toTerminal: door.toTerminal,
   }
 }

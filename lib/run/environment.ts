@@ -128,12 +128,23 @@ type Inherited = Pick<EnvironmentOptions, 'base' | 'modelKeys'>
 
 /** What a run inherits of nacre's own environment. */
 export function selectInherited(request: Request, options: Inherited): Record<string, string> {
-  const hidden = namesHidden(request, options)
-  const inherited: Record<string, string> = {}
-  for (const [name, value] of Object.entries(options.base)) {
-    if (value !== undefined && !hidden.has(name)) inherited[name] = value
+  return copyWithout(namesHidden(request, options), options.base)
+}
+
+/** nacre's own environment without the keys of model providers. */
+export function withholdKeys(options: Inherited): Record<string, string> {
+  return copyWithout(nameKeys(options), options.base)
+}
+
+function copyWithout(
+  hidden: ReadonlySet<string>,
+  environment: Inherited['base'],
+): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && !hidden.has(name)) kept[name] = value
   }
-  return inherited
+  return kept
 }
 
 function selectExports(request: Request, options: EnvironmentOptions): [string, string][] {
@@ -142,6 +153,9 @@ function selectExports(request: Request, options: EnvironmentOptions): [string, 
 }
 
 function namesHidden({ origin }: Request, options: Inherited): ReadonlySet<string> {
-  if (!originPolicies[origin].withholdsKeys) return new Set()
+  return originPolicies[origin].withholdsKeys ? nameKeys(options) : new Set()
+}
+
+function nameKeys(options: Pick<Inherited, 'modelKeys'>): ReadonlySet<string> {
   return new Set([...modelKeys, ...(options.modelKeys ?? [])])
 }

@@ -169,8 +169,9 @@ export function describeLeftBehind(root: TreeRoot): string[] {
 }
 
 /**
- * A notice for each process that appeared during the run and belongs to nobody: a daemon that has
- * dropped its environment, its parents and its streams looks the same, whoever has started it.
+ * A notice for each process that appeared during the run and belongs to nobody, and for what it has
+ * started: a daemon that has dropped its environment, its parents and its streams looks the same, whoever
+ * has started it.
  */
 function describePossible({ startedMs, spare }: TreeRoot): string[] {
   if (startedMs === undefined) return []
@@ -185,9 +186,10 @@ function describePossible({ startedMs, spare }: TreeRoot): string[] {
     !spared?.has(entry.pid) &&
     // A process with a mark is known to be another run's.
     readVariable(entry.pid, markVariable) === null
-  return living
-    .filter(isPossible)
-    .map(({ pid }) => `Possibly left behind by this run: ${nameForReader(pid)}`)
+  const possible = new Set(living.filter(isPossible).map(({ pid }) => pid))
+  // Parents come first: the numbers of processes grow, but for the moment in which they start anew.
+  for (const { pid, parent } of living) if (possible.has(parent)) possible.add(pid)
+  return [...possible].map((pid) => `Possibly left behind by this run: ${nameForReader(pid)}`)
 }
 
 function nameForReader(pid: number): string {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { nameProcess } from '../system/process-table.ts'
 import { setReferenced } from '../system/runtime.ts'
 import { startProcess, type Uninherited } from '../system/spawn.ts'
+import type { Presence } from '../system/presence.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
 export interface Watchdog {
@@ -11,31 +12,55 @@ export interface Watchdog {
   close(): void
 }
 
-/** A run that ends sooner is not worth a process; what a KILL leaves of it `nacre job list` shows. */
+export interface WatchdogParts {
+  /** The words that start what ends the runs of a killed nacre, whose name is added. */
+  reaper: readonly string[]
+  /** Null: nothing is kept on disk. */
+  presence: Presence | null
+  /** Its runs are to outlive it: they are left to whoever looks for them. */
+  leavesRuns: boolean
+  /** The environment of what it starts. */
+  environment: Readonly<Record<string, string>>
+  uninherited: Uninherited
+}
+
+/** A run that ends sooner is not worth a process: what a kill leaves of it the next nacre ends. */
 const startAfterMs = 50
 
 /**
  * A shell that waits at a pipe from this process. The pipe ends with this process, however that ends;
- * without a word of farewell the shell becomes `reaper`, with the name of this process as last word.
+ * without a word of farewell the shell becomes the reaper. Before the first run, reapers are started for
+ * what was killed together with its shell, or before it had one.
  */
-export function createWatchdog(reaper: readonly string[], uninherited: Uninherited): Watchdog {
+export function createWatchdog(parts: WatchdogParts): Watchdog {
+  const { reaper, presence, leavesRuns, environment, uninherited } = parts
   let timer: NodeJS.Timeout | undefined
   let shell: ChildProcess | null = null
+  let watches = false
   let closed = false
 
-  function start(): void {
-    const words = ['-c', 'read -r farewell || exec "$@"', 'sh', ...reaper, nameProcess(process.pid)]
-    const stdio = ['pipe', 'ignore', 'ignore'] as const
-    void startProcess({ file: '/bin/sh', args: words, stdio, detached: true, uninherited }).then(
-      (started) => {
-        shell = started
-        shell.stdin?.on('error', () => undefined)
-        setReferenced([shell, shell.stdin as Socket], false)
-        if (closed) dismiss()
-      },
+  async function start(file: string, args: readonly string[], input: 'pipe' | 'ignore') {
+    try {
+      const stdio = [input, 'ignore', 'ignore'] as const
+      const started = { file, args, env: environment, stdio, detached: true, uninherited }
+      return await startProcess(started)
+    } catch {
       // Without it everything works as long as nobody kills nacre.
-      () => undefined,
-    )
+      return null
+    }
+  }
+
+  async function startShell(): Promise<void> {
+    const words = ['-c', 'read -r farewell || exec "$@"', 'sh', ...reaper, nameProcess(process.pid)]
+    shell = await start('/bin/sh', words, 'pipe')
+    shell?.stdin?.on('error', () => undefined)
+    setReferenced([shell, (shell?.stdin ?? null) as Socket | null], false)
+    if (closed) dismiss()
+  }
+
+  async function reap(killed: string): Promise<void> {
+    const [file, ...words] = [...reaper, killed]
+    setReferenced([await start(file, words, 'ignore')], false)
   }
 
   function dismiss(): void {
@@ -44,14 +69,17 @@ export function createWatchdog(reaper: readonly string[], uninherited: Uninherit
 
   return {
     watch() {
-      if (timer || closed) return
-      timer = setTimeout(start, startAfterMs)
-      timer.unref()
+      if (watches || closed) return
+      watches = true
+      presence?.enter()
+      for (const killed of presence?.findKilled() ?? []) void reap(killed)
+      if (!leavesRuns) timer = setTimeout(() => void startShell(), startAfterMs).unref()
     },
     close() {
       closed = true
       clearTimeout(timer)
       dismiss()
+      if (watches) presence?.leave()
     },
   }
 }

@@ -71,19 +71,32 @@ export function createControlGroups(): ControlGroups {
 
   /** Makes a group and enters it. Null: there is none for this start. */
   function enter({ path: own, prefix }: Home): ControlGroup | null {
-    const group = openControlGroup(join(own, `${prefix}${made++}`))
+    let group: ControlGroup | null = null
     try {
-      mkdirSync(group.path)
+      group = openControlGroup(makeFree(join(own, prefix)))
       // Linux before 5.14 has no way to end a group at once.
       if (!existsSync(join(group.path, 'cgroup.kill'))) throw new Error('It cannot be killed')
       writeFileSync(join(group.path, 'cgroup.procs'), self)
       kept.add(group)
       return group
     } catch (error) {
-      group.remove()
+      group?.remove()
       // The rights only looked like it.
       if (!isExhausted(error)) close()
       return null
+    }
+  }
+
+  /** Another executor of this process counts its groups too. */
+  function makeFree(begin: string): string {
+    for (;;) {
+      const path = `${begin}${made++}`
+      try {
+        mkdirSync(path)
+        return path
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error
+      }
     }
   }
 
@@ -134,6 +147,7 @@ function findHome(): Home | null | undefined {
   if (path === null) return null
   try {
     const procsFd = openSync(join(path, 'cgroup.procs'), 'w')
+    removeLeftGroups(path)
     return { path, prefix: `nacre-${nameProcess(process.pid).replace(':', '-')}-`, procsFd }
   } catch (error) {
     return isExhausted(error) ? undefined : null
@@ -207,19 +221,19 @@ function listGroups(path: string): string[] {
   }
 }
 
-/** The groups that the process of this name (`<pid>:<start time>`) made beside this one's. */
-export function listGroupsOf(owner: string): ControlGroup[] {
+/** The groups that the process of this name (`<pid>:<start time>`) has made in `parent`. */
+export function listGroupsOf(owner: string, parent: string | null): ControlGroup[] {
   const prefix = `nacre-${owner.replace(':', '-')}-`
-  return listSiblings((name) => name.startsWith(prefix))
+  return listGroupsIn(parent, (name) => name.startsWith(prefix))
 }
 
-/** Removes the empty groups of processes that were killed before they could do it. */
-export function removeLeftGroups(): void {
+/** Removes the empty groups in `parent` of processes that were killed before they could do it. */
+export function removeLeftGroups(parent = findOwnGroup()): void {
   const isLeft = (name: string) => {
     const [, pid, startTime = ''] = /^nacre-(\d+)-(\d+)-\d+$/.exec(name) ?? []
     return pid !== undefined && !isAlive({ pid: Number(pid), startTime })
   }
-  for (const group of listSiblings(isLeft)) group.remove()
+  for (const group of listGroupsIn(parent, isLeft)) group.remove()
 }
 
 /**
@@ -238,18 +252,22 @@ export function leaveGroupOfRun(): void {
   }
 }
 
-function listSiblings(isWanted: (name: string) => boolean): ControlGroup[] {
-  const parent = findOwnGroup()
+function listGroupsIn(parent: string | null, isWanted: (name: string) => boolean): ControlGroup[] {
   if (parent === null) return []
-  const names = readdirSync(parent).filter(isWanted)
-  return names.map((name) => openControlGroup(join(parent, name)))
+  try {
+    const names = readdirSync(parent).filter(isWanted)
+    return names.map((name) => openControlGroup(join(parent, name)))
+  } catch {
+    // It is gone with all that was in it.
+    return []
+  }
 }
 
 /** Where version 2 is mounted: alone, or beside version 1 as systemd does it. */
 const mounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
 
-/** The group of this process, where groups can be made in it; else null. */
-function findOwnGroup(): string | null {
+/** The path of the group of this process, where groups can be made in it; else null. */
+export function findOwnGroup(): string | null {
   const own = /^0::(\/.*)$/m.exec(readText('/proc/self/cgroup'))?.[1]
   // Above the root of our namespace (cgroup_namespaces(7)) there is no path.
   if (own === undefined || own.startsWith('/..')) return null

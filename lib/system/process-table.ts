@@ -133,6 +133,15 @@ export function nameProcess(pid: number): string {
   return entry ? `${pid}:${entry.startTime}` : ''
 }
 
+/** The number of the pid namespace that this process is in; 0 where there are none. */
+export function readPidNamespace(): string {
+  try {
+    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0'
+  } catch {
+    return '0'
+  }
+}
+
 /** A process and all that descend from it, parents first (`/proc/<pid>/task/<tid>/children`). Linux only. */
 export function listTree(root: number): number[] {
   const found = [root]

@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
-import { isRunning } from './process-table.ts'
+import { isRunning, readPidNamespace } from './process-table.ts'
 
 /**
  * Where temporary files may lie, the best place first: the system's folder for them, the user's own
@@ -145,14 +145,5 @@ function listNames(place: string): string[] {
 
 /** The number of a process means something in its own pid namespace only (pid_namespaces(7)). */
 function nameOwner(pid: number): string {
-  return `${readNamespace()}-${pid}`
-}
-
-function readNamespace(): string {
-  try {
-    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0'
-  } catch {
-    // There are no namespaces here.
-    return '0'
-  }
+  return `${readPidNamespace()}-${pid}`
 }

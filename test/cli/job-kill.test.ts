@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createControlGroups } from '../../lib/system/control-group.ts'
+import { createControlGroups, findOwnGroup } from '../../lib/system/control-group.ts'
 import { describeProcess, readVariable } from '../../lib/system/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
@@ -90,6 +90,33 @@ test('a daemon of a killed nacre that has dropped every mark ends too', async ({
   child.kill('SIGKILL')
   await until(() => !isAlive(pid))
 })
+
+test('what was killed before it had a watchdog ends with the next nacre', async ({ home }) => {
+  const known = hasGroups() ? daemon : 'setsid sleep 300 & echo $!'
+  // The run is a few milliseconds old when its first words arrive.
+  const child = startCli(home, ['-c', `${known}; sleep 300`])
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
+  const pid = Number(chunk.toString())
+  const present = join(home.dir, '..', 'present')
+  const [own = ''] = readdirSync(present)
+  // As if the watchdog were killed too, where it came that early.
+  child.kill('SIGSTOP')
+  for (const marked of findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')) {
+    if (describeProcess(marked).includes('read -r farewell')) process.kill(marked, 'SIGKILL')
+  }
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  assert.ok(isAlive(pid))
+  assert.is((await home.run(['-c', 'true'])).status, 0)
+  await until(() => !isAlive(pid) && runsOf(home).length === 0)
+  await until(() => !readdirSync(present).includes(own))
+  assert.not.ok(hasLeftGroups(Number(child.pid)))
+})
+
+function hasLeftGroups(pid: number): boolean {
+  const folder = findOwnGroup()
+  return folder !== null && readdirSync(folder).some((name) => name.startsWith(`nacre-${pid}-`))
+}
 
 test('a kill ends the daemon of a job whose supervisor was killed', async ({ home }) => {
   if (!hasGroups()) return

@@ -112,6 +112,21 @@ for (const fields of [{}, { pty: true }, { session: 'main' }]) {
   })
 }
 
+test('two executors of one process have groups of their own', async ({ executor }) => {
+  const other = createExecutor({ stateDir: null })
+  try {
+    const [one, two] = await Promise.all(
+      [executor, other].map((it) => it.run({ command: 'cat /proc/self/cgroup', origin: 'print' })),
+    )
+    if (one?.usage === null) return console.log('SKIP groups: there are no control groups here')
+    const nameOf = (result?: Result) => /^0::.*\/(nacre-\S+)$/m.exec(result?.output ?? '')?.[1]
+    assert.ok(nameOf(one) && nameOf(two))
+    assert.is.not(nameOf(one), nameOf(two))
+  } finally {
+    await other.close()
+  }
+})
+
 test('what a run used is told where the system tells it', async ({ executor }) => {
   const command = 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
   const { usage } = await executor.run({ command, origin: 'print' })

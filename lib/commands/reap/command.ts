@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { endRunsOf } from '../../executor/jobs/orphans.ts'
-import { removeLeftGroups } from '../../system/control-group.ts'
+import { forget, presenceFolder, readGroupOf } from '../../system/presence.ts'
+import { findOwnGroup, removeLeftGroups } from '../../system/control-group.ts'
 import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Command } from '../command.ts'
@@ -17,9 +18,12 @@ export const command: Command = {
   async run({ positionals, stateDir }) {
     const [owner] = positionals
     if (owner === undefined) throw new MisuseError('wrong_usage', 'Name the nacre that was killed')
-    const survivors = await endRunsOf(owner, join(stateDir, 'jobs'))
+    const presences = presenceFolder(stateDir)
+    const groupParent = readGroupOf(presences, owner) ?? findOwnGroup()
+    const survivors = await endRunsOf(owner, join(stateDir, 'jobs'), groupParent)
     removeLeftFolders()
-    removeLeftGroups()
+    removeLeftGroups(groupParent)
+    forget(presences, owner)
     return survivors.length === 0 ? 0 : 1
   },
 }

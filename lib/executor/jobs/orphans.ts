@@ -35,13 +35,22 @@ export function findOrphans(dir: string): Orphan[] {
   )
 }
 
-/** Ends what the nacre of this name has started and not declared. Gives what could not be ended. */
-export async function endRunsOf(owner: string, dir: string): Promise<Survivor[]> {
+/**
+ * Ends what the nacre of this name has started and not declared. `groupParent`: where its control groups
+ * are. Gives what could not be ended.
+ */
+export async function endRunsOf(
+  owner: string,
+  dir: string,
+  groupParent: string | null,
+): Promise<Survivor[]> {
   const ends = groupByRun(dir, (name) => name.startsWith(`${owner}:`)).map(endOrphan)
   const survivors = (await Promise.all(ends)).flat()
   // A job's group is its own: also a process of it that has lost its mark stays.
   const ofJobs = new Set(readRecords(dir, 'alive').map(({ group }) => group))
-  for (const group of listGroupsOf(owner)) if (!ofJobs.has(group.path)) await endGroup(group)
+  for (const group of listGroupsOf(owner, groupParent)) {
+    if (!ofJobs.has(group.path)) await endGroup(group)
+  }
   return survivors
 }
 

@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findOwnGroup } from './control-group.ts'
+import { makePrivateFolder } from './private-files.ts'
+import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
+
+/**
+ * A file that tells of a process with runs. It is there before the first of them starts and goes with
+ * the last, so that one whose process is gone tells of a kill: at whatever moment that came, the next
+ * nacre sees it.
+ */
+export interface Presence {
+  enter(): void
+  /** The processes that were killed, by name (`<pid>:<start time>`). */
+  findKilled(): string[]
+  leave(): void
+}
+
+/** The folder of these files, in that of the state. */
+export function presenceFolder(stateDir: string): string {
+  return join(stateDir, 'present')
+}
+
+/** `folder` is for this alone. Where it cannot be written, nobody is told and nobody is found. */
+export function createPresence(folder: string): Presence {
+  const own = join(folder, nameFile(nameProcess(process.pid)))
+  return {
+    enter() {
+      try {
+        makePrivateFolder(folder)
+        writeFileSync(own, findOwnGroup() ?? '', { mode: 0o600 })
+      } catch {
+        // A full or read-only disk costs this, not the run.
+      }
+    },
+    findKilled: () =>
+      listFiles(folder).flatMap((name) => {
+        const owner = ownerOf(name)
+        return owner === null || isAlive(owner) ? [] : [`${owner.pid}:${owner.startTime}`]
+      }),
+    leave: () => rmSync(own, { force: true }),
+  }
+}
+
+/** The control group in which a killed process has made those of its runs; null where none is known. */
+export function readGroupOf(folder: string, owner: string): string | null {
+  try {
+    return readFileSync(join(folder, nameFile(owner)), 'utf8') || null
+  } catch {
+    // It was not even begun, or another nacre has seen to it already.
+    return null
+  }
+}
+
+/** Processes of other namespaces cannot be seen from here: their files go when they are so old. */
+const foreignMs = 14 * 24 * 3600 * 1000
+
+/** What was killed under this name has been seen to. */
+export function forget(folder: string, owner: string): void {
+  rmSync(join(folder, nameFile(owner)), { force: true })
+  for (const name of listFiles(folder)) {
+    const path = join(folder, name)
+    const stat = ownerOf(name) === null ? statSync(path, { throwIfNoEntry: false }) : undefined
+    if (stat && Date.now() - stat.mtimeMs > foreignMs) rmSync(path, { force: true })
+  }
+}
+
+/** The number of a process means something in its own pid namespace only (pid_namespaces(7)). */
+function nameFile(owner: string): string {
+  return `${readPidNamespace()}-${owner.replace(':', '-')}`
+}
+
+/** Null for a process of another pid namespace. */
+function ownerOf(file: string): { pid: number; startTime: string } | null {
+  const [namespace, pid, ...startTime] = file.split('-')
+  if (namespace !== readPidNamespace() || !Number.isInteger(Number(pid))) return null
+  return { pid: Number(pid), startTime: startTime.join('-') }
+}
+
+function listFiles(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // There is none yet, or it cannot be read.
+    return []
+  }
+}

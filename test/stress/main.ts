@@ -1,0 +1,84 @@
+/**
+ * `npm run stress [-- stops [count] | kills [count]]`: what takes minutes and is tried in small in the
+ * suite. Stops runs of every stubborn kind, for every cause, on pipes, sessions and terminals, and kills
+ * nacres at random moments; counts what is left. `--without-groups` hides the kernel's control groups
+ * (as root). Exit status 1 where something was left.
+ */
+import { spawnSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
+import { measureStart, openVictim, tryKill } from './kills.ts'
+import { listTrials, tryStop } from './stops.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { 'without-groups': { type: 'boolean', default: false } },
+})
+const [what = 'all', count] = positionals
+
+if (values['without-groups'] && process.env['NACRE_STRESS_HIDDEN'] === undefined) {
+  const script = 'mount -t tmpfs none /sys/fs/cgroup && exec "$0" "$@"'
+  const words = [...process.execArgv, ...process.argv.slice(1)]
+  const { status } = spawnSync('unshare', ['-m', 'sh', '-c', script, process.execPath, ...words], {
+    stdio: 'inherit',
+    env: { ...process.env, NACRE_STRESS_HIDDEN: '1' },
+  })
+  process.exit(status ?? 1)
+}
+
+async function stressStops(wanted: number): Promise<number> {
+  const trials = listTrials(wanted)
+  const took: number[] = []
+  let left = 0
+  let unnamed = 0
+  async function work(): Promise<void> {
+    for (let trial = trials.shift(); trial; trial = trials.shift()) {
+      const name = `${trial.program.name} · ${trial.attachment} · ${trial.cause}`
+      try {
+        const outcome = await tryStop(trial)
+        took.push(outcome.tookMs)
+        left += outcome.alive.length
+        unnamed += outcome.unnamed.length
+        if (outcome.alive.length > 0) {
+          const named = outcome.unnamed.length === 0 ? '(named)' : '(UNNAMED)'
+          console.log(`alive ${named} after ${name}: ${outcome.alive.join('; ')}`)
+        }
+        if (outcome.tookMs > 3000) console.log(`${Math.round(outcome.tookMs)} ms: ${name}`)
+      } catch (error) {
+        left++
+        console.log(`FAILED ${name}: ${String(error)}`)
+      }
+    }
+  }
+  await Promise.all([work(), work()])
+  took.sort((a, b) => a - b)
+  const at = (share: number) => Math.round(took[Math.floor(share * (took.length - 1))] ?? 0)
+  console.log(
+    `${wanted} stops: ${left} left, ${unnamed} of them unnamed; ` +
+      `median ${at(0.5)} ms, 95 % ${at(0.95)} ms, longest ${at(1)} ms`,
+  )
+  return values['without-groups'] ? unnamed : left
+}
+
+async function stressKills(wanted: number): Promise<number> {
+  const victim = openVictim()
+  let left = 0
+  try {
+    const startMs = await measureStart(victim)
+    for (let index = 0; index < wanted; index++) {
+      // From the first millisecond on; most while and soon after the command starts.
+      const afterMs = Math.random() * 2 * startMs * (index % 3 === 0 ? 2 : 1)
+      const faults = await tryKill(index, afterMs, victim)
+      left += faults.length
+      for (const fault of faults) console.log(fault)
+    }
+    console.log(`${wanted} kills (a start takes ${Math.round(startMs)} ms): ${left} left`)
+  } finally {
+    victim.remove()
+  }
+  return left
+}
+
+let faults = 0
+if (what === 'all' || what === 'stops') faults += await stressStops(Number(count ?? 250))
+if (what === 'all' || what === 'kills') faults += await stressKills(Number(count ?? 100))
+process.exit(faults === 0 ? 0 : 1)
