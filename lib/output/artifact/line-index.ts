@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
@@ -10,6 +11,26 @@ export interface Landmark extends Omit<Restart, 'unread'> {
   line: number
   text: number
   column: number
+}
+
+/** What is known of a file that was looked over, to its end or a part of it. */
+export interface KnownLines {
+  landmarks: readonly Landmark[]
+  /** Where the whole file was read: its size, and lines and bytes of its text. */
+  end: { size: number; lines: number; text: number } | null
+}
+
+/** Which file, in which state, something is known of. */
+export type FileState = Pick<Stats, 'ino' | 'size' | 'mtimeMs' | 'mode'>
+
+/**
+ * The index of an artifact on disk, so that another process need not look the artifact over again. It
+ * is a help and never needed: whatever is wrong with it costs a look over the artifact.
+ */
+export interface IndexFile {
+  /** What is known of the file in this state; null where that is nothing. */
+  load(state: FileState): KnownLines | null
+  save(state: FileState, known: KnownLines): void
 }
 
 /** What a long scan tells and hears. */
@@ -42,15 +63,26 @@ const start: Landmark = {
 /** So much is read again at most, for any line. */
 const spacingBytes = 256 * 1024
 
+/** Less is looked over again as fast as its index is read. */
+const keptAfterLandmarks = 16
+
 /**
  * Where the lines of a file are: a landmark in every 256 KiB, found by cleaning the file once, as far as
  * somebody asked for. Text before a landmark is final: nothing behind it reaches back over it.
  */
 export class LineIndex {
-  readonly #landmarks: Landmark[] = [start]
-  /** Bytes of the file that are looked over, up to a landmark. */
-  #end: { size: number; lines: number; text: number } | null = null
+  readonly #kept: IndexFile | null
+  #landmarks: Landmark[] = [start]
+  #end: KnownLines['end'] = null
+  #isLoaded = false
+  /** How many landmarks the file of the index holds. */
+  #saved = 1
   #growing: Promise<void> = Promise.resolve()
+
+  /** `kept`: where it is kept for other processes. */
+  constructor(kept: IndexFile | null = null) {
+    this.#kept = kept
+  }
 
   /** The last landmark at or before a place. */
   before(place: Place): Landmark {
@@ -85,9 +117,41 @@ export class LineIndex {
   }
 
   async #scan(file: FileHandle, place: Place, { signal, onProgress }: ScanOptions): Promise<void> {
-    const { size } = await file.stat()
+    const state = await file.stat()
+    const { size } = state
+    if (!this.#isLoaded) this.#load(state)
     const from = this.#landmarks.at(-1)!
     if (isBehind(from, place) || this.#end?.size === size) return
+    try {
+      await this.#lookOver(file, from, place, { signal, onProgress, size })
+    } finally {
+      const found = this.#landmarks.length - this.#saved
+      const isEnd = this.#end?.size === size && this.#landmarks.length > keptAfterLandmarks
+      // Its file may be removed by now.
+      if ((found >= keptAfterLandmarks || isEnd) && (await file.stat()).nlink > 0) this.#save(state)
+    }
+  }
+
+  #load(state: FileState): void {
+    this.#isLoaded = true
+    const known = this.#kept?.load(state)
+    if (!known) return
+    this.#landmarks = [...known.landmarks]
+    this.#end = known.end
+    this.#saved = this.#landmarks.length
+  }
+
+  #save(state: FileState): void {
+    this.#saved = this.#landmarks.length
+    this.#kept?.save(state, { landmarks: this.#landmarks, end: this.#end })
+  }
+
+  async #lookOver(
+    file: FileHandle,
+    from: Landmark,
+    place: Place,
+    { signal, onProgress, size }: ScanOptions & { size: number },
+  ): Promise<void> {
     const counter = new Counter(from)
     const filter = new Filter({ emit: (bytes) => counter.add(bytes), scan: counter.scan, at: from })
     /** Possible landmarks: nothing has reached back over them yet. */

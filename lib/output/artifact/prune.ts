@@ -1,9 +1,9 @@
 import { promises } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
 import { isAlive } from '../../system/process-table.ts'
-import { readRecord } from './record.ts'
+import { pathsOf, readRecord } from './record.ts'
 
 export interface PruneLimits {
   storeBytes: number
@@ -64,7 +64,10 @@ async function listStored(dir: string): Promise<Stored[]> {
     if (info === null) continue
     const stored = byId.get(id) ?? { id, bytes: 0, changedMs: 0 }
     stored.bytes += info.size
-    stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
+    // Its index is as young as its first reader.
+    if (name !== basename(pathsOf(dir, id).index)) {
+      stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
+    }
     byId.set(id, stored)
   }
   return [...byId.values()]

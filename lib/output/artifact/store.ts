@@ -80,17 +80,21 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
 
   /** Reading cleans again, and what cleans is loaded when it is needed. */
   async function open(id: string): Promise<ArtifactText> {
-    const path = await pathOf(id)
-    const [{ openStored }, { ArtifactText }] = await Promise.all([
-      import('./read.ts'),
-      import('./text.ts'),
-    ])
-    const text = new ArtifactText(await openStored(path), indexes.get(path))
+    const { path, id: name } = await find(id)
+    const [{ openStored }, { ArtifactText }, { LineIndex }, { createIndexFile }] =
+      await Promise.all([
+        import('./read.ts'),
+        import('./text.ts'),
+        import('./line-index.ts'),
+        import('./index-file.ts'),
+      ])
+    const file = await openStored(path)
+    const index = indexes.get(path) ?? new LineIndex(createIndexFile(pathsOf(dir, name).index))
     indexes.delete(path)
-    indexes.set(path, text.index)
+    indexes.set(path, index)
     const [oldest] = indexes.keys()
     if (indexes.size > keptIndexes && oldest !== undefined) indexes.delete(oldest)
-    return text
+    return new ArtifactText(file, index)
   }
 
   async function useText<Answer>(

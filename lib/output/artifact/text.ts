@@ -26,10 +26,6 @@ export class ArtifactText {
     return this.#file.close()
   }
 
-  get index(): LineIndex {
-    return this.#index
-  }
-
   /** Lines of the text. Looks over what nobody has read yet. */
   async countLines(options: ScanOptions = {}): Promise<number> {
     for (;;) {

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { codeOf } from '../../protocol/errors.ts'
+import { version } from '../../protocol/version.ts'
+import { replaceFile } from '../../system/private-files.ts'
+import type { IndexFile, Landmark } from './line-index.ts'
+
+/*
+ * The file holds numbers of 64 bits in the order of bytes of this machine: the head, then a landmark each,
+ * then SHA-256 over both and over the version of nacre, since another one may clean a text otherwise.
+ */
+const headNumbers = 8
+const landmarkNumbers = 7
+const digestBytes = 32
+
+export function createIndexFile(path: string): IndexFile {
+  return {
+    load(state) {
+      const numbers = readNumbers(path)
+      if (numbers === null) return null
+      const [ino, size = 0, mtimeMs, isWhole, endSize = 0, lines = 0, text = 0] = numbers
+      if (ino !== state.ino || size > state.size) return null
+      const isSame = size === state.size && mtimeMs === state.mtimeMs
+      // A run that goes on only ever writes behind what is there.
+      if (!isSame && size === state.size) return null
+      const landmarks: Landmark[] = []
+      for (let at = headNumbers; at < numbers.length; at += landmarkNumbers) {
+        landmarks.push(decode(numbers.subarray(at, at + landmarkNumbers)))
+      }
+      const end = isSame && isWhole === 1 ? { size: endSize, lines, text } : null
+      return { landmarks, end }
+    },
+    save({ ino, size, mtimeMs, mode }, { landmarks, end }) {
+      const isWhole = end !== null && end.size === size
+      const ended = isWhole ? [1, end.size, end.lines, end.text] : [0, 0, 0, 0]
+      const numbers = Float64Array.from([
+        ...[ino, size, mtimeMs, ...ended, landmarks.length],
+        ...landmarks.flatMap(encode),
+      ])
+      const bytes = Buffer.from(numbers.buffer)
+      try {
+        replaceFile(path, Buffer.concat([bytes, digest(bytes)]), mode & 0o666)
+      } catch (error) {
+        // No room, no right to write there: the next process looks the artifact over as well.
+        if (codeOf(error) === null) throw error
+      }
+    },
+  }
+}
+
+/** Null where there is no file, or none that this nacre has written whole. */
+function readNumbers(path: string): Float64Array | null {
+  const file = readRegularFile(path)
+  if (file === null) return null
+  const bytes = file.subarray(0, Math.max(file.length - digestBytes, 0))
+  if (!digest(bytes).equals(file.subarray(bytes.length))) return null
+  // A copy, since its memory begins at a multiple of 8.
+  const numbers = new Float64Array(Uint8Array.from(bytes).buffer)
+  const count = numbers[headNumbers - 1] ?? -1
+  return numbers.length === headNumbers + count * landmarkNumbers ? numbers : null
+}
+
+function readRegularFile(path: string): Buffer | null {
+  try {
+    // Without O_NONBLOCK, a named pipe in its place would wait for a writer for ever.
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      return fstatSync(fd).isFile() ? readFileSync(fd) : null
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    if (codeOf(error) === null) throw error
+    return null
+  }
+}
+
+function digest(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(version).update(bytes).digest()
+}
+
+function encode(mark: Landmark): number[] {
+  const { raw, line, text, column, isInLine, invalid, dropped } = mark
+  return [raw, line, text, column, isInLine ? 1 : 0, invalid, dropped]
+}
+
+function decode(numbers: Float64Array): Landmark {
+  const [raw = 0, line = 0, text = 0, column = 0, isInLine, invalid = 0, dropped = 0] = numbers
+  return { raw, line, text, column, isInLine: isInLine === 1, invalid, dropped }
+}
