@@ -2,7 +2,7 @@ import { copyLast, type KeptTexts, readKept } from '../output/part.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { describeJob, type LiveRun, markHandled, readLines, type RunParts } from './run.ts'
+import { describeRun, type LiveRun, markHandled, readLines, type RunParts } from './run.ts'
 
 /** How much of each text of an ended job stays in memory, where all of it is on disk. */
 const shrunkBytes = 64 * 1024
@@ -83,7 +83,7 @@ function holdEnd(end: End): LiveRun {
     ended,
     left: Promise.resolve(),
     startedAt,
-    describe: () => describeJob({ id, pid, request, startedAt }, result, end.endedAt),
+    describe: () => describeRun({ id, pid, request, startedAt }, result, end.endedAt),
     isJob,
     declared: Promise.resolve(),
     events,

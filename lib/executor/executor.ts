@@ -6,25 +6,23 @@ import type { Capture, createCapture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
-import type { RunListener } from '../protocol/result/event.ts'
 import { type OutputSink, StartError } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 import { createAudit } from './audit.ts'
+import { both, type Call, createCall } from './call.ts'
 import { decide } from './decide.ts'
-import { createEventStream, type EventStream } from './event-stream.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import type { Jobs } from './jobs/port.ts'
-import { createListening, type Listening } from './listening.ts'
 import type { ExecutorOptions, RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
 import { createRun, type LiveRun, type Run } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
-import { mayReturnEarly, waitAsAsked } from './wait.ts'
+import { mayReturnEarly } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
 export type { ExecutorOptions, RunOptions } from './options.ts'
@@ -49,21 +47,6 @@ export interface Executor {
   readonly artifacts: ArtifactStore | null
   /** Stops every run and frees everything. */
   close(): Promise<void>
-}
-
-/** What belongs to one call of `start`. */
-interface Call {
-  options: RunOptions
-  /** Hears every event: the caller's listener, then whoever iterates over the run's events. */
-  hear: RunListener
-  listening: Listening
-  stream: EventStream
-  /** Until it settles, output is held back: whoever gets the run can listen to all of it. */
-  opened: Promise<void> | null
-  /** Takes the final result before anybody else sees it. */
-  settle(result: Result): Promise<Result>
-  /** Waits for the run as its caller asked. */
-  wait: (run: LiveRun) => Promise<Result>
 }
 
 /** Makes an executor of its own: two in one process know nothing of each other. */
@@ -118,7 +101,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     refuseIfClosed()
     const request = parseRequest(input, context)
     const verdict = await decide(request, guard, options.approve)
-    const call = createCall(options, opened, verdict)
+    const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
     if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
     const refusal = await refuseAsJob(request)
@@ -128,40 +111,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const begun = launch(request, call)
     starting.add(begun)
     return begun.finally(() => starting.delete(begun))
-  }
-
-  function createCall(
-    options: RunOptions,
-    opened: Promise<void> | null,
-    { decision }: Verdict,
-  ): Call {
-    const stream = createEventStream()
-    const listening = createListening(options.onEvent)
-    const hear: RunListener = (event) => both(listening.hear(event), stream.push(event))
-    return {
-      options,
-      hear,
-      listening,
-      stream,
-      opened,
-      /** Every run ends here, however it ended. */
-      async settle(result) {
-        const lost = audit?.record(result, decision)
-        if (lost) result.notices.push(lost)
-        await hear({ type: 'exited', id: result.id, result })
-        return result
-      },
-      async wait(run) {
-        let result = await waitAsAsked(run)
-        if (result.status === 'running') {
-          run.detach()
-          await run.declared
-          result = run.look()
-        }
-        listening.rethrow()
-        return result
-      },
-    }
   }
 
   /** The end of a run that nothing was started for. */
@@ -209,7 +158,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       run = createRun({ ...call, request, running, capture, startedAtMs, signal, onLeave })
       jobs.add(run)
       if (options.declaresRuns) await (await openRegistry())?.declare(run)
-      call.listening.onFailure((message) => {
+      call.onFailure((message) => {
         run?.notice(message)
         void run?.stop('cancel')
       })
@@ -274,14 +223,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
     artifacts,
     close: () => (closing ??= close()),
   }
-}
-
-/** The answer of two who take output: either may hold it up, and the last one says who reads it. */
-function both(
-  kept: ReturnType<OutputSink['write']>,
-  heard: ReturnType<OutputSink['write']>,
-): ReturnType<OutputSink['write']> {
-  return kept instanceof Promise ? kept.then(() => heard) : heard
 }
 
 function openArtifacts({

@@ -11,6 +11,7 @@ import type { Request } from '../protocol/request/request.ts'
 import type { Result, StopReason } from '../protocol/result/result.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import type { EventStream } from './event-stream.ts'
+import { describeJob } from './jobs/entry.ts'
 import { endedResult, runningResult } from './results.ts'
 
 /**
@@ -165,7 +166,7 @@ export function createRun(parts: RunParts): LiveRun {
     ended: end(),
     left,
     startedAt,
-    describe: () => describeJob(run, final, endedAt),
+    describe: () => describeRun(run, final, endedAt),
     get isJob() {
       return declared !== null
     },
@@ -215,31 +216,16 @@ export function createRun(parts: RunParts): LiveRun {
   return run
 }
 
-/** A run as a line of the list of jobs. */
-export function describeJob(
+/** A run of this process as a line of the list of jobs. */
+export function describeRun(
   { id, pid, request, startedAt }: Pick<LiveRun, 'id' | 'pid' | 'request' | 'startedAt'>,
   final: Result | null,
   endedAt: string | null,
 ): JobEntry {
-  return {
-    id,
-    jobId: id,
-    status: final?.status ?? 'running',
-    exitCode: final?.exitCode ?? null,
-    signal: final?.signal ?? null,
-    reason: final?.reason ?? null,
-    command: request.command,
-    cwd: request.cwd,
-    durationMs: final?.durationMs ?? Date.now() - Date.parse(startedAt),
-    error: final?.error ?? null,
-    origin: request.origin,
-    pid,
-    ownerPid: process.pid,
-    ownerAlive: true,
-    startedAt,
-    endedAt,
-    artifact: final?.artifact ?? null,
-  }
+  const { command, cwd, origin, pty } = request
+  const owner = { ownerPid: process.pid, ownerAlive: true }
+  const facts = { id, command, cwd, origin, pid, pty: pty !== null, ...owner, startedAt, endedAt }
+  return describeJob({ ...facts, artifact: null }, final)
 }
 
 /** A caller that holds the run need not look at its result: that is no fault of nacre's. */

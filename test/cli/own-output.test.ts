@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
+import { runCli } from '../helpers/run-cli.ts'
 import { runProgram } from '../helpers/run-program.ts'
 
 const words = cliCommand()
@@ -37,12 +38,34 @@ for (const line of [
   "echo before > file; $SHELL_UNDER_TEST -c 'echo after; echo err >&2' >> file 2>&1",
   '$SHELL_UNDER_TEST -c \'setsid sh -c "echo late"\' | cat',
   "$SHELL_UNDER_TEST -c '(sleep 0.3; echo later) & echo now' | cat",
+  // It ends before its child, whose output is heard all the same.
+  "mkfifo go; { $SHELL_UNDER_TEST -c 'cat go & echo now'; echo later > go; } | cat",
   '$SHELL_UNDER_TEST -c \'yes\' | head -2; echo "${PIPESTATUS[0]}"',
   "$SHELL_UNDER_TEST -c 'seq 1 200000' > file; wc -c < file",
 ]) {
   test(`a command writes where bash would write: ${line}`, async () => {
     const { nacre, bash } = await runBoth(line)
     assert.equal(nacre, bash)
+  })
+}
+
+/**
+ * Its child is busy until the shell is gone, which ends only when that is so, and then writes a line. No
+ * other work keeps it from a processor (where root runs this).
+ */
+const lateChild = `mkfifo busy; nice -n -20 setsid sh -c 'echo > busy; while kill -0 "$0"; do :; done; echo late' $$ 2> /dev/null & read x < busy; rm busy`
+
+for (const [format, options] of Object.entries({
+  text: [],
+  'bounded text': ['--tail', '5'],
+  json: ['--output-format', 'json'],
+  'stream-json': ['--output-format', 'stream-json'],
+})) {
+  test(`a child that outlives its shell by a moment is heard in ${format}`, async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'late-child-'))
+    const { stdout } = await runCli([...options, '-c', lateChild], { cwd })
+    rmSync(cwd, { recursive: true })
+    assert.match(stdout.toString(), /(?:^|"(?:output|data|stdout)":")late(?:\n|\\n)/)
   })
 }
 

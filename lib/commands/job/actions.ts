@@ -8,6 +8,7 @@ import { renderJobTable } from '../../render/jobs.ts'
 import { renderJson } from '../../render/json.ts'
 import { describeEnd } from '../../render/messages.ts'
 import type { CommandContext } from '../command.ts'
+import { attachToJob } from './attach.ts'
 
 interface ActionInput {
   jobs: Jobs
@@ -89,6 +90,22 @@ export const jobActions: Readonly<Record<string, Action>> = {
     }
     await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
     return 0
+  },
+
+  async attach({ words, json, context }) {
+    const id = expectId(words, 'attach')
+    return context.useExecutor(
+      async ({ jobs }, signal) => {
+        const result = await attachToJob(id, jobs, {
+          streams: context.streams,
+          signal,
+          tell: (line) => void tell(context, line),
+        })
+        await answer(result, json, context)
+        return context.exitStatusOf(result)
+      },
+      { configured: false },
+    )
   },
 
   async kill({ jobs, words, json, context }) {

@@ -26,7 +26,7 @@ function flagsOf(action: string, fields: Fields): Flag[] {
 
 export const command: Command = {
   name: 'job',
-  usage: 'nacre job list|show|read|wait|write|kill …',
+  usage: 'nacre job list|show|read|wait|write|kill|attach …',
   description: 'The jobs of every nacre of this user',
   flags: [
     ...flagsOf('list', jobFilter),
@@ -48,17 +48,20 @@ export const command: Command = {
     '  nacre job read <id>             what it wrote (since --cursor)',
     '  nacre job wait <id>…            wait for its end; its exit status, or 124 while it runs on',
     '  nacre job write <id> <text>     type into it (one with --pty or --open-stdin)',
+    '  nacre job attach <id>           show what it writes from now on; type into one with a terminal;',
+    '                                  Ctrl-] leaves it',
     '  nacre job kill <id>             stop it and everything that it started',
     '',
     'An id may be shortened to its beginning, with or without `run_`.',
   ],
-  takesIds: { of: 'jobs', behind: ['show', 'read', 'wait', 'write', 'kill'] },
+  takesIds: { of: 'jobs', behind: ['show', 'read', 'wait', 'write', 'attach', 'kill'] },
   examples: [
     "nacre -c 'npm run dev' --background --ready port:3000",
     'nacre job list --output-format json',
     'nacre job read k5x2 --cursor 1024',
     'nacre job wait k5x2 --timeout 60',
     'nacre job write k5x2 yes --line',
+    'nacre job attach k5x2',
     'nacre job kill k5x2',
   ],
   run(context) {

@@ -10,7 +10,7 @@ import { createAnswer } from './answer.ts'
 import type { PrintOptions, Subject } from './options.ts'
 import type { Prompter } from './prompt.ts'
 import { readLines, readText } from './stdin.ts'
-import { typeIntoRun } from './terminal.ts'
+import { typeIntoRun } from '../terminal.ts'
 
 export interface PrintContext {
   executor: Executor

@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
+import type { Result } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { nowMs } from '../../system/clock.ts'
+import { programWords } from '../../system/runtime.ts'
 import { outputLines, renderEnd } from './screen/block.ts'
 import { countOf, formatBytes } from './screen/columns.ts'
 import { recall } from './line/history.ts'
@@ -27,12 +30,18 @@ export const slashCommands: readonly SlashCommand[] = [
   { name: 'jobs', description: 'what goes on, and what has ended lately', run: listJobs },
   {
     name: 'attach',
-    hint: '[%n]',
+    hint: '[%n|run]',
     description: 'show a job on its terminal again',
     complete: runningNumbers,
     run: attach,
   },
-  { name: 'kill', hint: '[%n]', description: 'stop a job', complete: runningNumbers, run: killJob },
+  {
+    name: 'kill',
+    hint: '[%n|run]',
+    description: 'stop a job',
+    complete: runningNumbers,
+    run: killJob,
+  },
   {
     name: 'view',
     hint: '[-f] [%n|run|artifact]',
@@ -153,10 +162,28 @@ function findJob(rest: string, { runner }: SlashContext): NumberedJob | null {
 
 async function attach(rest: string, context: SlashContext): Promise<void> {
   const job = findJob(rest, context)
+  const id = rest.trim()
+  if (!job && isJobId(id)) return attachToOther(id, context)
   if (!job) return context.print(['No such job goes on; /jobs lists them.'])
   if (job.result)
     return context.print([`%${job.number} has ended; /view %${job.number} shows its output.`])
   await context.runner.attach(job)
+}
+
+/** A job that another nacre holds is shown by a program of its own, on your terminal like any other. */
+async function attachToOther(id: string, { runLine }: SlashContext): Promise<void> {
+  await runLine([...programWords(process), 'job', 'attach', id].map(quoteWord).join(' '), false)
+}
+
+/** Its artifact may not be on disk yet; then it is what the result shows. */
+async function readOther(id: string, { executor }: SlashContext): Promise<Result> {
+  const result = await executor.jobs.show(id)
+  const isKept = result.artifact && existsSync(result.artifact.path)
+  return isKept ? result : { ...result, artifact: null }
+}
+
+function isJobId(text: string): boolean {
+  return text.startsWith('run_')
 }
 
 async function killJob(rest: string, context: SlashContext): Promise<void> {
@@ -164,7 +191,7 @@ async function killJob(rest: string, context: SlashContext): Promise<void> {
   if (job?.result) return context.print([`%${job.number} has ended.`])
   if (job) return void (await job.run.stop('kill'))
   const id = rest.trim()
-  if (!id.startsWith('run_')) return context.print(['No such job goes on; /jobs lists them.'])
+  if (!isJobId(id)) return context.print(['No such job goes on; /jobs lists them.'])
   await context.executor.jobs.kill(id)
 }
 
@@ -184,6 +211,7 @@ async function view(rest: string, context: SlashContext): Promise<void> {
   }
   const run = context.state.runs.find(({ result }) => result.id === id)
   if (run) return viewResult(run.result, context)
+  if (isJobId(id)) return viewResult(await readOther(id, context), context)
   await viewArtifact(id, context)
 }
 

@@ -17,9 +17,12 @@ export async function followRun(
   const events = run.events[Symbol.asyncIterator]()
   const leave = () => void events.return?.()
   signal.addEventListener('abort', leave, { once: true })
+  let final: Result | null = null
   for await (const event of { [Symbol.asyncIterator]: () => events }) {
+    // The run itself knows of its end only when everybody has heard of it.
+    if (event.type === 'exited') final = event.result
     if (event.type !== 'started' && (await tell(event)) === 'closed') break
   }
   signal.removeEventListener('abort', leave)
-  return run.look()
+  return final ?? run.look()
 }

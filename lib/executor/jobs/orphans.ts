@@ -16,6 +16,7 @@ import {
   readVariable,
 } from '../../system/process-table.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
+import { describeJob } from './entry.ts'
 import { readRecord, readRecords } from './record.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */
@@ -99,25 +100,22 @@ function groupByRun(dir: string, isWanted: (owner: string) => boolean): Orphan[]
 export function describeOrphan({ id, processes }: Orphan): JobEntry {
   const [first] = processes
   const startedAtMs = first ? Date.now() - uptime() * 1000 + toMs(first.startTime) : Date.now()
-  return {
-    id,
-    jobId: id,
-    status: 'running',
-    exitCode: null,
-    signal: null,
-    reason: null,
-    command: first ? describeProcess(first.pid) : '',
-    cwd: '',
-    durationMs: Math.max(0, Math.round(Date.now() - startedAtMs)),
-    error: null,
-    origin: null,
-    pid: first?.pid ?? null,
-    ownerPid: null,
-    ownerAlive: false,
-    startedAt: new Date(startedAtMs).toISOString(),
-    endedAt: null,
-    artifact: null,
-  }
+  return describeJob(
+    {
+      id,
+      command: first ? describeProcess(first.pid) : '',
+      cwd: '',
+      origin: null,
+      pid: first?.pid ?? null,
+      pty: false,
+      ownerPid: null,
+      ownerAlive: false,
+      startedAt: new Date(startedAtMs).toISOString(),
+      endedAt: null,
+      artifact: null,
+    },
+    null,
+  )
 }
 
 /** proc(5) counts in clock ticks, of which every Linux makes 100 a second for user programs. */

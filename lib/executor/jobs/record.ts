@@ -18,6 +18,7 @@ import type { Origin, TerminalSize } from '../../protocol/request/request.ts'
 import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
+import { describeJob } from './entry.ts'
 import { isAlive, type ProcessIdentity } from '../../system/process-table.ts'
 
 /**
@@ -197,24 +198,9 @@ export function listFiles(dir: string): string[] {
 
 /** A record as a line of the list. */
 export function describeRecord(record: JobRecord): JobEntry {
-  const { result } = record
-  return {
-    id: record.id,
-    jobId: record.id,
-    status: result?.status ?? 'running',
-    exitCode: result?.exitCode ?? null,
-    signal: result?.signal ?? null,
-    reason: result?.reason ?? null,
-    command: record.command,
-    cwd: record.cwd,
-    durationMs: result?.durationMs ?? Math.max(0, Date.now() - Date.parse(record.startedAt)),
-    error: result?.error ?? null,
-    origin: record.origin,
-    pid: record.process?.pid ?? null,
-    ownerPid: record.owner.pid,
-    ownerAlive: isAlive(record.owner),
-    startedAt: record.startedAt,
-    endedAt: record.endedAt,
-    artifact: record.artifact,
-  }
+  const { id, command, cwd, origin, startedAt, endedAt, artifact } = record
+  const owner = { ownerPid: record.owner.pid, ownerAlive: isAlive(record.owner) }
+  const facts = { id, command, cwd, origin, ...owner, startedAt, endedAt, artifact }
+  const { process: first, pty, result } = record
+  return describeJob({ ...facts, pid: first?.pid ?? null, pty: pty !== null }, result)
 }

@@ -98,7 +98,7 @@ export function createRegistry(
     async declare(run) {
       if (ends.has(run.id)) return
       // Read first: a process that has ended meanwhile is gone from the table.
-      const draft = describeRun(run)
+      const draft = draftRecord(run)
       try {
         const { path } = await (opening ??= open())
         writeRecord(dir, { ...draft, socket: path })
@@ -120,7 +120,7 @@ export function createRegistry(
   }
 }
 
-function describeRun(run: LiveRun): JobRecord {
+function draftRecord(run: LiveRun): JobRecord {
   const { request, pid } = run
   const { artifact, stderrArtifact = null } = run.look()
   return {

@@ -22,6 +22,8 @@ export const jobEntryShape = object({
   origin: nullable(choice(origins)),
   /** The first process of the run. */
   pid: nullable(integer()),
+  /** It has a terminal, which a person can attach to. */
+  pty: boolean(),
   /** The nacre that holds the job, and whether it still runs. */
   ownerPid: nullable(integer()),
   ownerAlive: boolean(),

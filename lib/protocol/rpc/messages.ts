@@ -10,7 +10,7 @@ import type { Wire } from '../wire-types.ts'
 
 export type { RequestId } from './methods.ts'
 
-/** The messages of `--rpc` in the names of the wire, as TypeScript types; `rpc-methods.ts` declares them. */
+/** The messages of `--rpc` in the names of the wire, as TypeScript types; `methods.ts` declares them. */
 export type MethodName = keyof typeof rpcMethods
 
 /** Every method: what it takes and what it answers. */

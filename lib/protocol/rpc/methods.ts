@@ -1,21 +1,12 @@
 import { artifactInfoShape, linesShape, matchesShape, streamNames } from '../result/artifacts.ts'
-import { fields, subjects } from '../request/fields.ts'
-import { jobEntryShape, jobFilter } from '../result/job-entry.ts'
-import { jobOutputShape } from '../result/job-output.ts'
-import { limits } from '../limits.ts'
-import { boundParams, lineRangeParams, readingParams } from '../result/reading.ts'
-import {
-  failureShape,
-  resultShape,
-  sandboxUseShape,
-  statuses,
-  stopReasons,
-  waitedShape,
-} from '../result/result.ts'
+import { fields } from '../request/fields.ts'
+import { boundParams, lineRangeParams } from '../result/reading.ts'
+import { failureShape, resultShape, statuses, stopReasons } from '../result/result.ts'
 import { sessionInfoShape } from '../sessions.ts'
 import { requestShape } from '../request/request.ts'
 import type { ObjectSchema } from '../shape/json-schema.ts'
 import * as shape from '../shape/shape.ts'
+import { shellMethods } from './shell-methods.ts'
 import { verdictShape } from '../result/verdict.ts'
 
 const {
@@ -38,13 +29,7 @@ export type RequestId = string | number | null
 const requestId = nullable(
   shape.either([anyText(), number()], 'a text, a number or null', 'Of the request'),
 )
-const nothing = object({})
-const id = text('The id of the run', { hint: 'id' })
 const artifactId = text('The id of the artifact', { hint: 'id' })
-const { streams, mode: _, ...runFields } = fields
-const stream = boolean('Send notifications while it runs (default false)')
-const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
-
 const conversation = text('Which conversation (default: the one of this connection)', {
   hint: 'id',
 })
@@ -101,110 +86,7 @@ export const rpcMethods = {
       }),
     }),
   },
-  'shell.exec': {
-    params: object(
-      {},
-      {
-        ...subjects,
-        ...runFields,
-        stream,
-        stdin: anyText('What the command reads (default: nothing)'),
-        timeoutSeconds: number(`Stop the run after so many seconds (default ${execSeconds})`, {
-          above: 0,
-          max: maxExecSeconds,
-        }),
-      },
-    ),
-    result: object(
-      {
-        id: anyText(),
-        /** Null unless exited. */
-        exitCode: nullable(integer()),
-        signal: nullable(anyText()),
-        stdout: anyText(),
-        stderr: anyText(),
-        truncated: object({ stdout: boolean(), stderr: boolean(), combined: boolean() }),
-        durationMs: number('', { min: 0 }),
-        /** The first 400 characters of the command. */
-        commandPreview: text('', { mayBeEmpty: true, maxLength: limits.commandPreviewChars }),
-        status: choice(statuses),
-        /** When stopped. */
-        reason: nullable(choice(stopReasons)),
-      },
-      {
-        /** Where the complete raw output is kept, when it did not fit. */
-        stdoutCacheId: anyText(),
-        stderrCacheId: anyText(),
-        /** When it goes on as a job. */
-        jobId: anyText(),
-        /** When it did not start. */
-        error: failureShape,
-        /** When the guard denied it. */
-        verdict: verdictShape,
-        /** When one was asked for. */
-        sandbox: sandboxUseShape,
-        /** Short sentences for the reader; absent when there are none. */
-        notices: list(anyText()),
-      },
-    ),
-  },
-  'shell.start': {
-    params: object({}, { ...subjects, ...runFields, streams, stream }),
-    result: resultShape,
-  },
-  'shell.status': { params: object({ id }), result: resultShape },
-  /** The jobs of every nacre of this user. */
-  'shell.list': {
-    params: object({}, jobFilter),
-    result: object({ jobs: list(jobEntryShape) }),
-  },
-  'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
-  /**
-   * Answered with the result of the job that is named. For several, `jobs` has the results of all, and
-   * the rest is that of the first that has ended.
-   */
-  'shell.wait': {
-    params: object(
-      {},
-      {
-        id,
-        ids: list(anyText(), 'The ids of several runs, in place of `id`'),
-        any: boolean('Of several: wait for the first end, not for all (default false)'),
-        ready: fields.ready,
-        timeoutSeconds: number(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
-          above: 0,
-          max: limits.jobWaitSeconds,
-        }),
-      },
-    ),
-    result: waitedShape,
-  },
-  /** Follows a job from now on by `shell.output` and `shell.exited`; answered like `shell.wait`. */
-  'shell.attach': { params: object({ id }), result: resultShape },
-  /** Ends what waits on this connection for the run: `shell.exec`, `shell.wait`, `shell.attach`. */
-  'shell.detach': { params: object({ id }), result: resultShape },
-  'shell.cancel': {
-    params: object(
-      { id },
-      { reason: choice(['cancel', 'kill', 'timeout'], 'What its result says (default cancel)') },
-    ),
-    result: resultShape,
-  },
-  /** Answered when the job has taken what was sent. */
-  'shell.input': {
-    params: object(
-      { id },
-      {
-        data: anyText('What is typed'),
-        end: boolean('Nothing more will come: the end of its input (default false)'),
-      },
-    ),
-    result: nothing,
-  },
-  'shell.resize': {
-    params: object({ id, columns: fields.columns, rows: fields.rows }),
-    result: nothing,
-  },
+  ...shellMethods,
   'session.open': {
     params: object(
       {},
@@ -239,7 +121,7 @@ export const rpcMethods = {
       { name: text('Which tool', { hint: 'name' }) },
       {
         arguments: shape.record(anything(), 'As its input_schema says'),
-        stream: describe(stream, 'Send notifications while its command runs (default false)'),
+        stream: boolean('Send notifications while its command runs (default false)'),
       },
     ),
     result: object({

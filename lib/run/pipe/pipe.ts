@@ -169,8 +169,11 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
       // Not before its turn: a reader that meets the end by itself closes what is yet to be drained.
       fifo.closeWrite()
       let atEnd = await reader.drain()
-      while (!atEnd && !stopping && !reader.closed && nowMs() < heardUntilMs && isBusy(root)) {
-        await delay(1)
+      let mayCome = true
+      while (mayCome && !atEnd && !stopping && !reader.closed) {
+        // What a child wrote before it was seen idle, or gone, is read once more.
+        mayCome = nowMs() < heardUntilMs && isBusy(root)
+        if (mayCome) await delay(1)
         atEnd = await reader.drain()
       }
       // From here on another run may write to it, or another file have its number.

@@ -121,6 +121,19 @@ for (const [name, open] of Object.entries(doors)) {
   })
 }
 
+test('who follows a job of another nacre to its end is told how it ended', async ({ home }) => {
+  const id = await home.start('echo up; read x; exit 7', '--open-stdin')
+  const [program = '', ...words] = cliCommand()
+  const env = { ...process.env, ...home.env }
+  const client = await startClient({ command: [program, ...words, '--rpc'], env })
+  const attached = client.request('shell.attach', { id })
+  await client.request('shell.status', { id })
+  await client.request('shell.input', { id, end: true })
+  const { status, exit_code: exitCode } = await attached
+  assert.equal([status, exitCode], ['exited', 7])
+  await client.close()
+})
+
 test('a job of another nacre is followed, and left again', async ({ home }) => {
   const id = await home.start('echo up; read x; echo "got $x"; sleep 300', '--pty')
   const [program = '', ...words] = cliCommand()

@@ -1,5 +1,5 @@
-import type { Run } from '../../executor/executor.ts'
-import type { Streams } from '../streams.ts'
+import type { Run } from '../executor/executor.ts'
+import type { Streams } from './streams.ts'
 
 /** End of input as a terminal knows it (Ctrl-D, termios(3) VEOF). */
 const endOfInput = '\u0004'
@@ -8,7 +8,7 @@ const endOfInput = '\u0004'
  * Types what comes on standard input into a run's terminal: a person's keys as they are pressed, or
  * a given text and its end. Gives what undoes it.
  */
-export function typeIntoRun(run: Run, streams: Streams): () => void {
+export function typeIntoRun(run: Pick<Run, 'write' | 'resize'>, streams: Streams): () => void {
   const { stdin, input, stdout } = streams
   const isPerson = input === 'terminal'
   let last = '\n'

@@ -1,0 +1,111 @@
+import { messageOf } from '../protocol/errors.ts'
+import type { OutputSink } from '../protocol/ports.ts'
+import type { ListenerAnswer, RunEvent, RunListener } from '../protocol/result/event.ts'
+import type { Result } from '../protocol/result/result.ts'
+import { createEventStream, type EventStream } from './event-stream.ts'
+import type { RunOptions } from './options.ts'
+import type { LiveRun } from './run.ts'
+import { waitAsAsked } from './wait.ts'
+
+/** What belongs to one call of `start`. */
+export interface Call {
+  options: RunOptions
+  /** Hears every event: the caller's listener, then whoever iterates over the run's events. */
+  hear: RunListener
+  /** What is done with a sentence about the failure of the caller's listener, now or when it comes. */
+  onFailure: (act: (message: string) => void) => void
+  stream: EventStream
+  /** Until it settles, output is held back: whoever gets the run can listen to all of it. */
+  opened: Promise<void> | null
+  /** Takes the final result before anybody else sees it. */
+  settle(result: Result): Promise<Result>
+  /** Waits for the run as its caller asked. */
+  wait: (run: LiveRun) => Promise<Result>
+}
+
+/** `record` is told every end, and answers with what is to be said of that. */
+export function createCall(
+  options: RunOptions,
+  opened: Promise<void> | null,
+  record: (result: Result) => string | null | undefined,
+): Call {
+  const stream = createEventStream()
+  const listening = createListening(options.onEvent)
+  const hear: RunListener = (event) => both(listening.hear(event), stream.push(event))
+  return {
+    options,
+    hear,
+    onFailure: listening.onFailure,
+    stream,
+    opened,
+    async settle(result) {
+      const lost = record(result)
+      if (lost) result.notices.push(lost)
+      await hear({ type: 'exited', id: result.id, result })
+      return result
+    },
+    async wait(run) {
+      let result = await waitAsAsked(run)
+      if (result.status === 'running') {
+        run.detach()
+        await run.declared
+        result = run.look()
+      }
+      listening.rethrow()
+      return result
+    },
+  }
+}
+
+/** The answer of two who take output: either may hold it up, and the last one says who reads it. */
+export function both(
+  kept: ReturnType<OutputSink['write']>,
+  heard: ReturnType<OutputSink['write']>,
+): ReturnType<OutputSink['write']> {
+  return kept instanceof Promise ? kept.then(() => heard) : heard
+}
+
+/** A run's listener, whose mistake ends the run and reaches its caller, never the event loop. */
+interface Listening {
+  hear: RunListener
+  /** What is done with a sentence about the failure, now or when it comes. */
+  onFailure: (act: (message: string) => void) => void
+  /** Throws what the listener threw first, if it did. */
+  rethrow(): void
+}
+
+function createListening(onEvent: RunListener | undefined): Listening {
+  let failure: { error: unknown } | null = null
+  let act: ((message: string) => void) | null = null
+
+  function report(): void {
+    if (failure) act?.(`Its listener failed: ${messageOf(failure.error)}`)
+  }
+
+  function fail(error: unknown): void {
+    if (failure) return
+    failure = { error }
+    report()
+  }
+
+  function hear(event: RunEvent): ListenerAnswer | Promise<ListenerAnswer> {
+    if (failure || !onEvent) return
+    try {
+      const answer = onEvent(event)
+      return typeof answer === 'object' ? Promise.resolve(answer).catch(fail) : answer
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  return {
+    hear,
+    onFailure(chosen) {
+      act = chosen
+      report()
+    },
+    rethrow() {
+      if (failure) throw failure.error
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runCli, runJson } from '../../helpers/run-cli.ts'
+import { type Screen, withScreen } from '../../helpers/screen.ts'
+
+/** U+2028 is a line break for JavaScript's readline and for nothing else. */
+const command = `echo 'line \u2028 sep'; echo up; read x; echo "got $x"; sleep 300`
+
+/** Runs a test in a REPL beside a job on a terminal that another nacre holds. */
+function withJob(use: (screen: Screen, id: string, env: Record<string, string>) => Promise<void>) {
+  return withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    const env = { XDG_STATE_HOME: join(screen.home, 'state') }
+    const options = ['--pty', '--background', '--ready', 'regex:^up']
+    const id = String((await runJson(['-c', command, ...options], { env }))['job_id'])
+    try {
+      await use(screen, id, env)
+    } finally {
+      await runCli(['job', 'kill', id], { env })
+    }
+  })
+}
+
+test('a job of another nacre is listed, read, typed into, left and killed in the REPL', () =>
+  withJob(async (screen, id, env) => {
+    screen.type('/jobs\r')
+    await screen.shows(`${id}  running`)
+    screen.type(`/view ${id}\r`)
+    await screen.shows(/line [^]+ sep\nup/)
+    screen.type('q')
+    await screen.hides(/\nup\n/)
+    screen.type(`/attach ${id}\r`)
+    await screen.shows(/line [^]+ sep\nup/)
+    screen.type('typed\r')
+    await screen.shows('got typed')
+    screen.type('\u001D')
+    await screen.shows('✓ exit 0')
+    assert.is((await runJson(['job', 'show', id], { env }))['status'], 'running')
+    screen.type(`/kill ${id}\r/jobs\r`)
+    await screen.shows(`${id}  stopped`)
+  }))
+
+test('who attaches to a job of another nacre waits for its end, and hears how it was', () =>
+  withJob(async (screen, id, env) => {
+    screen.type(`/attach ${id}\r`)
+    await screen.shows('up')
+    await runCli(['job', 'kill', id], { env })
+    await screen.shows('✗ exit 143')
+  }))
+
+test.run()
