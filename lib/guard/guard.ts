@@ -4,11 +4,8 @@ import { PatternBudget, SlowPatternError } from '../system/pattern.ts'
 import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
 import { Interpreter } from './interpreter/interpreter.ts'
-import { diskDestroy } from './rules/disk-destroy.ts'
-import { gitAddBlind } from './rules/git-add-blind.ts'
-import { gitPushForce } from './rules/git-push-force.ts'
+import { builtInRules } from './rules/built-in.ts'
 import type { GuardOptions, Question, SuggestTool } from './options.ts'
-import { rmCritical } from './rules/rm-critical.ts'
 import type { Rule } from './rules/rule.ts'
 import { createSuggestTool } from './rules/suggest-tool.ts'
 import { type CompiledUserRule, compileUserRules, invalidRules } from './rules/user-rules.ts'
@@ -16,9 +13,6 @@ import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 
 /** So long may the patterns of all rules take for one command, together. */
 const patternsMs = 250
-
-/** In the order in which they are asked; of two equally strict verdicts the first one stays. */
-export const builtInRules: readonly Rule[] = [rmCritical, diskDestroy, gitPushForce, gitAddBlind]
 
 /**
  * Makes the guard. The parser is loaded with the first command that needs it; until then, and for

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createId } from '../../lib/protocol/ids.ts'
 import type { Exit, OutputSink, Runner, Running } from '../../lib/protocol/ports.ts'
+import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
 import type { Request } from '../../lib/protocol/request/request.ts'
 import { createPtyRunner, type PtyRunnerParts } from '../../lib/run/terminal/pty.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
@@ -9,49 +9,20 @@ import { until } from './until.ts'
 
 /** A request for a terminal run, as a front door would make it. */
 export function terminalRequest(command: string, changes: Partial<Request> = {}): Request {
-  return {
-    id: createId('run'),
-    origin: 'print',
-    command,
-    args: null,
-    script: null,
-    parameters: [],
-    shellOptions: [],
-    cwd: process.cwd(),
-    cwdGiven: false,
-    sandboxGiven: false,
-    sandboxMayFallBack: false,
-    env: { TERM: 'xterm' },
-    mode: 'default',
-    timeoutMs: null,
-    onTimeout: 'kill',
-    inactivityMs: null,
-    signal: 'SIGTERM',
-    killAfterMs: 2000,
-    waitMs: null,
-    ready: null,
-    pty: { columns: 80, rows: 24 },
-    session: null,
-    host: null,
-    streams: 'merged',
-    head: null,
-    tail: null,
-    maxLines: 2000,
-    maxBytes: 51_200,
-    truncate: 'tail',
-    sandbox: 'off',
-    network: 'on',
-    workspace: null,
-    shell: 'bash',
-    login: false,
-    guard: false,
-    hardening: false,
-    artifact: 'never',
-    stdin: { kind: 'none' },
-    outputTo: null,
-    notices: [],
-    ...changes,
-  }
+  const request = parseRequest(
+    {
+      command,
+      origin: 'print',
+      pty: true,
+      env: { TERM: 'xterm' },
+      shell: 'bash',
+      guard: false,
+      hardening: false,
+      artifact: 'never',
+    },
+    { cwd: process.cwd() },
+  )
+  return { ...request, ...changes }
 }
 
 /** The runner as it is in use, but for a shorter grace between TERM and KILL. */

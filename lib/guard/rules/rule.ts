@@ -46,16 +46,6 @@ export function pathsOnHost(path: Text, { directories, mounts }: Places): [Text,
   })
 }
 
-/** The names of the rules that nacre has by itself; `unreadable` is what cannot be read to its end. */
-export const ruleNames: readonly string[] = [
-  'rm-critical',
-  'disk-destroy',
-  'git-push-force',
-  'git-add-blind',
-  'suggest-tool',
-  'unreadable',
-]
-
 /** The name under which a function that multiplies itself is seen. */
 export const forkBomb = ':(){ :|:& };:'
 

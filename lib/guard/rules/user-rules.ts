@@ -4,7 +4,8 @@ import { isObject } from '../../protocol/shape/shape.ts'
 import { type UserRule, userRuleShape } from '../../protocol/user-rule.ts'
 import { Text } from '../shell/text.ts'
 import { type PatternBudget, PatternTester } from '../../system/pattern.ts'
-import { ruleNames, type SeenCommand } from './rule.ts'
+import { ruleNames } from './built-in.ts'
+import type { SeenCommand } from './rule.ts'
 
 /** A rule of the user that is right. */
 export interface CompiledUserRule {

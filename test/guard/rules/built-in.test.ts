@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { builtInRules } from '../../../lib/guard/guard.ts'
+import { builtInRules } from '../../../lib/guard/rules/built-in.ts'
 import { createSuggestTool } from '../../../lib/guard/rules/suggest-tool.ts'
 import { guardFor } from '../helpers.ts'
 

@@ -1,0 +1,15 @@
+import { diskDestroy } from './disk-destroy.ts'
+import { gitAddBlind } from './git-add-blind.ts'
+import { gitPushForce } from './git-push-force.ts'
+import { rmCritical } from './rm-critical.ts'
+import type { Rule } from './rule.ts'
+
+/** In the order in which they are asked; of two equally strict verdicts the first one stays. */
+export const builtInRules: readonly Rule[] = [rmCritical, diskDestroy, gitPushForce, gitAddBlind]
+
+/** What a rule of the user may lift; `unreadable` is what cannot be read to its end. */
+export const ruleNames: readonly string[] = [
+  ...builtInRules.map(({ name }) => name),
+  'suggest-tool',
+  'unreadable',
+]
