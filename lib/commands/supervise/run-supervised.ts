@@ -31,18 +31,21 @@ export async function runSupervised(
   input: RequestInput,
   { signal, onEvent }: Pick<RunOptions, 'signal' | 'onEvent'>,
 ): Promise<Result> {
-  const { supervisor, socket } = await callSupervisor(supervision, input)
+  const { supervisor, socket, ended } = await callSupervisor(supervision, input)
+  let isStarted = false
   try {
     const params = toWire(input) as AllMethods['supervise']['params']
     const result = await askOnce(socket, 'supervise', params, {
       signal,
       async onNotification(told: AnyNotification) {
+        isStarted = true
         if (told.method === 'run.event') await onEvent?.(decodeEvent(told.params))
       },
     })
     return fromWire(result) as Result
   } catch (error) {
     if (!(error instanceof ConnectionLost)) throw error
+    if (!isStarted) throw describeFailure(await ended)
     const message =
       'The process that held the command was killed; `nacre job list` tells what is left'
     throw new MisuseError('supervisor_lost', message)
@@ -55,42 +58,47 @@ export async function runSupervised(
 /** How long a supervisor may take to call back, on a machine however busy. */
 const patienceMs = 15_000
 
+interface Called {
+  supervisor: StartedProcess
+  socket: Socket
+  /** Its last words, once it has ended. */
+  ended: Promise<string>
+}
+
 /** Starts a supervisor and waits until it has called back. Rejects with `MisuseError` where it does not. */
-async function callSupervisor(
-  supervision: Supervision,
-  input: RequestInput,
-): Promise<{ supervisor: StartedProcess; socket: Socket }> {
+async function callSupervisor(supervision: Supervision, input: RequestInput): Promise<Called> {
   const place = makeSocketPlace()
   const server = createServer()
-  const over = new AbortController()
+  let timer: NodeJS.Timeout | undefined
   try {
     await once(server.listen(place.path), 'listening')
     const supervisor = await start(supervision, place.path, input)
-    const called = once(server, 'connection', { signal: over.signal })
-    const failed = waitForFailure(supervisor, over.signal)
-    const [socket] = (await Promise.race([called, failed])) as [Socket]
-    return { supervisor, socket }
+    const called = once(server, 'connection') as Promise<[Socket]>
+    const ended = hearLastWords(supervisor)
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        supervisor.kill('SIGKILL')
+        reject(new Error(`it said nothing within ${patienceMs / 1000} s`))
+      }, patienceMs)
+    })
+    const failed = ended.then((words) => Promise.reject(new Error(words)))
+    failed.catch(() => undefined)
+    const [socket] = await Promise.race([called, failed, late])
+    return { supervisor, socket, ended }
   } catch (error) {
     throw describeFailure(messageOf(error))
   } finally {
-    over.abort()
+    clearTimeout(timer)
     server.close()
     place.remove()
   }
 }
 
-/** Rejects when the supervisor ends before `signal` aborts, with what it has said, or takes too long. */
-async function waitForFailure(supervisor: StartedProcess, signal: AbortSignal): Promise<never> {
+function hearLastWords(supervisor: StartedProcess): Promise<string> {
   let said = ''
   const { stderr } = supervisor
   stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-10_000)))
-  const timer = setTimeout(() => {
-    said = `it said nothing within ${patienceMs / 1000} s`
-    supervisor.kill('SIGKILL')
-  }, patienceMs)
-  signal.addEventListener('abort', () => clearTimeout(timer))
-  await once(supervisor, 'close', { signal })
-  throw new Error(firstLine(said))
+  return new Promise((resolve) => supervisor.once('close', () => resolve(firstLine(said))))
 }
 
 /** The runtime's own words for a missing thread are a native stack. */
