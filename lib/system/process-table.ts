@@ -182,6 +182,15 @@ export function ageMs({ startTime }: ProcessEntry): number {
   return uptimeSeconds * 1000 - Number(startTime) * 10
 }
 
+/** How long a process has run on a processor so far; 0 where that is not known. Linux only. */
+export function readCpuMs(pid: number): number {
+  const stat = readProc(pid, 'stat')
+  if (stat === null) return 0
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  // For programs every Linux counts 100 ticks a second (proc(5)).
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
 /** Whether we may send it a signal: it is this user's. */
 export function maySignal(pid: number): boolean {
   try {

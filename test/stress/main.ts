@@ -1,12 +1,14 @@
 /**
- * `npm run stress [-- stops [count] | kills [count]]`: what takes minutes and is tried in small in the
- * suite. Stops runs of every stubborn kind, for every cause, on pipes, sessions and terminals, and kills
- * nacres at random moments; counts what is left. `--without-groups` hides the kernel's control groups
+ * `npm run stress [-- stops [count] | kills [count] | saboteurs [count]]`: what takes minutes and is
+ * tried in small in the suite. Stops runs of every stubborn kind, for every cause, on pipes, sessions and
+ * terminals; kills nacres at random moments; runs what spoils the shell of a session. Counts what is left. `--without-groups` hides the kernel's control groups
  * (as root). Exit status 1 where something was left.
  */
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { measureStart, openVictim, tryKill } from './kills.ts'
+import { withSessions } from '../helpers/sessions.ts'
+import { listSaboteurs, trySaboteur } from './saboteurs.ts'
 import { listTrials, tryStop } from './stops.ts'
 
 const { values, positionals } = parseArgs({
@@ -78,7 +80,31 @@ async function stressKills(wanted: number): Promise<number> {
   return left
 }
 
+/** In a random order, so that less than all of them is a fair part. */
+async function stressSessions(wanted: number): Promise<number> {
+  const all = listSaboteurs().sort(() => Math.random() - 0.5)
+  const chosen = all.slice(0, wanted)
+  let spoiled = 0
+  let index = 0
+  await withSessions(async (bench) => {
+    async function work(): Promise<void> {
+      for (let command = chosen[index++]; command !== undefined; command = chosen[index++]) {
+        const found = await trySaboteur(bench, command, `s${index}`, 20_000)
+        if (found.length === 0) continue
+        spoiled++
+        console.log(`${JSON.stringify(command)}\n  ${found.join('\n  ')}`)
+      }
+    }
+    await Promise.all([work(), work(), work(), work()])
+  })
+  console.log(`${chosen.length} of ${all.length} saboteurs: ${spoiled} with a fault`)
+  return spoiled
+}
+
 let faults = 0
 if (what === 'all' || what === 'stops') faults += await stressStops(Number(count ?? 250))
 if (what === 'all' || what === 'kills') faults += await stressKills(Number(count ?? 100))
+if (what === 'all' || what === 'saboteurs') {
+  faults += await stressSessions(Number(count ?? 10_000))
+}
 process.exit(faults === 0 ? 0 : 1)

@@ -6,6 +6,7 @@ import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import { isNullDevice, isTerminal } from '../../system/descriptors.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
+import { findProgram, systemPath } from '../../system/programs.ts'
 import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 
 /** A standard input through which nothing but its bytes can be reached. */
@@ -100,7 +101,8 @@ async function relayStream(fd: number, pipes: FifoPool): Promise<SealedStdin> {
   const fifo = await pipes.open()
   const readFd = openSync(fifo.path, 'r')
   closeSync(fifo.readFd)
-  const relay = spawn('cat', [], { stdio: [fd, fifo.writeFd, 'ignore'] })
+  const cat = findProgram('cat', systemPath) ?? 'cat'
+  const relay = spawn(cat, [], { env: {}, stdio: [fd, fifo.writeFd, 'ignore'] })
   const started = once(relay, 'spawn')
   fifo.release(false)
   const release = () => {

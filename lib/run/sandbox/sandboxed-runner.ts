@@ -100,9 +100,9 @@ export async function runInSandbox(
   return changeRunning(() => attempt.running, {
     sandbox: use,
     exited: follow().finally(() => sealed.release()),
-    stop(reason) {
+    stop(...how) {
       stopping = true
-      return attempt.running.stop(reason)
+      return attempt.running.stop(...how)
     },
   })
 }
@@ -179,7 +179,7 @@ function findFailure({ code }: Exit, statusFile: string): ((said: string) => Sta
  * that means; of another it may be the command's own exit code.
  */
 function restoreSignal(exit: Exit): Exit {
-  const ending = ['SIGTERM', 'SIGKILL'] as const
-  const signal = ending.find((name) => exit.code === 128 + constants.signals[name])
-  return signal ? { ...exit, code: null, signal } : exit
+  const known = Object.entries(constants.signals)
+  const [signal] = known.find(([, number]) => exit.code === 128 + number) ?? []
+  return signal === undefined ? exit : { ...exit, code: null, signal }
 }

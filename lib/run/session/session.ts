@@ -142,7 +142,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       cwd = directory
       return
     }
-    if (end.kind === 'gone') lose('was ended from outside')
+    if (end.kind !== 'record') lose('was ended from outside')
     throw refuse('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
   }
 
@@ -198,8 +198,8 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   function settle(end: TurnEnd, stopped: boolean): Exit {
     const exit = exitOf(end, stopped)
-    if (end.kind === 'gone') {
-      lose(stopped ? 'did not survive the stop' : describeEnd(end.code, end.signal))
+    if (end.kind !== 'record') {
+      lose(stopped ? 'did not survive the stop' : describeEnd(end))
     } else {
       carried.remember(end.record, stopped)
       if (!end.record.usable) retire('could open no more files (restricted, or by its limits)')

@@ -28,7 +28,7 @@ import { suspendedOptions } from './turn.ts'
  * succeeds. The first command of our own loop ends all that. URG, since it does nothing where the trap is gone.
  */
 const skipRest =
-  '[[ ! ${__nacre_g-} ]] || { \\builtin shopt -s extdebug; \\builtin trap ' +
+  '[[ ${__nacre_g-0} = 0 ]] || { \\builtin shopt -s extdebug; \\builtin trap ' +
   quoteWord(
     '{ if [[ $BASH_COMMAND = __nacre_x=* ]]; ' +
       'then \\builtin trap - DEBUG; \\builtin shopt -u extdebug; ' +
@@ -48,10 +48,7 @@ export const bashDialect: SessionDialect = {
       '\\builtin shopt -s expand_aliases; ',
       setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null; `,
       // Set, since the user's set-up may have said `set -u`.
-      '__nacre_s=() __nacre_g=(); ',
-      '__nacre_status() { \\builtin return "$1"; }; ',
-      '__nacre_end() { __nacre_s=("$@"); }; ',
-      '\\builtin readonly -f __nacre_status __nacre_end; ',
+      '__nacre_s=() __nacre_g=(0); ',
       `\\builtin trap ${quoteWord(skipRest)} URG; `,
       line(1),
       line(2),
@@ -76,14 +73,19 @@ export const bashDialect: SessionDialect = {
   },
 }
 
+/** What the loop lives on; a command can disable any of them. */
+const needed = 'builtin enable eval printf trap set read mapfile unset export exit'
+
 /** The loop as line `number` of the program. */
 function createLoop(number: number, turnPath: string): string {
-  const token = '"${__nacre_c[5]-}"'
-  const print = `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`
+  const readTurn = `\\builtin mapfile -d '' -t __nacre_c <${quoteWord(turnPath)}`
+  const status = '"${__nacre_s[1]-${__nacre_x[1]}}"'
+  // The last one ends a shell that has no builtin left.
+  const giveUp = `{ \\builtin exit ${status}; \\exit ${status}; : "\${__nacre_none?}"; }`
   // Soon, since a DEBUG trap acts on every command here too.
   const suspend = `\\builtin trap -p ERR DEBUG; \\builtin trap - DEBUG ERR; \\builtin set +${suspendedOptions}`
   const turn = [
-    `__nacre_x=(${token} "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=()`,
+    `__nacre_x=("" "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=(0)`,
     suspend,
     // With the marks by which bash keeps quoting apart among the separators no record can be printed.
     `[[ \${IFS-} != *[$'\\1\\177']* ]] || IFS=$' \\t\\n'`,
@@ -93,20 +95,31 @@ function createLoop(number: number, turnPath: string): string {
     // In POSIX mode `unset` is found before any function of that name.
     '[[ $__nacre_w ]] || { POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; ' +
       `\\enable builtin eval; \\builtin shopt -s expand_aliases; ${suspend}; __nacre_r=1; }`,
+    `\\builtin enable ${needed} || ${giveUp}`,
+    // The command may have taken away what it was given.
+    `[[ \${__nacre_c[6]+x} ]] || ${readTurn} || ${giveUp}`,
+    // Where it has closed what bash keeps our own descriptors in, its own are still in their place.
+    '[[ ! ( /dev/fd/0 -ef "${__nacre_c[0]-}" || /dev/fd/1 -ef "${__nacre_c[1]-}" ) ]] || ' + giveUp,
+    '__nacre_x[0]=${__nacre_c[5]-}',
     // A shell that is restricted, may open no more files or has lost its input would run no command.
     `{ \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null`,
-    `__nacre_x+=("$__nacre_r" "$__nacre_o" "\${#__nacre_s[@]}" "\${__nacre_s[@]}" ${token} "")`,
-    `${print} || { \\builtin enable eval printf trap set read mapfile; ${print}; } || \\builtin exit 123`,
+    '__nacre_x+=("$__nacre_r" "$__nacre_o" "${#__nacre_s[@]}" "${__nacre_s[@]}" "${__nacre_x[0]}" "")',
+    // Before the record, so that a shell in which they cannot be set is given up with this command.
+    `\\builtin unset -v __nacre_c __nacre_s __nacre_p __nacre_w || ${giveUp}`,
+    `\\builtin printf '\\0%s' "\${__nacre_x[@]}" || ${giveUp}`,
     // -t: else TMOUT would end the wait.
     'until \\builtin read -r -N 1 -t 86400 __nacre_w; ' +
       'do [[ $? -gt 128 ]] || \\builtin exit; done',
-    '__nacre_s=() __nacre_p= __nacre_c=()',
-    `\\builtin mapfile -d '' -t __nacre_c <${quoteWord(turnPath)} || \\builtin exit 124`,
+    '__nacre_s=()',
+    `${readTurn} || \\builtin exit 124`,
     '[[ ! ${__nacre_c[6]+x} ]]',
   ].join('; ')
+  // Anew for each command: one may have removed or replaced them.
+  const functions =
+    'function __nacre_status { \\builtin return "$1"; }; function __nacre_end { __nacre_s=("$@"); }; '
   const run =
-    '{ __nacre_g=(1); \\builtin export NACRE_RUN="${__nacre_c[5]}"; \\__nacre_status "${__nacre_c[3]}" "${__nacre_c[4]}"; ' +
-    '\\builtin eval "${__nacre_c[6]}"; ' +
+    `{ ${functions}__nacre_g=(1); \\builtin export NACRE_RUN="\${__nacre_c[5]}"; ` +
+    '\\__nacre_status "${__nacre_c[3]}" "${__nacre_c[4]}"; \\builtin eval "${__nacre_c[6]}"; ' +
     '} <"${__nacre_c[0]}" >"${__nacre_c[1]}" 2>"${__nacre_c[2]}"'
   return `until ${turn}; do ${run}; done\n`
 }

@@ -5,6 +5,11 @@ import type { TurnEnd } from './shell.ts'
 export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string[] } {
   const ending = stopped ? { code: null, signal: 'SIGTERM' } : null
   if (end.kind === 'gone') return { code: end.code, signal: end.signal, ...ending, notices: [] }
+  if (end.kind === 'astray') {
+    const notice =
+      "The command has taken from the session's shell what it tells the end with: its exit status is not known"
+    return { code: 125, signal: null, ...ending, notices: stopped ? [] : [notice] }
+  }
   const { repaired, started, status, pipeStatus } = end.record
   const notices: string[] = []
   if (repaired) {
@@ -16,8 +21,10 @@ export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string
   return { code: started ? status : 125, signal: null, ...ending, pipeStatus, notices }
 }
 
-/** How a shell was lost that ended in a turn; for `describeLoss`. */
-export function describeEnd(code: number | null, signal: string | null): string {
+/** How a shell was lost in a turn; for `describeLoss`. */
+export function describeEnd(end: Exclude<TurnEnd, { kind: 'record' }>): string {
+  if (end.kind === 'astray') return 'could not go on after the command before'
+  const { code, signal } = end
   return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
 }
 

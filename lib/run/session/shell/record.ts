@@ -66,7 +66,8 @@ function parseRecord(text: string, token: string): SessionRecord | null {
     flags: flags ?? '',
     cwd: cwd ?? '',
     line: Number(line),
-    started: started === '1',
+    // A command may have taken this away; it has run then.
+    started: started !== '0',
     restored: restored === '1',
     repaired: repaired === '1',
     usable: usable === '1',

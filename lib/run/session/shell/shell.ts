@@ -8,16 +8,18 @@ import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../../launch.ts'
 import type { ControlGroup, ControlGroups } from '../../../system/control-group.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../../system/spawn.ts'
-import { findConfined } from '../../../system/process-table.ts'
+import { findConfined, sendSignal } from '../../../system/process-table.ts'
 import { setReferenced } from '../../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'
 import { createRecordReader, type SessionRecord } from './record.ts'
+import { watchForStray } from './stray-watch.ts'
 import { describeStartFailure } from '../../start-failure.ts'
 
-/** How a turn ended: the shell told, or it is gone. */
+/** How a turn ended: the shell told, it is gone, or it waited for the next one without having told. */
 export type TurnEnd =
   | { kind: 'record'; record: SessionRecord }
+  | { kind: 'astray' }
   | { kind: 'gone'; code: number | null; signal: string | null }
 
 /** A real shell that waits for commands. */
@@ -130,6 +132,8 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   const records = createRecordReader()
   let token = readyToken
   let settle: ((end: TurnEnd) => void) | null = null
+  let endWatch = () => {}
+  let astray = false
   let alive = true
   const handles = [child, child.stdout as Socket]
 
@@ -139,6 +143,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   function end(turnEnd: TurnEnd): void {
     const done = settle
     settle = null
+    endWatch()
     setBusy(false)
     done?.(turnEnd)
   }
@@ -160,7 +165,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       alive = false
       child.stdout?.destroy()
       release()
-      end({ kind: 'gone', code, signal })
+      end(astray ? { kind: 'astray' } : { kind: 'gone', code, signal })
       resolve()
     })
   })
@@ -172,6 +177,11 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       // It is gone, and its exit is yet to be heard.
       if (codeOf(error) !== 'EPIPE') throw error
     }
+  }
+
+  function giveUp(): void {
+    astray = true
+    sendSignal(pid, 'SIGKILL')
   }
 
   function awaitTurn(): Promise<TurnEnd> {
@@ -201,6 +211,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       turnBytes = bytes
       const ended = awaitTurn()
       wake()
+      if (inputFd !== null) endWatch = watchForStray(inputFd, pid, giveUp)
       return ended
     },
     close() {

@@ -15,7 +15,7 @@ export const zshDialect: SessionDialect = {
     const turn = [
       `__nacre_x=(${token} "$__nacre_q" "$-" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" 1 "\${#__nacre_s}" ` +
         `"\${__nacre_s[@]}" ${token} "")`,
-      '__nacre_g= __nacre_q=1',
+      '__nacre_g=0 __nacre_q=1',
       `\\builtin set +${suspendedOptions}`,
       `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`,
       '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',
@@ -32,7 +32,7 @@ export const zshDialect: SessionDialect = {
       setUp === '' ? '' : `\\builtin . ./${scriptName} </dev/null >/dev/null; `,
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
-      '__nacre_s=() __nacre_c=() __nacre_g= __nacre_q=0; ',
+      '__nacre_s=() __nacre_c=() __nacre_g=0 __nacre_q=0; ',
       '__nacre_status() { \\builtin return "$1"; }; ',
       '__nacre_end() { __nacre_s=("$@"); }; ',
       `while :; do ${turn}; ${run}; done`,

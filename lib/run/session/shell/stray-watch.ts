@@ -1,0 +1,42 @@
+import { fstatSync, statSync } from 'node:fs'
+import { readCpuMs } from '../../../system/process-table.ts'
+import { waitsForPipeInput } from '../../terminal/waiting-for-input.ts'
+
+const lookEveryMs = 250
+/** So many looks in a row: between two steps of a command the shell may pass by here. */
+const looksNeeded = 4
+/** A shell that spins in our part of its program, instead of waiting there, has used so much by then. */
+const spinMs = 300
+
+/**
+ * Tells where a shell has come back from a command without a word of its end. While a command runs, the
+ * shell's standard input is the command's; only between commands it is the session's own pipe
+ * (`inputFd`). A shell that waits there, or spins, has lost what it would tell the end with. Gives what
+ * ends the watch. Linux only: elsewhere nothing shows it, and such a run goes on to its deadline.
+ */
+export function watchForStray(inputFd: number, pid: number, onStray: () => void): () => void {
+  if (process.platform !== 'linux') return () => undefined
+  const own = fstatSync(inputFd)
+  let looks = 0
+  let usedMs = 0
+
+  function isBetweenCommands(): boolean {
+    try {
+      const input = statSync(`/proc/${pid}/fd/0`)
+      return input.ino === own.ino && input.dev === own.dev
+    } catch {
+      // It is gone, or may not be looked into.
+      return false
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (!isBetweenCommands()) looks = 0
+    else if (looks++ === 0) usedMs = readCpuMs(pid)
+    if (looks < looksNeeded) return
+    if (readCpuMs(pid) - usedMs < spinMs && !waitsForPipeInput(pid)) return
+    clearInterval(timer)
+    onStray()
+  }, lookEveryMs).unref()
+  return () => clearInterval(timer)
+}
