@@ -50,10 +50,10 @@ export async function startClient(options: ClientOptions): Promise<Client> {
       resolve(status)
     })
   })
-  // The end of the program, which is told above, is the reason.
+  // Writing fails because the program has ended, which `close` above tells every caller.
   child.stdin.on('error', () => undefined)
   const server = await greet(caller, options).catch(async (error: unknown) => {
-    // Nobody gets a client that could end it.
+    // The caller gets no client by which it could end the program, so it is ended here.
     caller.fail(`${program} was not greeted`)
     await ended
     throw error

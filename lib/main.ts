@@ -231,7 +231,7 @@ async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
       agentSettings: () => agentSettings(configuration, { ...print, prompt: print.model }),
     }),
   )
-  // What a client that has stopped reading leaves in the pipe would keep the process.
+  // Answers that a silent client never reads would keep this process alive.
   process.exit(status)
 }
 

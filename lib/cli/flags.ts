@@ -16,7 +16,7 @@ function fieldFlag(field: FieldName): Flag[] {
   const { description = '' } = of
   const spelled = spelledOtherwise[field]
   if (spelled === null) return []
-  // A duration names its own unit.
+  // A duration is written with its unit (`30s`), so the option's name does not need one.
   const name = spelled ?? toSnakeCase(field.replace(/Seconds$/, '')).replaceAll('_', '-')
   if (of.kind === 'boolean') {
     const short = field === 'login' ? { short: 'l' } : {}

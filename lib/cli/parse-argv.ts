@@ -174,7 +174,7 @@ function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
 
 function readValue(flag: Flag, given: unknown, home: string | undefined): unknown {
   const { shape } = flag
-  // cac leaves `--ignore-case=true` a text where the name has a dash.
+  // cac gives the text 'true' for an option whose name has a dash, and the boolean for others.
   if (shape === null) return given === 'true' ? true : given
   if (given === false) return given
   const values = [given].flat().map((value) => {

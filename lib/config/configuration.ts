@@ -105,7 +105,7 @@ function readDefaults(values: Values): RequestDefaults {
   const defaults: Record<string, unknown> = {}
   for (const [name, value] of values) {
     const field = toCamelCase(name)
-    // `pty` is a choice of its own here.
+    // The key `pty` is a choice (auto, on, off), and the field of that name is a boolean.
     if (field in fields && field !== 'pty') defaults[field] = value
   }
   if (defaults['sandbox'] === 'auto') defaults['sandbox'] = 'workspace'

@@ -17,7 +17,7 @@ export function userConfigFile(environment: Environment): string {
 
 function baseDirectory(environment: Environment, variable: string, fallback: string): string {
   const named = environment[variable]
-  // A relative path is to be ignored, says the specification.
+  // The XDG base directory specification wants a relative path to be ignored.
   if (named && isAbsolute(named)) return named
   return join(environment['HOME'] || homedir(), fallback)
 }
@@ -32,7 +32,7 @@ export function logicalDirectory(environment: Environment): string {
   try {
     if (named && isAbsolute(named) && realpathSync(named) === physical) return named
   } catch {
-    // $PWD names nothing any more.
+    // $PWD names a directory that is gone.
   }
   return physical
 }

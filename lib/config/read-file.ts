@@ -14,7 +14,7 @@ export async function readConfigFile(file: string, folders: Folders): Promise<En
   const document = await readDocument(file)
   if (document === null) return null
   try {
-    // Editors find the schema by it; it says nothing to nacre.
+    // `$schema` is there for editors, which find the JSON Schema by it; nacre passes it by.
     const { $schema: _, ...said } = document.value
     return flatten(said).map(([name, value]) => readEntry(name, value, document, folders))
   } catch (error) {
@@ -27,7 +27,7 @@ export async function readConfigFile(file: string, folders: Folders): Promise<En
 function flatten(value: Record<string, unknown>): [string, unknown][] {
   return Object.entries(value).flatMap(([name, held]): [string, unknown][] => {
     if (!groups.has(name)) return [[name, held]]
-    // `"guard": false` says it as the option does.
+    // `"guard": false` is short for `"guard": { "enabled": false }`.
     if (typeof held === 'boolean' && keys.has(`${name}.enabled`)) return [[`${name}.enabled`, held]]
     if (isObject(held)) return Object.entries(held).map(([key, item]) => [`${name}.${key}`, item])
     throw new MisuseError('invalid_field', `\`${name}\` must be an object`, name)

@@ -15,7 +15,7 @@ export function readVariables(
     .filter((name) => name.startsWith('NACRE_'))
     .flatMap((variable) => {
       const text = environment[variable] ?? ''
-      // Set to nothing is not set.
+      // A variable that is set to nothing counts as not set.
       return text === '' ? [] : readVariable(variable, text, folders)
     })
 }

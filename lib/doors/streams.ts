@@ -65,7 +65,7 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
       try {
         target.write(data, settle)
       } catch (error) {
-        // Deno writes at once, and throws.
+        // Deno writes synchronously here, and throws where that fails.
         settle(error)
       }
     })

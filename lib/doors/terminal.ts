@@ -27,7 +27,7 @@ export function typeIntoRun(run: Pick<Run, 'write' | 'resize'>, streams: Streams
     type(text)
   }
   const onEnd = () => {
-    // In the middle of a line the first one only ends the line.
+    // In the middle of a line the first Ctrl-D hands over the line, and only the next one is the end.
     type(last === '\n' ? endOfInput : endOfInput + endOfInput)
   }
   const onResize = () => {

@@ -23,7 +23,7 @@ export function createEventStream(): EventStream {
       if (event.type === 'started') started = event
       if (event.type === 'exited') exited = event
       if (readers.size === 0) return
-      // The memory of the bytes is used again.
+      // The runner uses the memory of the bytes again, so a reader gets a copy.
       const kept =
         event.type === 'output' ? { ...event, bytes: Uint8Array.from(event.bytes) } : event
       const waits = [...readers].flatMap((reader) => reader.push(kept) ?? [])

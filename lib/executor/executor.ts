@@ -106,7 +106,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
     const refusal = await refuseAsJob(request)
     if (refusal) return end(request, refusal, call)
-    // It may have been closed while the guard asked.
+    // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
     const begun = launch(request, call)
     starting.add(begun)
@@ -191,10 +191,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   async function close(): Promise<void> {
-    // What was about to start is stopped as soon as it has.
+    // A run that was about to start is stopped as soon as it has started.
     while (starting.size + jobs.aliveCount > 0) {
       await Promise.allSettled([jobs.stopAll('shutdown'), ...starting])
-      // What is still to come may come from the event loop, which promises alone never let turn.
+      // A start may need the event loop, and a loop of promises alone would never let that turn.
       await new Promise((turned) => setImmediate(turned))
     }
     await (await registry)?.close()

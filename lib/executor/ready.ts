@@ -78,7 +78,7 @@ async function createPortCheck(port: number, run: LiveRun): Promise<Check> {
   return () => {
     const group = run.group === null ? null : openControlGroup(run.group)
     if (group && listensOn(group.list(), port)) return true
-    // The whole process table is read only where there is something to find.
+    // Reading the whole process table is dear, so it is done only where somebody has the port.
     if (run.pid === null || (network === 'on' && !isPortTaken(port))) return false
     search ??= createTreeSearch({ pid: run.pid, mark: id, group })
     return listensOn(

@@ -179,7 +179,7 @@ export function createRun(parts: RunParts): LiveRun {
     read: (reading = {}) => ({ ...capture.read(reading), status: final?.status ?? 'running' }),
     kept: () => capture.kept(),
     async write(data) {
-      // A terminal that is gone would take everything and say nothing.
+      // A terminal whose program has ended would take what is written and tell nobody.
       if (final) throw new MisuseError('no_input', `The run \`${request.id}\` has ended`, 'job_id')
       const bytes = Buffer.byteLength(data)
       if (unreadBytes > 0 && unreadBytes + bytes > inputMaxBytes) throw inputFull(unreadBytes)

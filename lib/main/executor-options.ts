@@ -32,7 +32,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
   const { defaults } = configuration
   return {
     cwd,
-    // A copy, since every look at `process.env` asks the system for all of it.
+    // The environment is copied, since every look at `process.env` asks the system for all of it.
     environment: { ...process.env },
     stateDir: stateDirectory(process.env),
     ...(artifactDir === null ? {} : { artifactDir }),

@@ -11,7 +11,8 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIG
 
 /**
  * Gives the exit status of `use`, or that of the signal that ended nacre; the executor is closed
- * either way. After SIGINT the process itself ends by it. `onCrash` takes what comes first after a fault of nacre's own.
+ * either way. After SIGINT the process itself ends by it. `onCrash` takes what is to be done first after
+ * a fault of nacre's own.
  */
 export async function withExecutor(
   options: ExecutorOptions,
@@ -35,7 +36,7 @@ export async function withExecutor(
     restore()
     process.exitCode = failureStatus
     void streams.stderr.write(`nacre: internal error: ${messageOf(error)}\n`)
-    // What has failed may be what the runs wait for.
+    // The part that has failed may be the one that the runs wait for, so the wait is bounded.
     setTimeout(() => process.exit(failureStatus), crashGraceMs)
     void executor.close().then(() => process.exit(failureStatus))
   }

@@ -89,7 +89,7 @@ export function createLineReader(options: {
       options.onTooLong()
       return
     }
-    // The chunk's memory is the stream's.
+    // The stream uses the memory of the chunk again, so the part is copied.
     parts.push(Uint8Array.prototype.slice.call(part))
   }
 

@@ -144,7 +144,7 @@ function isRequestId(id: unknown): id is RequestId {
 
 function success(id: RequestId, result: unknown): string {
   const text = JSON.stringify({ jsonrpc: '2.0', id, result })
-  // A character is at most three bytes of UTF-8.
+  // A UTF-16 unit becomes at most three bytes of UTF-8, so a short text need not be measured.
   if (text.length * 3 > maxLineBytes && Buffer.byteLength(text) > maxLineBytes) {
     const message = `The answer is longer than ${maxLineBytes} bytes; ask for less`
     return failure(id, { code: errorCodes.failed, message, data: { code: 'answer_too_long' } })

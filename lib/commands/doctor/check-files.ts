@@ -27,7 +27,7 @@ export function wrongConfiguration(detail: string): Check {
 export async function checkModel({ configuration }: CommandContext): Promise<Check> {
   const model = await configuration().then(
     (found) => found.model,
-    // Told by the check of the configuration.
+    // A configuration that cannot be read is told by the check of the configuration.
     () => null,
   )
   if (model !== null) return works('model', model)

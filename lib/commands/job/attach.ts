@@ -31,7 +31,7 @@ export async function attachToJob(
   const follower: Follower = {
     id: null,
     notify(method, params) {
-      // What came before is in what is shown first.
+      // What the job wrote before is part of the text that is shown first.
       if (!isShown || method !== 'shell.output') return
       const { stream, data } = params as { stream: string; data: string }
       return (stream === 'stderr' ? stderr : stdout).write(data)

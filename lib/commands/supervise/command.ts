@@ -32,7 +32,7 @@ export const command: Command = {
   leavesRuns: true,
   run({ positionals: [path], useExecutor }) {
     if (path === undefined) throw new MisuseError('wrong_usage', 'Name the socket of the caller')
-    // A caller that is itself part of a run may end with it; what it leaves behind does not.
+    // The caller may be part of a run of another nacre; the stop of that run must not end the job.
     leaveGroupOfRun()
     return useExecutor((executor, signal) => supervise(path, executor, signal))
   },
@@ -45,7 +45,7 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
     async supervise(input, call) {
       started = executor.start(input, {
         signal: AbortSignal.any([ending, call.signal]),
-        // Where the caller has gone the run goes on, and nobody is told.
+        // The answer `closed` of a caller that has gone is dropped, since the run goes on without it.
         onEvent: async (event) => void (await call.notify('run.event', encodeEvent(event))),
       })
       const result = await (await started).result
@@ -59,7 +59,7 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
   const rpc = createRpcServer({ connection, methods, prepare: (call) => call })
   await receiveMessages(socket, connection, rpc)
 
-  // The caller has its answer, or it was killed before: then it leaves a job.
+  // By now the caller has its answer, or it was killed while it waited; its run is a job then.
   const run = await waitForStart(started)
   if (run === null) return 0
   if (!isAnswered) run.detach()

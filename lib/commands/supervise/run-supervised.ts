@@ -123,7 +123,7 @@ function start(
 ): Promise<StartedProcess> {
   const [file = '', ...words] = program
   const { stdin, cwd, workspace } = input
-  // By them the supervisor finds the same configuration.
+  // The supervisor finds the same configuration by these options.
   const options = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace }).flatMap(
     ([name, value]) => (value ? [`--${name}`, value] : []),
   )

@@ -120,7 +120,7 @@ function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Ans
     text: false,
     onEvent: (event) => job.hear(event),
     async finish(result) {
-      // The id alone, for `job=$(nacre -c … --background)`.
+      // Stdout holds the id alone, for `job=$(nacre -c … --background)`.
       if (result.jobId !== null) await streams.stdout.write(`${result.jobId}\n`)
       await tell(result, job.describe(result), options, streams)
     },

@@ -105,7 +105,7 @@ async function answerPrompt(
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
   const answer = createAnswer(options, wait, streams, addCommand !== null)
-  // A job on a terminal is typed into from elsewhere.
+  // `nacre job write` and `attach` type into a job; print's own input is not connected to it.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
   const wanted: RequestInput = {
     ...input,

@@ -39,7 +39,7 @@ export async function createPrompter(
   const page = choosePage(options, schema, streams)
   session.listen(async (event) => {
     await page(event)
-    // Nobody reads the answer any more.
+    // Nobody reads the answer any more, so the model need not go on.
     if (streams.stdout.closed) session.cancel()
   })
 
@@ -133,7 +133,7 @@ function createTextPage({ stdout, stderr }: Streams, quiet: boolean): Page {
       case 'text':
         if (passes) return pass(event.text)
         held += event.text
-        // A timer's failure is the stream's, which the next write meets.
+        // Nobody awaits this write; where it fails, the next one meets the same closed stream.
         timer ??= setTimeout(() => void release(), holdMs)
         return
       case 'message': {

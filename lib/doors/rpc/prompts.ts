@@ -86,7 +86,7 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
       if (!session.isWorking) talk.approve = call.approve
       const answered = session.prompt(text, { signal: call.signal })
       const stopListening = session.listen(async (event) => {
-        // The result is the answer to the request.
+        // The last event is the result, which the request is answered with.
         if (event.type === 'result') return
         if ((await call.tell(eventToWire(event))) === 'closed') session.cancel()
       })

@@ -29,7 +29,8 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   await Promise.race([receiveMessages(streams.stdin, connection, receiver), over])
   const idle = Promise.all(sides.map((side) => side.idle()))
   await Promise.race([idle, over, delay(limits.endOfInputMs)])
-  // Streams that wait for the client let go first: a stop waits for the last bytes of its run.
+  // A stop waits for the last bytes of its run, and those may wait for a client that does not read: the
+  // connection lets go of them first.
   const flushed = connection.end()
   const closed = executor.close()
   for (const side of sides) side.cancelAll()
@@ -38,7 +39,10 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   return 0
 }
 
-/** Gives each line to the dialect that it is written in, and what is no message to the one that was spoken last. */
+/**
+ * Gives each line to the dialect that it is written in; a line that is no message goes to the one that was
+ * spoken last.
+ */
 function chooseDialect(
   jsonRpc: MessageReceiver,
   pi: MessageReceiver,

@@ -75,7 +75,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         alive.delete(run.id)
         if (run.isJob) keep(run)
       }
-      // Who waits for it hears of a failure; here it is over, either way.
+      // A failure reaches whoever waits for the run; for the table of jobs the run is over either way.
       run.ended.then(retire, retire)
     },
     leave(run) {
@@ -101,7 +101,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     async read(id, reading = {}) {
       const place = await locate(id)
       if ('known' in place) return place.known.read(place.id, reading)
-      // Of a job that has ended the disk has more than the memory.
+      // Memory keeps only the end of an ended job's text; the disk has all of it.
       const kept = ended.has(place.id)
         ? await (await openKnown())?.readKept(place.id, reading)
         : null

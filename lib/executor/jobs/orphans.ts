@@ -47,7 +47,7 @@ export async function endRunsOf(
 ): Promise<Survivor[]> {
   const ends = groupByRun(dir, (name) => name.startsWith(`${owner}:`)).map(endOrphan)
   const survivors = (await Promise.all(ends)).flat()
-  // A job's group is its own: also a process of it that has lost its mark stays.
+  // A control group belongs to one run, so it also finds a process that has dropped its mark.
   const ofJobs = new Set(readRecords(dir, 'alive').map(({ group }) => group))
   for (const group of listGroupsOf(owner, groupParent)) {
     if (!ofJobs.has(group.path)) await endGroup(group)
@@ -69,7 +69,7 @@ function nameOwner(owner: string): string {
 
 /** Gives what could not be ended. */
 export async function endOrphan({ id, processes }: Orphan): Promise<Survivor[]> {
-  // One that leads a session and carries the mark is the run's first process.
+  // A process that leads a session and carries the mark is the first one of the run.
   const leader = processes.find((entry) => entry.pid === entry.session)
   const { survivors } = await stopTree(leader ? rootFrom(leader.pid, id) : { pid: null, mark: id })
   return survivors

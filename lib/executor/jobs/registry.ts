@@ -90,14 +90,14 @@ export function createRegistry(
       try {
         return readRecords(dir, 'alive').filter(({ owner }) => isAlive(owner))
       } catch {
-        // A folder that cannot be read: `declare` tells of it.
+        // The folder cannot be read; `declare` tells the user so.
         return []
       }
     },
 
     async declare(run) {
       if (ends.has(run.id)) return
-      // Read first: a process that has ended meanwhile is gone from the table.
+      // The record is drafted first, since a process that ends meanwhile is gone from the process table.
       const draft = draftRecord(run)
       try {
         const { path } = await (opening ??= open())

@@ -28,9 +28,9 @@ export async function serveJobs(jobs: Jobs, place: SocketPlace): Promise<JobServ
       served.delete(one)
       one.rpc.cancelAll()
     })
-    // Whoever asked is gone, which `close` tells.
+    // The one who asked is gone; `close` follows and does what is to be done.
     socket.on('error', () => socket.destroy())
-    // Jobs keep nacre alive, not those who may ask for them.
+    // Only its jobs keep nacre alive; a connection that asks nothing does not.
     socket.unref()
   })
   await new Promise<void>((resolve, reject) => {

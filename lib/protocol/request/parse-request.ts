@@ -77,7 +77,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     login: input.login ?? (shell === null && policy.login),
     guard: input.guard ?? true,
     hardening: input.hardening ?? isHardened(policy, context),
-    // A job that nobody waits for is read later.
+    // Nobody waits for such a job; what it wrote is read later, from its artifact.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
     stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
     outputTo: needsOutput({ ...input, sandbox }) ? null : (input.outputTo ?? null),
@@ -141,7 +141,8 @@ function chooseSubject(input: RequestInput): Subject {
   if (other !== undefined) throw contradiction(given, other)
   if (args && parameters.length > 0) throw contradiction('args', 'parameters')
   if (args && shellOptions.length > 0) throw contradiction('args', 'shellOptions')
-  // There the command is handed to a shell that is open already, or to one that is far away.
+  // A session and a host hand the command to a shell that runs already, or on another machine, so that
+  // nacre cannot choose how that shell is started.
   const place = session !== undefined ? 'session' : host !== undefined ? 'host' : null
   if (place !== null) {
     if (script !== undefined) throw contradiction(place, 'script')
@@ -193,7 +194,7 @@ function chooseTimeoutMs(
   if (!defaults.clamped) return asked === 0 ? null : toMs(asked)
   const { min } = limits.agentTimeoutSeconds
   const max = Math.max(limits.agentTimeoutSeconds.max, limits.timeoutSeconds[mode])
-  // 0 is no deadline, and an agent's run has one.
+  // 0 asks for no deadline; an agent's run always has one, so it gets the longest.
   const seconds = asked === 0 ? max : Math.min(max, Math.max(min, asked))
   if (seconds !== asked) {
     notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)

@@ -78,7 +78,7 @@ function checkObject(
       const known = [...Object.keys(required), ...Object.keys(optional)]
       throw unknownField(`${within}${spelled}`, spelled, known, reading)
     }
-    // A caller in JavaScript may write out what it leaves open.
+    // A caller in JavaScript may give `undefined` for a field that it leaves out.
     if (value === undefined && reading.names === 'code') continue
     checked[name] = checkKind(shape, value, `${within}${spelled}`, reading)
   }

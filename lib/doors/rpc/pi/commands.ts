@@ -162,7 +162,7 @@ async function prompt(command: PiCommand, state: PiState): Promise<unknown> {
   const read = parsePrompt(text)
   if (read.kind === 'command') {
     await bash(command, read.command, !read.injected, state)
-    // Who waits for the end of a prompt waits for these.
+    // A client that waits for the end of a prompt waits for these events.
     await state.emit({ type: 'agent_start' })
     await state.emit({ type: 'agent_end', messages: [] })
     await state.emit({ type: 'agent_settled' })
@@ -187,7 +187,7 @@ async function beginPrompt(text: string, state: PiState): Promise<void> {
   const session = await openSession(state)
   await (await state.agent()).checkModel(session.model)
   state.working = work(session, text, state).catch(async (error: unknown) => {
-    // A fault of nacre's own still lets go who waits for the end.
+    // Also after a fault of nacre's own a client that waits for the end must hear of one.
     await state.emit({ type: 'extension_error', error: messageOf(error) })
     await state.emit({ type: 'agent_end', messages: [] })
   })

@@ -59,7 +59,7 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
   return {
     receive(message) {
       const command = message as PiCommand
-      // An answer to a question of an extension: nacre asks none.
+      // This answers a question of an extension, and nacre asks none.
       if (command.type === 'extension_ui_response') return
       const performed = perform(command).finally(() => underWay.delete(performed))
       underWay.add(performed)
