@@ -1,4 +1,4 @@
-import type { ConfiguredProviders } from '../protocol/provider.ts'
+import type { ConfiguredProviders } from '../protocol/configuration.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Environment } from './models/providers.ts'
 

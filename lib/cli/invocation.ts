@@ -3,8 +3,9 @@ import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
-import type { RequestInput, RunFields } from '../protocol/request/request.ts'
-import { type PromptOptions, readPromptOptions } from './prompt-options.ts'
+import type { PrintOptions, Subject } from '../protocol/print-options.ts'
+import type { RunFields } from '../protocol/request/request.ts'
+import { readPromptOptions } from './prompt-options.ts'
 import { readRunOptions, readShellOptions } from './run-options.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
@@ -16,34 +17,15 @@ export interface Invocation {
   artifactDir: string | null
   /** Whether output goes to the streams as the command writes it. */
   passesThrough: boolean
-  print: PrintInvocation
+  print: PrintOptions
 }
 
 /** What holds where the command line does not say. */
 export interface InvocationDefaults {
-  outputFormat: PrintInvocation['outputFormat']
+  outputFormat: PrintOptions['outputFormat']
   artifactDir: string | null
   defaults: Pick<RunFields, 'streams' | 'artifact'>
 }
-
-export interface PrintInvocation {
-  /** What is run directly; null: `prompt` says what to do. */
-  subject: Subject | null
-  /** Null: standard input holds it. */
-  prompt: string | null
-  outputFormat: 'text' | 'json' | 'stream-json'
-  inputFormat: 'text' | 'lines'
-  quiet: boolean
-  run: RunFields
-  /** Of prompts for a model. */
-  model: PromptOptions
-}
-
-/** What a command line runs without a look at `!`, with the options of its shell. */
-export type Subject = Pick<
-  RequestInput,
-  'command' | 'args' | 'script' | 'parameters' | 'shellOptions'
->
 
 /** Throws `MisuseError` where the words contradict each other. */
 export function readInvocation(
@@ -52,10 +34,10 @@ export function readInvocation(
 ): Invocation {
   const { options, positionals } = parsed
   const subject = readSubject(parsed)
-  const outputFormat = (options['output-format'] ?? usualFormat) as PrintInvocation['outputFormat']
+  const outputFormat = (options['output-format'] ?? usualFormat) as PrintOptions['outputFormat']
   const artifactDir = options['artifact-dir'] as string | undefined
   const prompt = subject === null && positionals.length > 0 ? positionals.join(' ') : null
-  const inputFormat = (options['input-format'] ?? 'text') as PrintInvocation['inputFormat']
+  const inputFormat = (options['input-format'] ?? 'text') as PrintOptions['inputFormat']
   if (inputFormat === 'lines' && (subject ?? prompt) !== null) {
     throw new MisuseError(
       'wrong_usage',

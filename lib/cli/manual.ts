@@ -1,14 +1,6 @@
+import type { ConfiguredKey } from '../protocol/configuration.ts'
 import { hintOf, type Flag } from '../protocol/request/flag.ts'
 import { type DescribedCommand, doors, examples, flagGroups } from './help.ts'
-
-/** A key of the configuration, as the manual tells it. */
-interface DescribedKey {
-  key: string
-  description: string
-  /** What it may be, in words. */
-  wanted: string
-  variable: string | null
-}
 
 /** What the manual is made from, beside the options of nacre itself. */
 export interface ManualParts {
@@ -16,7 +8,7 @@ export interface ManualParts {
   /** The day on which the manual was made. */
   date: Date
   commands: readonly DescribedCommand[]
-  keys: readonly DescribedKey[]
+  keys: readonly ConfiguredKey[]
   /** Variables that are no keys, and what each says. */
   variables: Readonly<Record<string, string>>
 }

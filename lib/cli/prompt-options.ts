@@ -1,24 +1,4 @@
-import type { UserRule } from '../protocol/user-rule.ts'
-
-/** What a command line says of prompts for a model. */
-export interface PromptOptions {
-  /** `provider/name`; null: as configured. */
-  model: string | null
-  /** A file or the schema itself. */
-  outputSchema: string | null
-  /** Go on with the newest conversation of this directory. */
-  continue: boolean
-  /** The id of the conversation to go on with. */
-  resume: string | null
-  /** Whether the conversation is kept. */
-  keep: boolean
-  /** Null: the usual number. */
-  maxSteps: number | null
-  maxCostUsd: number | null
-  yes: boolean
-  /** Rules for this call. */
-  allow: UserRule[]
-}
+import type { PromptOptions } from '../protocol/print-options.ts'
 
 /** Throws `MisuseError`, which names the option. */
 export function readPromptOptions(options: Readonly<Record<string, unknown>>): PromptOptions {

@@ -1,5 +1,6 @@
 import type { AgentSettings } from '../agent/settings.ts'
 import type { Executor } from '../executor/executor.ts'
+import type { ConfiguredKey } from '../protocol/configuration.ts'
 import type { Flag } from '../protocol/request/flag.ts'
 import type { Result } from '../protocol/result/result.ts'
 import * as shape from '../protocol/shape/shape.ts'
@@ -60,22 +61,6 @@ export interface CommandConfiguration {
   places: readonly { path: string; isThere: boolean }[]
   /** The JSON Schema of a file. */
   schema(): object
-}
-
-/** One key of the configuration, and what it holds here. */
-export interface ConfiguredKey {
-  key: string
-  /** In the names of the file; null where nothing sets it. */
-  value: unknown
-  /** Where that was said. */
-  places: readonly string[]
-  description: string
-  /** What it may be, in words. */
-  wanted: string
-  /** Null where no variable of the environment sets it. */
-  variable: string | null
-  /** What the file of a workspace that is not trusted may do with it. */
-  workspace: 'set' | 'tighten' | 'nothing'
 }
 
 /** With which executor a subcommand works. */

@@ -1,5 +1,5 @@
 import { fields } from '../protocol/request/fields.ts'
-import type { ConfiguredProviders } from '../protocol/provider.ts'
+import type { ConfiguredProviders } from '../protocol/configuration.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'

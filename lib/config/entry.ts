@@ -1,4 +1,8 @@
+import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
+import { check } from '../protocol/shape/check.ts'
+import type { Shape } from '../protocol/shape/shape.ts'
+import { expandHome, parseDuration } from '../protocol/words.ts'
 
 /** One key with its value, checked, and the place where it was said. */
 export interface Entry {
@@ -12,4 +16,36 @@ export interface Entry {
 /** Everything that is wrong in a configuration is misuse: the place, then one sentence. */
 export function wrongConfiguration(place: string, message: string): MisuseError {
   return new MisuseError('invalid_configuration', `${place}: ${message}`)
+}
+
+/** Where paths of a configuration begin. Both absolute. */
+export interface Folders {
+  /** For relative paths. */
+  base: string
+  /** For `~`. */
+  home: string
+}
+
+/**
+ * Checks the value of a key and makes its paths absolute. Throws `MisuseError`, whose `field` is the
+ * path of what is wrong: `guard.rules[0].decision`.
+ */
+export function readKeyValue(
+  name: string,
+  value: unknown,
+  shape: Shape,
+  folders: Folders,
+): unknown {
+  const isDuration =
+    shape.kind === 'number' && shape.unit === 'seconds' && typeof value === 'string'
+  const given = isDuration ? (parseDuration(value) ?? value) : value
+  return completePaths(check(shape, given, name, { names: 'wire', called: 'key' }), shape, folders)
+}
+
+function completePaths(value: unknown, shape: Shape, folders: Folders): unknown {
+  if (shape.kind === 'list' && Array.isArray(value)) {
+    return value.map((item) => completePaths(item, shape.items, folders))
+  }
+  const isPath = shape.kind === 'text' && (shape.hint === 'dir' || shape.hint === 'path')
+  return isPath ? resolve(folders.base, expandHome(String(value), folders.home)) : value
 }

@@ -1,5 +1,5 @@
 import { type FieldName, fieldNames, fields } from '../protocol/request/fields.ts'
-import { configuredProviderShape } from '../protocol/provider.ts'
+import { configuredProviderShape } from '../protocol/configuration.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { userRuleShape } from '../protocol/user-rule.ts'
 import { toSnakeCase } from '../protocol/wire.ts'

@@ -2,9 +2,8 @@ import { isObject } from '../protocol/shape/shape.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownField } from '../protocol/shape/check.ts'
 import { type Document, readDocument } from './document.ts'
-import { type Entry, wrongConfiguration } from './entry.ts'
 import { groups, keys } from './keys.ts'
-import { type Folders, readKeyValue } from './key-value.ts'
+import { type Entry, type Folders, readKeyValue, wrongConfiguration } from './entry.ts'
 
 /**
  * The entries of a configuration file; null where there is none. Throws `MisuseError`, which names

@@ -2,8 +2,7 @@ import { delimiter } from 'node:path'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
 import { nearestName } from '../protocol/wire.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
-import { type Folders, readKeyValue } from './key-value.ts'
-import { type Entry, wrongConfiguration } from './entry.ts'
+import { type Entry, type Folders, readKeyValue, wrongConfiguration } from './entry.ts'
 import { keys, otherVariables } from './keys.ts'
 
 /** The entries of the variables `NACRE_*`. Throws `MisuseError`, which names the variable. */

@@ -1,3 +1,4 @@
+import type { ConfiguredKey } from '../protocol/configuration.ts'
 import type { JsonSchema, ObjectSchema } from '../protocol/shape/json-schema.ts'
 import { jsonSchema } from '../protocol/shape/json-schema.ts'
 import { wantedOf } from '../protocol/shape/check.ts'
@@ -6,27 +7,11 @@ import { toWire, unknownName } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
 import { groups, type Key, keys } from './keys.ts'
 
-/** One key as a person asks for it: what it is, what it holds here, and where that was said. */
-export interface KeyReport {
-  key: string
-  /** In the names of the file; null where nothing sets it. */
-  value: unknown
-  /** `/home/me/.config/nacre/config.json:3` or `NACRE_TAIL`; of a key that adds up, each place. */
-  places: string[]
-  description: string
-  /** What it may be, in words. */
-  wanted: string
-  /** Null where no variable sets it. */
-  variable: string | null
-  /** What the file of a workspace that is not trusted may do with it. */
-  workspace: 'set' | 'tighten' | 'nothing'
-}
-
 /** Every key with what the entries say of it, in the order in which they win. */
 export function reportKeys(
   entries: readonly Entry[],
   values: ReadonlyMap<string, unknown>,
-): KeyReport[] {
+): ConfiguredKey[] {
   return [...keys].map(([key, { shape, variable, workspace }]) => ({
     key,
     value: toWire(values.get(key)) ?? null,
@@ -39,7 +24,7 @@ export function reportKeys(
 }
 
 /** Throws `MisuseError` with the nearest key where there is none of this name. */
-export function findReport(reports: readonly KeyReport[], key: string): KeyReport {
+export function findReport(reports: readonly ConfiguredKey[], key: string): ConfiguredKey {
   const found = reports.find((report) => report.key === key)
   if (found) return found
   throw unknownName('key', key, [...keys.keys()])
@@ -57,7 +42,7 @@ function describeValue(shape: Shape): string {
     : wantedOf(shape)
 }
 
-function rightOf(right: Key['workspace']): KeyReport['workspace'] {
+function rightOf(right: Key['workspace']): ConfiguredKey['workspace'] {
   if (right === 'free') return 'set'
   return typeof right === 'function' ? 'tighten' : 'nothing'
 }

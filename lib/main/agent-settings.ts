@@ -1,7 +1,7 @@
 import { originPolicies } from '../protocol/origin.ts'
 import { dirname, join, resolve } from 'node:path'
 import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
-import type { PromptOptions } from '../cli/prompt-options.ts'
+import type { PromptOptions } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'

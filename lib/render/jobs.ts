@@ -1,4 +1,4 @@
-import type { JobEntry } from '../protocol/result/job-entry.ts'
+import type { JobEntry } from '../protocol/result/job.ts'
 import { formatDuration } from './messages.ts'
 
 /** The jobs as a table for people: one line each, its command last and as long as the width allows. */

@@ -1,5 +1,4 @@
-import type { JobEntry } from '../protocol/result/job-entry.ts'
-import type { JobOutput } from '../protocol/result/job-output.ts'
+import type { JobEntry, JobOutput } from '../protocol/result/job.ts'
 import type { ArtifactRef, Result, Truncation } from '../protocol/result/result.ts'
 import { describeTrouble, formatDuration } from './messages.ts'
 

@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/shape/shape.ts'
-import type { ConfiguredProviders } from '../../protocol/provider.ts'
+import type { ConfiguredProviders } from '../../protocol/configuration.ts'
 import { noModelMessage } from '../no-model.ts'
 import { createModel } from './client.ts'
 import { ModelError } from './failure.ts'

@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/shape/shape.ts'
-import type { ProviderApi } from '../../protocol/provider.ts'
+import type { ProviderApi } from '../../protocol/configuration.ts'
 
 /** What the raw messages of a stream tell beside what the library makes of them. */
 export interface Completion {

@@ -4,7 +4,7 @@ import type {
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
 import type { AssistantMessage, AssistantPart, Message, Opaque, ToolDescription } from './model.ts'
-import type { ProviderApi } from '../../protocol/provider.ts'
+import type { ProviderApi } from '../../protocol/configuration.ts'
 
 /** The marks that let Anthropic cache everything up to a message; others cache by themselves. */
 const cached: SharedV3ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }

@@ -1,4 +1,4 @@
-import type { ConfiguredProviders, ProviderApi } from '../../protocol/provider.ts'
+import type { ConfiguredProviders, ProviderApi } from '../../protocol/configuration.ts'
 import { nearestName } from '../../protocol/wire.ts'
 import { ModelError } from './failure.ts'
 

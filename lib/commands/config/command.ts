@@ -1,6 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { unknownName } from '../../protocol/wire.ts'
-import { answerFlags, type Command, type CommandContext, type ConfiguredKey } from '../command.ts'
+import type { ConfiguredKey } from '../../protocol/configuration.ts'
+import { answerFlags, type Command, type CommandContext } from '../command.ts'
 
 type Action = (context: CommandContext, words: readonly string[]) => Promise<void>
 

@@ -1,5 +1,5 @@
 import type { Jobs } from '../../executor/jobs/port.ts'
-import type { JobFilter } from '../../protocol/result/job-entry.ts'
+import type { JobFilter } from '../../protocol/result/job.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'

@@ -4,7 +4,7 @@ import type { Result } from '../../protocol/result/result.ts'
 import { createEventRenderer, renderJson, renderResultLine } from '../../render/json.ts'
 import { describeJob, describeTrouble } from '../../render/messages.ts'
 import type { Streams } from '../streams.ts'
-import type { PrintOptions } from './options.ts'
+import type { PrintOptions } from '../../protocol/print-options.ts'
 
 /** How one result reaches the streams of print. */
 export interface Answer {

@@ -6,7 +6,7 @@ import type { Executor } from '../../executor/executor.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
-import type { PrintOptions } from './options.ts'
+import type { PrintOptions } from '../../protocol/print-options.ts'
 import { readText } from './stdin.ts'
 
 /** The conversation of one call of print. */

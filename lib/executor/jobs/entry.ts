@@ -1,4 +1,4 @@
-import type { JobEntry } from '../../protocol/result/job-entry.ts'
+import type { JobEntry } from '../../protocol/result/job.ts'
 import type { Result } from '../../protocol/result/result.ts'
 
 /** What is known of a job beside its result. */

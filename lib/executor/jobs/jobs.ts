@@ -1,4 +1,4 @@
-import type { JobEntry, JobFilter } from '../../protocol/result/job-entry.ts'
+import type { JobEntry, JobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseReady } from '../../protocol/request/parse-request.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'

@@ -5,7 +5,7 @@ import { nowMs } from '../../system/clock.ts'
 import { type ControlGroup, listGroupsOf } from '../../system/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
-import type { JobEntry } from '../../protocol/result/job-entry.ts'
+import type { JobEntry } from '../../protocol/result/job.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import {
   describeProcess,

@@ -1,6 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { JobEntry, JobFilter } from '../../protocol/result/job-entry.ts'
-import type { JobOutput } from '../../protocol/result/job-output.ts'
+import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { Run } from '../run.ts'

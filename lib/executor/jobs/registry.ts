@@ -1,5 +1,5 @@
 import { messageOf } from '../../protocol/errors.ts'
-import type { JobEntry } from '../../protocol/result/job-entry.ts'
+import type { JobEntry } from '../../protocol/result/job.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
 import { findSocketPlace } from '../../system/socket-place.ts'

@@ -1,7 +1,6 @@
 import { fields, subjects } from '../request/fields.ts'
 import { limits } from '../limits.ts'
-import { jobEntryShape, jobFilter } from '../result/job-entry.ts'
-import { jobOutputShape } from '../result/job-output.ts'
+import { jobEntryShape, jobFilter, jobOutputShape } from '../result/job.ts'
 import { readingParams } from '../result/reading.ts'
 import {
   failureShape,

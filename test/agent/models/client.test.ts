@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createModel } from '../../../lib/agent/models/client.ts'
 import type { Message, ModelEvent, TurnEnd } from '../../../lib/agent/models/model.ts'
-import { providerApis } from '../../../lib/protocol/provider.ts'
+import { providerApis } from '../../../lib/protocol/configuration.ts'
 
 const tools = [
   {

@@ -18,3 +18,19 @@ export type ConfiguredProvider = shape.Infer<typeof configuredProviderShape>
 
 /** By name. */
 export type ConfiguredProviders = Readonly<Record<string, ConfiguredProvider>>
+
+/** One key of the configuration as a person asks for it: what it is, what it holds, and where that was said. */
+export interface ConfiguredKey {
+  key: string
+  /** In the names of the file; null where nothing sets it. */
+  value: unknown
+  /** `/home/me/.config/nacre/config.json:3` or `NACRE_TAIL`; of a key that adds up, each place. */
+  places: readonly string[]
+  description: string
+  /** What it may be, in words. */
+  wanted: string
+  /** Null where no variable of the environment sets it. */
+  variable: string | null
+  /** What the file of a workspace that is not trusted may do with it. */
+  workspace: 'set' | 'tighten' | 'nothing'
+}

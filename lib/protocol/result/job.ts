@@ -1,5 +1,6 @@
 import { origins } from '../origin.ts'
 import { artifactRefShape, failureShape, statuses, stopReasons } from './result.ts'
+import { textPart } from './reading.ts'
 import * as shape from '../shape/shape.ts'
 
 const { anyText, boolean, choice, integer, nullable, number, object } = shape
@@ -43,3 +44,7 @@ export const jobFilter = {
   limit: integer('Only the newest ones (default all)', { min: 1 }),
 }
 export interface JobFilter extends Partial<shape.InferFields<typeof jobFilter>> {}
+
+/** A part of what a job wrote, and how the job stands. */
+export const jobOutputShape = object({ ...textPart, status: choice(statuses) })
+export interface JobOutput extends shape.Infer<typeof jobOutputShape> {}

@@ -1,0 +1,44 @@
+import type { RequestInput, RunFields } from './request/request.ts'
+import type { UserRule } from './user-rule.ts'
+
+export type OutputFormat = 'text' | 'json' | 'stream-json'
+
+/** What a command line runs without a look at `!`, in one of its three forms, with what belongs to it. */
+export type Subject = Pick<
+  RequestInput,
+  'command' | 'args' | 'script' | 'parameters' | 'shellOptions'
+>
+
+/** What a command line asks of print. */
+export interface PrintOptions {
+  /** Null: `prompt` says what to do. */
+  subject: Subject | null
+  /** Null: standard input holds it. */
+  prompt: string | null
+  outputFormat: OutputFormat
+  inputFormat: 'text' | 'lines'
+  /** No messages of nacre on stderr. */
+  quiet: boolean
+  run: RunFields
+  model: PromptOptions
+}
+
+/** What a command line says of prompts for a model. */
+export interface PromptOptions {
+  /** `provider/name`; null: as configured. */
+  model: string | null
+  /** A file or the schema itself. */
+  outputSchema: string | null
+  /** Go on with the newest conversation of this directory. */
+  continue: boolean
+  /** The id of the conversation to go on with. */
+  resume: string | null
+  /** Whether the conversation is kept. */
+  keep: boolean
+  /** Null: the usual number. */
+  maxSteps: number | null
+  maxCostUsd: number | null
+  yes: boolean
+  /** Rules for this call. */
+  allow: UserRule[]
+}
