@@ -61,6 +61,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
   const runners = createRunners({
     environment,
+    ownEnvironment: process.env,
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
     hosts: options.hosts ?? {},

@@ -78,7 +78,9 @@ export function createRunners(options: RunnersOptions): Runners {
     })
   const groups = createControlGroups()
   const turns = createStartTurns()
-  const prestarted = createPrestarted(uninherited, groups)
+  const prestarted = createPrestarted(uninherited, groups, (env) =>
+    withholdKeys({ ...options, base: env }),
+  )
   const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
   let pty: Runner | null = null
 

@@ -156,6 +156,7 @@ function namesHidden({ origin }: Request, options: Inherited): ReadonlySet<strin
   return originPolicies[origin].withholdsKeys ? nameKeys(options) : new Set()
 }
 
-function nameKeys(options: Pick<Inherited, 'modelKeys'>): ReadonlySet<string> {
+/** The variables that hold keys of model providers. */
+export function nameKeys(options: Pick<Inherited, 'modelKeys'>): ReadonlySet<string> {
   return new Set([...modelKeys, ...(options.modelKeys ?? [])])
 }

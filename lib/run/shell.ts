@@ -5,12 +5,13 @@ import { originPolicies } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import { quoteWord } from '../protocol/words.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { buildEnvironment, selectInherited } from './environment.ts'
+import { buildEnvironment, selectInherited, nameKeys } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch, ShellUse } from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process-table.ts'
+import { hideVariables } from '../system/own-environment.ts'
 import { findProgram } from '../system/programs.ts'
 
 export interface LaunchOptions {
@@ -18,6 +19,8 @@ export interface LaunchOptions {
   stateDir?: string | null
   /** The environment of nacre. */
   environment: Readonly<Record<string, string | undefined>>
+  /** That of this process, whose keys no command of a model finds in `/proc`. Default: it may. */
+  ownEnvironment?: Record<string, string | undefined>
   /** Output goes straight to a terminal. */
   toTerminal: boolean
   /** Variables of the environment that no command of a model gets, beside those that are known. */
@@ -37,10 +40,15 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const owner = `${nameProcess(process.pid)}:${options.stateDir ?? ''}`
   const { prefix = [] } = options
   const confine = options.confine ?? refuseSandbox
+  let hidesKeys = false
 
   return async (request, use) => {
     checkDirectory(request.cwd)
     const inherited = { base: options.environment, modelKeys: options.modelKeys ?? [] }
+    if (originPolicies[request.origin].withholdsKeys && !hidesKeys) {
+      hidesKeys = true
+      if (options.ownEnvironment) hideVariables(nameKeys(inherited), options.ownEnvironment)
+    }
     const shell = request.args === null ? findShell(request, PATH, SHELL) : null
     const setUp = await readSetUp(request, shell?.file ?? '', inherited)
     const env = buildEnvironment(request, {

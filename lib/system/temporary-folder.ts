@@ -122,7 +122,8 @@ export function removeLeftFolders(): void {
   for (const place of listTemporaryPlaces()) removeLeftIn(place)
 }
 
-function removeLeftIn(place: string): void {
+/** The same in one folder that is kept for them. */
+export function removeLeftIn(place: string): void {
   for (const name of listNames(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []
     if (owner === undefined || owner !== nameOwner(Number(pid)) || isRunning(Number(pid))) continue

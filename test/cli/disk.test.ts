@@ -24,7 +24,7 @@ const spoilt = {
 /** Runs `line` where state and temporary files are to lie on a small disk in the given condition. */
 function runOn(condition: keyof typeof spoilt, line: string, input?: string) {
   const script = [
-    'mount -t tmpfs -o size=64k,nr_inodes=20 tmpfs "$DISK"',
+    'mount -t tmpfs -o size=64k,nr_inodes=80 tmpfs "$DISK"',
     'mkdir "$DISK/tmp" "$DISK/state"',
     // Of the places that come after it the first that is there for every user.
     'mount -t tmpfs tmpfs /dev/shm',
@@ -71,10 +71,31 @@ for (const condition of Object.keys(spoilt) as (keyof typeof spoilt)[]) {
     assert.not.match(String(stderr), /^\s+at /m)
     if (condition === 'missing') return
     // Bun does not say why.
+    if (condition === 'read-only') assert.not.match(String(stderr), /Its output/)
     assert.match(
       String(stderr),
       /`nacre job` cannot find this job.*(ENOSPC|EROFS|Failed to listen)/,
     )
+  })
+}
+
+for (const condition of Object.keys(spoilt) as (keyof typeof spoilt)[]) {
+  test(`a disk that is ${condition} keeps no command from its sandbox`, async () => {
+    if (!mayMount(condition)) return
+    const words = `--sandbox workspace --workspace '${join(dir, 'work')}' --cwd '${join(dir, 'work')}'`
+    const line = `mkdir -p '${join(dir, 'work')}'; ${nacre} ${words} -c 'echo a; echo b >f; cat f'; ls /dev/shm`
+    const { status, stdout, stderr } = await runOn(condition, line)
+    if (/needs bwrap|user namespaces|inside a sandbox/.test(String(stderr))) {
+      return console.log(`SKIP ${condition}, sandboxed: ${String(stderr).trim()}`)
+    }
+    assert.equal([status, String(stdout)], [0, 'a\nb\n'], String(stderr))
+  })
+
+  test(`a disk that is ${condition} names no artifact that is not there`, async () => {
+    if (!mayMount(condition)) return
+    const line = `result=$(${nacre} --output-format json -c 'seq 1 100000'); echo "$result"; path=$(sed -n 's/.*"path":"\\([^"]*\\)".*/\\1/p' <<<"$result"); [[ ! $path || -s $path ]] && echo good`
+    const { stdout } = await runOn(condition, line)
+    assert.match(String(stdout), /\ngood\n$/)
   })
 }
 

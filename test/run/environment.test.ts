@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
@@ -37,5 +39,36 @@ for (const pty of [false, true]) {
     })
   }
 }
+
+test('no key stands in /proc of nacre once a model has chosen a command', async () => {
+  if (process.platform !== 'linux') return console.log('SKIP keys in /proc: there is none')
+  const secret = `secret-${Math.random()}`
+  const child = spawn(process.execPath, [...process.execArgv, '-e', program], {
+    cwd: join(import.meta.dirname, '..', '..'),
+    env: { ...process.env, OPENAI_API_KEY: secret, MY_OWN_KEY: `${secret}=` },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let text = ''
+  for await (const chunk of child.stdout) text += String(chunk)
+  const [before, own, seen, handed] = text.split('\n')
+  assert.is(before, '2')
+  assert.is(own, secret)
+  assert.is(seen, '0')
+  assert.is(handed, secret)
+})
+
+/** Runs a command of a model, which looks for the key in this process, then one of a person. */
+const program = `
+  import('./lib/executor/executor.ts').then(async ({ createExecutor }) => {
+    const executor = createExecutor({ stateDir: null, modelKeys: ['MY_OWN_KEY'] })
+    const count = "tr '\\\\0' '\\\\n' </proc/" + process.pid + "/environ | grep -c secret-"
+    const run = (command, origin) => executor.run({ command, origin, streams: 'merged', sandbox: 'off' })
+    const tell = ({ output }) => console.log(output.trim())
+    tell(await run(count, 'print'))
+    console.log(process.env.OPENAI_API_KEY)
+    tell(await run(count, 'agent'))
+    tell(await run('echo $OPENAI_API_KEY', 'print'))
+    await executor.close()
+  })`
 
 test.run()

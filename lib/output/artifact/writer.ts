@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { promises } from 'node:fs'
+import { accessSync, constants, promises } from 'node:fs'
 import type { ArtifactRef } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process-table.ts'
@@ -61,8 +61,9 @@ export class ArtifactWriter {
     this.#ringBytes = Math.max(options.quotaBytes - this.#headBytes - markBytes, 1)
   }
 
-  /** Where it stands; null once it has failed. */
+  /** Where it stands, or will stand; null once it has failed, or where nothing can be written. */
   get artifact(): ArtifactRef | null {
+    if (this.#data === null && this.#failure === null) this.#lookAtFolder()
     if (this.#failure !== null) return null
     return {
       id: this.id,
@@ -167,10 +168,25 @@ export class ArtifactWriter {
     return this.#options.isShared ? 0o644 : 0o600
   }
 
-  async #create(): Promise<FileHandle> {
-    const { dir, isShared, record } = this.#options
+  /** Before there is a file nobody is to hear of one that cannot be made. */
+  #lookAtFolder(): void {
+    try {
+      this.#makeFolder()
+      accessSync(this.#options.dir, constants.W_OK)
+    } catch (error) {
+      this.#failure = messageOf(error)
+    }
+  }
+
+  #makeFolder(): void {
+    const { dir, isShared } = this.#options
     if (isShared) makeFolder(dir)
     else makePrivateFolder(dir)
+  }
+
+  async #create(): Promise<FileHandle> {
+    const { dir, record } = this.#options
+    this.#makeFolder()
     const data = await promises.open(this.path, createFlags, this.#mode)
     this.#data = data
     this.#record = { ...record, writer: identifySelf() }

@@ -35,9 +35,14 @@ const delayMs = 5
  * Keeps one bash waiting. It serves one command and becomes it by `exec`: the program itself, or
  * `bash -c` anew. So the command finds everything as in a shell started for it (`$0`, `$-`, `$$`,
  * `$PPID`, `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a
- * process by nacre, and for a plain program also that of its shell.
+ * process by nacre, and for a plain program also that of its shell. `withhold` takes away what other
+ * commands could read of the waiting shell's environment (proc(5)); its own command gets it all the same.
  */
-export function createPrestarted(uninherited: Uninherited, groups?: ControlGroups): Prestarted {
+export function createPrestarted(
+  uninherited: Uninherited,
+  groups?: ControlGroups,
+  withhold: (env: Launch['env']) => Launch['env'] = (env) => env,
+): Prestarted {
   let waiting: {
     child: StartedProcess
     launch: Launch
@@ -49,7 +54,7 @@ export function createPrestarted(uninherited: Uninherited, groups?: ControlGroup
 
   function start(launch: Launch): void {
     if (closed || waiting !== null) return
-    const env = { ...launch.env }
+    const env = { ...withhold(launch.env) }
     delete env[markVariable]
     // On a socket bash takes itself for a remote shell, and would read ~/.bashrc (bash(1), INVOCATION).
     starting = startProcess({

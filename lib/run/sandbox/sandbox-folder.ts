@@ -1,17 +1,7 @@
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isRunning } from '../../system/process-table.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
+import { makeFilledFolder, removeLeftIn } from '../../system/temporary-folder.ts'
 
 /** What one executor's sandboxes keep outside of themselves. No sandbox sees it. */
 export interface SandboxFolder {
@@ -26,37 +16,43 @@ export interface SandboxFolder {
   remove(): void
 }
 
-/** Makes the folder below the state folder, or among the system's temporary files. */
+/**
+ * Makes the folder below the state folder, else, where that is full, read-only or missing, at the first
+ * of the temporary places that takes it.
+ */
 export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): SandboxFolder {
-  const parent = stateDir === null ? tmpdir() : join(stateDir, 'sandbox')
-  if (stateDir !== null) {
-    makePrivateFolder(parent)
-    removeAbandoned(parent)
+  const fill = (folder: string) => {
+    const tmp = join(folder, 'tmp')
+    mkdirSync(tmp)
+    chmodSync(tmp, 0o1777)
+    writeFileSync(join(folder, 'filter'), filter, { mode: 0o600 })
+    // What bwrap tells of a run.
+    writeFileSync(join(folder, 'room'), Buffer.alloc(roomBytes), { mode: 0o600 })
+    rmSync(join(folder, 'room'))
   }
-  const prefix = stateDir === null ? 'nacre-sandbox-' : `${ownName(process.pid)}-`
-  const path = realpathSync(mkdtempSync(join(parent, prefix)))
-  const folder = { path, tmp: join(path, 'tmp'), filter: join(path, 'filter') }
-  mkdirSync(folder.tmp)
-  chmodSync(folder.tmp, 0o1777)
-  writeFileSync(folder.filter, filter, { mode: 0o600 })
+  const path = realpathSync(makeBelow(stateDir, fill) ?? makeFilledFolder('sandbox', fill))
   return {
-    ...folder,
+    path,
+    tmp: join(path, 'tmp'),
+    filter: join(path, 'filter'),
     statusFile: (runId) => join(path, `status-${runId}`),
     remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }),
   }
 }
 
-/** A process id means something in its own pid namespace only (pid_namespaces(7)). */
-function ownName(pid: number): string {
-  const namespace = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0'
-  return `${namespace}-${pid}`
-}
+const roomBytes = 4096
 
-/** What nacres left that were killed. */
-function removeAbandoned(parent: string): void {
-  for (const name of readdirSync(parent)) {
-    const pid = Number(name.split('-')[1])
-    if (!Number.isInteger(pid) || !name.startsWith(`${ownName(pid)}-`) || isRunning(pid)) continue
-    rmSync(join(parent, name), { recursive: true, force: true })
+/** Null where it cannot be made there. */
+function makeBelow(stateDir: string | null, fill: (folder: string) => void): string | null {
+  if (stateDir === null) return null
+  const parent = join(stateDir, 'sandbox')
+  try {
+    makePrivateFolder(parent)
+    // What nacres left that were killed.
+    removeLeftIn(parent)
+    return makeFilledFolder('sandbox', fill, parent)
+  } catch {
+    // The other place says what speaks against it, where that is no matter of this one.
+    return null
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { messageOf } from '../../protocol/errors.ts'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SandboxUse } from '../../protocol/result/result.ts'
@@ -14,6 +14,7 @@ import { findPlaces, type PlacesOptions, type SandboxPlaces } from './sandbox-pl
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
 import { awaitEmptyNamespace } from './sandbox-status.ts'
 import { chooseFirstWord } from '../shell.ts'
+import { isScarce } from '../start-failure.ts'
 import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.ts'
 
 export interface SandboxOptions extends PlacesOptions {
@@ -154,13 +155,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 }
 
-/** Below the state folder, or among temporary files where that cannot be written. */
 function makeFolder(stateDir: string | null): SandboxFolder {
-  const filter = createSandboxFilter(process.arch) ?? noFilter
   try {
-    return openSandboxFolder(stateDir, filter)
+    return openSandboxFolder(stateDir, createSandboxFilter(process.arch) ?? noFilter)
   } catch (error) {
-    if (stateDir !== null) return makeFolder(null)
+    // Such a start waits for its turn.
+    if (isScarce(codeOf(error))) throw error
     const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
     throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
   }

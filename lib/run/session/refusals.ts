@@ -1,3 +1,4 @@
+import { type Origin, originPolicies } from '../../protocol/origin.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 
@@ -19,6 +20,18 @@ export function checkRequest(request: Request, shellName: string | null): void {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
     throw refuse('session_environment', `A shell cannot hold a variable of this name: ${variable}`)
   }
+}
+
+/**
+ * Throws `StartError` where a model asks for the session of a person or script, whose shell holds what a
+ * model is not to have (the keys of model providers), or these for a model's, whose shell may be
+ * prepared.
+ */
+export function checkOpener({ origin }: Request, session: string, opener: Origin): void {
+  const { withholdsKeys } = originPolicies[opener]
+  if (originPolicies[origin].withholdsKeys === withholdsKeys) return
+  const whose = withholdsKeys ? 'a model' : 'a person or script'
+  throw refuse('session_of_another', `Session ${session} was opened by ${whose}; take another name`)
 }
 
 /** Throws `StartError` where the shell is confined to something else than the request asks for. */

@@ -1,6 +1,7 @@
 import { nowMs } from '../../system/clock.ts'
 import { createId } from '../../protocol/ids.ts'
 import type { Exit, OutputSink, Running, StopReport } from '../../protocol/ports.ts'
+import type { Origin } from '../../protocol/origin.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
@@ -12,7 +13,13 @@ import { describeEnd, describeLoss, exitOf } from './shell/exit.ts'
 import { createIdleTimer } from './idle.ts'
 import { createSessionOutputs } from './outputs.ts'
 import { type ActiveTurn, createSessionQueue } from './queue.ts'
-import { checkConfinement, checkRequest, describeConfinement, refuse } from './refusals.ts'
+import {
+  checkConfinement,
+  checkOpener,
+  checkRequest,
+  describeConfinement,
+  refuse,
+} from './refusals.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './shell/shell.ts'
 import { openSessionStdin } from './stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './stop.ts'
@@ -35,6 +42,8 @@ export interface SessionOptions {
   pipes: FifoPool
   uninherited: Uninherited
   groups?: ControlGroups
+  /** Who asked for its first run. */
+  opener: Origin
   /** Where it begins. */
   cwd: string
   /** For the first run's result. */
@@ -222,6 +231,7 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   return {
     async run(request, sink) {
+      checkOpener(request, name, options.opener)
       checkRequest(request, shellName)
       return await queue.enter(() => start(request, sink))
     },

@@ -58,6 +58,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
       ...options,
       dialect,
       idleMs,
+      opener: request.origin,
       cwd: lastCwd ?? request.cwd,
       notices: lastCwd === undefined ? [] : [describeExpiry(idleMs, lastCwd)],
       onIdle() {

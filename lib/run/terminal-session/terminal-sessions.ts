@@ -1,9 +1,10 @@
 import { limits } from '../../protocol/limits.ts'
 import { type Runner, StartError } from '../../protocol/ports.ts'
+import type { Origin } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { PrepareLaunch } from '../launch.ts'
-import { refuse } from '../session/refusals.ts'
+import { checkOpener, refuse } from '../session/refusals.ts'
 import { loadPtyParts } from '../terminal/pty.ts'
 import type { PtyParts } from '../terminal/pty/process.ts'
 import type { ControlGroups } from '../../system/control-group.ts'
@@ -30,7 +31,7 @@ export function createTerminalSessionRunner(options: {
   uninherited: Uninherited
   groups?: ControlGroups
 }): TerminalSessionRunner {
-  const sessions = new Map<string, TerminalSession>()
+  const sessions = new Map<string, { session: TerminalSession; opener: Origin }>()
   let parts: PtyParts | { missing: string } | null = null
 
   function openParts(): PtyParts {
@@ -44,7 +45,10 @@ export function createTerminalSessionRunner(options: {
     const { session: name, pty } = request
     if (name === null) throw new TypeError('This request names no session')
     const known = sessions.get(name)
-    if (known) return known
+    if (known) {
+      checkOpener(request, name, known.opener)
+      return known.session
+    }
     if (sessions.size >= limits.sessions) {
       throw refuse(
         'too_many_sessions',
@@ -58,15 +62,15 @@ export function createTerminalSessionRunner(options: {
       cwd: request.cwd,
       size: pty ?? { columns: 80, rows: 24 },
     })
-    sessions.set(name, session)
+    sessions.set(name, { session, opener: request.origin })
     return session
   }
 
   async function close(name: string): Promise<boolean> {
-    const session = sessions.get(name)
+    const known = sessions.get(name)
     sessions.delete(name)
-    await session?.close()
-    return session !== undefined
+    await known?.session.close()
+    return known !== undefined
   }
 
   return {
@@ -76,7 +80,7 @@ export function createTerminalSessionRunner(options: {
       session.open(request)
       return session
     },
-    list: () => [...sessions.values()].map((session) => session.info()),
+    list: () => [...sessions.values()].map(({ session }) => session.info()),
     close,
     async closeAll() {
       await Promise.all([...sessions.keys()].map(close))

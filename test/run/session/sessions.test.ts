@@ -44,6 +44,21 @@ for (const [name, { command, code, signal }] of Object.entries(endings)) {
   })
 }
 
+for (const [opener, other] of [
+  ['rpc', 'mcp'],
+  ['mcp', 'rpc'],
+] as const) {
+  test(`a session that ${opener} has opened is not one for ${other}`, async () => {
+    await withSessions(async ({ run }) => {
+      await run('secret=1', { origin: opener })
+      const refused = await run('echo $secret', { origin: other }).catch((error: unknown) => error)
+      assert.instance(refused, StartError)
+      assert.is((refused as StartError).failure.code, 'session_of_another')
+      assert.is((await run('echo $secret', { origin: opener })).stdout, '1\n')
+    })
+  })
+}
+
 test('an EXIT trap writes to the run that ends the shell', async () => {
   await withSessions(async ({ run }) => {
     await run(`trap 'echo bye' EXIT`)
