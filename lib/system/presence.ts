@@ -38,7 +38,7 @@ export function createPresence(folder: string): Presence {
         const owner = ownerOf(name)
         return owner === null || isAlive(owner) ? [] : [`${owner.pid}:${owner.startTime}`]
       }),
-    leave: () => rmSync(own, { force: true }),
+    leave: () => remove(own),
   }
 }
 
@@ -57,11 +57,19 @@ const foreignMs = 14 * 24 * 3600 * 1000
 
 /** What was killed under this name has been seen to. */
 export function forget(folder: string, owner: string): void {
-  rmSync(join(folder, nameFile(owner)), { force: true })
+  remove(join(folder, nameFile(owner)))
   for (const name of listFiles(folder)) {
     const path = join(folder, name)
     const stat = ownerOf(name) === null ? statSync(path, { throwIfNoEntry: false }) : undefined
-    if (stat && Date.now() - stat.mtimeMs > foreignMs) rmSync(path, { force: true })
+    if (stat && Date.now() - stat.mtimeMs > foreignMs) remove(path)
+  }
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // Where it could not be written, it cannot be removed.
   }
 }
 
