@@ -97,7 +97,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
   // What is stopped here is answered too.
   await executor.close()
   await Promise.race([transport.idle(), transport.gone, delay(flushMs)])
-  await server.close()
+  await Promise.race([server.close(), transport.gone, delay(flushMs)])
   return 0
 }
 

@@ -1,13 +1,8 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
-import { messageOf } from '../../protocol/errors.ts'
-import { createLineReader, isBlankLine, parseJsonLine } from '../../protocol/json-lines.ts'
-import { maxLineBytes } from '../../protocol/rpc/messages.ts'
+import { createConnection, receiveMessages } from '../../wire/connection.ts'
+import { errorCodes } from '../../wire/errors.ts'
 import type { Streams } from '../streams.ts'
-
-/** JSON-RPC: the line was no JSON (-32700), or no message (-32600). */
-const parseError = -32_700
-const invalidRequest = -32_600
 
 /** The way to the client, which stays open for answers when the client has nothing more to ask. */
 export interface StdioTransport extends Transport {
@@ -24,38 +19,17 @@ export interface StdioTransport extends Transport {
  * answered with an error and the connection goes on; a slow reader holds up whoever sends.
  */
 export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport {
+  const connection = createConnection(stdout)
   const unanswered = new Set<unknown>()
   let idlers: (() => void)[] = []
   let endInput = () => {}
-  let leave = () => {}
   const inputEnded = new Promise<void>((resolve) => {
     endInput = resolve
   })
-  const gone = new Promise<void>((resolve) => {
-    leave = resolve
-  })
 
-  const reader = createLineReader({
-    maxBytes: maxLineBytes,
-    onLine: readLine,
-    onTooLong: () => refuse(parseError, `A line must not be longer than ${maxLineBytes} bytes`),
-  })
-  const take = (chunk: Buffer) => reader.write(chunk)
-
-  function readLine(line: Uint8Array): void {
-    if (isBlankLine(line)) return
-    let value: unknown
-    try {
-      value = parseJsonLine(line)
-    } catch (error) {
-      refuse(parseError, `Not a line of JSON: ${messageOf(error).slice(0, 200)}`)
-      return
-    }
+  function receive(value: unknown): void {
     const message = JSONRPCMessageSchema.safeParse(value)
-    if (!message.success) {
-      refuse(invalidRequest, 'Not a message of JSON-RPC 2.0')
-      return
-    }
+    if (!message.success) return refuse(errorCodes.invalidRequest, 'Not a message of JSON-RPC 2.0')
     note(message.data)
     transport.onmessage?.(message.data)
   }
@@ -75,40 +49,32 @@ export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport
   }
 
   function refuse(code: number, message: string): void {
-    void write({ jsonrpc: '2.0', id: null, error: { code, message } })
-  }
-
-  async function write(message: unknown): Promise<void> {
-    if ((await stdout.write(`${JSON.stringify(message)}\n`)) === 'closed') leave()
+    connection.send(toLine({ jsonrpc: '2.0', id: null, error: { code, message } }))
   }
 
   const transport: StdioTransport = {
-    ended: Promise.race([inputEnded, gone]),
-    gone,
+    ended: Promise.race([inputEnded, connection.gone]),
+    gone: connection.gone,
     async idle() {
       if (unanswered.size > 0) await new Promise<void>((resolve) => idlers.push(resolve))
     },
     async start() {
-      stdin.on('data', take)
-      stdin.once('end', () => {
-        reader.end()
-        endInput()
-      })
-      stdin.once('close', endInput)
-      stdin.on('error', (error) => {
-        transport.onerror?.(error)
-        endInput()
-      })
+      const receiver = { receive, refuse: (why: string) => refuse(errorCodes.parse, why) }
+      void receiveMessages(stdin, connection, receiver).then(endInput)
     },
     async send(message: JSONRPCMessage) {
-      await write(message)
+      await connection.stream(toLine(message))
       if (!('method' in message)) settle(message.id)
     },
     async close() {
-      stdin.off('data', take)
+      await connection.end()
       stdin.pause()
       transport.onclose?.()
     },
   }
   return transport
+}
+
+function toLine(message: unknown): string {
+  return `${JSON.stringify(message)}\n`
 }

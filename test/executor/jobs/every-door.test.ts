@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../lib/client.ts'
+import { type Client, type RpcNotification, startClient } from '../../../lib/client.ts'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { type Home, openHome } from '../../helpers/jobs.ts'
@@ -23,6 +23,16 @@ interface Door {
   close(): Promise<void>
 }
 
+/** Another nacre of the same user, over RPC. */
+function connect(
+  home: Home,
+  onNotification: (told: RpcNotification) => void = () => undefined,
+): Promise<Client> {
+  const [program = '', ...words] = cliCommand()
+  const env = { ...process.env, ...home.env }
+  return startClient({ command: [program, ...words, '--rpc'], env, onNotification })
+}
+
 const doors: Record<string, (home: Home) => Promise<Door>> = {
   async 'another terminal'(home) {
     return {
@@ -36,9 +46,7 @@ const doors: Record<string, (home: Home) => Promise<Door>> = {
   },
 
   async rpc(home) {
-    const [program = '', ...words] = cliCommand()
-    const env = { ...process.env, ...home.env }
-    const client = await startClient({ command: [program, ...words, '--rpc'], env })
+    const client = await connect(home)
     return {
       list: async () => (await client.request('shell.list', {})).jobs.map(({ id }) => id),
       read: async (id) => (await client.request('shell.output', { id })).text,
@@ -55,7 +63,7 @@ const doors: Record<string, (home: Home) => Promise<Door>> = {
   async mcp(home) {
     const [program = '', ...words] = cliCommand()
     const env = { ...(process.env as Record<string, string>), ...home.env }
-    const client = new Client({ name: 'test', version: '1' })
+    const client = new McpClient({ name: 'test', version: '1' })
     await client.connect(
       new StdioClientTransport({ command: program, args: [...words, 'mcp'], env }),
     )
@@ -123,9 +131,7 @@ for (const [name, open] of Object.entries(doors)) {
 
 test('who follows a job of another nacre to its end is told how it ended', async ({ home }) => {
   const id = await home.start('echo up; read x; exit 7', '--open-stdin')
-  const [program = '', ...words] = cliCommand()
-  const env = { ...process.env, ...home.env }
-  const client = await startClient({ command: [program, ...words, '--rpc'], env })
+  const client = await connect(home)
   const attached = client.request('shell.attach', { id })
   await client.request('shell.status', { id })
   await client.request('shell.input', { id, end: true })
@@ -136,21 +142,15 @@ test('who follows a job of another nacre to its end is told how it ended', async
 
 test('a job of another nacre is followed, and left again', async ({ home }) => {
   const id = await home.start('echo up; read x; echo "got $x"; sleep 300', '--pty')
-  const [program = '', ...words] = cliCommand()
-  const env = { ...process.env, ...home.env }
   let heard = ''
   let hear = () => {}
   const came = new Promise<void>((resolve) => {
     hear = resolve
   })
-  const client = await startClient({
-    command: [program, ...words, '--rpc'],
-    env,
-    onNotification({ method, params }) {
-      if (method !== 'shell.output') return
-      heard += params.data
-      if (heard.includes('got x')) hear()
-    },
+  const client = await connect(home, ({ method, params }) => {
+    if (method !== 'shell.output') return
+    heard += params.data
+    if (heard.includes('got x')) hear()
   })
   const attached = client.request('shell.attach', { id })
   await client.request('shell.status', { id })
@@ -167,6 +167,46 @@ test('a job of another nacre is followed, and left again', async ({ home }) => {
   await client.close()
   // The one who held it still does.
   assert.is((await home.json(['job', 'show', id]))['status'], 'running')
+})
+
+test('jobs of other nacres are chosen by status and number, and waited for together', async ({
+  home,
+}) => {
+  const ended = await home.start('echo up; read x; exit 3', '--open-stdin')
+  const first = await home.start('echo up; read x; exit 4', '--open-stdin')
+  const second = await home.start('echo up; sleep 300')
+  await home.run(['job', 'write', ended, '--eof'])
+  assert.is((await home.run(['job', 'wait', ended])).status, 3)
+
+  const listed = async (...options: string[]) => {
+    const { jobs } = await home.json(['job', 'list', ...options])
+    return (jobs as { id: string }[]).map(({ id }) => id)
+  }
+  assert.equal(await listed('--status', 'running'), [first, second])
+  assert.equal(await listed('--status', 'ended'), [ended])
+  assert.equal(await listed('--limit', '2'), [first, second])
+
+  const client = await connect(home)
+  const { jobs } = await client.request('shell.list', { status: 'running', limit: 1 })
+  assert.equal(
+    jobs.map(({ id, pty }) => [id, pty]),
+    [[second, false]],
+  )
+  const both = client.request('shell.wait', { ids: [first, second], any: true })
+  await home.run(['job', 'write', first, '--eof'])
+  const waited = await both
+  assert.equal([waited.id, waited.exit_code], [first, 4])
+  assert.equal(
+    waited.jobs?.map(({ id, status }) => [id, status]),
+    [
+      [first, 'exited'],
+      [second, 'running'],
+    ],
+  )
+  const alone = client.request('shell.wait', { id: second })
+  await client.request('shell.detach', { id: second })
+  assert.is((await alone).status, 'running')
+  await client.close()
 })
 
 test.run()
