@@ -1,7 +1,6 @@
-import { StringDecoder } from 'node:string_decoder'
 import type { Executor, RunOptions } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import type { RunEvent, StreamName } from '../protocol/result/event.ts'
+import { listenToText } from '../protocol/result/text-events.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { describeEnd } from '../render/messages.ts'
@@ -57,17 +56,15 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
     await tell({ type: 'tool_call', id, name, arguments: input ?? {} })
     let run: string | null = null
     let over = false
-    const decode = createDecoder()
-    const onEvent = async (event: RunEvent) => {
+    const onEvent = listenToText(async (event) => {
       if (event.type !== 'output') run ??= event.id
       if (event.type === 'started') runs.push(event.id)
       if (event.type === 'exited') hearEnd(event.result)
       // What a job writes later belongs to no call any more.
       if (event.type !== 'output' || over) return
-      const data = decode(event.stream, event.bytes)
-      if (data === '') return
-      await tell({ type: 'tool_output', id, runId: event.id, stream: event.stream, data })
-    }
+      const { stream, data } = event
+      await tell({ type: 'tool_output', id, runId: event.id, stream, data })
+    })
     let result: ToolResult
     try {
       if (input === null) throw new MisuseError('invalid_arguments', describeRaw(raw ?? ''))
@@ -116,15 +113,6 @@ function askOneByOne(approve: NonNullable<RunOptions['approve']>): RunOptions['a
     const asked = last.then(() => approve(request, verdict))
     last = asked.catch(() => undefined)
     return asked
-  }
-}
-
-function createDecoder(): (stream: StreamName, bytes: Uint8Array) => string {
-  const decoders = new Map<StreamName, StringDecoder>()
-  return (stream, bytes) => {
-    const decoder = decoders.get(stream) ?? new StringDecoder('utf8')
-    decoders.set(stream, decoder)
-    return decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   }
 }
 

@@ -1,3 +1,4 @@
+import { listenToText } from '../../protocol/result/text-events.ts'
 import type {
   AgentContext,
   RequestPermissionRequest,
@@ -156,16 +157,14 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
       try {
         const toolCallId = `command_${performance.now()}`
         await beginCall(toolCallId, 'bash', { command })
-        const decoder = new TextDecoder()
         const result = await executor.run(
           { command, origin: 'rpc', streams: 'merged', cwd, timeoutSeconds: 0 },
           {
             signal: AbortSignal.any([signal, stop.signal]),
             approve,
-            onEvent(event) {
-              if (event.type !== 'output') return undefined
-              return addOutput(toolCallId, decoder.decode(event.bytes, { stream: true }))
-            },
+            onEvent: listenToText((event) =>
+              event.type === 'output' ? addOutput(toolCallId, event.data) : undefined,
+            ),
           },
         )
         await endCall(toolCallId, renderForModel(result), isFailure(result))

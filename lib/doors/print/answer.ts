@@ -1,8 +1,9 @@
 import type { RunEvent, RunListener } from '../../protocol/result/event.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { createEventRenderer, renderJson, renderResultLine } from '../../render/json.ts'
+import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
 import { describeJob, describeTrouble } from '../../render/messages.ts'
+import { listenToText } from '../../protocol/result/text-events.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
 
@@ -50,13 +51,9 @@ export function createAnswer(
 }
 
 function answerWithEvents({ stdout }: Streams): Omit<Answer, 'fields'> {
-  const render = createEventRenderer()
   return {
     text: true,
-    async onEvent(event) {
-      const line = render(event)
-      return line === '' ? undefined : stdout.write(line)
-    },
+    onEvent: listenToText((event) => stdout.write(renderEvent(event))),
     async finish(result) {
       // A run that goes on has no last event; its result says how it stands.
       if (result.status === 'running') await stdout.write(renderResultLine(result))

@@ -1,7 +1,7 @@
 import type { RunListener } from '../../protocol/result/event.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Call, Handlers } from './context.ts'
-import { createRunDecoder } from '../../wire/run-events.ts'
+import { listenToText } from '../../protocol/result/text-events.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */
 export const promptMethods = {
@@ -45,25 +45,12 @@ export const promptMethods = {
 } satisfies Partial<Handlers>
 
 function tellPromptEvents(call: Call): RunListener {
-  const decoder = createRunDecoder()
-  return (event) => {
-    const tell = (told: { type: string }) =>
-      call.notify('prompt.event', { request_id: call.id, event: { ...told } })
-    switch (event.type) {
-      case 'output': {
-        const { type, id, stream, bytes } = event
-        const data = decoder.write(stream, bytes)
-        return data === '' ? undefined : tell({ type, id, stream, data } as { type: string })
-      }
-      case 'exited': {
-        const { type, id } = event
-        for (const rest of decoder.end()) {
-          void tell({ type: 'output', id, ...rest } as { type: string })
-        }
-        return tell({ type, id } as { type: string })
-      }
-      default:
-        return tell(event)
-    }
-  }
+  const tell = (event: { type: string }) =>
+    call.notify('prompt.event', { request_id: call.id, event: { ...event } })
+  // The result of the command is the answer to the request.
+  return listenToText((event) =>
+    event.type === 'exited'
+      ? tell({ type: event.type, id: event.id } as { type: string })
+      : tell(event),
+  )
 }
