@@ -101,7 +101,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   'guard.default': {
     shape: shape.choice(
       ['allow', 'ask', 'deny'],
-      'What becomes of a command that no rule of yours allows (default allow)',
+      'What becomes of a command that no rule of yours names (default allow)',
     ),
     workspace: atLeastAsStrict(['allow', 'ask', 'deny']),
   },

@@ -63,6 +63,8 @@ export function createGuard(
       return found
     }
     const isAllow = ({ rule }: CompiledUserRule): boolean => rule.decision === 'allow'
+    /** The default is for what no rule speaks of; a workspace's rule is only there to tighten it. */
+    const decides = ({ rule }: CompiledUserRule): boolean => rule.untrusted !== true
 
     const forText = matching((rule) => rule.matchesText(question.command, budget))
     const findings = new Findings(hasAllRules(question), forText.filter(isAllow))
@@ -70,7 +72,7 @@ export function createGuard(
       if (!isAllow(rule)) findings.addUserRule(rule, question.command)
     }
     findings.endCommand([])
-    const isAllowed = forText.some(isAllow)
+    const isDecided = forText.some(decides)
     const interpreter = new Interpreter({
       grammar: using,
       table,
@@ -86,11 +88,10 @@ export function createGuard(
         }
         const own = matching((rule) => rule.matches(command, budget))
         for (const rule of own) if (!isAllow(rule)) findings.addUserRule(rule, text)
-        const lifting = own.filter(isAllow)
-        if (!isLax && !isAllowed && lifting.length === 0 && likelihood !== 'defined') {
+        if (!isLax && !isDecided && !own.some(decides) && likelihood !== 'defined') {
           findings.addUnlisted(defaultDecision, text)
         }
-        findings.endCommand(lifting)
+        findings.endCommand(own.filter(isAllow))
       },
       doubted(reason, text, kind) {
         if (kind === 'unknown' || !isLax || matters(question)) findings.doubt(reason, text)

@@ -264,6 +264,22 @@ test('guard.default makes a list of what is allowed', async () => {
   assert.is((await asking('npm test')).decision, 'allow')
 })
 
+test('guard.default is for what no rule speaks of', async () => {
+  const rules: UserRule[] = [
+    { match: 'terraform', decision: 'ask' },
+    { match: 'cat', decision: 'redirect', suggestedTool: 'read_file' },
+  ]
+  const ask = guardFor({ rules, defaultDecision: 'deny', toolNames: ['read_file'] })
+  assert.is((await ask('terraform apply')).decision, 'ask')
+  assert.is((await ask('cat x')).decision, 'redirect')
+  assert.is((await ask('terraform apply; make')).decision, 'deny')
+  const without = guardFor({ rules, defaultDecision: 'deny' })
+  assert.is((await without('cat x')).decision, 'deny', 'advice that the caller cannot follow')
+  const untrusted = rules.map((rule) => ({ ...rule, untrusted: true }))
+  const tight = guardFor({ rules: untrusted, defaultDecision: 'deny' })
+  assert.is((await tight('terraform apply')).decision, 'deny', 'a workspace tightens only')
+})
+
 test('a hostile pattern is given up, and the command is not allowed for it', async () => {
   const ask = guardFor({ rules: [{ name: 'slow', match: '/^(a+)+$/', decision: 'deny' }] })
   const { decision, rule, reason } = await ask(`${'a'.repeat(60)}!`)
