@@ -1,3 +1,4 @@
+import { stateDirectory } from '../config/paths.ts'
 import { programWords } from '../system/runtime.ts'
 import type { RunOptions } from '../executor/executor.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
@@ -13,6 +14,7 @@ export async function supervise(
   const supervision = {
     program: programWords(process),
     environment: process.env,
+    stateDir: stateDirectory(process.env),
     artifactDir,
   }
   return runSupervised(supervision, input, options)

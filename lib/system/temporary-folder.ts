@@ -117,12 +117,20 @@ export function describeNoPlace(places: readonly string[], error: unknown): Star
   return new StartError({ code: 'no_temporary_folder', message, exitCode: 125 })
 }
 
-/** Removes the folders of nacres that were killed before they could do it. */
-export function removeLeftFolders(): void {
-  for (const place of listTemporaryPlaces()) removeLeftIn(place)
+/**
+ * Where the sandboxes of every nacre keep what they have outside of themselves: in the folder of the state,
+ * which no sandboxed run sees.
+ */
+export function sandboxesFolder(stateDir: string): string {
+  return join(stateDir, 'sandbox')
 }
 
-/** The same in one folder that is kept for them. */
+/** Removes the folders of nacres that were killed before they could do it; `more` are looked into too. */
+export function removeLeftFolders(more: readonly string[] = []): void {
+  for (const place of [...listTemporaryPlaces(), ...more]) removeLeftIn(place)
+}
+
+/** The same in one folder. */
 export function removeLeftIn(place: string): void {
   for (const name of listNames(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { endRunsOf } from '../../executor/jobs/orphans.ts'
 import { forget, presenceFolder, readGroupOf } from '../../system/presence.ts'
 import { findOwnGroup, removeLeftGroups } from '../../system/control-group.ts'
-import { removeLeftFolders } from '../../system/temporary-folder.ts'
+import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Command } from '../command.ts'
 
@@ -21,7 +21,7 @@ export const command: Command = {
     const presences = presenceFolder(stateDir)
     const groupParent = readGroupOf(presences, owner) ?? findOwnGroup()
     const survivors = await endRunsOf(owner, join(stateDir, 'jobs'), groupParent)
-    removeLeftFolders()
+    removeLeftFolders([sandboxesFolder(stateDir)])
     removeLeftGroups(groupParent)
     forget(presences, owner)
     return survivors.length === 0 ? 0 : 1

@@ -6,6 +6,7 @@ import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { AllMethods } from '../../protocol/rpc/messages.ts'
+import { createPresence, presenceFolder } from '../../system/presence.ts'
 import { makeSocketPlace } from '../../system/socket-place.ts'
 import { type StartedProcess, startProcess } from '../../system/spawn.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
@@ -15,6 +16,7 @@ export interface Supervision {
   /** The words that start nacre once more. */
   program: readonly string[]
   environment: Readonly<Record<string, string | undefined>>
+  stateDir: string
   /** Null: that of the state. */
   artifactDir: string | null
 }
@@ -67,6 +69,9 @@ interface Called {
 
 /** Starts a supervisor and waits until it has called back. Rejects with `MisuseError` where it does not. */
 async function callSupervisor(supervision: Supervision, input: RequestInput): Promise<Called> {
+  // Killed meanwhile, this process would leave the folder of its socket.
+  const presence = createPresence(presenceFolder(supervision.stateDir))
+  presence.enter()
   const place = makeSocketPlace()
   const server = createServer()
   let timer: NodeJS.Timeout | undefined
@@ -91,6 +96,7 @@ async function callSupervisor(supervision: Supervision, input: RequestInput): Pr
     clearTimeout(timer)
     server.close()
     place.remove()
+    presence.leave()
   }
 }
 

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { MisuseError } from '../../protocol/errors.ts'
@@ -11,7 +12,7 @@ import { fromWire, toWire } from '../../protocol/wire.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
 import { stopTree } from '../../run/stop.ts'
 import { removeLeftGroups } from '../../system/control-group.ts'
-import { removeLeftFolders } from '../../system/temporary-folder.ts'
+import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
 import { isAlive } from '../../system/process-table.ts'
 import type { Follower } from './follow.ts'
 import { type JobWait, notFound } from './port.ts'
@@ -144,7 +145,7 @@ export function openKnownJobs(dir: string): KnownJobs {
     resolve,
     async list({ runningOnly }) {
       pruneJobs(dir)
-      removeLeftFolders()
+      removeLeftFolders([sandboxesFolder(dirname(dir))])
       removeLeftGroups()
       const settled: JobRecord[] = []
       for (const record of readRecords(dir, 'alive')) settled.push(await settleLost(record))

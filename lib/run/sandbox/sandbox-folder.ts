@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../system/private-files.ts'
-import { makeFilledFolder, removeLeftIn } from '../../system/temporary-folder.ts'
+import { makeFilledFolder, removeLeftIn, sandboxesFolder } from '../../system/temporary-folder.ts'
 
 /** What one executor's sandboxes keep outside of themselves. No sandbox sees it. */
 export interface SandboxFolder {
@@ -45,10 +45,9 @@ const roomBytes = 4096
 /** Null where it cannot be made there. */
 function makeBelow(stateDir: string | null, fill: (folder: string) => void): string | null {
   if (stateDir === null) return null
-  const parent = join(stateDir, 'sandbox')
+  const parent = sandboxesFolder(stateDir)
   try {
     makePrivateFolder(parent)
-    // What nacres left that were killed.
     removeLeftIn(parent)
     return makeFilledFolder('sandbox', fill, parent)
   } catch {

@@ -93,7 +93,10 @@ export async function runInSandbox(
       await held.release()
       if (notStarted) return { ...told(exit), notStarted }
       const planted = hostRun?.refusePlanted() ?? []
-      return told(stopping ? restoreSignal(exit) : exit, [...watch.describe(), ...planted])
+      // In a session it is the shell that tells how its command has ended.
+      const isOfBwrap = request.session === null || stopping
+      const ending = isOfBwrap ? restoreSignal(exit, stopping) : exit
+      return told(ending, [...watch.describe(), ...planted])
     }
   }
 
@@ -174,12 +177,21 @@ function findFailure({ code }: Exit, statusFile: string): ((said: string) => Sta
   })
 }
 
+/** Ends that no program chooses as its exit code: only a signal is told so. */
+const signalsAlone: ReadonlySet<string> = new Set([
+  ...['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGKILL', 'SIGSEGV', 'SIGSYS'],
+  ...['SIGXCPU', 'SIGXFSZ'],
+])
+
 /**
- * bwrap tells an end by a signal as 128 + its number. Of a run that was stopped it is certain what
- * that means; of another it may be the command's own exit code.
+ * bwrap tells an end by a signal as 128 + its number, in its own exit code and in what it writes of the
+ * run. Of a run that was stopped it is certain what that means; of another one 130 or 143 may be what the
+ * command has chosen. (A shell passes the end of its last program on by ending so itself, where that
+ * program has taken its place, and as an exit code where it has not: both are told as the signal here.)
  */
-function restoreSignal(exit: Exit): Exit {
+function restoreSignal(exit: Exit, stopped: boolean): Exit {
   const known = Object.entries(constants.signals)
   const [signal] = known.find(([, number]) => exit.code === 128 + number) ?? []
-  return signal === undefined ? exit : { ...exit, code: null, signal }
+  if (signal === undefined || !(stopped || signalsAlone.has(signal))) return exit
+  return { ...exit, code: null, signal }
 }

@@ -84,15 +84,16 @@ testInside('output, exit codes and messages are those of a run without', async (
   assert.is((await run('cat', text)).output, 'given')
 })
 
-testInside(
-  'an end by a signal is told as the exit code that every shell gives it',
-  async ({ run }) => {
-    const result = await run('kill -SEGV $$')
-    assert.is(result.status, 'exited')
-    assert.is(result.exitCode, 139)
-    assert.is(result.exitMeaning, 'a command was ended by SIGSEGV')
-  },
-)
+testInside('an end by a signal that no program chooses is told as one', async ({ run }) => {
+  for (const name of ['SEGV', 'ABRT', 'KILL']) {
+    const { status, signal, exitCode } = await run(`kill -${name} $$`)
+    assert.equal([status, signal, exitCode], ['signaled', `SIG${name}`, null])
+  }
+  // A program may say so by itself.
+  const { status, exitCode, exitMeaning } = await run('exit 143')
+  assert.equal([status, exitCode], ['exited', 143])
+  assert.is(exitMeaning, 'a command was ended by SIGTERM')
+})
 
 testInside('a stopped run may clean up before it ends', async ({ run, workspace }) => {
   const command = `trap 'echo clean; exit 5' TERM; echo ready; sleep 100 & wait`
