@@ -1,6 +1,104 @@
-export {
-  createExecutor,
+import { createRequire } from 'node:module'
+import {
+  createExecutor as create,
   type Executor,
   type ExecutorOptions,
-  type RunOptions,
 } from './executor/executor.ts'
+import { MisuseError } from './protocol/errors.ts'
+import { invalid, unknownField } from './protocol/shape/check.ts'
+import { isObject } from './protocol/shape/shape.ts'
+import { isSingleExecutable, ownPlace, runtimeWords } from './system/runtime.ts'
+
+export type { ArtifactStore, Executor, ExecutorOptions, NamedSession } from './executor/executor.ts'
+export type { Run, RunOptions } from './executor/executor.ts'
+export type { Jobs, JobWait } from './executor/jobs/port.ts'
+export { MisuseError } from './protocol/errors.ts'
+export type { ListenerAnswer, RunEvent, RunListener, StreamName } from './protocol/result/event.ts'
+export type { Origin } from './protocol/origin.ts'
+export type { Guard, StopOptions } from './protocol/ports.ts'
+export type * from './protocol/request/request.ts'
+export type * from './protocol/result/artifacts.ts'
+export type { JobEntry, JobFilter } from './protocol/result/job-entry.ts'
+export type { JobOutput } from './protocol/result/job-output.ts'
+export type { Reading } from './protocol/result/reading.ts'
+export type * from './protocol/result/result.ts'
+export type { Decision, Verdict } from './protocol/result/verdict.ts'
+export type * from './protocol/sessions.ts'
+export type { UserRule } from './protocol/user-rule.ts'
+export { version } from './protocol/version.ts'
+
+/** Every option, for the check of what is given. */
+const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
+  cwd: true,
+  environment: true,
+  stateDir: true,
+  artifactDir: true,
+  guard: true,
+  guardOptions: true,
+  defaults: true,
+  timeoutSeconds: true,
+  terminals: true,
+  personAtInput: true,
+  prefix: true,
+  hosts: true,
+  artifactLimits: true,
+  sandbox: true,
+  reaper: true,
+  declaresRuns: true,
+  modelKeys: true,
+  toTerminal: true,
+}
+
+/**
+ * Makes an executor: the same that every front door of nacre has. Two in one process know nothing of each
+ * other. Nothing is kept on disk unless `stateDir` names a folder; what it started ends with this process,
+ * however that ends, where the package is beside it (a bundle names a `reaper` of its own).
+ *
+ * @throws {MisuseError} for an option that there is not, or that cannot be what it is
+ */
+export function createExecutor(options: Partial<ExecutorOptions> = {}): Executor {
+  checkOptions(options)
+  const reaper = findReaper()
+  return create({ ...(reaper && { reaper }), ...options, stateDir: options.stateDir ?? null })
+}
+
+/** As far as it would fail later and elsewhere. The compiler has seen the rest. */
+function checkOptions(options: unknown): void {
+  if (!isObject(options)) {
+    throw new MisuseError('invalid_field', 'The options of an executor must be an object', null)
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(optionNames, name)) {
+      throw unknownField(name, name, Object.keys(optionNames), { names: 'code' })
+    }
+    const isPath = ['cwd', 'stateDir', 'artifactDir'].includes(name)
+    const mayBeNull = name === 'stateDir' && value === null
+    if (
+      isPath &&
+      value !== undefined &&
+      !mayBeNull &&
+      (typeof value !== 'string' || value === '')
+    ) {
+      throw invalid(
+        name,
+        name === 'stateDir' ? 'the path of a folder, or null' : 'the path of a folder',
+        value,
+      )
+    }
+  }
+}
+
+/** What ends the runs of this process after its end: the CLI of the package. Null: it is not here. */
+function findReaper(): string[] | null {
+  // Its own program would be somebody else's.
+  if (isSingleExecutable()) return null
+  const require = createRequire(ownPlace)
+  for (const path of ['../bin/nacre.js', '../../bin/nacre.js']) {
+    try {
+      return [...runtimeWords(require.resolve(path)), 'reap']
+    } catch {
+      // This file lies elsewhere in the package, or alone in a bundle.
+    }
+  }
+  return null
+}

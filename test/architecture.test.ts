@@ -8,7 +8,7 @@ const lib = join(import.meta.dirname, '../lib')
 /** Who may import whom; a room may always import itself. The table of lib/README.md. */
 const layers: Record<string, string[]> = {
   main: ['cli', 'config', 'commands', 'doors', 'agent', 'executor', 'system', 'protocol'],
-  index: ['executor', 'protocol'],
+  index: ['executor', 'system', 'protocol'],
   client: ['wire', 'protocol'],
   commands: ['doors', 'agent', 'executor', 'render', 'wire', 'system', 'protocol'],
   doors: ['agent', 'executor', 'render', 'wire', 'system', 'protocol'],

@@ -1,20 +1,15 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
 import type { Script } from 'node:vm'
+import { build } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { writeCodeCaches } from '../.ci/tools/code-cache.js'
+import { isGroupAlive } from '../lib/system/process-table.ts'
 import { runProgram } from './helpers/run-program.ts'
+import { until } from './helpers/until.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -39,33 +34,34 @@ type CreateLoad = (
 const test = suite<Context>('package')
 
 /** Asserts a good end and gives what was printed. */
-async function run(command: string[], cwd: string, input?: string): Promise<string> {
+async function run(
+  command: string[],
+  cwd: string,
+  { input, env = {} }: { input?: string; env?: Record<string, string> } = {},
+): Promise<string> {
   const [program = '', ...args] = command
-  const env = { XDG_STATE_HOME: join(cwd, 'state') }
-  const ended = await runProgram(program, args, { cwd, env, ...(input && { input }) })
+  const ended = await runProgram(program, args, {
+    cwd,
+    env: { XDG_STATE_HOME: join(cwd, 'state'), ...env },
+    ...(input !== undefined && { input }),
+  })
   const stdout = ended.stdout.toString()
   assert.is(ended.status, 0, `${command.join(' ')}: ${stdout}${ended.stderr.toString()}`)
   return stdout
 }
 
-/** As `npm install <tarball>` leaves it: the package with its dependencies and no others. */
+/** The package as `npm install <tarball>` leaves it in an empty folder. */
 test.before(async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'package-'))
-  const quiet = ['--silent', '--json', '--ignore-scripts', '--cache', join(folder, 'cache')]
-  const told = await run(['npm', 'pack', ...quiet, '--pack-destination', folder], root)
-  const [packed] = JSON.parse(told) as [Packed]
-  const modules = join(folder, 'node_modules')
-  const installed = join(modules, 'nacre')
-  mkdirSync(installed, { recursive: true })
+  // The user's own registry and cache: what it depends on was installed before.
+  const env = { HOME: userInfo().homedir }
+  const quiet = ['--silent', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+  const pack = ['npm', 'pack', '--json', ...quiet, '--pack-destination', folder]
+  const [packed] = JSON.parse(await run(pack, root, { env })) as [Packed]
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }')
   const tarball = join(folder, packed.filename)
-  await run(['tar', '-xzf', tarball, '--strip-components=1', '-C', installed], folder)
-  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>
-  }
-  for (const name of Object.keys(dependencies)) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true })
-    symlinkSync(join(root, 'node_modules', name), join(modules, name))
-  }
+  await run(['npm', 'install', ...quiet, tarball], folder, { env })
+  const installed = join(folder, 'node_modules/nacre')
   Object.assign(context, { folder, installed, paths: packed.files.map(({ path }) => path) })
 })
 
@@ -77,6 +73,7 @@ test('holds what a user needs and nothing else', ({ paths }) => {
     // What README.md leads to.
     /^lib\/(README|RECIPES|config\/CONFIGURATION|guard\/THREATS|doors\/rpc\/PROTOCOL)\.md$/,
     /^bin\/(nacre\.js|load\.js|package\.json)$/,
+    /^dist\/esm\/([\w-]+\.js|(index|client)\.d\.ts|package\.json)$/,
     /^dist\/([\w-]+\.js(\.cache)?|nacre\.1|package\.json|(rpc|config)\.schema\.json|THIRD-PARTY-NOTICES)$/,
     /^dist\/types\/[\w/-]+\.d\.ts$/,
   ]
@@ -164,16 +161,131 @@ test('serves MCP with its own dependencies only', async ({ folder, installed }) 
   ]
   const input = messages.map((message) => `${JSON.stringify(message)}\n`).join('')
   const cli = [process.execPath, join(installed, 'bin/nacre.js')]
-  assert.match(await run([...cli, 'mcp'], folder, input), '"name":"bash_job"')
+  assert.match(await run([...cli, 'mcp'], folder, { input }), '"name":"bash_job"')
 })
 
-const consumer = `
-import { createExecutor, type Executor } from 'nacre'
-import { RpcError, startClient } from 'nacre/client'
-const executor: Executor = createExecutor({ stateDir: null })
-const { exitCode } = await executor.run({ command: 'exit 4', origin: 'agent' })
-const code: number | null = exitCode
+/** What a program of a user does with the library; `import` or `require` stands above it. */
+const use = `
+const executor = createExecutor()
+const run = await executor.start({ args: ['printf', '%s\\n', 'a b', '$c'], origin: 'print' })
+const lines = []
+for await (const line of run.lines()) lines.push(line)
+const session = executor.session('s')
+await session.run({ command: 'x=kept', origin: 'agent' })
+const { output } = await session.run({ command: 'echo $x', origin: 'agent' })
+const onTerminal = await executor.run({ command: 'test -t 1 && echo tty', pty: true, origin: 'agent' })
+const wrong = await executor.run({ command: 'true', timeoutSeconds: 'soon', origin: 'agent' }).catch((error) => error)
 await executor.close()
+const client = await startClient({ command: [process.execPath, ...words, 'node_modules/nacre/bin/nacre.js', '--rpc'] })
+const { stdout } = await client.request('shell.exec', { command: 'echo hi' })
+await client.close()
+console.log(lines.join('|'), output.trim(), onTerminal.output.trim(), wrong instanceof MisuseError, wrong.field, stdout.trim())
+`
+const used = 'a b|$c kept tty true timeoutSeconds hi\n'
+const words = "const words = globalThis.Deno === undefined ? [] : ['run', '-A', '-q']\n"
+const asModule = `
+import { createExecutor, MisuseError } from 'nacre'
+import { startClient } from 'nacre/client'
+${words}${use}process.exit()
+`
+const asScript = `
+const { createExecutor, MisuseError } = require('nacre')
+const { startClient } = require('nacre/client')
+${words}void (async () => {${use}process.exit()
+})()
+`
+
+/** Every runtime that is installed here. */
+function listRuntimes(): Record<string, string[]> {
+  const tool = (name: string, path: string, ...options: string[]) => {
+    const program = join(root, '.tools', name, 'node_modules', path)
+    if (existsSync(program)) return { [name]: [program, ...options] }
+    console.log(`SKIP the library under ${name}: node .ci/tools/install.js ${name}`)
+    return {}
+  }
+  return {
+    node: [process.execPath],
+    ...tool('node24', `node-linux-${process.arch}/bin/node`),
+    ...tool('deno', `@deno/linux-${process.arch}-glibc/deno`, 'run', '-A', '-q'),
+    ...tool('bun', `@oven/bun-linux-${process.arch}/bin/bun`),
+  }
+}
+
+for (const [name, runtime] of Object.entries(listRuntimes())) {
+  for (const [file, text] of [
+    ['use.mjs', asModule],
+    ['use.cjs', asScript],
+  ] as const) {
+    test(`is used under ${name}: ${file}`, async ({ folder }) => {
+      writeFileSync(join(folder, file), text)
+      assert.is(await run([...runtime, file], folder), used)
+    })
+  }
+}
+
+for (const format of ['esm', 'cjs'] as const) {
+  test(`is bundled by esbuild: ${format}`, async ({ folder }) => {
+    const entry = join(folder, 'entry.mjs')
+    const outfile = join(folder, `bundle.${format === 'esm' ? 'mjs' : 'cjs'}`)
+    const text = format === 'esm' ? asModule : asScript
+    writeFileSync(entry, text)
+    await build({ entryPoints: [entry], bundle: true, platform: 'node', format, outfile })
+    assert.is(await run([process.execPath, outfile], folder), used)
+  })
+}
+
+test('is bundled by Bun', async ({ folder }) => {
+  const bun = join(root, `.tools/bun/node_modules/@oven/bun-linux-${process.arch}/bin/bun`)
+  if (!existsSync(bun)) return console.log('SKIP is bundled by Bun: node .ci/tools/install.js bun')
+  writeFileSync(join(folder, 'entry.mjs'), asModule)
+  const words = ['build', '--target=node', '--outfile=by-bun.mjs', 'entry.mjs']
+  await run([bun, ...words], folder)
+  assert.is(await run([process.execPath, 'by-bun.mjs'], folder), used)
+})
+
+for (const [how, end] of Object.entries({
+  'process.exit': 'process.exit()',
+  'a signal': "process.kill(process.pid, 'SIGTERM')",
+  'a kill': "process.kill(process.pid, 'SIGKILL')",
+})) {
+  for (const afterMs of [0, 300]) {
+    test(`what it has started ends with its process: ${how} after ${afterMs} ms`, async ({
+      folder,
+    }) => {
+      const text = `
+import { createExecutor } from 'nacre'
+const run = await createExecutor().start({ command: 'echo up; sleep 1000 & sleep 1000', origin: 'print' })
+for await (const line of run.lines()) break
+console.log(run.pid)
+setTimeout(() => ${end}, ${afterMs})
+`
+      writeFileSync(join(folder, 'leave.mjs'), text)
+      // Only a moment of each run is not watched over yet.
+      if (how !== 'process.exit' && afterMs === 0) return
+      const { stdout } = await runProgram(process.execPath, ['leave.mjs'], { cwd: folder })
+      const group = Number(String(stdout))
+      assert.ok(group > 0, String(stdout))
+      await until(
+        () => !isGroupAlive(group),
+        () => `the group ${group} lives`,
+      )
+    })
+  }
+}
+
+const consumer = `
+import { createExecutor, type Executor, MisuseError, type RequestInput, type Result, type Run, type RunEvent } from 'nacre'
+import { RpcError, startClient } from 'nacre/client'
+async function runAll(input: RequestInput): Promise<Result> {
+  await using executor: Executor = createExecutor({ stateDir: null })
+  await using session = executor.session('s')
+  await using run: Run = await executor.start({ command: 'sleep 1000', origin: 'agent' })
+  const events: RunEvent['type'][] = []
+  for await (const { type } of run.events) { events.push(type); break }
+  return await session.run(input)
+}
+const { exitCode } = await runAll({ command: 'exit 4', origin: 'agent' })
+const code: number | null = exitCode
 const client = await startClient({ command: [process.execPath, 'node_modules/nacre/bin/nacre.js', '--rpc'] })
 const { stdout } = await client.request('shell.exec', { command: 'echo hi' })
 // @ts-expect-error -- there is no such method
@@ -181,32 +293,59 @@ const wrongMethod = client.request('shell.exce', { command: 'true' }).catch((err
 // @ts-expect-error -- a number is no command
 const wrongType = client.request('shell.exec', { command: 1 }).catch((error: unknown) => error)
 const errors = await Promise.all([wrongMethod, wrongType])
-console.log(code, stdout.trim(), ...errors.map((error) => error instanceof RpcError && error.code))
+console.log(code, stdout.trim(), typeof MisuseError, ...errors.map((error) => error instanceof RpcError && error.code))
 await client.close()
 `
 
-test('has types that hold in a strict program, which then runs', async ({ folder }) => {
-  writeFileSync(join(folder, 'consumer.mts'), consumer)
-  const compilerOptions = {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    skipLibCheck: false,
-    module: 'nodenext',
-    target: 'es2023',
-    types: ['node'],
-    typeRoots: [join(root, 'node_modules/@types')],
-  }
-  const config = { compilerOptions, files: ['consumer.mts'] }
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  await run([join(root, 'node_modules/.bin/tsc'), '-p', '.'], folder)
-  assert.is(await run([process.execPath, 'consumer.mjs'], folder), '4 hi -32601 -32602\n')
+const required = `
+import nacre = require('nacre')
+const executor: nacre.Executor = nacre.createExecutor()
+void executor.run({ command: 'exit 4', origin: 'agent' }).then(async ({ exitCode }: nacre.Result) => {
+  await executor.close()
+  console.log(exitCode)
 })
+`
 
-test('can be required', async ({ folder }) => {
-  const code =
-    "console.log(typeof require('nacre').createExecutor, typeof require('nacre/client').startClient)"
-  assert.is(await run([process.execPath, '-e', code], folder), 'function function\n')
+const strict = {
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+  target: 'es2022',
+  lib: ['es2023', 'esnext.disposable'],
+  types: ['node'],
+  typeRoots: [join(root, 'node_modules/@types')],
+}
+
+for (const [name, options, files] of [
+  ['nodenext', { module: 'nodenext' }, ['consumer.mts', 'required.cts']],
+  ['node16', { module: 'node16', moduleResolution: 'node16' }, ['consumer.mts']],
+  ['bundler', { module: 'esnext', moduleResolution: 'bundler' }, ['consumer.mts']],
+] as const) {
+  test(`has types that hold in a strict program, which then runs: ${name}`, async ({ folder }) => {
+    writeFileSync(join(folder, 'consumer.mts'), consumer)
+    writeFileSync(join(folder, 'required.cts'), required)
+    const config = { compilerOptions: { ...strict, ...options }, files }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+    await run([join(root, 'node_modules/.bin/tsc'), '-p', '.'], folder)
+    const told = await run([process.execPath, 'consumer.mjs'], folder)
+    assert.is(told, '4 hi function -32601 -32602\n')
+    if (name === 'nodenext') assert.is(await run([process.execPath, 'required.cjs'], folder), '4\n')
+  })
+}
+
+test('documents every field of a request and of a result', ({ installed }) => {
+  for (const [file, type] of [
+    ['request/request', 'requestShape'],
+    ['result/result', 'resultShape'],
+  ] as const) {
+    const text = readFileSync(join(installed, `dist/types/protocol/${file}.d.ts`), 'utf8')
+    const [block = ''] =
+      text.slice(text.indexOf(`const ${type}`)).match(/'~value'[^]*?\n {4}\}/) ?? []
+    const fields = [...block.matchAll(/^ {8}(\w+)\??: /gm)].map(([, name]) => name)
+    const silent = fields.filter((name) => !new RegExp(`\\*/\\n {8}${name}\\??: `).test(block))
+    assert.equal(silent, [], file)
+  }
 })
 
 test.run()

@@ -102,5 +102,6 @@ function holdEnd(end: End): LiveRun {
     notice: (text) => void result.notices.push(text),
     touch: () => undefined,
     quietMs: () => 0,
+    async [Symbol.asyncDispose]() {},
   }
 }

@@ -41,12 +41,29 @@ export interface Executor {
   parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
   judge(input: RequestInput): Promise<Verdict>
+  /** The jobs of every nacre of this user. */
   readonly jobs: Jobs
   readonly sessions: Sessions
+  /** The session of this name: a shell that keeps its state. The first run starts it. */
+  session(name: string): NamedSession
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
   /** Stops every run and frees everything. */
   close(): Promise<void>
+  /** `close`, at the end of a block: `await using executor = createExecutor()`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** One session as its user holds it; two of the same name are the same session. */
+export interface NamedSession {
+  readonly name: string
+  /** As those of the executor. The runs of a session come one after another. */
+  start: Executor['start']
+  run: Executor['run']
+  /** Ends the shell with all that it started. False: there was none. */
+  close(): Promise<boolean>
+  /** `close`, at the end of a block. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** Makes an executor of its own: two in one process know nothing of each other. */
@@ -203,17 +220,34 @@ export function createExecutor(options: ExecutorOptions): Executor {
     audit?.close()
   }
 
+  async function start(input: RequestInput, options: RunOptions = {}): Promise<Run> {
+    let open = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const begun = await begin(input, options, opened)
+    setImmediate(open)
+    return begun
+  }
+
+  async function run(input: RequestInput, options: RunOptions = {}): Promise<Result> {
+    return (await begin(input, options)).result
+  }
+
+  const closeOnce = () => (closing ??= close())
+
   return {
-    async start(input, options = {}) {
-      let open = () => {}
-      const opened = new Promise<void>((resolve) => {
-        open = resolve
-      })
-      const run = await begin(input, options, opened)
-      setImmediate(open)
-      return run
-    },
-    run: async (input, options = {}) => (await begin(input, options)).result,
+    start,
+    run,
+    session: (name) => ({
+      name,
+      start: (input, options) => start({ ...input, session: name }, options),
+      run: (input, options) => run({ ...input, session: name }, options),
+      close: () => runners.sessions.close(name),
+      async [Symbol.asyncDispose]() {
+        await runners.sessions.close(name)
+      },
+    }),
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
@@ -222,7 +256,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
       open: async (input) => runners.openTerminalSession(parseRequest(input, context)),
     },
     artifacts,
-    close: () => (closing ??= close()),
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
   }
 }
 

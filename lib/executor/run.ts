@@ -59,6 +59,8 @@ export interface Run {
   readonly group: string | null
   /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
   detach(): Result
+  /** At the end of a block (`await using run = …`): stops it, unless it has ended or is a job. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** What the executor knows of a run beside what its caller sees. */
@@ -210,6 +212,9 @@ export function createRun(parts: RunParts): LiveRun {
     },
     touch: () => deadlines.touch(),
     quietMs: () => deadlines.quietMs(),
+    async [Symbol.asyncDispose]() {
+      if (!run.isJob) await run.stop()
+    },
   }
   const result = markHandled(parts.wait(run))
   return run

@@ -1,4 +1,4 @@
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { nameProcess } from '../system/process-table.ts'
 import { setReferenced } from '../system/runtime.ts'
@@ -67,16 +67,41 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
     shell?.stdin?.end('farewell\n')
   }
 
+  /** This process ends before there is a shell to hear of it. */
+  function onExit(): void {
+    if (shell !== null) return
+    const [program = '', ...words] = reaper
+    const options = { env: environment, stdio: 'ignore', detached: true } as const
+    // Nobody is there any more to hear that it did not start.
+    spawn(program, [...words, nameProcess(process.pid)], options).on('error', () => undefined)
+  }
+
+  /** However many executors listen to this process: none is a leak. */
+  function listen(): void {
+    process.setMaxListeners(process.getMaxListeners() + 1)
+    process.once('exit', onExit)
+  }
+
+  function stopListening(): void {
+    if (timer === undefined) return
+    process.off('exit', onExit)
+    process.setMaxListeners(process.getMaxListeners() - 1)
+  }
+
   return {
     watch() {
       if (watches || closed) return
       watches = true
       presence?.enter()
       for (const killed of presence?.findKilled() ?? []) void reap(killed)
-      if (!leavesRuns) timer = setTimeout(() => void startShell(), startAfterMs).unref()
+      if (leavesRuns) return
+      timer = setTimeout(() => void startShell(), startAfterMs).unref()
+      listen()
     },
     close() {
+      if (closed) return
       closed = true
+      stopListening()
       clearTimeout(timer)
       dismiss()
       if (watches) presence?.leave()

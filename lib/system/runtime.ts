@@ -36,12 +36,21 @@ export function findSea(): SingleExecutable | null {
   return sea?.isSea() ? sea : null
 }
 
+/**
+ * Where this file is, for `createRequire`: a path in CommonJS, a URL in a module. Bundled, it is where the
+ * bundle is.
+ */
+export const ownPlace: string = typeof __filename === 'string' ? __filename : import.meta.url
+
 /** The words that start this nacre once more: the executable itself, else the runtime with its entry. */
 export function programWords(self: NodeJS.Process): string[] {
-  if (isSingleExecutable()) return [self.execPath]
-  const entry = self.argv[1] ?? ''
-  if (isDeno) return [self.execPath, 'run', '-A', '-q', entry]
-  return [self.execPath, ...self.execArgv, entry]
+  return isSingleExecutable() ? [self.execPath] : runtimeWords(self.argv[1] ?? '', self.execArgv)
+}
+
+/** The words that start a file of JavaScript by this very runtime; options are those of Node and Bun. */
+export function runtimeWords(entry: string, options: readonly string[] = []): string[] {
+  if (isDeno) return [process.execPath, 'run', '-A', '-q', entry]
+  return [process.execPath, ...options, entry]
 }
 
 /** Part of a child process that may keep this one alive. Bun's streams of a child have neither. */

@@ -43,7 +43,10 @@ export interface TerminalSize {
 }
 
 export const requestShape = shape.object(
-  { origin: shape.choice(origins) },
+  {
+    /** Who asks, by which defaults and trust are chosen. A program that runs commands of its own says `print`. */
+    origin: shape.choice(origins),
+  },
   {
     ...subjects,
     ...fields,

@@ -80,10 +80,15 @@ export const failureShape = object({ code: anyText(), message: anyText() })
 
 /** How every run ended, apart from its text. */
 const outcome = {
+  /** `run_…` */
   id: anyText(),
+  /** Who asked. */
   origin: choice(origins),
+  /** As a command line, also of a program with its words, or of a script. */
   command: anyText(),
+  /** Where it began. */
   cwd: anyText(),
+  /** How it ended, or that it goes on. */
   status: choice(statuses),
   /** Null unless exited. */
   exitCode: nullable(integer()),
@@ -97,6 +102,7 @@ const outcome = {
   pipeStatus: nullable(list(integer())),
   /** While running on a terminal. */
   waitingForInput: nullable(choice(['line', 'password', 'raw'])),
+  /** Processes that outlived a stop. */
   survivors: list(survivor),
   /** Null: this machine. */
   host: nullable(anyText()),
@@ -104,10 +110,13 @@ const outcome = {
   durationMs: number('', { min: 0 }),
   /** Of `output`, or of `stdout`. */
   truncation: nullable(truncation),
+  /** Where the complete bytes of it are; null where nothing was kept. */
   artifact: nullable(artifactRefShape),
   /** Set while the run goes on. */
   jobId: nullable(anyText()),
+  /** Why it was not started, or how its host was lost. */
   error: nullable(failureShape),
+  /** What the guard said, where it denied the run. */
   verdict: nullable(verdictShape),
   /** Null where the system does not tell, and of a run that has not ended. */
   usage: nullable(usage),
@@ -120,6 +129,7 @@ const outcomeOptional = {
   limitSeconds: number('', { min: 0 }),
   /** With separate streams only. */
   stderrTruncation: nullable(truncation),
+  /** The same for the standard error. */
   stderrArtifact: nullable(artifactRefShape),
   /** Where one was asked for. */
   sandbox: sandboxUseShape,
@@ -130,6 +140,7 @@ const texts = {
   output: anyText(),
   /** Separate streams, in place of `output`. */
   stdout: anyText(),
+  /** The same for the standard error. */
   stderr: anyText(),
 }
 

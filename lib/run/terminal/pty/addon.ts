@@ -5,7 +5,7 @@ import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { messageOf } from '../../../protocol/errors.ts'
 import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
-import { bun, findSea, isSingleExecutable } from '../../../system/runtime.ts'
+import { bun, findSea, isSingleExecutable, ownPlace } from '../../../system/runtime.ts'
 
 /** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript. */
 export interface PtyAddon {
@@ -47,10 +47,8 @@ export function loadPtyAddon(options: { cacheFolder?: string } = {}): LoadedAddo
     return { addon: loadNative(extractAddon(asset, options.cacheFolder)), helperPath: '' }
   }
   try {
-    // Bundled, this is CommonJS; run from its source as a module, the project is where nacre was started.
-    const start = typeof __filename === 'string' ? __filename : join(process.cwd(), 'package.json')
     // The platform's package belongs to node-pty and need not be visible from here.
-    const requireBeside = createRequire(createRequire(start).resolve('node-pty'))
+    const requireBeside = createRequire(createRequire(ownPlace).resolve('node-pty'))
     const addon = requireBeside(`${platformPackage}/pty.node`) as PtyAddon
     const onMac = process.platform === 'darwin'
     const helperPath = onMac ? requireBeside.resolve(`${platformPackage}/spawn-helper`) : ''
