@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { cliCommand } from '../helpers/cli.ts'
+import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runProgram } from '../helpers/run-program.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'full-disk-'))
@@ -46,7 +46,9 @@ for (const [name, words] of Object.entries(full)) {
       runLine(`${limit} bash ${words}`),
     ])
     assert.is.not(mine.status, 0)
-    assert.is(mine.status, other.status)
+    // Deno gives its children the signal that Node and Bun ignore for them: 128 + XFSZ.
+    assert.ok(mine.status === other.status || (cliRuntime() === 'deno' && mine.status === 153))
+    if (mine.status !== other.status) return
     // Of an end by a signal the shell around it tells more.
     if (other.status < 128) assert.is(mine.stderr.toString(), other.stderr.toString())
   })
