@@ -38,6 +38,9 @@ export const command: Command = {
   },
 }
 
+/** A caller asks at once, or never. */
+const neverAskedMs = 15_000
+
 async function supervise(path: string, executor: Executor, ending: AbortSignal): Promise<number> {
   let started: Promise<Run> | null = null
   let isAnswered = false
@@ -57,7 +60,11 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
   const socket = connect(path)
   const connection = connectSocket(socket)
   const rpc = createRpcServer({ connection, methods, prepare: (call) => call })
-  await receiveMessages(socket, connection, rpc)
+  // Deno does not always hear that a caller was killed before it asked.
+  const silence = setTimeout(() => started ?? socket.destroy(), neverAskedMs)
+  const silent = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  await Promise.race([receiveMessages(socket, connection, rpc), silent])
+  clearTimeout(silence)
 
   // By now the caller has its answer, or it was killed while it waited; its run is a job then.
   const run = await waitForStart(started)
