@@ -1,6 +1,6 @@
 /**
- * `npm test`: the build, the types, the lint, the format, what nothing uses, then every
- * test/**\/*.test.ts.
+ * `npm test`: the build, the types, the lint, the format, what nothing uses, the smoke tests, then
+ * every test/**\/*.test.ts.
  *
  *     npm test -- <text>…          only the test files whose path contains one of the texts
  *     npm test -- --on <target>    on another of the things that are shipped (runner/targets.js):
@@ -152,7 +152,7 @@ async function main(startedMs) {
     if (target.scripts.length > 0 && !isBuilt('nacre')) await check(...target.scripts)
     if (options.fast) await check('types')
     else if (filters.length === 0 && target.files === 'all') {
-      await check('types', 'lint', 'format:check', 'unused')
+      await check('types', 'lint', 'format:check', 'unused', 'smoke')
     }
     await mkdir(join(scratch, 'tsx'))
     const repeated = Array.from({ length: Number(options.repeat) }, () =>

@@ -4,6 +4,7 @@
  *     node test/smoke.js                                  bin/nacre.js under this Node
  *     node test/smoke.js dist/nacre                       the single executable
  *     node test/smoke.js deno run -A bin/nacre.js
+ *     node test/smoke.js chroot <root> /nacre             one that sees another root (.ci/tools/bare-machine.sh)
  *
  * Ends with `N passed, N failed` and exit status 1 if anything failed.
  */
@@ -20,6 +21,14 @@ const [program = '', ...words] =
   given.length > 0 ? given : [process.execPath, join(root, 'bin', 'nacre.js')]
 const home = mkdtempSync(join(tmpdir(), 'nacre-smoke-'))
 
+const environment = {
+  ...process.env,
+  TERM: 'xterm',
+  XDG_STATE_HOME: join(home, 'state'),
+  XDG_CACHE_HOME: join(home, 'cache'),
+  XDG_CONFIG_HOME: join(home, 'config'),
+}
+
 /**
  * Runs nacre to its end; `stdout` and `stderr` are bytes.
  *
@@ -32,12 +41,7 @@ function nacre(args, input = '') {
     input,
     timeout: 30_000,
     maxBuffer: 64 * 1024 * 1024,
-    env: {
-      ...process.env,
-      XDG_STATE_HOME: join(home, 'state'),
-      XDG_CACHE_HOME: join(home, 'cache'),
-      XDG_CONFIG_HOME: join(home, 'config'),
-    },
+    env: environment,
   })
   if (outcome.error !== undefined) throw outcome.error
   return outcome
@@ -65,6 +69,8 @@ const checks = {
   },
   'does the command of the README'() {
     const command = 'git log --oneline | head -3'
+    // There is neither git nor this repository on a bare machine.
+    if (nacre(['-c', 'git rev-parse']).status !== 0) return console.log('       (no repository)')
     const expected = spawnSync('bash', ['-c', command], { cwd: root, encoding: 'utf8' }).stdout
     assert.notEqual(expected, '')
     expectRun(['-c', command], { stdout: expected })
@@ -165,6 +171,41 @@ const checks = {
     const request = { jsonrpc: '2.0', id: 1, method: 'shell.exec', params: { command: 'echo hi' } }
     const run = nacre(['--rpc'], `${JSON.stringify(request)}\n`)
     assert.equal(JSON.parse(run.stdout.toString()).result.stdout, 'hi\n')
+  },
+  'keeps the state of a session'() {
+    const lines = ['cd /tmp; x=kept', 'echo $x in $PWD'].map((command, id) =>
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        method: 'shell.exec',
+        params: { command, session: 's' },
+      }),
+    )
+    const run = nacre(['--rpc'], `${lines.join('\n')}\n`)
+    const [, second] = run.stdout.toString().trimEnd().split('\n')
+    assert.equal(JSON.parse(second ?? '').result.stdout, 'kept in /tmp\n')
+  },
+  'leaves a job that can be waited for'() {
+    const id = nacre(['-c', 'sleep 0.2; exit 5', '--background', '--quiet'])
+      .stdout.toString()
+      .trim()
+    assert.equal(nacre(['job', 'wait', id, '--quiet']).status, 5)
+  },
+  'runs the REPL on a terminal'() {
+    if (spawnSync('script', ['--version']).error) return console.log('       (no script(1) here)')
+    const line = [program, ...words].map((word) => `'${word}'`).join(' ')
+    // Each is typed once what was before it has shown its effect.
+    const session = [
+      `coproc script -qec "${line}" /dev/null`,
+      'shows() { while IFS= read -r -N1 -t 20 c <&"${COPROC[0]}"; do seen+=$c; ' +
+        '[[ $seen == *"$1"* ]] && { seen=; return; }; done; echo "not shown: $1 in $seen"; exit 1; }',
+      "shows 'what can be typed'",
+      `printf '!echo "$((6 * 7)) of it"\\r' >&"\${COPROC[1]}"; shows '42 of it'; shows 'exit 0'`,
+      `printf '/quit\\r' >&"\${COPROC[1]}"; wait "$COPROC_PID"; echo quit`,
+    ]
+    const options = /** @type {const} */ ({ cwd: root, env: environment, timeout: 60_000 })
+    const shown = spawnSync('bash', ['-c', session.join('\n')], { ...options, encoding: 'utf8' })
+    assert.equal(shown.stdout.trim(), 'quit')
   },
   'gives a command a terminal'() {
     const run = nacre(['--pty', '-c', 'test -t 0 && test -t 1 && test -t 2 && echo a terminal'])

@@ -191,8 +191,6 @@ export const groups: ReadonlySet<string> = new Set(
 /** The variables of nacre that are no keys, and what each says. */
 export const otherVariables: Readonly<Record<string, string>> = {
   NACRE_NO_PTY: 'Set it to 1, and no run gets a terminal, whatever asks for one',
-  NACRE_API_KEY:
-    'Kept from commands like every key of a model: for `key_env` of a provider of your own',
   NACRE: 'Nacre sets it to 1 in every run, so that a script can tell',
   NACRE_RUN: 'Nacre sets it in every run, to find its processes again',
   NACRE_SESSION: 'Nacre sets it in the shell of a session, to find its processes again',

@@ -77,7 +77,7 @@ const modelKeys: readonly string[] = [
   ...['REPLICATE_API_TOKEN', 'HF_TOKEN', 'HUGGINGFACE_API_KEY', 'HUGGING_FACE_HUB_TOKEN'],
   ...['AI_GATEWAY_API_KEY', 'MOONSHOT_API_KEY', 'DASHSCOPE_API_KEY', 'QWEN_API_KEY'],
   ...['ZAI_API_KEY', 'ZHIPUAI_API_KEY', 'MINIMAX_API_KEY', 'VOYAGE_API_KEY', 'AI21_API_KEY'],
-  ...['OLLAMA_API_KEY', 'LITELLM_API_KEY', 'NACRE_API_KEY'],
+  ...['OLLAMA_API_KEY', 'LITELLM_API_KEY'],
 ]
 
 export interface EnvironmentOptions {

@@ -212,6 +212,31 @@ test('an environment as bare as that of cron', () =>
     assert.is(finished.stdout.toString(), `/\n${dir}\n`)
   }))
 
+test("GitHub's `shell: nacre -e {0}` and Docker's `SHELL` start it with their words", () =>
+  withNacre(async (dir, env) => {
+    const step = join(dir, 'step.sh')
+    writeFileSync(step, 'echo "in ${0##*/}"\nfalse\necho not reached\n')
+    const job = await runProgram('nacre', ['-e', step], { cwd: dir, env })
+    assert.is(job.stdout.toString(), 'in step.sh\n')
+    assert.is(job.status, 1)
+    // SHELL ["nacre", "-eo", "pipefail", "-c"], to which RUN adds its text as one word.
+    const words = ['-eo', 'pipefail', '-c', 'false | true\necho not reached']
+    const layer = await runProgram('nacre', words, { cwd: dir, env })
+    assert.is(layer.stdout.toString(), '')
+    assert.is(layer.status, 1)
+  }))
+
+test('a loop of many calls gives what bash gives, call for call', () =>
+  withNacre(async (dir, env) => {
+    const line =
+      'for ((n = 0; n < 100; n++)); do "$0" -c \'echo "$1"; exit $(($1 % 7))\' _ "$n"; echo $?; done'
+    const [own, theirs] = await Promise.all(
+      ['nacre', 'bash'].map((shell) => runProgram('bash', ['-c', line, shell], { cwd: dir, env })),
+    )
+    assert.is(own?.stdout.toString(), theirs?.stdout.toString())
+    assert.is(own?.stderr.toString(), '')
+  }))
+
 test('programs that take $SHELL for their shell', () =>
   withNacre(async (_, env, nacre) => {
     const script =

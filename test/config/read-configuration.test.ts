@@ -171,7 +171,6 @@ test(
     const variables = {
       NACRE_RUN: 'run_1',
       NACRE_SESSION: 's',
-      NACRE_API_KEY: 'k',
       NACRE_HOME: '/x',
       NACRE_TEST_TIMEOUT_SECONDS: '9',
       NACRE_CI: '1',

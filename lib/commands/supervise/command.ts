@@ -61,7 +61,9 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
   const connection = connectSocket(socket)
   const rpc = createRpcServer({ connection, methods, prepare: (call) => call })
   // Deno does not always hear that a caller was killed before it asked.
-  const silence = setTimeout(() => started ?? socket.destroy(), neverAskedMs)
+  const silence = setTimeout(() => {
+    if (started === null) socket.destroy()
+  }, neverAskedMs)
   const silent = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   await Promise.race([receiveMessages(socket, connection, rpc), silent])
   clearTimeout(silence)
