@@ -41,6 +41,8 @@ const worthwhileBytes = 256
  */
 const binaryInvalid = 100
 const binaryDropped = 100
+/** More than a piece can hold. */
+const uncounted = 1 << 30
 const defaultFastAfter = 256 * 1024
 const newlineByte = Uint8Array.of(0x0a)
 /** The answer of a fast way that cannot be used. */
@@ -208,11 +210,12 @@ export class Filter {
     const line = this.#held.unfinished
     const isEven = line !== null && (column !== null || isPlainAscii(line))
     const open = isEven ? line : null
-    const written = this.#rewriter.rewrite(bytes, from, to, {
-      text: open,
-      column: column ?? open?.length ?? 0,
-    })
-    const { text, back } = written
+    const openLine = { text: open, column: column ?? open?.length ?? 0 }
+    // Exactly where the common way would take the rest for binary data, whatever the pieces are.
+    const isCounted = this.#dropped >= binaryDropped && this.#invalid < binaryInvalid
+    const maxInvalid = isCounted ? binaryInvalid - this.#invalid : uncounted
+    const written = this.#rewriter.rewrite(bytes, from, to, openLine, maxInvalid)
+    const { text, back, invalid } = written
     let kept = 0
     if (open !== null) {
       if (Buffer.compare(text.subarray(0, open.length), open) === 0) kept = open.length
@@ -223,6 +226,8 @@ export class Filter {
       this.#page.open()
       this.#page.moveColumns(-back)
     }
+    this.#invalid += invalid
+    if (invalid > 0) this.#checkBinary()
     return written.at
   }
 
