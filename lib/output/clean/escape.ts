@@ -15,7 +15,7 @@ export interface EscapeHandler {
   text(bytes: Uint8Array, from: number, to: number): void
   /** What is no UTF-8: shown as U+FFFD. */
   invalid(): void
-  /** So many control characters that mean nothing. */
+  /** So many control characters that no text has. */
   dropped(count: number): void
   /** A carriage return that no newline follows, or a backspace. */
   control(code: typeof CR | typeof BS): void
@@ -39,6 +39,11 @@ const maxCharacterBytes = 4
 const maxColourBytes = 64
 /** DCS, SOS, OSC, PM and APC in 8 bits; in 7 bits each is ESC and the byte 0x40 below. */
 const stringIntroducers = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f])
+
+/** NUL, BEL, VT, FF and DEL stand in texts too. */
+export function isCommonControl(byte: number): boolean {
+  return byte === 0 || byte === 7 || byte === 0x0b || byte === 0x0c || byte === DEL
+}
 
 /** Takes a stream apart into what is shown and what commands a terminal (ECMA-48, and xterm's strings). */
 export class EscapeParser {
@@ -149,7 +154,7 @@ export class EscapeParser {
     if (byte >= 0x80) return this.#readBeyondAscii(bytes, at, to, last)
     let next = at + 1
     while (next < to && bytes[next] === byte) next++
-    if (byte !== 0) this.#handler.dropped(next - at)
+    if (!isCommonControl(byte)) this.#handler.dropped(next - at)
     return next
   }
 

@@ -174,7 +174,7 @@ export class Filter {
         const wanted = isWhole ? this.#blockBytes * 2 : (rewritten - at) * 2
         this.#blockBytes = Math.min(Math.max(wanted, smallestBlock), largestBlock)
         at = rewritten
-        if (isWhole) continue
+        if (isWhole || this.#isBinary) continue
       }
       const stopped = this.#parse(bytes, at, blockEnd, isWorthwhile)
       if (this.#needsScreen) return stopped

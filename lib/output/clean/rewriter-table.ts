@@ -1,3 +1,5 @@
+import { isCommonControl } from './escape.ts'
+
 /*
  * What is done with a byte in a state, by text that is more than plain: with colours, with lines that are
  * written over from their start, with bytes that are no text. `rewriter-source.ts` follows the table.
@@ -83,6 +85,7 @@ function startOf(byte: number, isBinary: boolean): number {
   }
   if (byte === 0x08 && !isBinary) return stop
   if (byte === 0x1b) return isBinary ? entry(state.escape, 0) : stop
+  // The other control characters are counted on the common way.
   if (byte < 0x20 || byte === 0x7f) return isBinary || isCommonControl(byte) ? entry(0, 0) : stop
   if (byte < 0x7f) return entry(state.text, 1)
   const next = stateAfterLead(byte)
@@ -94,11 +97,6 @@ function startOf(byte: number, isBinary: boolean): number {
 /** Begins a sequence or a string in 8 bits: CSI, DCS, SOS, OSC, PM, APC. */
 function isIntroducer(byte: number): boolean {
   return [0x90, 0x98, 0x9b, 0x9d, 0x9e, 0x9f].includes(byte)
-}
-
-/** NUL, BEL, VT, FF and DEL stand in texts too; the others are counted on the common way. */
-function isCommonControl(byte: number): boolean {
-  return byte === 0 || byte === 7 || byte === 0x0b || byte === 0x0c || byte === 0x7f
 }
 
 function stateAfterLead(byte: number): State | null {

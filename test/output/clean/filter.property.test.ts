@@ -89,7 +89,17 @@ test('the fast way gives the same text as the common way', async () => {
       assert.is(await clean(raw, pieces, { fastAfterBytes: 0 }), common)
       assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), common)
     }),
-    { numRuns: 80 },
+    { numRuns: 160 },
+  )
+})
+
+test('what is taken for binary data begins at the same byte by both ways', async () => {
+  const noise = fc.uint8Array({ minLength: 300, maxLength: 700, size: 'max' })
+  await fc.assert(
+    fc.asyncProperty(noise, async (raw) => {
+      assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), await clean(raw))
+    }),
+    { numRuns: 150 },
   )
 })
 
