@@ -9,6 +9,7 @@ import { otherVariables } from '../../lib/config/keys.ts'
 import { reportKeys } from '../../lib/config/report.ts'
 import { wantedOf } from '../../lib/protocol/shape/check.ts'
 import type { Fields } from '../../lib/protocol/shape/shape.ts'
+import { askPrograms, hardening, plainTerminal } from '../../lib/run/environment.ts'
 import { userRuleShape } from '../../lib/protocol/user-rule.ts'
 import { toSnakeCase } from '../../lib/protocol/wire.ts'
 
@@ -37,6 +38,7 @@ export function updateReference(text = readFileSync(file, 'utf8')): string {
       ['variable', 'what it is'],
       Object.entries(otherVariables).map(([name, meaning]) => [`\`${name}\``, meaning]),
     ),
+    hardening: writeTable(['value', 'variables'], describeHardening()),
     rules: writeTable(
       ['field', 'what it is', 'what it may be'],
       [
@@ -54,6 +56,24 @@ export function updateReference(text = readFileSync(file, 'utf8')): string {
       return `${before}\n${table}\n${after}`
     },
   )
+}
+
+/** By value, so that the table stays short. */
+function describeHardening(): string[][] {
+  const names = new Map<string, string[]>()
+  const add = (name: string, value: string) => {
+    names.set(value, [...(names.get(value) ?? []), `\`${name}\``])
+  }
+  for (const [name, value] of Object.entries(hardening)) add(name, value === '' ? 'empty' : value)
+  for (const name of askPrograms) add(name, 'the path of `false`')
+  for (const [name, value] of Object.entries(plainTerminal)) {
+    add(name, `\`${value}\`, without a terminal of its own`)
+  }
+  const isPlain = (value: string) => /^[\w-]+$/.test(value) && value !== 'empty'
+  return [...names].map(([value, list]) => [
+    isPlain(value) ? `\`${value}\`` : value,
+    list.join(' '),
+  ])
 }
 
 function describeFields(fields: Fields, suffix = ''): string[][] {

@@ -3,7 +3,7 @@ import type { Request } from '../protocol/request/request.ts'
 import { markVariable, ownerVariable } from './stop.ts'
 
 /** For programs that nobody watches: no pager, no editor, no question, no progress display. */
-const hardening: Readonly<Record<string, string>> = {
+export const hardening: Readonly<Record<string, string>> = {
   // Pagers: their text goes straight to the output.
   PAGER: 'cat',
   GIT_PAGER: 'cat',
@@ -50,10 +50,10 @@ const hardening: Readonly<Record<string, string>> = {
 }
 
 /** Set to the path of `false`, which answers every question with no. */
-const askPrograms = ['SSH_ASKPASS', 'SUDO_ASKPASS']
+export const askPrograms = ['SSH_ASKPASS', 'SUDO_ASKPASS']
 
 /** Without a terminal of its own. */
-const plainTerminal: Readonly<Record<string, string>> = { TERM: 'dumb', NO_COLOR: '1' }
+export const plainTerminal: Readonly<Record<string, string>> = { TERM: 'dumb', NO_COLOR: '1' }
 
 /**
  * The variables that hold the keys of model providers, as their own documentation names them. A person's

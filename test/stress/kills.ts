@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findOwnGroup } from '../../lib/system/control-group.ts'
-import { isRunning } from '../../lib/system/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { runCli } from '../helpers/run-cli.ts'
 import { createToken, describe, findByWords } from './processes.ts'
@@ -84,7 +83,7 @@ export async function tryKill(index: number, afterMs: number, victim: Victim): P
   let faults: string[] = []
   // Whoever ends what was left does so beside the next nacre, not before it.
   for (let look = 0; look < 300; look++) {
-    faults = await findLeft(token, victim)
+    faults = await findLeft(nacre.pid ?? 0, token, victim)
     if (faults.length === 0) break
     await delay(10)
   }
@@ -99,7 +98,7 @@ export async function tryKill(index: number, afterMs: number, victim: Victim): P
   return told.concat(faults.length > 0 ? [] : after.map((it) => `after job kill: ${describe(it)}`))
 }
 
-async function findLeft(token: string, victim: Victim): Promise<string[]> {
+async function findLeft(pid: number, token: string, victim: Victim): Promise<string[]> {
   const faults: string[] = []
   const processes = findByWords(token)
   if (processes.length > 0) {
@@ -114,8 +113,7 @@ async function findLeft(token: string, victim: Victim): Promise<string[]> {
   for (const name of list(join(state, 'present'))) faults.push(`presence ${name}`)
   for (const name of list(join(state, 'sandbox'))) faults.push(`sandbox ${name}`)
   for (const name of list(findOwnGroup() ?? '')) {
-    const owner = Number(/^nacre-(\d+)-/.exec(name)?.[1] ?? process.pid)
-    if (!isRunning(owner)) faults.push(`control group ${name}`)
+    if (name.startsWith(`nacre-${pid}-`)) faults.push(`control group ${name}`)
   }
   for (const path of [join(state, 'jobs'), join(state, 'jobs', 'ended')]) {
     for (const name of list(path).filter((it) => it.endsWith('.json'))) {
