@@ -9,7 +9,7 @@ import { benchEndurance, benchLatency } from './latency.ts'
 import { benchKept } from './kept.ts'
 import { benchRepl } from './repl.ts'
 import { rows as rpcRows } from './rpc.ts'
-import { benchSandbox } from './sandbox.ts'
+import { benchSandbox, benchWork } from './sandbox.ts'
 import { benchStart } from './start.ts'
 import { printTable } from './table.ts'
 
@@ -21,6 +21,7 @@ const groups: Record<string, () => Promise<void>> = {
   endurance: benchEndurance,
   guard: benchGuard,
   sandbox: benchSandbox,
+  work: benchWork,
   kept: benchKept,
   rpc: async () => printTable('RPC', await rpcRows()),
   repl: benchRepl,

@@ -30,7 +30,7 @@ const mostLines = 20
  */
 export function watchRefusedWrites(
   request: Request,
-  findPlaces: () => SandboxPlaces,
+  findPlaces: () => SandboxPlaces | null,
 ): RefusedWrites {
   const decoder = new TextDecoder()
   const lines: string[] = []
@@ -57,6 +57,7 @@ export function watchRefusedWrites(
       rest = ''
       if (lines.length === 0) return []
       const places = findPlaces()
+      if (places === null) return []
       const path = lines.flatMap(findPaths).find((name) => isRefused(name, request.cwd, places))
       return path === undefined ? [] : [compose(resolve(request.cwd, path), places)]
     },

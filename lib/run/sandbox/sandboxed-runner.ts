@@ -12,7 +12,7 @@ import {
 import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
-import type { HostRunFiles } from './host-run-files.ts'
+import type { SandboxPlaces } from './sandbox-places.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
@@ -42,16 +42,29 @@ export async function runInSandbox(
   const sealed = await sealStdin(asked.stdin, pipes)
   const request: Request = { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
-  const hostRun = findHostRun(sandbox, request)
-  let stopping = false
+  const hostRun = findKnownPlaces()?.hostRun
+  /** How it was stopped, once it was. */
+  let stopping: Parameters<Running['stop']> | null = null
   let attempt = await begin().catch((error: unknown) => {
     sealed.release()
     throw error
   })
 
+  /**
+   * Null where they cannot be found. A run that needs them does not start then, and says why itself; one
+   * of a session, whose shell has started before, goes on.
+   */
+  function findKnownPlaces(): SandboxPlaces | null {
+    try {
+      return sandbox.findPlaces(request)
+    } catch {
+      return null
+    }
+  }
+
   /** One try: what bwrap itself says is held back until it is known whether the command began. */
   async function begin(): Promise<Attempt> {
-    const watch = watchRefusedWrites(request, () => sandbox.findPlaces(request))
+    const watch = watchRefusedWrites(request, findKnownPlaces)
     const held = holdBack(sink)
     try {
       const running = await runner(request, {
@@ -84,6 +97,8 @@ export async function runInSandbox(
         try {
           sandbox.findPlacesAnew(request, tries < triesWithYoungSockets)
           attempt = await begin()
+          // Whoever stopped it meanwhile has stopped what was over already.
+          if (stopping) void attempt.running.stop(...stopping)
           continue
         } catch (error) {
           if (!(error instanceof StartError)) throw error
@@ -94,8 +109,8 @@ export async function runInSandbox(
       if (notStarted) return { ...told(exit), notStarted }
       const planted = hostRun?.refusePlanted() ?? []
       // In a session it is the shell that tells how its command has ended.
-      const isOfBwrap = request.session === null || stopping
-      const ending = isOfBwrap ? restoreSignal(exit, stopping) : exit
+      const isOfBwrap = request.session === null || stopping !== null
+      const ending = isOfBwrap ? restoreSignal(exit, stopping !== null) : exit
       return told(ending, [...watch.describe(), ...planted])
     }
   }
@@ -104,19 +119,10 @@ export async function runInSandbox(
     sandbox: use,
     exited: follow().finally(() => sealed.release()),
     stop(...how) {
-      stopping = true
+      stopping = how
       return attempt.running.stop(...how)
     },
   })
-}
-
-/** Null where the places of a run cannot be found: such a run does not start, and says why itself. */
-function findHostRun(sandbox: Sandbox, request: Request): HostRunFiles | null {
-  try {
-    return sandbox.findPlaces(request).hostRun
-  } catch {
-    return null
-  }
 }
 
 interface Attempt {

@@ -10,140 +10,16 @@ import {
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { hasProgram, ordinaryWork } from '../../helpers/ordinary-work.ts'
 import { findObstacle, openPlaces } from '../../helpers/sandbox-places.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP work in the sandbox: ${obstacle}`)
 
-/** Ordinary jobs: [command, what it writes, program that it needs]. */
-const jobs: [name: string, command: string, output: RegExp, program?: string][] = [
-  ['write in the workspace', 'mkdir -p a/b && echo x >a/b/c && cat a/b/c && rm -r a', /^x$/m],
-  ['a temporary file', 'f=$(mktemp) && echo x >$f && cat $f && rm $f', /^x$/m],
-  ['a temporary folder', 'd=$(mktemp -d) && touch $d/x && ls $d', /^x$/m],
-  ['edit in place', 'echo one >f && sed -i s/one/two/ f && cat f', /^two$/m],
-  [
-    'standard output by its name',
-    'echo x >/dev/stdout; echo y | tee /dev/stderr >/dev/null',
-    /x\ny/,
-  ],
-  ['a pipeline', 'seq 1000 | sort -rn | head -3 | tail -1', /^998$/m],
-  ['process substitution', 'diff <(echo a) <(echo a) && echo same', /^same$/m],
-  ['a here-document', 'cat <<E\nhello\nE', /^hello$/m],
-  ['random numbers and null', 'head -c 4 /dev/urandom | wc -c; cat /dev/null', /^4$/m],
-  [
-    'a repository',
-    'git init -q r && cd r && git config user.email a@b && git config user.name n && echo x >f && git add f && git commit -qm one && git log --oneline | wc -l',
-    /^1$/m,
-    'git',
-  ],
-  [
-    'a branch, a stash and a merge',
-    'git init -qb main r && cd r && git config user.email a@b && git config user.name n && echo x >f && git add f && git commit -qm one && git checkout -qb b && echo y >f && git stash -q && git stash pop -q && git commit -qam two && git checkout -q main && git merge -q b && cat f',
-    /^y$/m,
-    'git',
-  ],
-  [
-    'make',
-    'printf "all: out\\nout:\\n\\techo built >out\\n" >Makefile && make -s && cat out',
-    /^built$/m,
-    'make',
-  ],
-  [
-    'a compiler',
-    'echo "int main(void){return 42;}" >m.c && cc m.c -o m && ./m; echo $?',
-    /^42$/m,
-    'cc',
-  ],
-  [
-    'node',
-    "node -e \"fs.writeFileSync('f', 'x'); console.log(os.networkInterfaces() && fs.readFileSync('f', 'utf8'))\"",
-    /^x$/m,
-    'node',
-  ],
-  [
-    'a server of its own',
-    `node -e "const s = net.createServer(c => c.end('hello')).listen(0, '127.0.0.1', () => net.connect(s.address().port).on('data', d => { console.log(String(d)); s.close() }))"`,
-    /^hello$/m,
-    'node',
-  ],
-  [
-    'a socket in the workspace',
-    `node -e "const s = net.createServer(c => c.end('hello')).listen('s.sock', () => net.connect('s.sock').on('data', d => { console.log(String(d)); s.close() }))"`,
-    /^hello$/m,
-    'node',
-  ],
-  [
-    'worker threads and child processes',
-    `node -e "new (require('worker_threads').Worker)('console.log(require(\\"child_process\\").execSync(\\"echo deep\\")+1)', { eval: true })"`,
-    /^deep/m,
-    'node',
-  ],
-  [
-    'npm',
-    'npm init -y >/dev/null && npm pkg get name && npm run env 2>/dev/null | grep -c ^npm_',
-    /"[\s\S]*\n\d/,
-    'npm',
-  ],
-  [
-    'npm install',
-    'mkdir d && echo \'{"name":"d","version":"1.0.0"}\' >d/package.json && tar czf d.tgz d && npm init -y >/dev/null && npm install --offline ./d.tgz >/dev/null && ls node_modules',
-    /^d$/m,
-    'npm',
-  ],
-  [
-    'locks',
-    'exec 9>lock && flock -n 9 && ! flock -n lock true && echo locked',
-    /^locked$/m,
-    'flock',
-  ],
-  [
-    'a database',
-    'sqlite3 d.db "pragma journal_mode=wal; create table t(x); insert into t values (7); select * from t"',
-    /^7$/m,
-    'sqlite3',
-  ],
-  [
-    'Python',
-    '/usr/bin/python3 -c "import tempfile, multiprocessing; print(tempfile.gettempdir(), multiprocessing.Lock() is not None)"',
-    /^\/tmp True$/m,
-    '/usr/bin/python3',
-  ],
-  [
-    'a virtual environment',
-    '/usr/bin/python3 -m venv --without-pip v && v/bin/python -c "import sys; print(sys.prefix != sys.base_prefix)"',
-    /^True$/m,
-    '/usr/bin/python3',
-  ],
-  [
-    'an archive',
-    'mkdir a && echo x >a/f && tar czf a.tgz a && rm -r a && tar xzf a.tgz && cat a/f',
-    /^x$/m,
-  ],
-  ['background processes', 'sleep 0.05 & (exit 3) & wait $!; echo $?', /^3$/m],
-  ['signals among its own', 'sh -c \'trap "echo got" USR1; kill -USR1 $$; echo end\'', /got\nend/],
-  ['shared memory', 'echo x >/dev/shm/x && cat /dev/shm/x', /^x$/m],
-  [
-    'xargs and find',
-    'touch a b c && find . -name "[abc]" -print0 | xargs -0 -n1 -P2 echo | wc -l',
-    /^3$/m,
-  ],
-  ['who am I', 'id -un >/dev/null; id -u', new RegExp(`^${process.getuid?.()}$`, 'm')],
-  ['a time zone and a locale', 'TZ=UTC date -d @0 +%Y', /^1970$/m],
-]
-
-function has(program: string): boolean {
-  try {
-    execFileSync('/bin/sh', ['-c', 'command -v "$0"', program], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
 if (obstacle === null) {
   for (const network of ['on', 'off'] as const) {
-    for (const [name, command, output, program] of jobs) {
-      if (program !== undefined && !has(program)) {
+    for (const [name, command, output, program] of ordinaryWork) {
+      if (program !== undefined && !hasProgram(program)) {
         console.log(`SKIP ${name}: there is no ${program}`)
         continue
       }
