@@ -57,6 +57,10 @@ function captureMerged(options: CaptureOptions): Capture {
   }
 }
 
+/**
+ * Two pipes: the system does not tell which of two bytes was written first, so that both together are in
+ * the order in which they were read, line by line.
+ */
 function captureSeparate(options: CaptureOptions): Capture {
   const both = new Journal()
   const journals = { stdout: new Journal(), stderr: new Journal() }
@@ -64,8 +68,14 @@ function captureSeparate(options: CaptureOptions): Capture {
     new CapturedStream({ ...options, stream, journals: [both, journals[stream]] })
   const stdout = open('stdout')
   const stderr = open('stderr')
+  let last = stdout
   return {
-    write: (stream, bytes) => (stream === 'stderr' ? stderr : stdout).write(bytes),
+    write(stream, bytes) {
+      const current = stream === 'stderr' ? stderr : stdout
+      if (current !== last) last.previewLines()
+      last = current
+      return current.write(bytes)
+    },
     snapshot: () => showSeparate(stdout.snapshot(), stderr.snapshot()),
     read({ stream, ...reading }) {
       stdout.preview()

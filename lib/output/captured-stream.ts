@@ -75,6 +75,16 @@ export class CapturedStream {
     for (const feed of this.#feeds) feed.preview(pending)
   }
 
+  /**
+   * Brings the lines that are finished to the first journal, which another stream is about to write to, so
+   * that lines stand there in the order in which they came. A line that is still being written waits: a
+   * progress bar would leave each of its states.
+   */
+  previewLines(): void {
+    const pending = this.#filter.pending()
+    this.#feeds[0]?.previewLines(pending.subarray(0, pending.lastIndexOf(0x0a) + 1))
+  }
+
   snapshot(): ShownStream {
     const window = this.#window.clone()
     window.write(this.#filter.pending())

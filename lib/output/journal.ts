@@ -70,6 +70,11 @@ export class JournalFeed {
     this.#early = Buffer.from(pending)
   }
 
+  /** The same for whole lines alone; what is shown beyond them already stays. */
+  previewLines(lines: Buffer): void {
+    if (lines.length > this.#early.length) this.preview(lines)
+  }
+
   /** Appends what is new; answers how much of what was shown early still stands. */
   #show(bytes: Buffer): number {
     const common = commonLength(bytes, this.#early)

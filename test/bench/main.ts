@@ -7,6 +7,7 @@ import { benchGuard } from './guard.ts'
 import { benchEndless, benchOutput } from './output.ts'
 import { benchEndurance, benchLatency } from './latency.ts'
 import { benchKept } from './kept.ts'
+import { benchReads } from './reads.ts'
 import { benchRepl } from './repl.ts'
 import { rows as rpcRows } from './rpc.ts'
 import { benchSandbox, benchWork } from './sandbox.ts'
@@ -17,6 +18,7 @@ const groups: Record<string, () => Promise<void>> = {
   start: benchStart,
   output: benchOutput,
   endless: benchEndless,
+  reads: benchReads,
   latency: benchLatency,
   endurance: benchEndurance,
   guard: benchGuard,

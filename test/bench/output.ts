@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,13 +15,20 @@ const commands: Record<string, string> = {
   '1 GB of NUL bytes': 'head -c 1000000000 /dev/zero',
   'one line of 500 MB': "head -c 500000000 /dev/zero | tr '\\0' x",
   '300 MB full of colours': `yes $'\\e[31mred\\e[0m \\e[1;32mgreen\\e[0m plain' | head -c 300000000`,
-  '2 million \\r frames': "seq 1 2000000 | tr '\\n' '\\r'",
+  '160 MB of \\r frames': "seq 10000000 30000000 | tr '\\n' '\\r' | head -c 160000000",
+  '200 MB of random bytes': 'for i in {1..25}; do cat "$NACRE_BENCH_RANDOM"; done',
+  '200 MB of Latin-1': `yes $'caf\\xe9 cr\\xe8me br\\xfbl\\xe9e \\xe0 la carte' | head -c 200000000`,
+  '300 MB of wide characters': "yes '漢字かな交じり文、🚀 and ASCII text' | head -c 300000000",
 }
 
 /** Complete output on disk and bounded text, against bash writing the same to a file. */
 export async function benchOutput(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
   const env = liftQuotas(folder)
+  const random = join(folder, 'random')
+  writeFileSync(random, randomBytes(8_000_000))
+  // Every program that is measured finds it there.
+  process.env['NACRE_BENCH_RANDOM'] = random
   const idle = (await runNacre('true', env)).peakBytes
   const rows = [['output', 'bash > file', 'nacre', 'speed', 'memory over idle', 'pi', 'gemini']]
   try {

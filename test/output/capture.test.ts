@@ -107,6 +107,27 @@ test('head leaves the rest to the artifact', () =>
     assert.is(readFileSync(artifact!.path, 'utf8'), numbered(10))
   }))
 
+test('separate streams read together have their lines in the order in which they came', () =>
+  withFolder(async (dir) => {
+    const capture = open({ streams: 'separate' }, dir)
+    const parts: ['stdout' | 'stderr', string][] = [
+      ['stdout', 'one\ntw'],
+      ['stderr', 'a\n'],
+      ['stdout', 'o\n'],
+      ['stderr', '10%\r'],
+      ['stdout', 'three\n'],
+      ['stderr', '90%\r'],
+      ['stdout', 'four\n'],
+      ['stderr', '100%\nb\n'],
+      ['stdout', 'five'],
+    ]
+    for (const [stream, text] of parts) await capture.write(stream, Buffer.from(text))
+    await capture.finish()
+    assert.is(capture.read({}).text, 'one\na\ntwo\nthree\nfour\n100%\nb\nfive')
+    assert.is(capture.read({ stream: 'stdout' }).text, 'one\ntwo\nthree\nfour\nfive')
+    assert.is(capture.read({ stream: 'stderr' }).text, 'a\n100%\nb\n')
+  }))
+
 test('separate streams have their own text, limits and artifacts', () =>
   withFolder(async (dir) => {
     const capture = open({ streams: 'separate', maxLines: 5 }, dir)

@@ -22,8 +22,12 @@ export async function copyFromTerminal(
   })
   terminal.loadAddon(new graphemes.UnicodeGraphemesAddon())
   terminal.parser.registerCsiHandler({ final: 'J' }, ([which]) => which === 3)
+  // A reset (`ESC c`) would clear the scrollback too, which a person's terminal keeps.
+  const bytes = Buffer.from(raw as string)
+    .toString('latin1')
+    .replaceAll('\u001bc', '\u001b[2J\u001b[H')
   await new Promise<void>((resolve) => {
-    terminal.write(raw, resolve)
+    terminal.write(Buffer.from(bytes, 'latin1'), resolve)
   })
   const { normal } = terminal.buffer
   let text = ''

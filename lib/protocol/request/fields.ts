@@ -53,7 +53,7 @@ export const fields = {
   ),
   streams: shape.choice(
     ['merged', 'separate'],
-    'One text in the order of writing, or stdout and stderr apart',
+    'One text in the order of writing, or stdout and stderr apart; together those are in the order of reading',
   ),
   head: shape.integer('Only the first lines of the text', { unit: 'lines' }),
   tail: shape.integer('Only the last lines of the text (after --head)', { unit: 'lines' }),

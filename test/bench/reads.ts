@@ -1,0 +1,119 @@
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createArtifactStore } from '../../lib/output/artifact/store.ts'
+import { measure, median } from './measure.ts'
+import { formatMb, formatMs, printTable } from './table.ts'
+
+const root = join(import.meta.dirname, '../..')
+const artifactBytes = Number(process.env['NACRE_BENCH_READ_BYTES'] ?? 5e9)
+const reads = 1000
+/** Each is a process of its own. */
+const cliReads = 20
+
+/** Reads of single lines anywhere in a large artifact, each held against what sed prints. */
+export async function benchReads(): Promise<void> {
+  const state = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
+  const dir = join(state, 'nacre/artifacts')
+  try {
+    const { id, path, lines } = await writeArtifact(dir)
+    const wanted = Array.from({ length: reads }, () => 1 + Math.floor(Math.random() * lines))
+    const lineOf = readBySed(path, state, wanted)
+    const store = createArtifactStore({ dir })
+    const read = (line: number) => store.read(id, { offset: line - 1, limit: 1 })
+
+    const indexMs = await timeOf(() => read(lines))
+    const times: number[] = []
+    for (const line of wanted) {
+      const started = performance.now()
+      const { text } = await read(line)
+      times.push(performance.now() - started)
+      check(line, text, lineOf)
+    }
+    // Another process finds the index on disk.
+    const anew = createArtifactStore({ dir })
+    const firstMs = await timeOf(() => anew.read(id, { offset: wanted[0]! - 1, limit: 1 }))
+    const cliTimes: number[] = []
+    for (const line of wanted.slice(0, cliReads)) {
+      const words = ['artifact', 'show', id, '--offset', String(line), '--limit', '1', '-q']
+      const shown = await measure([process.execPath, join(root, 'bin/nacre.js'), ...words], {
+        env: { XDG_STATE_HOME: state },
+      })
+      cliTimes.push(shown.ms)
+      check(line, shown.stdout, lineOf)
+    }
+    printTable(`One line of ${formatMb(artifactBytes)} in ${lines} lines, ${reads} reads`, [
+      [
+        'index',
+        'on disk',
+        'median',
+        'longest',
+        'first of another process',
+        'whole process, median',
+      ],
+      [
+        formatMs(indexMs),
+        formatMb(statSync(join(dir, `${id}.index`)).size),
+        formatMs(median(times)),
+        formatMs(Math.max(...times)),
+        formatMs(firstMs),
+        formatMs(median(cliTimes)),
+      ],
+    ])
+  } finally {
+    rmSync(state, { recursive: true, force: true })
+  }
+}
+
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+
+/** Lines of many lengths. Only the beginning goes the way of a run, since the rest is the same. */
+async function writeArtifact(dir: string): Promise<{ id: string; path: string; lines: number }> {
+  const store = createArtifactStore({ dir, artifactBytes: 2 * artifactBytes })
+  const writer = store.create({ runId: 'run_bench', command: 'seq', stream: 'output' })
+  await writer.write(Buffer.from('line 1\n'))
+  const { artifact } = await writer.finish()
+  const { id, path } = artifact!
+  const file = openSync(path, 'a')
+  let lines = 1
+  let piece = ''
+  for (let written = 0; written < artifactBytes;) {
+    lines++
+    piece += `line ${lines} ${'x'.repeat((lines * 7919) % 160)}\n`
+    if (piece.length < 4_000_000) continue
+    written += writeSync(file, piece)
+    piece = ''
+  }
+  writeSync(file, piece)
+  closeSync(file)
+  return { id, path, lines }
+}
+
+/** One pass of sed over the whole file for all of them. */
+function readBySed(path: string, folder: string, wanted: readonly number[]): Map<number, string> {
+  const sorted = [...new Set(wanted)].sort((a, b) => a - b)
+  const script = join(folder, 'script.sed')
+  writeFileSync(script, sorted.map((line) => `${line}p`).join('\n'))
+  const printed = execFileSync('sed', ['-n', '-f', script, path], {
+    encoding: 'utf8',
+    maxBuffer: 1e8,
+  })
+  return new Map(printed.split('\n').map((text, index) => [sorted[index] ?? 0, `${text}\n`]))
+}
+
+function check(line: number, text: string, lineOf: ReadonlyMap<number, string>): void {
+  if (text !== lineOf.get(line)) throw new Error(`line ${line} is another than that of sed`)
+}
