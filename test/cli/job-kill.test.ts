@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +10,7 @@ import { describeProcess, readVariable } from '../../lib/system/process-table.ts
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
-import { until } from '../helpers/until.ts'
+import { hear, until } from '../helpers/until.ts'
 
 /** What is left when nacre is killed with KILL, which nobody can hear. */
 const test = suite<{ home: Home }>('job, killed')
@@ -79,7 +78,7 @@ function hasGroups(): boolean {
 test('a daemon of a killed nacre that has dropped every mark ends too', async ({ home }) => {
   if (!hasGroups()) return
   const child = startCli(home, ['-c', `${daemon}; sleep 300`])
-  const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
+  const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(chunk.toString())
   assert.ok(isAlive(pid))
   await until(() =>
@@ -95,7 +94,7 @@ test('what was killed before it had a watchdog ends with the next nacre', async 
   const known = hasGroups() ? daemon : 'setsid sleep 300 & echo $!'
   // The run is a few milliseconds old when its first words arrive.
   const child = startCli(home, ['-c', `${known}; sleep 300`])
-  const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
+  const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(chunk.toString())
   const present = join(home.dir, '..', 'present')
   const [own = ''] = readdirSync(present)
@@ -105,7 +104,7 @@ test('what was killed before it had a watchdog ends with the next nacre', async 
     if (describeProcess(marked).includes('read -r farewell')) process.kill(marked, 'SIGKILL')
   }
   child.kill('SIGKILL')
-  await once(child, 'exit')
+  await hear(child, 'exit')
   assert.ok(isAlive(pid))
   assert.is((await home.run(['-c', 'true'])).status, 0)
   await until(() => !isAlive(pid) && runsOf(home).length === 0)
@@ -133,8 +132,8 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const) {
   test(`a nacre that ends by ${signal} takes its run along, and no job`, async ({ home }) => {
     const id = await home.start('echo up; sleep 300')
     const child = startCli(home, ['-c', 'setsid sleep 300 & echo $$; sleep 300'])
-    await once(child.stdout, 'data')
-    const exited = once(child, 'exit')
+    await hear(child.stdout, 'data')
+    const exited = hear(child, 'exit')
     child.kill(signal)
     // After Ctrl-C it ends by the signal itself, so that a loop around it stops.
     const interrupted = signal === 'SIGINT'
@@ -146,9 +145,9 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const) {
 
 test('a job outlives the call that was killed while it waited', async ({ home }) => {
   const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--open-stdin'])
-  await once(child.stdout, 'data')
+  await hear(child.stdout, 'data')
   child.kill('SIGKILL')
-  await once(child, 'exit')
+  await hear(child, 'exit')
   const [job] = await home.list()
   const id = String(job?.['job_id'])
   assert.is(job?.['status'], 'running')
@@ -159,11 +158,11 @@ test('a job outlives the call that was killed while it waited', async ({ home })
 
 test('the end of a run is known though its caller was killed before', async ({ home }) => {
   const child = startCli(home, ['-c', 'echo $$; read x; exit 8', '--wait', '60', '--open-stdin'])
-  await once(child.stdout, 'data')
+  await hear(child.stdout, 'data')
   const [job] = await home.list()
   const id = String(job?.['job_id'])
   child.kill('SIGKILL')
-  await once(child, 'exit')
+  await hear(child, 'exit')
   await home.run(['job', 'write', id, '--eof'])
   await until(() => !isAlive(Number(job?.['owner_pid'])))
   const result = await home.json(['job', 'show', id])
@@ -239,9 +238,8 @@ test('killed at any moment, two nacres at once: no orphan but declared jobs', as
     const child = startCli(home, forms[index % forms.length] ?? [])
     child.stdout.resume()
     await delay(((index * 17) % kills) * (spreadMs / kills))
-    const exited = once(child, 'exit')
     child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await exited
+    if (child.exitCode === null && child.signalCode === null) await hear(child, 'exit')
     // Now and then the supervisor too.
     const own = findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')
     const supervisor = own.find((pid) => describeProcess(pid).includes(' supervise '))

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -9,14 +8,14 @@ import { createExecutor } from '../../lib/executor/executor.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
-import { until } from '../helpers/until.ts'
+import { hear, until } from '../helpers/until.ts'
 
 async function findFreePort(): Promise<number> {
   const server = createServer().listen(0)
-  await once(server, 'listening')
+  await hear(server, 'listening')
   const { port } = server.address() as AddressInfo
   server.close()
-  await once(server, 'close')
+  await hear(server, 'close')
   return port
 }
 
@@ -267,9 +266,9 @@ test('Ctrl-C during the wait stops the run', async ({ home }) => {
     env: { ...process.env, ...home.env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  const [text] = (await once(child.stdout, 'data')) as [Buffer]
+  const [text] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(text.toString())
-  const exited = once(child, 'exit')
+  const exited = hear(child, 'exit')
   child.kill('SIGINT')
   assert.equal(await exited, [null, 'SIGINT'])
   assert.not.ok(isAlive(pid))

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { describeProcess } from '../../lib/system/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
-import { until } from '../helpers/until.ts'
+import { hear, until } from '../helpers/until.ts'
 
 /** What lies between print and the process that holds its run. */
 const test = suite<{ home: Home }>('supervise')
@@ -25,7 +24,7 @@ function startCli(home: Home, args: string[]) {
   const said = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk.toString()))
-  return { child, said, ended: once(child, 'close') }
+  return { child, said, ended: hear(child, 'close') }
 }
 
 /** The supervisor of the only run of this home. */

@@ -1,3 +1,4 @@
+import { type EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Far beyond what anything waited for takes on a busy machine, and below the limit of a test file. */
@@ -17,5 +18,15 @@ export async function until(
       throw new Error(`not so after ${patienceMs / 1000} s: ${String(holds)} ${tell()}`)
     }
     await delay(2)
+  }
+}
+
+/** The next such event, with its arguments. Rejects when none has come in time. */
+export async function hear(emitter: EventEmitter, event: string): Promise<unknown[]> {
+  try {
+    return (await once(emitter, event, { signal: AbortSignal.timeout(patienceMs) })) as unknown[]
+  } catch (error) {
+    if ((error as Error).name !== 'AbortError') throw error
+    throw new Error(`no \`${event}\` came within ${patienceMs / 1000} s`, { cause: error })
   }
 }

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +10,7 @@ import * as assert from 'uvu/assert'
 import { readProcess } from '../../../lib/system/process-table.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { runProgram } from '../../helpers/run-program.ts'
-import { until } from '../../helpers/until.ts'
+import { hear, until } from '../../helpers/until.ts'
 
 interface Structured {
   status: string
@@ -267,7 +266,7 @@ test('nothing but the protocol is on stdout, whatever comes in', async () => {
   child.stdin.end(
     '{"jsonrpc": "2.0", "id": 1, "met\n[]\n{"jsonrpc":"2.0","id":2,"method":"nope"}\n{"half',
   )
-  const [status] = (await once(child, 'close')) as [number]
+  const [status] = (await hear(child, 'close')) as [number]
   assert.is(status, 0)
   const lines = stdout.trimEnd().split('\n')
   const codes = lines.map((line) => (JSON.parse(line) as { error: { code: number } }).error.code)

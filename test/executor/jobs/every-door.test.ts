@@ -8,6 +8,7 @@ import { type Client, type RpcNotification, startClient } from '../../../lib/cli
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { type Home, openHome } from '../../helpers/jobs.ts'
+import { until } from '../../helpers/until.ts'
 
 /** U+2028 is a line break for JavaScript's readline and for nothing else. */
 const command = '# a \u2028 b\necho \'line \u2028 sep\'; echo up; read x; echo "got $x"; sleep 300'
@@ -116,10 +117,7 @@ for (const [name, open] of Object.entries(doors)) {
       assert.match(await door.read(id), 'line \u2028 sep')
       assert.is(await door.wait(id), true)
       await door.write(id, 'typed \u2028\n')
-      const deadlineMs = Date.now() + 20_000
-      while (!(await door.read(id)).includes('got typed \u2028')) {
-        assert.ok(Date.now() < deadlineMs, 'what was typed never arrived')
-      }
+      await until(async () => (await door.read(id)).includes('got typed \u2028'))
       await door.kill(id)
       const ended = await home.json(['job', 'show', id])
       assert.is(ended['status'], 'stopped')
@@ -143,19 +141,17 @@ test('who follows a job of another nacre to its end is told how it ended', async
 test('a job of another nacre is followed, and left again', async ({ home }) => {
   const id = await home.start('echo up; read x; echo "got $x"; sleep 300', '--pty')
   let heard = ''
-  let hear = () => {}
-  const came = new Promise<void>((resolve) => {
-    hear = resolve
-  })
   const client = await connect(home, ({ method, params }) => {
     if (method !== 'shell.output') return
     heard += params.data
-    if (heard.includes('got x')) hear()
   })
   const attached = client.request('shell.attach', { id })
   await client.request('shell.status', { id })
   await client.request('shell.input', { id, data: 'x\n' })
-  await came
+  await until(
+    () => heard.includes('got x'),
+    () => heard,
+  )
   const left = await client.request('shell.detach', { id })
   assert.equal([left.id, left.status], [id, 'running'])
   assert.is((await attached).status, 'running')
