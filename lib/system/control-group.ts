@@ -1,18 +1,16 @@
 import {
-  accessSync,
   closeSync,
-  constants,
   existsSync,
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   rmdirSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
+import { findOwnGroup, readGroupFile } from './own-group.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
 /**
@@ -165,9 +163,9 @@ export function openControlGroup(path: string): ControlGroup {
     path,
     list: () =>
       listGroups(path).flatMap((group) =>
-        readText(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number),
+        readGroupFile(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number),
       ),
-    isPopulated: () => /^populated 1$/m.test(readText(join(path, 'cgroup.events'))),
+    isPopulated: () => /^populated 1$/m.test(readGroupFile(join(path, 'cgroup.events'))),
     kill: () => writeControl(path, 'cgroup.kill', '1'),
     freeze: (frozen) => writeControl(path, 'cgroup.freeze', frozen ? '1' : '0'),
     readUsage: () => readUsage(path),
@@ -201,12 +199,12 @@ function subtractUsage(group: ControlGroup, before: GroupUsage | null): ControlG
 
 /** Of microseconds; on a kernel without the controller for memory there is no `memory.peak`. */
 function readUsage(path: string): GroupUsage | null {
-  const stat = readText(join(path, 'cpu.stat'))
+  const stat = readGroupFile(join(path, 'cpu.stat'))
   const read = (name: string) =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1] ?? NaN) / 1000
   const [userMs, systemMs] = [read('user_usec'), read('system_usec')]
   if (Number.isNaN(userMs + systemMs)) return null
-  const peak = Number.parseInt(readText(join(path, 'memory.peak')), 10)
+  const peak = Number.parseInt(readGroupFile(join(path, 'memory.peak')), 10)
   return { userMs, systemMs, peakBytes: Number.isNaN(peak) ? null : peak }
 }
 
@@ -236,22 +234,6 @@ export function removeLeftGroups(parent = findOwnGroup()): void {
   for (const group of listGroupsIn(parent, isLeft)) group.remove()
 }
 
-/**
- * Moves this process to where the nacre is whose run it was started in, and so out of the reach of that
- * run's end. In no run, or where the system does not let it, it stays where it is.
- */
-export function leaveGroupOfRun(): void {
-  const own = findOwnGroup()
-  let outer = own
-  while (outer !== null && /^nacre-\d+-\d+-\d+$/.test(basename(outer))) outer = dirname(outer)
-  if (outer === null || outer === own) return
-  try {
-    writeFileSync(join(outer, 'cgroup.procs'), self)
-  } catch {
-    // A sandbox keeps it inside, as it should.
-  }
-}
-
 function listGroupsIn(parent: string | null, isWanted: (name: string) => boolean): ControlGroup[] {
   if (parent === null) return []
   try {
@@ -263,45 +245,11 @@ function listGroupsIn(parent: string | null, isWanted: (name: string) => boolean
   }
 }
 
-/** Where version 2 is mounted: alone, or beside version 1 as systemd does it. */
-const mounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
-
-/** The path of the group of this process, where groups can be made in it; else null. */
-export function findOwnGroup(): string | null {
-  const own = /^0::(\/.*)$/m.exec(readText('/proc/self/cgroup'))?.[1]
-  // Above the root of our namespace (cgroup_namespaces(7)) there is no path.
-  if (own === undefined || own.startsWith('/..')) return null
-  for (const mount of mounts) {
-    const group = join(mount, own)
-    try {
-      if (!existsSync(join(group, 'cgroup.controllers'))) continue
-      // Deno answers by the bits of the mode, which do not hold for root: root finds out by trying.
-      if (process.geteuid?.() === 0) return group
-      accessSync(group, constants.W_OK)
-      accessSync(join(group, 'cgroup.procs'), constants.W_OK)
-      return group
-    } catch {
-      // It is not ours to write.
-      return null
-    }
-  }
-  return null
-}
-
 /** Nobody is in a group that is gone. */
 function writeControl(group: string, file: string, value: string): void {
   try {
     writeFileSync(join(group, file), value)
   } catch (error) {
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error
-  }
-}
-
-/** Empty where there is no such file, or no longer. */
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
   }
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findOwnGroup } from './control-group.ts'
+import { findOwnGroup } from './own-group.ts'
 import { makePrivateFolder } from './private-files.ts'
 import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
 
