@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
+import { originPolicies } from '../../protocol/origin.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
@@ -86,8 +87,9 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     const list = await jobs.list()
     return textResult(renderJobs(list), false, { jobs: toWire(list) })
   },
-  async read(given, { executor: { jobs } }) {
-    const { cursor, stream, head, tail, maxLines, maxBytes } = given
+  async read(given, { executor: { jobs }, origin }) {
+    const { cursor, stream, head, tail } = given
+    const { maxLines, maxBytes } = { ...originPolicies[origin], ...given }
     const wanted = { cursor, stream, head, tail, maxLines, maxBytes }
     const output = await jobs.read(jobIdOf(given), wanted)
     return textResult(renderJobOutput(output), false, toWire(output))
