@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { findProgram } from '../../lib/system/programs.ts'
 import { compareMedians } from './measure.ts'
 import { formatMs, formatRatio, printTable } from './table.ts'
 
@@ -19,6 +20,7 @@ export async function benchStart(): Promise<void> {
     ...bothUses('nacre', [process.execPath, cli]),
     ...bothUses('executable', [join(root, 'dist/nacre')]),
     ...bothUses('executable on Node', [join(root, 'dist/nacre-node')]),
+    ...peersOnPath(),
   }
   // A certificate file of its own costs Node 20 another 40 ms, with or without nacre.
   const env = { NODE_EXTRA_CA_CERTS: undefined }
@@ -39,6 +41,13 @@ export async function benchStart(): Promise<void> {
 function whereInstalled(name: string, path: string, args: string[]): Record<string, string[]> {
   const program = join(tools, path)
   return existsSync(program) ? { [name]: [program, ...args] } : {}
+}
+
+/** Other agents' programs, where somebody has installed them. */
+function peersOnPath(): Record<string, string[]> {
+  const names = ['claude', 'codex', 'gemini', 'opencode', 'pi']
+  const found = names.filter((name) => findProgram(name, process.env['PATH'] ?? '') !== null)
+  return Object.fromEntries(found.map((name) => [`${name} --version`, [name, '--version']]))
 }
 
 function bothUses(name: string, command: string[]): Record<string, string[]> {
