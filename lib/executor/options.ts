@@ -44,7 +44,7 @@ export interface ExecutorOptions {
   }
   /**
    * The words that start a program which ends the runs of a killed process; the name of that process
-   * (`<pid>:<start time>`) is added. Default: none, its runs stay.
+   * (`<pid>:<start time>`) is added. Default: none, its runs stay; of the library: the CLI of the package.
    */
   reaper?: readonly string[]
   /**
