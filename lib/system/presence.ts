@@ -11,7 +11,7 @@ import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
  */
 export interface Presence {
   enter(): void
-  /** The processes that were killed, by name (`<pid>:<start time>`). */
+  /** Once entered: the processes that were killed, by name (`<pid>:<start time>`). */
   findKilled(): string[]
   leave(): void
 }
@@ -24,20 +24,25 @@ export function presenceFolder(stateDir: string): string {
 /** `folder` is for this alone. Where it cannot be written, nobody is told and nobody is found. */
 export function createPresence(folder: string): Presence {
   const own = join(folder, nameFile(nameProcess(process.pid)))
+  let entered = false
   return {
     enter() {
       try {
         makePrivateFolder(folder)
         writeFileSync(own, findOwnGroup() ?? '', { mode: 0o600 })
+        entered = true
       } catch {
         // A full or read-only disk costs this, not the run.
       }
     },
-    findKilled: () =>
-      listFiles(folder).flatMap((name) => {
+    findKilled() {
+      // Where nothing can be written, nothing can be seen to for good either.
+      const names = entered ? listFiles(folder) : []
+      return names.flatMap((name) => {
         const owner = ownerOf(name)
         return owner === null || isAlive(owner) ? [] : [`${owner.pid}:${owner.startTime}`]
-      }),
+      })
+    },
     leave: () => remove(own),
   }
 }
@@ -67,7 +72,7 @@ export function forget(folder: string, owner: string): void {
 
 function remove(path: string): void {
   try {
-    rmSync(path, { force: true })
+    rmSync(path, { recursive: true, force: true })
   } catch {
     // Where it could not be written, it cannot be removed.
   }

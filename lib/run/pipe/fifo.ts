@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, existsSync, openSync, rmdirSync, rmSync, unlinkSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, rmdirSync, unlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
@@ -12,6 +12,7 @@ import {
   isRefusedByPlace,
   listTemporaryPlaces,
   makeTemporaryFolder,
+  removeTemporaryFolder,
 } from '../../system/temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
@@ -162,7 +163,7 @@ export function createFifoPool(
       await batch?.catch(() => undefined)
       await refilling
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
-      for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+      for (const directory of directories) removeTemporaryFolder(directory)
     },
   }
 }

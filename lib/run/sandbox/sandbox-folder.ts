@@ -1,7 +1,12 @@
 import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../system/private-files.ts'
-import { makeFilledFolder, removeLeftIn, sandboxesFolder } from '../../system/temporary-folder.ts'
+import {
+  makeFilledFolder,
+  removeLeftIn,
+  removeTemporaryFolder,
+  sandboxesFolder,
+} from '../../system/temporary-folder.ts'
 
 /** What one executor's sandboxes keep outside of themselves. No sandbox sees it. */
 export interface SandboxFolder {
@@ -36,7 +41,7 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
     tmp: join(path, 'tmp'),
     filter: join(path, 'filter'),
     statusFile: (runId) => join(path, `status-${runId}`),
-    remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }),
+    remove: () => removeTemporaryFolder(path),
   }
 }
 

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
+import { isScarce } from '../start-failure.ts'
 import { findProgram } from '../../system/programs.ts'
 
 /** What the sandbox of this machine can do. */
@@ -63,10 +64,12 @@ function findBubblewrap(): string | null {
 function tryOut(path: string, flags: readonly string[]): Promise<string | null> {
   const view = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc']
   const words = [...flags, ...view, '--perms', '1777', '--tmpfs', '/tmp', '--', path, '--version']
-  return new Promise((settle) => {
+  return new Promise((settle, refuse) => {
     const options = { env: { LC_ALL: 'C' }, timeout: 10_000 }
     execFile(path, words, options, (error, _stdout, stderr) => {
-      settle(error === null ? null : explainFailure(stderr.trim(), error))
+      // Such a run waits for its turn, and asks again then.
+      if (error !== null && isScarce(codeOf(error))) refuse(error)
+      else settle(error === null ? null : explainFailure(stderr.trim(), error))
     })
   })
 }

@@ -66,7 +66,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 
   async function decide(request: Request): Promise<SandboxDecision> {
-    probed ??= (options.probe ?? probeSandbox)()
+    probed ??= (options.probe ?? probeSandbox)().catch((error: unknown) => {
+      probed = null
+      throw error
+    })
     const probe = await probed
     const { network } = request
     const problem = network === 'off' ? probe.networkProblem : probe.problem

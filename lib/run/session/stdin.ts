@@ -1,6 +1,6 @@
-import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { makeFilledFolder } from '../../system/temporary-folder.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import type { SharedFolder } from '../pipe/fifo.ts'
@@ -30,7 +30,7 @@ function openText(text: string, shared: SharedFolder | null): SessionStdin {
   const fill = (folder: string) => writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
   const directory = makeFilledFolder('stdin', fill, shared?.path)
   const path = join(directory, 'text')
-  const remove = () => rmSync(directory, { recursive: true, force: true })
+  const remove = () => removeTemporaryFolder(directory)
   if (shared) {
     return { path: join(shared.seenAs, basename(directory), 'text'), release: remove }
   }

@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startProcess, type StartedProcess } from '../../system/spawn.ts'
+import { removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { markVariable, stopTree } from '../stop.ts'
@@ -62,7 +63,7 @@ export async function captureSetUp(options: CaptureOptions): Promise<Capture> {
     const parts = how.late ? null : readParts(out)
     return parts ? { kind: 'captured', parts } : { kind: 'failed', why: how.text }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    removeTemporaryFolder(folder)
   }
 }
 

@@ -1,8 +1,8 @@
-import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { makeFilledFolder } from '../../system/temporary-folder.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { captureSetUp } from './capture.ts'
 import { selectDefinitions } from './definitions.ts'
 import { type StartFiles, startFilesOf } from './start-files.ts'
@@ -130,7 +130,7 @@ export function createSnapshots(): Snapshots {
       return setUp
     },
     close() {
-      if (folder !== null) rmSync(folder, { recursive: true, force: true })
+      if (folder !== null) removeTemporaryFolder(folder)
       folder = null
     },
   }
