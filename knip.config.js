@@ -34,6 +34,8 @@ export default function configure({ production = false }) {
     // The addon of the terminal is found beside its package at run time.
     ignoreDependencies: production ? ['node-pty'] : [],
     // Programs of the system; .ci/run installs those that are not on every machine.
-    ignoreBinaries: ['strip', 'mount', 'umount', 'ssh-keygen', 'unshare', 'mkfifo', 'cc', 'script'],
+    ignoreBinaries: [
+      ...['strip', 'mount', 'umount', 'ssh-keygen', 'unshare', 'mkfifo', 'cc', 'script', 'ip'],
+    ],
   }
 }

@@ -40,6 +40,7 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   personAtInput: true,
   prefix: true,
   hosts: true,
+  agentHosts: true,
   artifactLimits: true,
   sandbox: true,
   reaper: true,

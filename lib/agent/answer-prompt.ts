@@ -16,7 +16,7 @@ import {
 import type { OutputSchema } from './output-schema.ts'
 import type { PromptLimits } from './settings.ts'
 import { shortenReplies } from './shorten.ts'
-import { tools } from './tools/tools.ts'
+import { toolsWith } from './tools/tools.ts'
 
 /** What one prompt is answered with. */
 export interface PromptParts {
@@ -30,6 +30,8 @@ export interface PromptParts {
   limits: PromptLimits
   schema: OutputSchema | null
   cwd: string
+  /** On which it may run commands. */
+  hosts: readonly string[]
   /** Its reason tells a deadline from a person. */
   signal: AbortSignal
   tell: AgentListener
@@ -53,7 +55,7 @@ const keptRounds = [4, 1, 0]
  */
 export async function answerPrompt(text: string, parts: PromptParts): Promise<PromptEnd> {
   const { conversation, desk, queue, steering, limits, schema, signal, tell } = parts
-  const described = describeTools(parts.cwd)
+  const described = describeTools(parts.cwd, parts.hosts)
   const waiting = queue.peek()
   conversation.add({ role: 'user', text: writeQuestion(text, waiting.text, parts) })
   let usage = noUsage
@@ -171,8 +173,8 @@ function isNearlyFull({ contextTokens }: Model, { messages }: Conversation): boo
   return chars / 4 > contextTokens * fullContext
 }
 
-function describeTools(cwd: string): ToolDescription[] {
-  return tools.map((tool) => ({
+function describeTools(cwd: string, hosts: readonly string[]): ToolDescription[] {
+  return toolsWith(hosts).map((tool) => ({
     name: tool.name,
     description: tool.description(cwd),
     inputSchema: tool.inputSchema,

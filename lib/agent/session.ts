@@ -112,6 +112,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
         limits: settings.limits,
         schema: schema ?? null,
         cwd: settings.cwd,
+        hosts: executor.agentHosts,
         signal: stop.signal,
         tell,
       })

@@ -63,6 +63,8 @@ export function readInvocation(
 function readSubject(parsed: ParsedArgv): Subject | null {
   const { options, positionals } = parsed
   const shellOptions = readShellOptions(options)
+  // Its commands are on standard input.
+  if (options['array'] === '-' && options['command'] === undefined) return {}
   const command = options['command'] as string | undefined
   if (command !== undefined) {
     return { command, ...shellOptions, ...(positionals.length > 0 && { parameters: positionals }) }
@@ -121,10 +123,14 @@ function findMode({ options, positionals, isSeparated }: ParsedArgv): Invocation
     if (mode) return mode
     throw unknownName('mode', named, modes)
   }
+  if (options['array'] === '-') return 'print'
   const [word] = positionals
   if (isSeparated) {
     if (word !== undefined) return 'print'
     throw new MisuseError('wrong_usage', 'A program is missing: nacre -- <program> [arg…]')
+  }
+  if (word === undefined && options['array'] !== undefined) {
+    throw new MisuseError('wrong_usage', 'An array needs a command: nacre --array N -c <command>')
   }
   if (word === undefined) return 'repl'
   const { cwd = '.' } = readRunOptions(options)

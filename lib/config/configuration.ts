@@ -38,6 +38,8 @@ export interface Configuration {
   providers: ConfiguredProviders
   /** Addresses of other machines by their names. */
   hosts: Readonly<Record<string, string>>
+  /** Those of them, or addresses, on which a model may run commands. */
+  agentHosts: readonly string[]
   /** Where files are looked for, in the order in which they are read. */
   candidates: readonly string[]
   /** The files that were read. */
@@ -82,6 +84,7 @@ export function assemble(
     model: get('model', null),
     providers: get('providers', {}),
     hosts: get('hosts', {}),
+    agentHosts: get('agent_hosts', []),
     entries,
     values,
     ...rest,

@@ -36,6 +36,7 @@ const otherShapes: Partial<Record<FieldName, shape.Shape>> = {
 const fieldRights: Partial<Record<FieldName, WorkspaceRight>> = {
   env: 'trusted',
   host: 'trusted',
+  sbatch: 'trusted',
   shell: 'trusted',
   login: 'trusted',
   cwd: staysBelow,
@@ -166,6 +167,13 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
       'Other machines by name: { "build": "ssh://me@build.example" }',
     ),
     addsUp: true,
+    workspace: 'trusted',
+  },
+  agent_hosts: {
+    shape: shape.list(
+      shape.text('', { hint: 'host' }),
+      'Hosts on which a model may run commands, without a sandbox (default none)',
+    ),
     workspace: 'trusted',
   },
   trusted_folders: {

@@ -9,15 +9,27 @@ export interface Deadlines {
   clear(): void
 }
 
-/** The two clocks of a run: how long it may take, and how long it may be silent. */
+/**
+ * The two clocks of a run: how long it may take, and how long it may be silent. They go from `begun` on,
+ * or at once.
+ */
 export function createDeadlines(
   request: Pick<Request, 'timeoutMs' | 'inactivityMs'>,
   on: { onTimeout(): void; onInactivity(): void },
+  begun: Promise<void> | null = null,
 ): Deadlines {
   const { timeoutMs, inactivityMs } = request
   let lastOutputAtMs = nowMs()
   let silence: NodeJS.Timeout | undefined
-  const deadline = timeoutMs === null ? undefined : setTimeout(() => on.onTimeout(), timeoutMs)
+  let deadline: NodeJS.Timeout | undefined
+  let over = false
+
+  function begin(): void {
+    if (over) return
+    lastOutputAtMs = nowMs()
+    if (timeoutMs !== null) deadline = setTimeout(() => on.onTimeout(), timeoutMs)
+    if (inactivityMs !== null) watchSilence(inactivityMs, inactivityMs)
+  }
 
   /** One timer for all output: when it rings it looks how long the silence has been. */
   function watchSilence(afterMs: number, limitMs: number): void {
@@ -27,7 +39,8 @@ export function createDeadlines(
       else on.onInactivity()
     }, afterMs)
   }
-  if (inactivityMs !== null) watchSilence(inactivityMs, inactivityMs)
+  if (begun === null) begin()
+  else void begun.then(begin)
 
   return {
     touch() {
@@ -35,6 +48,7 @@ export function createDeadlines(
     },
     quietMs: () => nowMs() - lastOutputAtMs,
     clear() {
+      over = true
       clearTimeout(deadline)
       clearTimeout(silence)
     },

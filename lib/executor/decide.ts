@@ -11,12 +11,24 @@ export async function decide(
   guard: Guard,
   approve: RunOptions['approve'],
 ): Promise<Verdict> {
-  const verdict = await guard({ ...request, command: wholeCommand(request) })
+  const verdict = await judge(request, guard)
   if (verdict.decision !== 'ask') return verdict
   if (await approve?.(request, verdict)) return allowed
   const hint = approve ? '' : ` Nobody can be asked here; ${howToAllow(request)}.`
   return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''}${hint}` }
 }
+
+/** Of an array of commands, the strictest verdict over them. */
+async function judge(request: Request, guard: Guard): Promise<Verdict> {
+  const commands = request.array?.commands
+  if (!commands) return guard({ ...request, command: wholeCommand(request) })
+  const verdicts: Verdict[] = []
+  for (const command of new Set(commands)) verdicts.push(await guard({ ...request, command }))
+  const rank = ({ decision }: Verdict) => strictness.indexOf(decision)
+  return verdicts.reduce((one, other) => (rank(other) > rank(one) ? other : one), allowed)
+}
+
+const strictness: readonly Verdict['decision'][] = ['allow', 'redirect', 'ask', 'deny']
 
 /** The command with what it finds as its parameters, since what it does depends on them. */
 function wholeCommand({ command, args, script, parameters }: Request): string {

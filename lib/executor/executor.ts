@@ -6,7 +6,7 @@ import type { Capture, createCapture } from '../output/capture.ts'
 import { createNoCapture } from '../output/no-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
-import { type OutputSink, StartError } from '../protocol/ports.ts'
+import { type OutputSink, type Runner, StartError } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
@@ -48,6 +48,8 @@ export interface Executor {
   session(name: string): NamedSession
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
+  /** The hosts on which a model may run commands. */
+  readonly agentHosts: readonly string[]
   /** Stops every run and frees everything. */
   close(): Promise<void>
   /** `close`, at the end of a block: `await using executor = createExecutor()`. */
@@ -81,6 +83,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     ownEnvironment: process.env,
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
+    cwd,
     hosts: options.hosts ?? {},
     modelKeys: options.modelKeys ?? [],
     stateDir,
@@ -149,7 +152,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Starts the process, with its output on the way to the capture and to whoever listens. */
-  async function launch(request: Request, call: Call): Promise<LiveRun> {
+  async function launch(request: Request, call: Call, given?: Runner): Promise<LiveRun> {
     const { hear, opened } = call
     const { signal, text = true } = call.options
     const startedAtMs = nowMs()
@@ -170,12 +173,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
           hear({ type: 'output', id: request.id, stream, bytes }),
         )
       },
+      tellTask: (end, counts) =>
+        told.then(() => hear({ type: 'task', id: request.id, ...end, ...counts })),
     }
     try {
-      const running = await runners.choose(request, signal)(request, sink)
+      const runner = given ?? (await chooseRunner(request, signal))
+      const running = await runner(request, sink)
       run = createRun({ ...call, request, running, capture, startedAtMs, signal, onLeave })
       jobs.add(run)
-      if (options.declaresRuns) await (await openRegistry())?.declare(run)
+      if (options.declaresRuns || request.array) await (await openRegistry())?.declare(run)
       call.onFailure((message) => {
         run?.notice(message)
         void run?.stop('cancel')
@@ -191,6 +197,22 @@ export function createExecutor(options: ExecutorOptions): Executor {
       }
       throw error
     }
+  }
+
+  /** How the process of a request is attached; an array has one for each of its tasks. */
+  async function chooseRunner(request: Request, signal: AbortSignal | undefined): Promise<Runner> {
+    if (request.array === null) return runners.choose(request, signal)
+    const { createArrayRunner } = await import('./array/array-runner.ts')
+    return createArrayRunner({
+      startTask(task, runner) {
+        const call = createCall({}, null, (result) => audit?.record(result, 'allow'))
+        return launch(task, call, runner)
+      },
+      dir: stateDir === null ? null : join(stateDir, 'jobs'),
+      named: options.hosts ?? {},
+      environment,
+      cwd,
+    })
   }
 
   /** A run has become a job: every nacre of this user is to find it. */
@@ -256,6 +278,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       open: async (input) => runners.openTerminalSession(parseRequest(input, context)),
     },
     artifacts,
+    agentHosts: options.agentHosts ?? [],
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   }

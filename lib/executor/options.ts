@@ -31,6 +31,8 @@ export interface ExecutorOptions {
   prefix?: readonly string[]
   /** Addresses of other machines by their names, for the field `host`. Default: none have names. */
   hosts?: Readonly<Record<string, string>>
+  /** Names or addresses of hosts on which a model may run commands. Default: none. */
+  agentHosts?: readonly string[]
   /** Quotas and age of the artifacts. Default: 256 MiB each, 2 GiB together, 14 days. */
   artifactLimits?: Pick<StoreOptions, 'artifactBytes' | 'storeBytes' | 'ageDays'>
   /** What the sandbox leaves open and hides beside its own rules. */

@@ -2,7 +2,7 @@ import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
 import type { Exit, StartFailure, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
-import type { Result, SandboxUse, StopReason } from '../protocol/result/result.ts'
+import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 
 /** What every result begins as; the ways to end are laid over it. */
@@ -58,6 +58,7 @@ export function neverStartedResult(request: Request): Result {
 
 export interface Progress {
   sandbox: SandboxUse | null
+  tasks: TaskSummary | null
   captured: Captured
   durationMs: number
   notices: readonly string[]
@@ -83,10 +84,13 @@ export interface Ending extends Progress {
 }
 
 export function endedResult(request: Request, ending: Ending): Result {
-  const { exit, stopped } = ending
+  const { exit } = ending
+  const stopped = ending.stopped ?? describeForeignStop(exit)
   const result = withProgress(request, ending)
   result.pipeStatus = exit.pipeStatus ?? null
   result.usage = exit.usage ?? null
+  if (exit.durationMs !== undefined) result.durationMs = exit.durationMs
+  if (exit.tasks) result.tasks = exit.tasks
   if (exit.notStarted) {
     const { code, message } = exit.notStarted
     const reason = stopped?.reason ?? null
@@ -114,8 +118,19 @@ export function endedResult(request: Request, ending: Ending): Result {
     return { ...result, status: 'lost', error: { code: 'host_lost', message: exit.lost } }
   }
   if (exit.signal !== null) return { ...result, status: 'signaled', signal: exit.signal }
-  const exitMeaning = describeExit(request.command, exit.code ?? 0)
+  const exitMeaning = exit.tasks
+    ? describeTasks(exit.tasks)
+    : describeExit(request.command, exit.code ?? 0)
   return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
+}
+
+function describeTasks({ failed, total }: TaskSummary): string | null {
+  return failed === 0 ? null : `${failed} of ${total} tasks failed`
+}
+
+/** A stop that a scheduler has made. */
+function describeForeignStop({ stoppedBy, notices = [] }: Exit): Ending['stopped'] {
+  return stoppedBy === undefined ? null : { reason: stoppedBy, survivors: [], notices }
 }
 
 function limitOf({ timeoutMs, inactivityMs }: Request, reason: StopReason): number | null {
@@ -124,13 +139,14 @@ function limitOf({ timeoutMs, inactivityMs }: Request, reason: StopReason): numb
 }
 
 function withProgress(request: Request, progress: Progress): Result {
-  const { captured, durationMs, notices, sandbox } = progress
+  const { captured, durationMs, notices, sandbox, tasks } = progress
   const result = begin(request)
   const { notices: captureNotices, ...text } = captured
   return {
     ...result,
     ...text,
     ...(sandbox ? { sandbox } : {}),
+    ...(tasks ? { tasks } : {}),
     durationMs: Math.round(durationMs * 1000) / 1000,
     notices: [...result.notices, ...notices, ...captureNotices],
   }

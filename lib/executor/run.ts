@@ -119,13 +119,19 @@ export function createRun(parts: RunParts): LiveRun {
     leave = resolve
   })
 
-  const deadlines: Deadlines = createDeadlines(request, {
-    onTimeout() {
-      if (request.onTimeout === 'background') leave()
-      else void stop('timeout')
+  // Those of an array are its tasks'.
+  const own = request.array ? { timeoutMs: null, inactivityMs: null } : request
+  const deadlines: Deadlines = createDeadlines(
+    own,
+    {
+      onTimeout() {
+        if (request.onTimeout === 'background') leave()
+        else void stop('timeout')
+      },
+      onInactivity: () => void stop('inactivity'),
     },
-    onInactivity: () => void stop('inactivity'),
-  })
+    running.begun,
+  )
   const onAbort = () => void stop('cancel', { interrupt: signal?.reason === interruption })
   if (signal?.aborted) onAbort()
   else signal?.addEventListener('abort', onAbort, { once: true })
@@ -137,7 +143,7 @@ export function createRun(parts: RunParts): LiveRun {
 
   function progress(captured: Captured) {
     const durationMs = nowMs() - parts.startedAtMs
-    return { captured, durationMs, notices, sandbox: running.sandbox }
+    return { captured, durationMs, notices, sandbox: running.sandbox, tasks: running.tasks() }
   }
 
   async function end(): Promise<Result> {

@@ -26,6 +26,8 @@ export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */
   stateDir: string | null
   sandbox: SandboxOptions
+  /** Where relative directories begin. */
+  cwd: string
   /** Addresses of other machines by their names in the configuration. */
   hosts: Readonly<Record<string, string>>
   /** The words that start what ends the runs of a killed nacre; null: nothing does. */
@@ -132,6 +134,7 @@ export function createRunners(options: RunnersOptions): Runners {
   const onHost: Runner = async (request, sink) => {
     const { createHosts } = await import('../run/host/host-runner.ts')
     hosts ??= createHosts({
+      cwd: options.cwd,
       environment: options.environment,
       named: options.hosts,
       async attach(prepare) {
@@ -168,9 +171,17 @@ export function createRunners(options: RunnersOptions): Runners {
       }
     },
     sessions: {
-      list: () => [...(sessions?.list() ?? []), ...(terminalSessions?.list() ?? [])],
+      list: () => [
+        ...(sessions?.list() ?? []),
+        ...(terminalSessions?.list() ?? []),
+        ...(hosts?.listSessions() ?? []),
+      ],
       async close(name) {
-        const closed = [await sessions?.close(name), await terminalSessions?.close(name)]
+        const closed = [
+          await sessions?.close(name),
+          await terminalSessions?.close(name),
+          await hosts?.closeSession(name),
+        ]
         return closed.includes(true)
       },
     },

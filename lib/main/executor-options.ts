@@ -48,6 +48,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     prefix: configuration.prefix,
     personAtInput: door.personAtInput ?? false,
     hosts: configuration.hosts,
+    agentHosts: configuration.agentHosts,
     modelKeys: Object.values(configuration.providers).flatMap(({ keyEnv }) => keyEnv ?? []),
     guardOptions: {
       rules: [...configuration.guardRules, ...(door.rules ?? [])],

@@ -44,6 +44,8 @@ export const limits = {
   /** What goes on without anybody ends after so long. */
   supervisedSeconds: 86_400,
   jobWaitSeconds: 300,
+  /** Of one array. */
+  arrayTasks: 100_000,
   sessions: 32,
   sessionIdleMinutes: 30,
   /** Starts that the system has too few files or processes for wait until none went well for so long. */

@@ -1,6 +1,7 @@
 import type { ListenerAnswer, StreamName } from './result/event.ts'
 import type { Request } from './request/request.ts'
-import type { SandboxUse, StopReason, Survivor, Usage } from './result/result.ts'
+import type { SandboxUse, StopReason, Survivor, TaskSummary, Usage } from './result/result.ts'
+import type { TaskCounts, TaskEnd } from './result/tasks.ts'
 import type { Verdict } from './result/verdict.ts'
 
 /** How a process ended, as the system tells it: exactly one of the first two is set. */
@@ -12,6 +13,12 @@ export interface Exit {
   pipeStatus?: number[] | null
   /** The host was lost while the command ran: what is known of it, for the reader. */
   lost?: string
+  /** The scheduler of its host has ended it, and not since nacre asked for that. */
+  stoppedBy?: StopReason
+  /** How long it took, where its host has measured that. */
+  durationMs?: number
+  /** Of an array: how its tasks have ended. */
+  tasks?: TaskSummary
   /** Where a session stands afterwards. */
   cwd?: string
   /** The process ran, but came to an end before the command: what prepares it has failed. */
@@ -51,6 +58,8 @@ export interface Running {
   readonly pid: number | null
   /** Null where the request asked for none. */
   readonly sandbox: SandboxUse | null
+  /** Settles when the command has begun, where it may wait for that; its deadline counts from then. */
+  readonly begun: Promise<void> | null
   /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */
   readonly exited: Promise<Exit>
   /**
@@ -76,6 +85,8 @@ export interface Running {
   readonly group: string | null
   /** Of a run that can be written to: whether it waits for input, and of which kind. */
   waitingForInput(): 'line' | 'password' | 'raw' | null
+  /** Of an array: how its tasks stand; else null. */
+  tasks(): TaskSummary | null
 }
 
 /**
@@ -84,6 +95,8 @@ export interface Running {
  */
 export interface OutputSink {
   write(stream: StreamName, bytes: Uint8Array): ListenerAnswer | Promise<ListenerAnswer>
+  /** Takes the end of a task, of an array. */
+  tellTask?: (end: TaskEnd, counts: TaskCounts) => ListenerAnswer | Promise<ListenerAnswer>
 }
 
 /** Starts a request's process. Rejects with `StartError` only. */

@@ -1,4 +1,4 @@
-import type { Result } from '../protocol/result/result.ts'
+import type { Result, TaskSummary } from '../protocol/result/result.ts'
 
 /** What a person is told of a result beside its output: why it did not end by itself. */
 export function describeTrouble(result: Result): string[] {
@@ -19,7 +19,12 @@ export function describeTrouble(result: Result): string[] {
 export function describeEnd(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`
   const command = result.command.split('\n')[0] ?? ''
-  return [`${result.id}: ${describeStatus(result)} ${after}: ${command}`, ...result.notices]
+  const tasks = result.tasks ? describeTasks(result.tasks) : []
+  return [
+    `${result.id}: ${describeStatus(result)} ${after}: ${command}`,
+    ...tasks,
+    ...result.notices,
+  ]
 }
 
 function describeStatus(result: Result): string {
@@ -59,6 +64,10 @@ function describeStop(result: Result): string {
       return `Nothing was written for ${limitOf(result)}; the command was stopped ${after}`
     case 'output_limit':
       return `Too much output; the command was stopped ${after}`
+    case 'out_of_memory':
+      return `It used more memory than it may; the command was stopped ${after}`
+    case 'preempted':
+      return `Another job came before it; the command was stopped ${after}`
     default:
       return `The command was stopped ${after}`
   }
@@ -74,4 +83,35 @@ export function formatDuration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
   const seconds = Math.round(ms / 1000)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+/** How the tasks of an array stand, line by line. */
+export function describeTasks(tasks: TaskSummary): string[] {
+  const { total, succeeded, failed, running, waiting, ends, retries, slowest } = tasks
+  const others = [
+    running > 0 ? `${running} running` : '',
+    waiting > 0 ? `${waiting} not run` : '',
+    retries > 0 ? `${retries} tries more` : '',
+  ].filter((text) => text !== '')
+  const head = [`${total} tasks: ${succeeded} succeeded`, `${failed} failed`, ...others].join(', ')
+  const widths = [
+    Math.max(0, ...ends.map(({ end }) => end.length)),
+    Math.max(0, ...ends.map(({ count }) => String(count).length)),
+  ]
+  const rows = ends
+    .filter(({ end }) => end !== 'exit 0')
+    .map(({ end, count, tasks: numbers }) => {
+      const cells = [end.padEnd(widths[0] ?? 0), String(count).padStart(widths[1] ?? 0)]
+      return `  ${cells.join('  ')}  ${count === 1 ? 'task' : 'tasks'} ${shorten(numbers)}`
+    })
+  const slow = slowest
+    ? [`slowest: task ${slowest.task}, ${formatDuration(slowest.durationMs)}`]
+    : []
+  return [head, ...rows, ...slow]
+}
+
+const longestList = 200
+
+function shorten(numbers: string): string {
+  return numbers.length <= longestList ? numbers : `${numbers.slice(0, longestList)}…`
 }

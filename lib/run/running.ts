@@ -8,10 +8,13 @@ export interface RunningParts extends Pick<Running, 'exited' | 'stop'> {
   /** Asked at each look, as `pid`. Absent where there is none. */
   group?: () => Running['group']
   sandbox?: Running['sandbox']
+  /** Absent: it has begun. */
+  begun?: Running['begun']
   /** Absent where the run reads nothing. */
   input?: { write(data: string): Promise<void>; end(): void }
   resize?: Running['resize']
   waitingForInput?: Running['waitingForInput']
+  tasks?: Running['tasks']
   leave?: Running['leave']
 }
 
@@ -26,6 +29,7 @@ export function createRunning(parts: RunningParts): Running {
       return parts.group?.() ?? null
     },
     sandbox,
+    begun: parts.begun ?? null,
     exited,
     write: (data) => (input ? input.write(data) : Promise.reject(refuseInput())),
     endInput() {
@@ -35,6 +39,7 @@ export function createRunning(parts: RunningParts): Running {
     resize: (columns, rows) => parts.resize?.(columns, rows),
     stop: (...how) => parts.stop(...how),
     waitingForInput: () => parts.waitingForInput?.() ?? null,
+    tasks: () => parts.tasks?.() ?? null,
     leave: () => parts.leave?.(),
   }
 }
@@ -45,12 +50,13 @@ export function createRunning(parts: RunningParts): Running {
  */
 export function changeRunning(
   current: () => Running,
-  changes: Pick<RunningParts, 'exited'> & Partial<Pick<RunningParts, 'sandbox' | 'stop'>>,
+  changes: Pick<RunningParts, 'exited'> & Partial<Pick<RunningParts, 'sandbox' | 'stop' | 'begun'>>,
 ): Running {
   return createRunning({
     pid: () => current().pid,
     group: () => current().group,
     sandbox: current().sandbox,
+    begun: current().begun,
     input: {
       write: (data) => current().write(data),
       end: () => current().endInput(),

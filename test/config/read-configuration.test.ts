@@ -35,6 +35,7 @@ test(
       model: null,
       providers: {},
       hosts: {},
+      agentHosts: [],
       files: [],
       notices: [],
     })
@@ -114,6 +115,7 @@ test(
       model: 'ollama/qwen3',
       providers: {},
       hosts: {},
+      agentHosts: [],
       files: [home.userFile],
       notices: [],
     })

@@ -15,6 +15,7 @@ export function findSshObstacle(): string | null {
 /** A server of ssh, and the folder of its files: `user` is the key that it lets in. */
 export interface Server {
   folder: string
+  address: string
   port: number
   close(): Promise<void>
 }
@@ -23,7 +24,13 @@ export interface Server {
  * A server of this test's own, at its own port, which lets in whoever knows the secret of the key. A
  * sshd that root starts wants a folder below /run; it gets one in a mount namespace of its own.
  */
-export async function startServer(secret = '', more: readonly string[] = []): Promise<Server> {
+export async function startServer(
+  secret = '',
+  more: readonly string[] = [],
+  /** Gives the `/etc/passwd` that the server sees; it gets the folder of the server. */
+  makeUsers: ((folder: string) => string) | null = null,
+  { namespace, address = '127.0.0.1' }: { namespace?: string; address?: string } = {},
+): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'nacre-ssh-'))
   const port = await findFreePort()
   const makeKey = (name: string, phrase: string) =>
@@ -33,7 +40,7 @@ export async function startServer(secret = '', more: readonly string[] = []): Pr
   writeFileSync(join(folder, 'authorized'), readFileSync(join(folder, 'user.pub')))
   const settings = [
     `Port ${port}`,
-    'ListenAddress 127.0.0.1',
+    `ListenAddress ${address}`,
     `HostKey ${folder}/host`,
     `PidFile none`,
     `AuthorizedKeysFile ${folder}/authorized`,
@@ -41,20 +48,23 @@ export async function startServer(secret = '', more: readonly string[] = []): Pr
     'UsePAM no',
     'PermitRootLogin yes',
     // bash then takes itself for an inner shell, and reads no start file of this machine.
-    'SetEnv SHLVL=1',
+    ...(makeUsers ? [] : ['SetEnv SHLVL=1']),
     ...more,
   ]
   writeFileSync(join(folder, 'config'), `${settings.join('\n')}\n`)
-  const command = `exec ${sshd} -D -e -f ${folder}/config`
-  const server =
-    userInfo().uid === 0 && !existsSync('/run/sshd')
-      ? spawn('unshare', [
-          '-m',
-          'sh',
-          '-c',
-          `mount -t tmpfs tmpfs /run && mkdir /run/sshd && ${command}`,
-        ])
-      : spawn('sh', ['-c', command])
+  const steps = [`exec ${sshd} -D -e -f ${folder}/config`]
+  if (makeUsers) {
+    writeFileSync(join(folder, 'passwd'), makeUsers(folder))
+    steps.unshift(`mount --bind ${folder}/passwd /etc/passwd`)
+  }
+  const needsFolder = userInfo().uid === 0 && !existsSync('/run/sshd')
+  if (needsFolder) steps.unshift('mount -t tmpfs tmpfs /run', 'mkdir /run/sshd')
+  const words = ['sh', '-c', steps.join(' && ')]
+  const isolated = needsFolder || makeUsers ? ['unshare', '-m', ...words] : words
+  // The name of a namespace is looked up below /run.
+  const [program = 'sh', ...args] =
+    namespace === undefined ? isolated : ['ip', 'netns', 'exec', namespace, ...isolated]
+  const server = spawn(program, args)
   const close = async () => {
     if (server.exitCode === null && server.signalCode === null) {
       server.kill()
@@ -68,7 +78,7 @@ export async function startServer(secret = '', more: readonly string[] = []): Pr
     await close()
     throw error
   }
-  return { folder, port, close }
+  return { folder, address, port, close }
 }
 
 function listening(server: ChildProcess): Promise<void> {
@@ -93,10 +103,10 @@ async function findFreePort(): Promise<number> {
 }
 
 /** A folder with an `ssh` that knows the host `box`, to be put first on the PATH of a client. */
-export function makeClientFolder({ folder, port }: Server): string {
+export function makeClientFolder({ folder, address, port }: Server): string {
   const config = [
     'Host box',
-    'HostName 127.0.0.1',
+    `HostName ${address}`,
     `Port ${port}`,
     `User ${userInfo().username}`,
     `IdentityFile ${folder}/user`,

@@ -29,7 +29,8 @@ const options = {
   ]),
 }
 const params = shape.object({ command }, options)
-type BashArguments = shape.Infer<typeof params>
+const paramsWithHost = shape.object({ command }, { ...options, host: fields.host })
+type BashArguments = shape.Infer<typeof paramsWithHost>
 
 const habits: Habits = {
   names: {
@@ -41,10 +42,14 @@ const habits: Habits = {
   ignored: ['description', 'explanation', 'justification'],
 }
 
-/** Beside what a model is told: `run_in_background`, by which other tools mean `mode: "background"`. */
+/** Beside what a model is told: `host`, where there is none to be had, and `run_in_background`, by which other tools mean `mode: "background"`. */
 const accepted = shape.object(
   { command },
-  { ...options, runInBackground: shape.boolean('The same as mode: "background"') },
+  {
+    ...options,
+    host: fields.host,
+    runInBackground: shape.boolean('The same as mode: "background"'),
+  },
 )
 
 export const bashTool: Tool = {
@@ -64,12 +69,11 @@ export const bashTool: Tool = {
   },
   async call(given, context) {
     const { timeout, command, ...fields } = readBashArguments(given)
+    if (fields.host !== undefined) refuseHost(fields.host, context)
     const input: RequestInput = {
       // A trailing `| head` becomes a limit, so that the artifact keeps everything.
       ...extractLimits(command),
-      ...context.fields,
-      ...fields,
-      ...directoryOf(fields, context),
+      ...placeOf(fields, context),
       ...(timeout === undefined ? {} : { timeoutSeconds: Math.max(0, timeout) }),
       ...waitAtMost(fields, context),
       origin: context.origin,
@@ -91,6 +95,30 @@ export const bashTool: Tool = {
   },
 }
 
+/** The same tool for a model that may also run commands on these hosts. */
+export function bashToolOn(hosts: readonly string[]): Tool {
+  const schema = objectSchema(paramsWithHost)
+  const named = `\`host\` runs it on another machine, with the directories and the shell there: ${hosts.join(', ')}.`
+  return {
+    ...bashTool,
+    inputSchema: {
+      ...schema,
+      properties: { ...schema.properties, host: { type: 'string', enum: [...hosts] } },
+    },
+    description: (cwd) => `${bashTool.description(cwd)}\n${named}`,
+  }
+}
+
+/** A model goes where its user lets it. */
+function refuseHost(host: string, { executor: { agentHosts } }: ToolContext): void {
+  if (agentHosts.includes(host)) return
+  const message =
+    agentHosts.length === 0
+      ? 'No other machine may be used here; leave `host` out'
+      : `\`host\` must be one of ${agentHosts.join(', ')}`
+  throw new MisuseError('invalid_field', message, 'host')
+}
+
 function readBashArguments(given: unknown): BashArguments {
   const { runInBackground, ...args } = readArguments(accepted, given, habits)
   if (!runInBackground) return args
@@ -101,12 +129,21 @@ function readBashArguments(given: unknown): BashArguments {
   return { ...args, mode: 'background' }
 }
 
-/** A directory that the model names begins where its commands begin. */
-function directoryOf(
-  { cwd }: Pick<BashArguments, 'cwd'>,
+/**
+ * The arguments over what holds for all commands of the model. A directory that it names begins where
+ * its commands begin; on another machine nothing is known of those here.
+ */
+function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host'>>(
+  given: Given,
   { fields = {} }: ToolContext,
-): Pick<RequestInput, 'cwd'> {
-  return cwd === undefined || fields.cwd === undefined ? {} : { cwd: resolve(fields.cwd, cwd) }
+): Given & Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'> {
+  if (given.host !== undefined) {
+    const { sandbox } = fields
+    return { ...(sandbox !== undefined && { sandbox }), ...given }
+  }
+  const { cwd } = given
+  const isNamed = cwd !== undefined && fields.cwd !== undefined
+  return { ...fields, ...given, ...(isNamed && { cwd: resolve(fields.cwd ?? '', cwd) }) }
 }
 
 /** Without what a model has no use for. */

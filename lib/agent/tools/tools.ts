@@ -1,11 +1,17 @@
 import { unknownName } from '../../protocol/wire.ts'
 import { artifactTool } from './artifact.ts'
-import { bashTool } from './bash.ts'
+import { bashTool, bashToolOn } from './bash.ts'
 import { bashJobTool } from './bash-job.ts'
 import type { Tool } from './tool.ts'
 
 /** The tools of a model, in the order in which it is told of them. */
 export const tools: readonly Tool[] = [bashTool, bashJobTool, artifactTool]
+
+/** As a model is told of them that may also run commands on these hosts. */
+export function toolsWith(hosts: readonly string[]): readonly Tool[] {
+  if (hosts.length === 0) return tools
+  return tools.map((tool) => (tool === bashTool ? bashToolOn(hosts) : tool))
+}
 
 /** Throws `MisuseError` where there is no tool of this name. */
 export function findTool(name: string): Tool {

@@ -1,5 +1,6 @@
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
+import { fields } from '../../protocol/request/fields.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import type { Command, CommandContext } from '../command.ts'
@@ -11,12 +12,13 @@ import {
   checkTemporaryFolder,
   wrongConfiguration,
 } from './check-files.ts'
+import { checkHost } from './check-host.ts'
 import { checkPipes, checkSandbox, checkSessions, checkShell, checkTerminal } from './check-runs.ts'
 import type { Check } from './check.ts'
 
 export const command: Command = {
   name: 'doctor',
-  usage: 'nacre doctor',
+  usage: 'nacre doctor [--host <host>]',
   description: 'What works here: shell, terminal, sandbox, model, state folder',
   flags: [
     {
@@ -24,22 +26,16 @@ export const command: Command = {
       description: 'How to answer (default text)',
       shape: shape.choice(['text', 'json']),
     },
+    { name: 'host', shape: fields.host, description: 'What works on this machine instead' },
   ],
   details: [
     'Each line is tried, not looked up: commands really run. Exit status: 0, or 1 where something',
     'is broken that nacre needs.',
   ],
-  examples: ['nacre doctor', 'nacre doctor --output-format json'],
+  examples: ['nacre doctor', 'nacre doctor --output-format json', 'nacre doctor --host build'],
   async run(context) {
-    const configuration = await checkConfiguration(context)
-    const files = [
-      checkProc(),
-      checkTemporaryFolder(),
-      checkStateFolder(context.stateDir),
-      await checkModel(context),
-    ]
-    const { unusable, runs } = await checkRuns(context, configuration)
-    const checks = [unusable ?? configuration, ...runs, ...files]
+    const { host } = context.options
+    const checks = typeof host === 'string' ? await tryHost(context, host) : await tryHere(context)
     const { stdout } = context.streams
     await stdout.write(
       context.options['output-format'] === 'json'
@@ -48,6 +44,27 @@ export const command: Command = {
     )
     return isHealthy(checks) ? 0 : 1
   },
+}
+
+async function tryHost(context: CommandContext, host: string): Promise<Check[]> {
+  let checks: Check[] = []
+  await context.useExecutor(async (executor) => {
+    checks = await checkHost(host, (input) => executor.run(input))
+    return 0
+  })
+  return checks
+}
+
+async function tryHere(context: CommandContext): Promise<Check[]> {
+  const configuration = await checkConfiguration(context)
+  const files = [
+    checkProc(),
+    checkTemporaryFolder(),
+    checkStateFolder(context.stateDir),
+    await checkModel(context),
+  ]
+  const { unusable, runs } = await checkRuns(context, configuration)
+  return [unusable ?? configuration, ...runs, ...files]
 }
 
 /**

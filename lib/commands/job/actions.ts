@@ -7,6 +7,7 @@ import { toWire } from '../../protocol/wire.ts'
 import { renderJobTable } from '../../render/jobs.ts'
 import { renderJson } from '../../render/json.ts'
 import { describeEnd } from '../../render/messages.ts'
+import { renderTaskTable } from '../../render/tasks.ts'
 import type { CommandContext } from '../command.ts'
 import { attachToJob } from './attach.ts'
 
@@ -57,6 +58,14 @@ export const jobActions: Readonly<Record<string, Action>> = {
     const next = `next: --cursor ${output.cursor}`
     if (output.moreBytes > 0) await tell(context, `${output.moreBytes} bytes more; ${next}`)
     else if (output.status === 'running') await tell(context, `running; ${next}`)
+    return 0
+  },
+
+  async tasks({ jobs, words, json, context }) {
+    const ends = await jobs.tasks(expectId(words, 'tasks'))
+    const { stdout } = context.streams
+    if (!json) await stdout.write(renderTaskTable(ends))
+    else for (const end of ends) await stdout.write(`${JSON.stringify(toWire(end))}\n`)
     return 0
   },
 

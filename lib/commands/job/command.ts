@@ -26,7 +26,7 @@ function flagsOf(action: string, fields: Fields): Flag[] {
 
 export const command: Command = {
   name: 'job',
-  usage: 'nacre job list|show|read|wait|write|kill|attach …',
+  usage: 'nacre job list|show|read|tasks|wait|write|kill|attach …',
   description: 'The jobs of every nacre of this user',
   flags: [
     ...flagsOf('list', jobFilter),
@@ -46,6 +46,7 @@ export const command: Command = {
     '  nacre job list                  all jobs, those that run and those that ended lately',
     '  nacre job show <id>             how one stands',
     '  nacre job read <id>             what it wrote (since --cursor)',
+    '  nacre job tasks <id>            how each task of an array has ended',
     '  nacre job wait <id>…            wait for its end; its exit status, or 124 while it runs on',
     '  nacre job write <id> <text>     type into it (one with --pty or --open-stdin)',
     '  nacre job attach <id>           show what it writes from now on; type into one with a terminal;',
@@ -54,7 +55,7 @@ export const command: Command = {
     '',
     'An id may be shortened to its beginning, with or without `run_`.',
   ],
-  takesIds: { of: 'jobs', behind: ['show', 'read', 'wait', 'write', 'attach', 'kill'] },
+  takesIds: { of: 'jobs', behind: ['show', 'read', 'tasks', 'wait', 'write', 'attach', 'kill'] },
   examples: [
     "nacre -c 'npm run dev' --background --ready port:3000",
     'nacre job list --output-format json',

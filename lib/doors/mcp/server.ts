@@ -11,7 +11,7 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
-import { findTool, tools } from '../../agent/tools/tools.ts'
+import { findTool, toolsWith } from '../../agent/tools/tools.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -54,7 +54,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
 
-  server.setRequestHandler(ListToolsRequestSchema, () => describeTools(cwd))
+  server.setRequestHandler(ListToolsRequestSchema, () => describeTools(cwd, executor.agentHosts))
   server.setRequestHandler(ListResourcesRequestSchema, () => listArtifacts(executor))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
     resourceTemplates: [artifactTemplate],
@@ -101,9 +101,9 @@ export async function serveMcp(context: McpContext): Promise<number> {
   return 0
 }
 
-function describeTools(cwd: string): ListToolsResult {
+function describeTools(cwd: string, hosts: readonly string[]): ListToolsResult {
   return {
-    tools: tools.map((tool) => ({
+    tools: toolsWith(hosts).map((tool) => ({
       name: tool.name,
       title: tool.title,
       description: tool.description(cwd),

@@ -2,10 +2,11 @@ import type { RunEvent, RunListener } from '../../protocol/result/event.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
-import { describeJob, describeTrouble } from '../../render/messages.ts'
+import { describeJob, describeTasks, describeTrouble } from '../../render/messages.ts'
 import { listenToText } from '../../protocol/result/text-events.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
+import { createProgress } from './array.ts'
 
 /** How one result reaches the streams of print. */
 export interface Answer {
@@ -30,6 +31,7 @@ export function createAnswer(
   streams: Streams,
   keepsText: boolean,
 ): Answer {
+  const isArray = options.run.array !== undefined
   const artifact = options.run.artifact ?? (wait === 'to the end' ? undefined : 'always')
   const kept = artifact === undefined ? {} : { artifact }
   switch (options.outputFormat) {
@@ -41,7 +43,7 @@ export function createAnswer(
         finish: async (result) => void (await streams.stdout.write(renderJson(result))),
       }
     case 'stream-json':
-      return { ...answerWithEvents(streams), fields: kept }
+      return { ...answerWithEvents(streams, isArray), fields: kept }
     case 'text':
       if (wait === 'not at all') return answerWithJob(kept, options, streams)
       return wantsBoundedText(options.run)
@@ -50,10 +52,12 @@ export function createAnswer(
   }
 }
 
-function answerWithEvents({ stdout }: Streams): Omit<Answer, 'fields'> {
+/** `isArray`: what its tasks wrote comes with their ends, and not once more. */
+function answerWithEvents({ stdout }: Streams, isArray: boolean): Omit<Answer, 'fields'> {
+  const tell = listenToText((event) => stdout.write(renderEvent(event)))
   return {
     text: true,
-    onEvent: listenToText((event) => stdout.write(renderEvent(event))),
+    onEvent: (event) => (isArray && event.type === 'output' ? undefined : tell(event)),
     async finish(result) {
       // A run that goes on has no last event; its result says how it stands.
       if (result.status === 'running') await stdout.write(renderResultLine(result))
@@ -75,6 +79,7 @@ interface PassThrough {
  */
 function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
+  const progress = options.quiet ? null : createProgress(streams.stderr)
   const isGivenOn = wait === 'to the end' && !keepsText && !streams.stdout.isSocket
   return {
     fields: {
@@ -86,11 +91,16 @@ function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): 
     text: keepsText,
     onEvent(event) {
       job.hear(event)
+      if (event.type === 'task') return progress?.hear(event)
       if (event.type !== 'output') return
       const writer = event.stream === 'stderr' ? streams.stderr : streams.stdout
-      return writer.write(event.bytes)
+      const cleared = progress?.clear()
+      return cleared ? cleared.then(() => writer.write(event.bytes)) : writer.write(event.bytes)
     },
-    finish: (result) => tell(result, job.describe(result), options, streams),
+    async finish(result) {
+      await progress?.clear()
+      await tell(result, job.describe(result), options, streams)
+    },
   }
 }
 
@@ -151,7 +161,8 @@ async function tell(
   { stderr }: Streams,
 ): Promise<void> {
   if (options.quiet) return
-  const lines = [...describeTrouble(result), ...job]
+  const tasks = result.tasks ? describeTasks(result.tasks) : []
+  const lines = [...describeTrouble(result), ...tasks, ...job]
   if (lines.length === 0 && stderr.isTerminal) lines.push(...result.notices)
   if (options.run.artifact === 'always') {
     for (const kept of [result.artifact, result.stderrArtifact]) {

@@ -9,6 +9,7 @@ import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
 import type { PrintOptions, Subject } from '../../protocol/print-options.ts'
 import type { Prompter } from './prompt.ts'
+import { readArray } from './array.ts'
 import { readLines, readText } from './stdin.ts'
 import { typeIntoRun } from '../terminal.ts'
 
@@ -100,7 +101,13 @@ async function answerPrompt(
   const addCommand = prompt?.injected ? prompts.addCommand : null
   const subject = options.subject ? orNothing(options.subject) : { command: prompt?.command ?? '' }
   const { executor, streams, signal } = context
-  const input = { stdin, ...options.run, ...subject, origin: 'print' } as const
+  const input = {
+    stdin,
+    ...options.run,
+    ...subject,
+    ...(await readArray(options.run, streams)),
+    origin: 'print',
+  } as const
   const request = executor.parse(input)
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'

@@ -1,4 +1,4 @@
-import { findTool, tools } from '../../agent/tools/tools.ts'
+import { findTool, toolsWith } from '../../agent/tools/tools.ts'
 import { jobHandlers, protocolVersion } from '../../executor/jobs/methods.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
@@ -65,7 +65,7 @@ function exportCommand(env: Readonly<Record<string, string>>): string {
 /** The model's tools, for hosts that bring their own model. */
 const toolMethods = {
   'tool.list': (_, { context }) => ({
-    tools: tools.map((tool) => ({
+    tools: toolsWith(context.executor.agentHosts).map((tool) => ({
       name: tool.name,
       title: tool.title,
       description: tool.description(context.cwd),

@@ -107,6 +107,11 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         : null
       return kept ?? place.read(reading)
     },
+    async tasks(given) {
+      const known = await openKnown()
+      if (known === null) throw notFound(given)
+      return known.tasks(known.resolve(given))
+    },
     wait,
     async waitFor(ids, { any = false, signal, ...given } = {}) {
       const first = new AbortController()

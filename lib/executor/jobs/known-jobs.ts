@@ -10,10 +10,14 @@ import { readKept } from '../../output/part.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
+import type { Capture } from '../../output/capture.ts'
 import { stopTree } from '../../run/stop.ts'
 import { removeLeftGroups } from '../../system/control-group.ts'
 import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
 import { isAlive } from '../../system/process-table.ts'
+import { describeLostArray, type LostArray, openLostArray } from '../array/lost-array.ts'
+import { findArray } from '../array/store.ts'
+import type { TaskEnd } from '../../protocol/result/tasks.ts'
 import type { Follower } from './follow.ts'
 import { type JobWait, notFound } from './port.ts'
 import { findProcesses, lostResult, recapture, rootOf } from './lost.ts'
@@ -36,6 +40,8 @@ export interface KnownJobs {
   list(which: { runningOnly: boolean }): Promise<JobEntry[]>
   show(id: string): Promise<Result>
   read(id: string, reading: Reading): Promise<JobOutput>
+  /** Of an array: the tasks that have ended. */
+  tasks(id: string): Promise<TaskEnd[]>
   /** From the text that an ended job has left on disk; null where there is none. */
   readKept(id: string, reading: Reading): Promise<JobOutput | null>
   wait(id: string, wait: JobWait & { timeoutSeconds: number }): Promise<Result>
@@ -92,25 +98,40 @@ export function openKnownJobs(dir: string): KnownJobs {
   /** Writes down the end of a job whose owner could not. */
   async function settleLost(record: JobRecord): Promise<JobRecord> {
     if (record.endedAt !== null || isAlive(record.owner)) return record
-    if (findProcesses(record).length > 0) return record
+    const array = openLostArray(dir, record.id)
+    if (array ? await array.refresh() : findProcesses(record).length > 0) return record
     return finish(record, null)
   }
 
   async function finish(record: JobRecord, stopped: { survivors: Result['survivors'] } | null) {
-    const captured = await (await recapture(record)).finish()
-    const result = lostResult(record, { captured, running: false, stopped })
+    const array = openLostArray(dir, record.id)
+    const captured = await (await recaptureAny(record, array)).finish()
+    const lost = lostResult(record, { captured, running: false, stopped })
+    const result = array ? describeLostArray(lost, array.summarize()) : lost
     return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
+  }
+
+  async function recaptureAny(record: JobRecord, array: LostArray | null): Promise<Capture> {
+    const capture = await recapture(record)
+    await array?.recapture(capture)
+    return capture
   }
 
   async function resultOf(record: JobRecord): Promise<Result> {
     if (record.result) return record.result
-    const captured = (await recapture(record)).snapshot()
-    return lostResult(record, { captured, running: true, stopped: null })
+    const array = openLostArray(dir, record.id)
+    const captured = (await recaptureAny(record, array)).snapshot()
+    const lost = lostResult(record, { captured, running: true, stopped: null })
+    if (array) await array.refresh()
+    return array ? describeLostArray(lost, array.summarize()) : lost
   }
 
   async function readFiles(record: JobRecord, reading: Reading): Promise<JobOutput> {
     const status = record.result?.status ?? 'running'
-    return readText(record, reading) ?? { ...(await recapture(record)).read(reading), status }
+    const array = openLostArray(dir, record.id)
+    return (
+      readText(record, reading) ?? { ...(await recaptureAny(record, array)).read(reading), status }
+    )
   }
 
   /** From the text that an ended job has left on disk; null where there is none. */
@@ -137,6 +158,9 @@ export function openKnownJobs(dir: string): KnownJobs {
 
   async function killLost(record: JobRecord): Promise<Result> {
     if (record.endedAt !== null) return resultOf(record)
+    const array = openLostArray(dir, record.id)
+    await array?.cancel()
+    while (await array?.refresh()) await delay(lookEveryMs)
     const { survivors } = await stopTree(rootOf(record))
     return resultOf(await finish(record, { survivors }))
   }
@@ -162,6 +186,16 @@ export function openKnownJobs(dir: string): KnownJobs {
     read(id, reading) {
       const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
       return ask(findRecord(id), ['shell.output', params], (lost) => readFiles(lost, reading))
+    },
+
+    async tasks(id) {
+      const array = findArray(dir, id)
+      if (array === null) {
+        throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
+      }
+      // Ends that nobody has taken yet.
+      await settleLost(findRecord(id))
+      return array.readEnds()
     },
 
     async readKept(id, reading) {

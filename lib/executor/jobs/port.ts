@@ -2,6 +2,7 @@ import { MisuseError } from '../../protocol/errors.ts'
 import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
+import type { TaskEnd } from '../../protocol/result/tasks.ts'
 import type { Run } from '../run.ts'
 import type { Follower } from './follow.ts'
 
@@ -29,6 +30,8 @@ export interface Jobs {
   list(filter?: JobFilter): Promise<JobEntry[]>
   show(id: string): Promise<Result>
   read(id: string, reading?: Reading): Promise<JobOutput>
+  /** Of an array: the tasks that have ended. Throws `MisuseError` where it is none. */
+  tasks(id: string): Promise<TaskEnd[]>
   /** Gives how it stands when the wait is over. */
   wait(id: string, wait?: JobWait): Promise<Result>
   /** Waits for all of them, or for the first; the results are in the order of the ids. */

@@ -59,6 +59,8 @@ export function endedFolder(dir: string): string {
 
 const aliveRecord = (dir: string, id: string) => join(dir, `${id}.json`)
 const endedRecord = (dir: string, id: string) => join(endedFolder(dir), `${id}.json`)
+/** Where the ends of the tasks are, if the job is an array. */
+export const arrayFolder = (dir: string, id: string) => join(dir, 'arrays', id)
 const streams: readonly StreamName[] = ['output', 'stdout', 'stderr']
 const keptText = (dir: string, id: string, stream: StreamName) =>
   join(endedFolder(dir), `${id}.${stream}`)
@@ -150,7 +152,7 @@ function isIdentity(value: unknown): boolean {
 }
 
 /** A file of the user's own; a link, a folder or a pipe of that name is none. */
-function readOwnFile(path: string): string | null {
+export function readOwnFile(path: string): string | null {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
@@ -180,6 +182,7 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
 }
 
 export function removeRecord(dir: string, id: string): void {
+  rmSync(arrayFolder(dir, id), { recursive: true, force: true })
   const texts = streams.map((stream) => keptText(dir, id, stream))
   for (const path of [aliveRecord(dir, id), endedRecord(dir, id), ...texts]) {
     rmSync(path, { force: true })

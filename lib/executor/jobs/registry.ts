@@ -60,7 +60,7 @@ export function createRegistry(
   async function conclude(run: LiveRun, record: JobRecord): Promise<void> {
     const result = await run.ended
     try {
-      if (!run.isJob) return removeRecord(dir, run.id)
+      if (!run.isJob && run.request.array === null) return removeRecord(dir, run.id)
       const ended = {
         ...record,
         endedAt: new Date().toISOString(),

@@ -48,9 +48,21 @@ export const fields = {
   openStdin: shape.boolean('Keep the standard input open, to be written to while it runs'),
   session: shape.text('Run in this session, a shell that keeps its state', { hint: 'name' }),
   host: shape.text(
-    'Run on another machine: ssh://, docker://, podman:// or kubectl://…, or a name that ssh knows',
+    'Run on another machine: ssh://, docker://, podman://, kubectl:// or slurm://…, or a name that ssh knows',
     { hint: 'host' },
   ),
+  cores: shape.integer('Slurm: so many cores (--cpus-per-task)', { min: 1 }),
+  memory: shape.text('Slurm: so much memory, with a unit as sbatch has it (--mem)', { hint: '4G' }),
+  sbatch: shape.list(
+    shape.text('', { hint: 'word' }),
+    'Slurm: one more option of sbatch, with its value in one word: --qos=high',
+  ),
+  array: shape.text(
+    'Run it so many times at once, each with its number in NACRE_TASK (- reads a command a line)',
+    { hint: 'N|1-500' },
+  ),
+  jobs: shape.integer('Of an array: at most so many tasks at once, on each host', { min: 1 }),
+  retry: shape.integer('Of an array: try a task that fails so often again (default 0)'),
   streams: shape.choice(
     ['merged', 'separate'],
     'One text in the order of writing, or stdout and stderr apart; together those are in the order of reading',
@@ -97,12 +109,16 @@ export const fieldNames = Object.keys(fields) as FieldName[]
 /** The command of a run, which is no option. */
 export const command = shape.anyText('The command line, as a shell reads it', 'command')
 
-/** What a request runs: exactly one of `command`, `args` and `script`. */
+/** What a request runs: exactly one of `command`, `args`, `commands` and `script`. */
 export const subjects = {
   command,
   args: shape.list(
     shape.anyText(),
     'In place of `command`: a program and its words, with no shell in between',
+  ),
+  commands: shape.list(
+    shape.anyText(),
+    'In place of `command`: an array of which each task runs one of these',
   ),
   script: shape.text('In place of `command`: a file that the shell runs', { hint: 'path' }),
   parameters: shape.list(

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { check, invalid } from '../shape/check.ts'
+import { type ArrayRequest, parseTasks } from './array.ts'
 import { expandHome, joinWords } from '../words.ts'
 import { MisuseError } from '../errors.ts'
 import { createId } from '../ids.ts'
@@ -39,6 +40,7 @@ export interface ParseContext {
 export function parseRequest(given: RequestInput, context: ParseContext): Request {
   const notices: string[] = []
   const input = layOver(checkInput(given), context, notices)
+  refuseWithoutScheduler(given, input)
   const policy = originPolicies[input.origin]
   const sandbox = input.sandbox ?? policy.sandbox
   const shell = input.shell ?? null
@@ -62,6 +64,10 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
     session: input.session ?? null,
     host: input.host ?? null,
+    cores: input.cores ?? null,
+    memory: input.memory ?? null,
+    sbatch: input.sbatch ?? [],
+    array: chooseArray(input),
     streams: input.pty ? 'merged' : (input.streams ?? policy.streams),
     head: input.head ?? null,
     tail: input.tail ?? null,
@@ -96,7 +102,7 @@ function needsOutput(input: RequestInput): boolean {
     artifact !== 'never' ||
     sandbox !== 'off' ||
     pty === true ||
-    [ready, session, host].some((field) => field !== undefined) ||
+    [ready, session, host, input.array, input.commands].some((field) => field !== undefined) ||
     toMs(inactivitySeconds || undefined) !== null ||
     input.streams === 'merged'
   )
@@ -127,12 +133,43 @@ function checkInput(given: unknown): RequestInput {
   return check(requestShape, given, '', { names: 'code' })
 }
 
+/** What only a scheduler can give is misuse elsewhere, unless it is configured for all runs. */
+function refuseWithoutScheduler(given: RequestInput, { host }: RequestInput): void {
+  const field = (['cores', 'memory', 'sbatch'] as const).find((name) => given[name] !== undefined)
+  if (field === undefined || host !== undefined) return
+  const message = `\`${field}\` is for a scheduler; name one with \`host\`: slurm://[partition]`
+  throw new MisuseError('invalid_field', message, field)
+}
+
+/** Null where it is to run once. Throws `MisuseError` where it cannot run many times. */
+function chooseArray(input: RequestInput): ArrayRequest | null {
+  const { array, commands, jobs, retry, host } = input
+  if (array === undefined && commands === undefined) {
+    const field = jobs !== undefined ? 'jobs' : retry !== undefined ? 'retry' : null
+    if (field !== null) {
+      throw new MisuseError('invalid_field', `\`${field}\` is for an array of tasks`, field)
+    }
+    if (!host?.includes(',')) return null
+    throw new MisuseError('invalid_host', 'Several hosts are for an array of tasks', 'host')
+  }
+  const lonely = (['pty', 'openStdin', 'session', 'ready', 'stdin'] as const).find((name) =>
+    name === 'stdin' ? (input.stdin?.kind ?? 'none') !== 'none' : input[name] !== undefined,
+  )
+  if (lonely !== undefined && input[lonely] !== false) throw contradiction('array', lonely)
+  const tasks = parseTasks(array ?? String(commands?.length))
+  if (commands && commands.length !== tasks.length) {
+    const message = `\`array\` names ${tasks.length} tasks, and there are ${commands.length} commands`
+    throw new MisuseError('invalid_field', message, 'array')
+  }
+  return { tasks, commands: commands ?? null, atOnce: jobs ?? null, retries: retry ?? 0 }
+}
+
 type Subject = Pick<Request, 'command' | 'args' | 'script' | 'parameters' | 'shellOptions'>
 
 /** What is to run. Throws `MisuseError` where that is nothing, or more than one thing. */
 function chooseSubject(input: RequestInput): Subject {
   const { args, script, parameters = [], shellOptions = [], session, host } = input
-  const [given, other] = (['command', 'args', 'script'] as const).filter(
+  const [given, other] = (['command', 'args', 'commands', 'script'] as const).filter(
     (name) => input[name] !== undefined,
   )
   if (given === undefined) {
@@ -149,7 +186,10 @@ function chooseSubject(input: RequestInput): Subject {
     if (parameters.length > 0) throw contradiction(place, 'parameters')
     if (shellOptions.length > 0) throw contradiction(place, 'shellOptions')
   }
-  const command = input.command ?? joinWords(args ?? [script ?? '', ...parameters])
+  const command =
+    input.command ??
+    describeCommands(input.commands) ??
+    joinWords(args ?? [script ?? '', ...parameters])
   refuseEmpty(given, args ? (args[0] ?? '') : command)
   if (command.length > limits.commandChars) {
     throw new MisuseError(
@@ -158,7 +198,13 @@ function chooseSubject(input: RequestInput): Subject {
       given,
     )
   }
-  const words = [command, ...(args ?? []), ...parameters, ...shellOptions]
+  const words = [
+    command,
+    ...(args ?? []),
+    ...(input.commands ?? []),
+    ...parameters,
+    ...shellOptions,
+  ]
   if (words.some((word) => word.includes('\0'))) {
     throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', given)
   }
@@ -169,6 +215,14 @@ function chooseSubject(input: RequestInput): Subject {
     parameters,
     shellOptions,
   }
+}
+
+/** What an array of commands is called; each of them is judged and run by itself. */
+function describeCommands(commands: readonly string[] | undefined): string | undefined {
+  if (commands === undefined) return undefined
+  const [first = ''] = commands
+  for (const command of commands) refuseEmpty('commands', command)
+  return commands.length < 2 ? first : `${first} (and ${commands.length - 1} more commands)`
 }
 
 function refuseEmpty(field: string, text: string): void {

@@ -1,3 +1,4 @@
+import type { ArrayRequest } from './array.ts'
 import { fields, subjects } from './fields.ts'
 import { type Origin, origins } from '../origin.ts'
 import * as shape from '../shape/shape.ts'
@@ -59,7 +60,7 @@ export const requestShape = shape.object(
 
 /**
  * What a front door reads: flat, untrusted, everything optional but who asked and what
- * is to run (one of `command`, `args` and `script`).
+ * is to run (one of `command`, `args`, `commands` and `script`).
  * Field by field the same as the options of the command line; `fields.ts` says what each means.
  */
 export interface RequestInput extends shape.Infer<typeof requestShape> {}
@@ -106,6 +107,13 @@ export interface Request {
   readonly session: string | null
   /** Null: this machine. */
   readonly host: string | null
+  /** For a scheduler: how many cores and how much memory; null: what it gives by itself. */
+  readonly cores: number | null
+  readonly memory: string | null
+  /** More options of sbatch(1), one a word. */
+  readonly sbatch: readonly string[]
+  /** Null: it runs once. */
+  readonly array: ArrayRequest | null
   readonly streams: StreamMode
   readonly head: number | null
   readonly tail: number | null

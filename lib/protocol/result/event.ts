@@ -1,5 +1,6 @@
 import type { streamNames } from './artifacts.ts'
 import type { Result } from './result.ts'
+import type { TaskCounts, TaskEnd } from './tasks.ts'
 
 export type StreamName = (typeof streamNames)[number]
 
@@ -15,6 +16,8 @@ export type RunEvent =
       bytes: Uint8Array
     }
   | { type: 'notice'; id: string; message: string }
+  /** Of an array: a task has ended, after its last try. */
+  | ({ type: 'task'; id: string } & TaskEnd & TaskCounts)
   /** The last one, of every run, also of one that was denied or did not start. */
   | { type: 'exited'; id: string; result: Result }
 

@@ -12,7 +12,7 @@ export const statuses = [
   'running',
   'denied',
   'not_started',
-  /** The connection to its host ended before the run did. */
+  /** The connection to its host, or the host itself, ended before the run did. */
   'lost',
 ] as const
 
@@ -24,6 +24,9 @@ export const stopReasons = [
   'kill',
   'shutdown',
   'output_limit',
+  /** By the scheduler of the run's host. */
+  'out_of_memory',
+  'preempted',
 ] as const
 export type StopReason = (typeof stopReasons)[number]
 
@@ -74,6 +77,25 @@ export const sandboxUseShape = object({
 })
 /** What confined a run. */
 export interface SandboxUse extends shape.Infer<typeof sandboxUseShape> {}
+
+/** How the tasks of an array stand. */
+const taskSummary = object({
+  total: integer(),
+  succeeded: integer(),
+  /** Ended in any other way than with exit code 0. */
+  failed: integer(),
+  running: integer(),
+  /** Neither ended nor running. */
+  waiting: integer(),
+  /** How many have ended how: `exit 0`, `exit 3`, `SIGKILL`, `timeout`; the most frequent first. */
+  ends: list(object({ end: anyText(), count: integer(), tasks: anyText() })),
+  /** The numbers of those that failed. */
+  failures: list(integer()),
+  /** Tries beyond the first of each. */
+  retries: integer(),
+  slowest: nullable(object({ task: integer(), durationMs: number('', { min: 0 }) })),
+})
+export interface TaskSummary extends shape.Infer<typeof taskSummary> {}
 
 /** Why something failed: a code for programs, a sentence for people. */
 export const failureShape = object({ code: anyText(), message: anyText() })
@@ -133,6 +155,8 @@ const outcomeOptional = {
   stderrArtifact: nullable(artifactRefShape),
   /** Where one was asked for. */
   sandbox: sandboxUseShape,
+  /** Of an array. */
+  tasks: taskSummary,
 }
 
 const texts = {

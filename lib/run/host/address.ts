@@ -5,9 +5,11 @@ export type HostAddress =
   | { kind: 'ssh'; destination: string; port: number | null }
   | { kind: 'docker' | 'podman'; container: string }
   | { kind: 'kubectl'; namespace: string | null; pod: string; container: string | null }
+  /** A scheduler: null is its own choice of a partition. */
+  | { kind: 'slurm'; partition: string | null }
 
 const forms =
-  'ssh://[user@]host[:port], a name of ~/.ssh/config, docker://container, podman://container or kubectl://[namespace/]pod[/container]'
+  'ssh://[user@]host[:port], a name of ~/.ssh/config, docker://container, podman://container, kubectl://[namespace/]pod[/container] or slurm://[partition]'
 
 /**
  * Reads the address of a host. A word without a scheme is a name that ssh knows. What begins with a
@@ -15,6 +17,7 @@ const forms =
  */
 export function parseHostAddress(text: string): HostAddress {
   const [, scheme = 'ssh', rest = ''] = /^(?:([a-z]+):\/\/)?(.*)$/.exec(text) ?? []
+  if (scheme === 'slurm' && rest === '') return { kind: 'slurm', partition: null }
   if (!/^[^\s-][^\s]*$/.test(rest)) throw unreadable(text)
   switch (scheme) {
     case 'ssh':
@@ -25,6 +28,9 @@ export function parseHostAddress(text: string): HostAddress {
       return { kind: scheme, container: rest }
     case 'kubectl':
       return parseKubectl(text, rest)
+    case 'slurm':
+      if (rest.includes('/')) throw unreadable(text)
+      return { kind: 'slurm', partition: rest }
     default:
       throw unreadable(text)
   }

@@ -1,32 +1,50 @@
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { Exit, OutputSink, StartFailure } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import { lastLine, unreachable } from './clients.ts'
+import { type Heard, lastLine, unreachable } from './client.ts'
 import { createFrameReader, type Frame } from './frames.ts'
 
 /** What is heard of a run on another machine. */
 export interface Follower {
   write: OutputSink['write']
+  /** Takes a frame that came by another way. */
+  tell: (frame: Frame) => void
+  /** Settles when the command has begun, or never will. */
+  readonly begun: Promise<void>
+  /** Settles when the shell of a session has told its own end. */
+  readonly gone: Promise<void>
   /** Settles when the command has told its end on every stream. */
   readonly ended: Promise<void>
-  readonly state: FollowerState
+  readonly state: Heard
   /** What was said that is not the command's: of the login, or of the client. */
   words: () => string
 }
 
-export interface FollowerState {
-  begun: boolean
-  /** Of the command over there. */
-  pid: number | null
-  code: number | null
-  refused: string | null
-}
+const lastWordsBytes = 4096
 
 /** Takes the frames out of what a client writes. */
 export function followFrames(request: Request, name: string, sink: OutputSink): Follower {
-  const state: FollowerState = { begun: false, pid: null, code: null, refused: null }
+  const state: Heard = {
+    begun: false,
+    pid: null,
+    code: null,
+    signal: null,
+    durationMs: null,
+    refused: null,
+    cwd: null,
+    gone: null,
+    lastWords: '',
+  }
   const merged = request.streams === 'merged' || request.pty !== null
   let open = merged ? 1 : 2
+  let begin = () => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  let leave = () => {}
+  const gone = new Promise<void>((resolve) => {
+    leave = resolve
+  })
   let end = () => {}
   const ended = new Promise<void>((resolve) => {
     end = resolve
@@ -35,18 +53,32 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
   function tell(frame: Frame): void {
     if (frame.kind === 'begin') state.begun = true
     if (frame.kind === 'pid') state.pid = frame.pid
+    if (frame.kind === 'time') state.durationMs = frame.durationMs
     if (frame.kind === 'refused') state.refused = frame.reason
-    if (frame.kind === 'end') state.code = frame.code
+    if (frame.kind === 'end') Object.assign(state, { code: frame.code, signal: frame.signal })
+    if (frame.kind === 'at') state.cwd = frame.cwd
+    if (frame.kind === 'gone') {
+      state.gone = frame.code
+      leave()
+    }
+    begin()
     if (frame.kind === 'end' && --open === 0) end()
   }
 
   const readers: Partial<Record<StreamName, ReturnType<typeof createFrameReader>>> = {}
-  const reader = (stream: StreamName) => (readers[stream] ??= createFrameReader(name, tell))
+  // Of a merged run only stdout is the command's; the client itself speaks on stderr.
+  const isWords = (stream: StreamName) => merged && stream === 'stderr'
+  const reader = (stream: StreamName) =>
+    (readers[stream] ??= createFrameReader(name, isWords(stream) ? () => undefined : tell))
 
   return {
     async write(stream, bytes) {
-      // Of a merged run only stdout is the command's; the client itself speaks on stderr.
+      if (stream === 'stderr') {
+        const text = Buffer.from(bytes.subarray(-lastWordsBytes)).toString('utf8')
+        state.lastWords = (state.lastWords + text).slice(-lastWordsBytes)
+      }
       const parts = reader(stream).read(bytes)
+      if (isWords(stream)) return undefined
       const target = merged ? 'output' : stream
       for (const part of parts) {
         const answer = await sink.write(target, part)
@@ -54,6 +86,9 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
       }
       return undefined
     },
+    tell,
+    begun,
+    gone,
     ended,
     state,
     words: () =>
@@ -74,7 +109,7 @@ export function describeEnd(
   if (state.refused !== null) {
     return { ...exit, notStarted: describeRefused(state.refused) }
   }
-  if (state.code !== null) return { code: state.code, signal: null, notices: [] }
+  if (state.code !== null) return describeCode(state.code, state.signal)
   if (!state.begun) {
     return { ...exit, notStarted: unreachable(host, lastLine(words())).failure }
   }
@@ -82,6 +117,10 @@ export function describeEnd(
   const why = lastLine(words())
   const lost = `The connection to ${host} was lost${why === '' ? '' : ` (${why})`}${where}`
   return { code: null, signal: null, lost, notices: request.pty ? [] : notices }
+}
+
+export function describeCode(code: number, signal: string | null): Exit {
+  return signal === null ? { code, signal: null, notices: [] } : { code: null, signal, notices: [] }
 }
 
 function describeRefused(reason: string): StartFailure {

@@ -7,8 +7,14 @@ export type Frame =
   /** The command begins: what came before is the login's or the client's own. */
   | { kind: 'begin'; cwd: string }
   | { kind: 'pid'; pid: number }
-  /** The command has ended. */
-  | { kind: 'end'; code: number }
+  /** The command has ended: with a status, or by a signal where the shell over there could tell. */
+  | { kind: 'end'; code: number; signal: string | null }
+  /** When it began and ended by the clock over there; null where that counts no milliseconds. */
+  | { kind: 'time'; durationMs: number | null }
+  /** Of a session: where it stands after a command. */
+  | { kind: 'at'; cwd: string }
+  /** The shell of a session has ended, with this status. */
+  | { kind: 'gone'; code: number }
   /** The command could not begin. */
   | { kind: 'refused'; reason: string }
 
@@ -93,7 +99,18 @@ function parseFrame(text: string): Frame | null {
       return { kind, cwd: value }
     case 'pid':
       return { kind, pid: Number(value) }
-    case 'end':
+    case 'end': {
+      const [code, signal = ''] = value.split(' ')
+      return { kind, code: Number(code), signal: signal === '' ? null : `SIG${signal}` }
+    }
+    case 'time': {
+      const [, from, to] = /^(\d{13}) (\d{13})$/.exec(value) ?? []
+      const tookMs = Number(to) - Number(from)
+      return { kind, durationMs: tookMs >= 0 ? tookMs : null }
+    }
+    case 'at':
+      return { kind, cwd: value }
+    case 'gone':
       return { kind, code: Number(value) }
     case 'refused':
       return { kind, reason: value }

@@ -1,24 +1,29 @@
 import { randomBytes } from 'node:crypto'
-import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { OutputSink, Runner, Running, StopReport } from '../../protocol/ports.ts'
+import type { Exit, OutputSink, Runner, Running, StopReport } from '../../protocol/ports.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { StopReason, Survivor } from '../../protocol/result/result.ts'
-import { buildEnvironment } from '../environment.ts'
+import type { SessionInfo } from '../../protocol/sessions.ts'
+import type { SandboxUse, StopReason, Survivor } from '../../protocol/result/result.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
-import { markVariable, ownerVariable } from '../stop.ts'
+import { markVariable } from '../stop.ts'
 import { parseHostAddress } from './address.ts'
-import { createHostClient, type HostClient } from './clients.ts'
-import { describeEnd, followFrames, type FollowerState } from './follower.ts'
-import { composeRunScript, composeStopScript, markThere, type RemoteCommand } from './script.ts'
+import { callThere, readSurvivors } from './call-there.ts'
+import type { Heard, HostClient } from './client.ts'
+import { createHostClient } from './clients.ts'
+import { describeEnd, followFrames } from './follower.ts'
+import { describeCommand } from './remote-command.ts'
+import { createHostSession, type HostSession } from './session/session.ts'
+import { composeRunScript, composeStopScript, markThere, runMark } from './script.ts'
 
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
   environment: Readonly<Record<string, string | undefined>>
+  /** Where a run of a scheduler begins, whose machines see the same files. */
+  cwd: string
   /** Addresses by the names that the configuration gives them. */
   named: Readonly<Record<string, string>>
   /** The runner of this machine that starts the client, from how a request is made into a launch. */
@@ -29,6 +34,10 @@ export interface HostOptions {
 export interface Hosts {
   /** For requests whose `host` is set. */
   runner: Runner
+  /** The shells there that keep their state. */
+  listSessions(): SessionInfo[]
+  /** Ends the sessions of this name on every host. False: there is none. */
+  closeSession(name: string): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -41,6 +50,7 @@ const stopMarginMs = 5000
 
 export function createHosts(options: HostOptions): Hosts {
   const clients = new Map<string, HostClient>()
+  const sessions = new Map<string, HostSession>()
 
   function findClient(host: string): HostClient {
     const address = options.named[host] ?? host
@@ -51,32 +61,79 @@ export function createHosts(options: HostOptions): Hosts {
     return client
   }
 
+  function openSession(name: string, host: string, client: HostClient): HostSession {
+    if (client.scheduler !== null) {
+      const message = `A scheduler keeps no session; run on ${host} without one`
+      throw new StartError({ code: 'host_session', message, exitCode: 125 })
+    }
+    const key = `${host} ${name}`
+    const known = sessions.get(key)
+    if (known) return known
+    if (sessions.size >= limits.sessions) {
+      const message = `${limits.sessions} sessions are open on hosts already; close one first`
+      throw new StartError({ code: 'too_many_sessions', message, exitCode: 125 })
+    }
+    const session = createHostSession({
+      name,
+      host,
+      client,
+      environment: options.environment,
+      idleMs: limits.sessionIdleMinutes * 60_000,
+      onIdle: () => void sessions.delete(key),
+    })
+    sessions.set(key, session)
+    return session
+  }
+
   return {
     async runner(request, sink) {
       const host = request.host ?? ''
       refuseWhatIsMissing(request)
       const client = findClient(host)
+      if (client.scheduler === null) refuseSchedulerFields(request)
+      if (request.session !== null)
+        return openSession(request.session, host, client).run(request, sink)
       await client.connect()
       return startOnHost({ request, sink, client, host, options })
     },
+    listSessions: () => [...sessions.values()].map((session) => session.info()),
+    async closeSession(name) {
+      const named = [...sessions].filter(([, session]) => session.info().name === name)
+      for (const [key] of named) sessions.delete(key)
+      await Promise.all(named.map(([, session]) => session.close()))
+      return named.length > 0
+    },
     async close() {
+      await Promise.all([...sessions.values()].map((session) => session.close()))
       await Promise.all([...clients.values()].map((client) => client.close()))
     },
   }
 }
 
+/** What confines a run of `sandbox: auto` there. */
+const noSandbox: SandboxUse = { mechanism: 'none', network: 'on', degraded: true }
+
 /** What a run on another machine cannot have is said before anything travels. */
 function refuseWhatIsMissing(request: Request): void {
   const refuse = (code: string, message: string) => new StartError({ code, message, exitCode: 125 })
-  if (request.sandbox !== 'off') {
+  if (request.sandbox !== 'off' && !request.sandboxMayFallBack) {
     throw refuse(
       'sandbox_unavailable',
       `The sandbox of this machine does not reach to the host ${request.host}; run without one`,
     )
   }
-  if (request.session !== null) {
-    throw refuse('host_session', `Sessions on the host ${request.host} are not supported`)
+  const { session, stdin } = request
+  if (session !== null && (request.pty !== null || !['none', 'closed'].includes(stdin.kind))) {
+    const what = request.pty === null ? 'reads no input' : 'has no terminal'
+    throw refuse('host_session', `A session on the host ${request.host} ${what}; run without one`)
   }
+}
+
+function refuseSchedulerFields({ cores, memory, sbatch, host }: Request): void {
+  const field = cores !== null ? 'cores' : memory !== null ? 'memory' : 'sbatch'
+  if (cores === null && memory === null && sbatch.length === 0) return
+  const message = `\`${field}\` is for a scheduler, and the host ${host} is none; leave it out, or name slurm://[partition]`
+  throw new StartError({ code: 'no_scheduler', message, exitCode: 125 })
 }
 
 interface HostStart {
@@ -90,7 +147,9 @@ interface HostStart {
 async function startOnHost(start: HostStart): Promise<Running> {
   const { request, client, host, options } = start
   const name = randomBytes(16).toString('hex')
-  const script = composeRunScript(describeCommand(request, name))
+  const script = composeRunScript(
+    describeCommand(request, name, client.scheduler === null ? null : options.cwd),
+  )
   if (script.length > longestScript) {
     const message = `The command is too long for another machine: ${script.length} bytes with its environment, and at most ${longestScript} are given on`
     throw new StartError({ code: 'too_long', message, exitCode: 125 })
@@ -108,44 +167,24 @@ async function startOnHost(start: HostStart): Promise<Running> {
   })
 
   async function stop(reason: StopReason): Promise<StopReport> {
-    stopping ??= stopOnHost(start, follower.state, () => running.stop(reason))
+    stopping ??= stopOnHost(start, follower.state, running, reason)
     return stopping
   }
 
-  return changeRunning(() => running, {
-    exited: running.exited.then((exit) => describeEnd(exit, follower, host, request)),
-    stop,
-  })
-}
-
-function describeCommand(request: Request, name: string): RemoteCommand {
-  const { stdin } = request
-  const environment = buildEnvironment(request, {
-    base: {},
-    falsePath: '/bin/false',
-    toTerminal: false,
-    owner: '',
-  })
-  for (const own of ['PWD', markVariable, ownerVariable]) delete environment[own]
-  if (request.pty) delete environment['TERM']
-  return {
-    name,
-    mark: markThere(request.id),
-    command: request.command,
-    cwd: request.cwdGiven ? request.cwd : null,
-    shell: request.shell,
-    login: request.login,
-    env: { ...environment, ...request.env },
-    merged: request.streams === 'merged',
-    input: request.pty
-      ? { kind: 'terminal' }
-      : stdin.kind === 'text'
-        ? { kind: 'lifeline', text: stdin.text }
-        : stdin.kind === 'none' || stdin.kind === 'closed'
-          ? { kind: 'lifeline', text: null }
-          : { kind: 'client' },
-    graceSeconds: limits.stopGraceMs / 1000,
+  async function end(): Promise<Exit> {
+    const exit = describeEnd(await running.exited, follower, host, request)
+    return client.scheduler?.describeEnd(request.id, follower.state, exit) ?? exit
   }
+
+  return changeRunning(() => running, {
+    sandbox: request.sandbox === 'off' ? null : noSandbox,
+    exited: end(),
+    stop,
+    // A scheduler may let it wait for hours.
+    ...(client.scheduler && {
+      begun: Promise.race([follower.begun, running.exited.then(() => {})]),
+    }),
+  })
 }
 
 /** The client on this machine reads what the command reads, or its lifeline, and writes to two pipes. */
@@ -165,7 +204,7 @@ function composeLaunch(
   script: string,
   { environment }: HostOptions,
 ): Launch {
-  const { file, args } = client.compose(script, request.pty !== null)
+  const { file, args } = client.compose(script, request.pty !== null, request)
   const env: Record<string, string> = { [markVariable]: request.id }
   for (const [key, value] of Object.entries(environment))
     if (value !== undefined) env[key] ??= value
@@ -179,10 +218,19 @@ function composeLaunch(
  */
 async function stopOnHost(
   { request, client, host }: HostStart,
-  state: FollowerState,
-  stopClient: () => Promise<StopReport>,
+  state: Heard,
+  running: Running,
+  reason: StopReason,
 ): Promise<StopReport> {
+  const stopClient = () => running.stop(reason)
   const { pid } = state
+  if (client.scheduler !== null) {
+    // The end of its input ends the run by its marks, also what the scheduler has lost sight of.
+    if (request.pty === null && request.stdin.kind !== 'descriptor') running.endInput()
+    const report = await client.scheduler.cancel(request.id)
+    await stopClient()
+    return report
+  }
   if (pid === null || state.code !== null) return stopClient()
   const left = await endThere(client, request, pid)
   if (left !== null) await waitForCode(state, stopMarginMs)
@@ -192,7 +240,7 @@ async function stopOnHost(
   return { survivors: [{ pid, command }] }
 }
 
-async function waitForCode(state: FollowerState, timeoutMs: number): Promise<void> {
+async function waitForCode(state: Heard, timeoutMs: number): Promise<void> {
   const deadline = nowMs() + timeoutMs
   while (state.code === null && nowMs() < deadline) await delay(10)
 }
@@ -204,23 +252,6 @@ async function endThere(
   pid: number,
 ): Promise<Survivor[] | null> {
   const graceMs = limits.stopGraceMs
-  const script = composeStopScript(markThere(request.id), pid, graceMs / 1000)
-  const { file, args } = client.compose(`${script}\necho done`, false)
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
-  let said = ''
-  child.stdout.on('data', (bytes: Buffer) => {
-    said += bytes.toString('utf8')
-  })
-  const over = setTimeout(() => child.kill('SIGKILL'), graceMs + limits.killGraceMs + stopMarginMs)
-  await new Promise<void>((resolve) => {
-    child.once('error', () => resolve())
-    child.once('close', () => resolve())
-  })
-  clearTimeout(over)
-  const lines = said.trimEnd().split('\n')
-  if (lines.at(-1) !== 'done') return null
-  return lines.slice(0, -1).flatMap((line): Survivor[] => {
-    const [, number, command = '?'] = /^(\d+) (.*)$/.exec(line) ?? []
-    return number === undefined ? [] : [{ pid: Number(number), command }]
-  })
+  const script = composeStopScript(runMark(markThere(request.id)), pid, graceMs / 1000)
+  return readSurvivors(await callThere(client, script, graceMs + limits.killGraceMs))
 }

@@ -8,6 +8,8 @@ export interface RemoteCommand {
   /** The value of `NACRE_RUN` over there, by which its processes are found again. */
   mark: string
   command: string
+  /** A word of the script that gives the command, in place of `command`. */
+  commandWord?: string
   /** Null: where the client begins. */
   cwd: string | null
   /** Null: bash, else sh. */
@@ -17,10 +19,16 @@ export interface RemoteCommand {
   merged: boolean
   /**
    * `lifeline`: the command reads nothing or `text`, and the client's input only tells by its end that
-   * nobody waits any more. `client`: the command reads it.
+   * nobody waits any more. `client`: the command reads it. `none`: nobody listens, and it reads nothing.
    */
-  input: { kind: 'lifeline'; text: string | null } | { kind: 'client' } | { kind: 'terminal' }
+  input:
+    | { kind: 'lifeline'; text: string | null }
+    | { kind: 'client' }
+    | { kind: 'terminal' }
+    | { kind: 'none' }
   graceSeconds: number
+  /** The script tells how long the command took, where date(1) there counts milliseconds. */
+  tellsTime?: boolean
 }
 
 /**
@@ -38,86 +46,112 @@ export function composeBootstrapWords(script: string): string[] {
   return ['sh', '-c', 'eval "$(printf %s "$1" | base64 -d)"', 'nacre', payload]
 }
 
+/** What every process of a run has in its environment over there. */
+export const runMark = (mark: string): string => `NACRE_RUN=${mark}`
+
 /** Another value than here: on a host that is this machine too, each side knows its own. */
 export function markThere(runId: string): string {
   return `${runId}-there`
 }
 
-/** A script for a POSIX shell (XCU 2) that runs one command and tells its beginning and its end. */
+/**
+ * A script for a POSIX shell (XCU 2) that runs one command and tells its beginning and its end.
+ *
+ * The command runs in the foreground: what a shell starts with `&` ignores INT and QUIT (XCU 2.11).
+ * An end by a signal is 128 + its number to a shell, as is an exit with that status; dash and busybox
+ * say which it was in a message to their own standard error, which is taken here in `said`.
+ */
 export function composeRunScript(remote: RemoteCommand): string {
-  const { name, command, cwd, input, merged } = remote
-  const exports = Object.entries({ ...remote.env, NACRE: '1', NACRE_RUN: remote.mark })
-    .filter(([key]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
-    .map(([key, value]) => `export ${key}=${quoteWord(value)}`)
+  const { name, cwd, input, merged } = remote
+  const exports = composeExports({ ...remote.env, NACRE: '1', NACRE_RUN: remote.mark })
   const shell = remote.shell === null ? findShell(remote.login) : findNamedShell(remote.shell)
-  const run = `${remote.login ? '-lc' : '-c'} ${quoteWord(command)}`
-  if (input.kind === 'terminal') {
-    return [
-      ...composeTellers(name, merged),
-      ...composeDirectory(cwd),
-      shell,
-      'begin',
-      'tell "pid $$"',
-      `(${exports.join('; ')}; exec "$shell" ${run})`,
-      'tell "end $?"',
-    ].join('\n')
-  }
-  const feed = input.kind === 'lifeline' && input.text !== null
-  const source = input.kind === 'client' ? '<&3' : feed ? '' : '</dev/null'
-  const fed = feed
-    ? `printf %s ${Buffer.from(input.text ?? '').toString('base64')} | base64 -d | `
-    : ''
+  const isTerminal = input.kind === 'terminal'
+  const watches = input.kind === 'lifeline'
+  const fed = watches && input.text !== null ? Buffer.from(input.text).toString('base64') : null
+  const source = fed !== null ? '' : watches || input.kind === 'none' ? '</dev/null' : '<&3'
+  const words = `"$shell" ${remote.login ? '-lc' : '-c'} ${remote.commandWord ?? quoteWord(remote.command)}`
+  const outputs = `>&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-`
   return [
-    ...composeTellers(name, merged),
-    'exec 3<&0',
+    'exec 3<&0 4>&1 5>&2',
+    // A scheduler that ends a job sends this to the script too, which has an end to tell.
+    'trap : TERM',
+    noRcFile,
+    ...composeTellers(name, merged || isTerminal),
     ...composeDirectory(cwd),
     shell,
-    // A session of its own, where the system has a program for it: then its group is known.
-    'own=; command -v setsid >/dev/null 2>&1 && own=setsid',
+    // A session of its own, where the system has a program for it: then its group is known. On a
+    // terminal it would lose that.
+    isTerminal ? 'own=' : 'own=; command -v setsid >/dev/null 2>&1 && own=setsid',
     'begin',
-    `${fed}(${exports.join('; ')}; exec $own "$shell" ${run}) ${source} 3<&- ${merged ? '2>&1 ' : ''}&`,
-    'pid=$!',
-    'tell "pid $pid"',
-    ...(input.kind === 'lifeline'
+    ...(remote.tellsTime ? ['from=$(date +%s%3N)'] : []),
+    ...(watches
       ? [
-          ...composeStop(remote.mark, remote.graceSeconds),
-          '(read -r line; stop_run "$pid") <&3 >/dev/null 2>&1 &',
+          ...composeStop(runMark(remote.mark), remote.graceSeconds),
+          '(trap : TERM; read -r line; find_group; stop_run) <&3 >/dev/null 2>&1 3<&- 4>&- 5>&- &',
           'watch=$!',
         ]
       : []),
-    'exec 3<&- </dev/null',
-    'wait "$pid" 2>/dev/null',
-    'code=$?',
-    ...(input.kind === 'lifeline' ? ['kill "$watch" 2>/dev/null'] : []),
-    'tell "end $code"',
+    `said=$(trap : TERM; exec 2>&1; ${fed === null ? '' : `printf %s ${fed} | base64 -d | `}` +
+      `(${exports.join('; ')}; exec $own sh -c ${quoteWord(tellPid)} ${quoteWord(frameHead(name))} ${words}) ${source} ${outputs}` +
+      '; echo "code=$?")',
+    'code=${said##*code=} signal=',
+    '[ "$code" -gt 128 ] && [ "$said" != "code=$code" ] && signal=$(kill -l "$code" 2>/dev/null)',
+    ...(watches ? ['kill -KILL "$watch" 2>/dev/null'] : []),
+    ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),
+    'tell "end $code $signal"',
   ].join('\n')
 }
 
+/**
+ * A bash whose environment is that of a login by ssh reads ~/.bashrc even for `-c`, unless it takes
+ * itself for an inner shell (bash(1), INVOCATION); the login shell has read it already.
+ */
+export const noRcFile = 'SHLVL=${SHLVL:-0}; [ "$SHLVL" -gt 0 ] || SHLVL=1; export SHLVL'
+
+/** Tells the number of the process that becomes the command. */
+const tellPid = 'printf "%spid %s\\n" "$0" "$$"; exec "$@"'
+
+/** Only what a shell takes for a name. */
+export function composeExports(environment: Readonly<Record<string, string>>): string[] {
+  return Object.entries(environment)
+    .filter(([key]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
+    .map(([key, value]) => `export ${key}=${quoteWord(value)}`)
+}
+
 /** By its name, as the shell calls itself in its messages. */
-function findShell(login: boolean): string {
+export function findShell(login: boolean): string {
   const usual = 'shell=bash; command -v bash >/dev/null 2>&1 || shell=sh'
   return login ? `shell=$SHELL; [ -n "$shell" ] || { ${usual}; }` : usual
 }
 
-function findNamedShell(name: string): string {
+export function findNamedShell(name: string): string {
   const word = quoteWord(name)
   return `shell=${word}; command -v ${word} >/dev/null 2>&1 || refuse "Shell does not exist: "${word}`
 }
 
-/** A script that ends what a run has started there, and prints a line `pid command` for what is left. */
-export function composeStopScript(mark: string, pid: number, graceSeconds: number): string {
+/**
+ * A script that ends what carries an assignment there, and the group of `pid` where that is known. It
+ * prints a line `pid command` for what is left, and `done`.
+ */
+export function composeStopScript(
+  assignment: string,
+  pid: number | null,
+  graceSeconds: number,
+): string {
   return [
-    ...composeStop(mark, graceSeconds),
-    `stop_run ${pid}`,
+    ...composeStop(assignment, graceSeconds),
+    `group=${pid ?? 'none'}`,
+    'stop_run',
     'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
+    'echo done',
   ].join('\n')
 }
 
-function composeTellers(name: string, merged: boolean): string[] {
+function composeTellers(name: string, isOne: boolean): string[] {
   const head = quoteWord(frameHead(name))
-  const both = merged ? '' : `; printf '%s%s\\n' ${head} "$1" >&2`
+  const both = isOne ? '' : `; printf '%s%s\\n' ${head} "$1" >&5`
   return [
-    `tell() { printf '%s%s\\n' ${head} "$1"${both}; }`,
+    `tell() { printf '%s%s\\n' ${head} "$1" >&4${both}; }`,
     'begin() { tell "begin $(pwd)"; }',
     'refuse() { tell "refused $1"; exit 125; }',
   ]
@@ -134,22 +168,20 @@ function composeDirectory(cwd: string | null): string[] {
 }
 
 /**
- * TERM to the run's group and to every process that carries its mark, KILL to what is left after the
- * grace. Without /proc (proc(5)) the mark cannot be read, and the group is all that is known.
+ * Functions that send TERM to the run's group and to every process that has this assignment in its
+ * environment, and KILL to what is left after the grace. Without /proc (proc(5)) the mark cannot be read, and the group is all that is known.
  */
-function composeStop(mark: string, graceSeconds: number): string[] {
+export function composeStop(assignment: string, graceSeconds: number): string[] {
   return [
-    `marked() { grep -l ${quoteWord(`NACRE_RUN=${mark}`)} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
+    `marked() { grep -l ${quoteWord(assignment)} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
     // A zombie (Z) has ended; nobody may ever wait for it.
     'members() { if [ -r /proc/self/stat ]; then sed -n "s/^\\([0-9]*\\) (.*) [^Z] [0-9]* [0-9]* $group .*/\\1/p" /proc/[0-9]*/stat 2>/dev/null; elif kill -0 -- "-$group" 2>/dev/null; then echo "$group"; fi; }',
     'living() { { marked; members; } | sort -u; }',
     'signal_run() { kill "-$1" -- "-$group" 2>/dev/null; for p in $(living); do kill "-$1" "$p" 2>/dev/null; done; }',
-    'stop_run() {',
-    '  group=$1 left=' + Math.max(1, Math.ceil(graceSeconds * 10)),
-    '  signal_run TERM; signal_run CONT',
-    '  while [ "$left" -gt 0 ] && [ -n "$(living)" ]; do sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done',
-    '  left=20',
-    '  while [ "$left" -gt 0 ] && [ -n "$(living)" ]; do signal_run KILL; sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done',
-    '}',
+    // The group that the command leads; without /proc it is looked for below this script.
+    'find_group() { if [ -r /proc/self/stat ]; then group=$(for p in $(marked); do sed -n "s/^$p (.*) . [0-9]* $p .*/$p/p" "/proc/$p/stat" 2>/dev/null; done | head -n 1); else group=$(ps -A -o pid= -o ppid= -o pgid= | awk -v top="$$" \'{ parent[$1] = $2; if ($1 == $3) leads[$1] } END { for (p in leads) { q = p; while (q in parent && q != top) q = parent[q]; if (q == top && p != top) print p } }\' | head -n 1); fi; group=${group:-none}; }',
+    // By count and by clock: on a busy machine each look takes its time.
+    'wait_run() { left=$(($1 * 10)) until=$(($(date +%s) + $1 + 1)); while [ "$left" -gt 0 ] && [ -n "$(living)" ] && [ "$(date +%s)" -lt "$until" ]; do $2; sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done; }',
+    `stop_run() { signal_run TERM; signal_run CONT; wait_run ${Math.max(1, Math.ceil(graceSeconds))} :; wait_run 2 'signal_run KILL'; }`,
   ]
 }

@@ -20,7 +20,7 @@ test('what a command writes passes, and nothing else', () => {
     frames: [
       { kind: 'begin', cwd: '/home' },
       { kind: 'pid', pid: 7 },
-      { kind: 'end', code: 3 },
+      { kind: 'end', code: 3, signal: null },
     ],
     preamble: 'banner\n',
   })

@@ -1,12 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { constants } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { findTool, tools, toolsWith } from '../../../lib/agent/tools/tools.ts'
+import { checkHost } from '../../../lib/commands/doctor/check-host.ts'
 import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
+import { hostCommands } from '../../helpers/host-commands.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
 
 const obstacle = findSshObstacle()
@@ -39,33 +41,17 @@ function onBox(name: string, check: (box: Box) => Promise<void>): void {
   })
 }
 
-const commands = [
-  'echo out; echo err >&2; exit 3',
-  'printf "no newline"',
-  'printf "a\\0b\\377c" | od -c',
-  'cat',
-  'seq 1 20000 | tail -2',
-  'kill -TERM $$',
-  'false | true; echo "${PIPESTATUS[@]}"',
-  'echo "it\'s" "$HOME" `echo x` $((1+2)) \\\\ !x',
-  'nosuchprogram',
-  'if',
-  'test -t 0 || echo no terminal',
-  'echo $0',
-]
-
 onBox('commands give there what bash gives here', async ({ run }) => {
   const check = async (command: string) => {
     const there = await run(command, { streams: 'separate' })
     const here = spawnSync('bash', ['-c', command], { input: '', encoding: 'utf8' })
-    // The shell that waits there sees an end by a signal as 128 + its number.
-    const status = here.status ?? 128 + constants.signals[here.signal ?? 'SIGTERM']
-    assert.is(there.exitCode, status, `${command}: ${JSON.stringify(there)}`)
+    assert.is(there.exitCode, here.status, `${command}: ${JSON.stringify(there)}`)
+    assert.is(there.signal, here.signal, command)
     assert.is(there.stdout, here.stdout, command)
     assert.is(there.stderr, here.stderr, command)
     assert.is(there.host, 'box')
   }
-  await Promise.all(commands.map(check))
+  await Promise.all(hostCommands.map(check))
 })
 
 onBox('input, variables and directory come along', async ({ run }) => {
@@ -87,6 +73,7 @@ onBox('a stop ends everything there', async ({ run }) => {
   )
   assert.is(result.status, 'stopped')
   assert.is(result.reason, 'timeout')
+  assert.equal(result.survivors, [])
   assert.equal(findProcesses('sleep\u0000746'), [])
 })
 
@@ -129,6 +116,45 @@ onBox('a lost connection is a result', async ({ executor, folder }) => {
   assert.equal(findProcesses('sleep\u00007464'), [], 'the end of its input ends it there')
 })
 
+onBox('a session keeps its state there', async ({ executor, run }) => {
+  const there = (command: string, changes?: Partial<RequestInput>) =>
+    run(command, { session: 'work', streams: 'merged', ...changes })
+  const first = await there('cd /usr; x=1; f() { echo "f $x"; }; pwd')
+  assert.is(first.output, '/usr\n', JSON.stringify(first))
+  const second = await there('pwd; f; echo "$MINE"; false', { env: { MINE: "it's" } })
+  assert.is(second.output, "/usr\nf 1\nit's\n")
+  assert.is(second.exitCode, 1)
+  assert.is((await there('echo "[$MINE]"; if')).exitCode, 2)
+  const apart = await there('echo out; echo err >&2', { streams: 'separate' })
+  assert.is(apart.stdout, 'out\n')
+  assert.is(apart.stderr, 'err\n')
+  assert.is((await there('pwd', { cwd: '/etc' })).output, '/etc\n')
+  assert.is((await there('true', { cwd: '/does not/exist' })).status, 'not_started')
+  assert.equal(
+    executor.sessions.list().map(({ name, cwd }) => [name, cwd]),
+    [['work', '/etc']],
+  )
+  assert.is((await there('exit 3')).exitCode, 3)
+  const fresh = await there('f')
+  assert.is(fresh.exitCode, 127)
+  assert.match(fresh.notices.join(), /ended with exit status 3: this ran in a fresh one/)
+})
+
+onBox('a stop in a session ends the command, and the shell goes on', async ({ run }) => {
+  const there = (command: string, changes?: Partial<RequestInput>) =>
+    run(command, { session: 'work', streams: 'merged', ...changes })
+  await there('x=kept')
+  const stopped = await there('(setsid sleep 7465 &); sleep 7466', { timeoutSeconds: 2 })
+  assert.is(stopped.status, 'stopped')
+  assert.equal(findProcesses('sleep\u0000746'), [])
+  assert.is((await there('echo $x')).output, 'kept\n')
+  const busy = await there('while :; do :; done', { timeoutSeconds: 1 })
+  assert.is(busy.status, 'stopped')
+  const fresh = await there('echo "[$x]"')
+  assert.is(fresh.output, '[]\n', JSON.stringify(fresh))
+  assert.match(fresh.notices.join(), /did not survive the stop/)
+})
+
 onBox('a host that lets nobody in did not start anything', async ({ folder, run }) => {
   writeFileSync(join(folder, 'authorized'), '')
   const result = await run('echo in')
@@ -153,6 +179,53 @@ onBox('a host has the name that the configuration gives it', async ({ folder }) 
   } finally {
     await executor.close()
   }
+})
+
+onBox('a model runs on the hosts that it may use, and on no other', async ({ folder }) => {
+  const executor = createExecutor({
+    stateDir: null,
+    environment: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+    hosts: { mine: 'ssh://box' },
+    agentHosts: ['mine'],
+  })
+  const call = (given: object) =>
+    findTool('bash').call(given, {
+      executor,
+      origin: 'agent',
+      fields: { cwd: '/work/here/only', sandbox: 'auto' },
+    })
+  try {
+    const [tool] = toolsWith(executor.agentHosts)
+    assert.equal(tool?.inputSchema.properties['host'], { type: 'string', enum: ['mine'] })
+    const { content, isError } = await call({ command: 'pwd; exit 0', cwd: '/usr', host: 'mine' })
+    assert.not.ok(isError, JSON.stringify(content))
+    assert.match(content[0]?.text ?? '', /^\/usr\n/)
+    const refused = await call({ command: 'rm -rf /', host: 'mine' })
+    assert.match(refused.content[0]?.text ?? '', /^Denied, nothing was run/)
+    const other = await call({ command: 'true', host: 'box' }).catch((error: unknown) => error)
+    assert.match(String(other), /`host` must be one of mine/)
+  } finally {
+    await executor.close()
+  }
+  assert.is(toolsWith([]), tools)
+})
+
+onBox('what works there is told', async ({ run }) => {
+  const checks = await checkHost('box', (input) => run(input.command ?? '', input))
+  assert.equal(
+    checks.map(({ name, status }) => `${name} ${status}`),
+    [
+      'connection ok',
+      'shell ok',
+      'setsid ok',
+      'stop ok',
+      'signals ok',
+      'terminal ok',
+      'sessions ok',
+      'nacre ok',
+    ],
+    JSON.stringify(checks),
+  )
 })
 
 onBox('a sandbox does not reach there', async ({ run }) => {

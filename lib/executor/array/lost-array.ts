@@ -1,0 +1,124 @@
+import { type Capture, createCapture } from '../../output/capture.ts'
+import type { Runner } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import type { Result, TaskSummary } from '../../protocol/result/result.ts'
+import { openArrayScheduler } from '../../run/host/arrays.ts'
+import { nowMs } from '../../system/clock.ts'
+import { endedResult } from '../results.ts'
+import { describeTask } from './array-runner.ts'
+import { cancelRound, lookAtRound, type ScheduledRound } from './scheduled.ts'
+import { findArray } from './store.ts'
+import { createTally } from './tally.ts'
+
+/** An array whose nacre is gone: what its folder tells, and the scheduler that may still run it. */
+export interface LostArray {
+  /** Takes the ends that came since the last look. True: tasks go on. */
+  refresh(): Promise<boolean>
+  summarize(): TaskSummary
+  /** What its tasks wrote, those that ended first at the beginning. */
+  recapture(capture: Capture): Promise<void>
+  cancel(): Promise<void>
+}
+
+/** Null where the job of this id is no array. */
+export function openLostArray(dir: string, id: string): LostArray | null {
+  const store = findArray(dir, id)
+  if (store === null) return null
+  const { record, folder } = store
+  const { request, name, place } = record
+  const tally = createTally(request.array?.tasks ?? [])
+  for (const end of store.readEnds()) tally.add(end)
+  const round = record.rounds.at(-1)
+  const scheduler = place && openArrayScheduler(place)
+
+  async function take(task: number, replay: Runner): Promise<void> {
+    const result = await settleTask(describeTask(request, task, request.host), replay)
+    const end = { task, tries: record.rounds.length, result }
+    tally.add(end)
+    store?.append(end)
+  }
+
+  return {
+    async refresh() {
+      if (!scheduler || !round) return false
+      const taken = new Set(round.tasks.filter((task) => tally.has(task)))
+      const scheduled: ScheduledRound = {
+        scheduler,
+        round,
+        folder,
+        name,
+        taken,
+        take,
+        onRunning(count) {
+          tally.running = count
+        },
+      }
+      return (await lookAtRound(scheduled)) !== 0
+    },
+    summarize: () => tally.summarize(),
+    async recapture(capture) {
+      for (const { result } of store.readEnds()) {
+        for (const text of [result.output, result.stdout, result.stderr]) {
+          if (text) await capture.write('output', Buffer.from(text))
+        }
+      }
+    },
+    async cancel() {
+      if (scheduler && round) await cancelRound(scheduler, round)
+    },
+  }
+}
+
+/** The result of a task without an executor: nothing more of its output is kept than it holds. */
+async function settleTask(request: Request, replay: Runner): Promise<Result> {
+  const startedAtMs = nowMs()
+  const capture = createCapture({
+    runId: request.id,
+    command: request.command,
+    request: { ...request, artifact: 'never' },
+    store: null,
+  })
+  const running = await replay(request, {
+    write: (stream, bytes) => capture.write(stream, bytes),
+  })
+  const exit = await running.exited
+  return endedResult(request, {
+    captured: await capture.finish(),
+    durationMs: nowMs() - startedAtMs,
+    exit,
+    notices: [],
+    sandbox: null,
+    tasks: null,
+    stopped: null,
+  })
+}
+
+/** The result of the array, from that of a run whose nacre is gone. */
+export function describeLostArray(result: Result, tasks: TaskSummary): Result {
+  const left = tasks.waiting + tasks.running
+  const isWhole = left === 0
+  if (isWhole) {
+    const { failed, total } = tasks
+    return {
+      ...result,
+      status: 'exited',
+      exitCode: failed === 0 ? 0 : 1,
+      exitMeaning: failed === 0 ? null : `${failed} of ${total} tasks failed`,
+      reason: null,
+      error: null,
+      notices: [],
+      tasks,
+    }
+  }
+  const count = `${left} of ${tasks.total} tasks`
+  const notice =
+    result.status === 'running'
+      ? `The nacre that held it is gone; ${count} go on without it`
+      : `The nacre that held it is gone; ${count} have no result`
+  return {
+    ...result,
+    error: result.error && { ...result.error, message: notice },
+    notices: [notice],
+    tasks,
+  }
+}

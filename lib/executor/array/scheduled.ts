@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { limits } from '../../protocol/limits.ts'
+import type { Runner } from '../../protocol/ports.ts'
+import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
+import { nowMs } from '../../system/clock.ts'
+import type { ArrayRound } from './store.ts'
+
+/** How often a scheduler is asked: soon again while tasks end, seldom while nothing happens. */
+const lookMs = { first: 100, longest: 2000 }
+/** A file that a node has written may be seen here so much later (nfs(5), acregmax). */
+const fileLagMs = 5000
+
+/** Some tasks of an array that a scheduler has. */
+export interface ScheduledRound {
+  scheduler: ArrayScheduler
+  round: ArrayRound
+  folder: string
+  /** Names the frames of the tasks' scripts. */
+  name: string
+  /** The tasks whose end has been taken. */
+  taken: Set<number>
+  /** Takes the end of a task: `replay` gives what it wrote, and how it ended. */
+  take(task: number, replay: Runner): Promise<void>
+  onRunning(count: number): void
+}
+
+/** Looks once, and takes the ends that there are. Gives how many tasks have not ended; null: no answer. */
+export async function lookAtRound(scheduled: ScheduledRound): Promise<number | null> {
+  const { scheduler, round, folder, name, taken } = scheduled
+  const states = await scheduler.look(round.jobId)
+  if (states === null) return null
+  let left = 0
+  let running = 0
+  for (const task of round.tasks) {
+    if (taken.has(task)) continue
+    const state = states.get(task) ?? null
+    if (state !== null && state.stands !== 'ended') {
+      left++
+      if (state.stands === 'runs') running++
+      continue
+    }
+    if (state?.job.state === 'COMPLETED') {
+      const deadline = nowMs() + fileLagMs
+      while (!scheduler.hasTold(folder, name, task) && nowMs() < deadline) await delay(50)
+    }
+    taken.add(task)
+    await scheduled.take(task, scheduler.replay(folder, name, task, state))
+  }
+  scheduled.onRunning(running)
+  return left
+}
+
+/** Follows a round to its end. */
+export async function followRound(scheduled: ScheduledRound): Promise<void> {
+  let pauseMs = lookMs.first
+  for (;;) {
+    const before = scheduled.taken.size
+    const left = await lookAtRound(scheduled)
+    if (left === 0) return
+    const isBusy = scheduled.taken.size > before
+    pauseMs = isBusy ? lookMs.first : Math.min(lookMs.longest, pauseMs * 1.5)
+    await delay(pauseMs)
+  }
+}
+
+/** Cancels a round, with KILL after the grace of every stop. */
+export async function cancelRound(scheduler: ArrayScheduler, { jobId }: ArrayRound): Promise<void> {
+  await scheduler.cancel(jobId, false)
+  const killAtMs = nowMs() + limits.stopGraceMs
+  while (nowMs() < killAtMs) {
+    const states = await scheduler.look(jobId)
+    if (states && [...states.values()].every(({ stands }) => stands === 'ended')) return
+    await delay(lookMs.first)
+  }
+  await scheduler.cancel(jobId, true)
+}

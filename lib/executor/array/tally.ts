@@ -1,0 +1,79 @@
+import { joinTasks } from '../../protocol/request/array.ts'
+import type { TaskSummary } from '../../protocol/result/result.ts'
+import {
+  hasSucceeded,
+  nameEnd,
+  type TaskCounts,
+  type TaskEnd,
+} from '../../protocol/result/tasks.ts'
+
+/** Counts the tasks of an array. */
+export interface Tally {
+  /** How many run now. */
+  running: number
+  /** The last end of a task counts. */
+  add(end: TaskEnd): void
+  has(task: number): boolean
+  count(): TaskCounts
+  summarize(): TaskSummary
+}
+
+export function createTally(tasks: readonly number[]): Tally {
+  const ends = new Map<number, TaskEnd>()
+  let failed = 0
+
+  function listFailures(): number[] {
+    return [...ends.values()]
+      .filter(({ result }) => !hasSucceeded(result))
+      .map(({ task }) => task)
+      .sort((one, other) => one - other)
+  }
+
+  return {
+    running: 0,
+    add(end) {
+      ends.set(end.task, end)
+      if (!hasSucceeded(end.result)) failed++
+    },
+    has: (task) => ends.has(task),
+    count: () => ({ ended: ends.size, failed, total: tasks.length }),
+    summarize() {
+      const failures = listFailures()
+      return {
+        total: tasks.length,
+        succeeded: ends.size - failures.length,
+        failed: failures.length,
+        running: this.running,
+        waiting: Math.max(0, tasks.length - ends.size - this.running),
+        ends: countEnds([...ends.values()]),
+        failures,
+        retries: [...ends.values()].reduce((sum, { tries }) => sum + tries - 1, 0),
+        slowest: findSlowest([...ends.values()]),
+      }
+    },
+  }
+}
+
+function countEnds(ends: readonly TaskEnd[]): TaskSummary['ends'] {
+  const tasks = new Map<string, number[]>()
+  for (const { task, result } of ends) {
+    const name = nameEnd(result)
+    tasks.set(name, [...(tasks.get(name) ?? []), task])
+  }
+  return [...tasks]
+    .map(([end, numbers]) => ({
+      end,
+      count: numbers.length,
+      tasks: joinTasks(numbers.sort((one, other) => one - other)),
+    }))
+    .sort((one, other) => other.count - one.count || one.end.localeCompare(other.end))
+}
+
+function findSlowest(ends: readonly TaskEnd[]): TaskSummary['slowest'] {
+  let slowest: TaskSummary['slowest'] = null
+  for (const { task, result } of ends) {
+    const { durationMs } = result
+    if (slowest === null || durationMs > slowest.durationMs) slowest = { task, durationMs }
+  }
+  return slowest
+}

@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createId } from '../../../protocol/ids.ts'
+import { limits } from '../../../protocol/limits.ts'
+import {
+  type Exit,
+  type OutputSink,
+  type Running,
+  StartError,
+  type StopReport,
+} from '../../../protocol/ports.ts'
+import type { Request } from '../../../protocol/request/request.ts'
+import type { SessionInfo } from '../../../protocol/sessions.ts'
+import { nowMs } from '../../../system/clock.ts'
+import { createIdleTimer } from '../../session/idle.ts'
+import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
+import type { HostClient } from '../client.ts'
+import { describeEnd, type Follower, followFrames } from '../follower.ts'
+import { callThere, readSurvivors } from '../call-there.ts'
+import { describeCommand } from '../remote-command.ts'
+import { composeStopScript, markThere, runMark } from '../script.ts'
+import { createFrameReader, frameHead } from '../frames.ts'
+import { composeSessionScript, composeTurn, nameTurn } from './script.ts'
+
+/** A shell on another machine that keeps its state from run to run. */
+export interface HostSession {
+  /** Rejects with `StartError`. */
+  run(request: Request, sink: OutputSink): Promise<Running>
+  info(): SessionInfo
+  /** Ends the shell and all that it started. */
+  close(): Promise<void>
+}
+
+export interface HostSessionOptions {
+  name: string
+  host: string
+  client: HostClient
+  environment: Readonly<Record<string, string | undefined>>
+  idleMs: number
+  /** It has not been used for so long and has closed. */
+  onIdle(): void
+}
+
+/** A command that has not ended so long after its stop takes its shell with it. */
+const patienceMs = 1000
+
+/** The connection to a session's shell. */
+interface Shell {
+  child: ChildProcess
+  name: string
+  mark: string
+  alive: boolean
+  /** Of the command that it runs; what a shell before it says late is not for that. */
+  follower: Follower | null
+}
+
+export function createHostSession(options: HostSessionOptions): HostSession {
+  const { client, host } = options
+  const idle = createIdleTimer({
+    limitMs: options.idleMs,
+    isBusy: () => queue.busy,
+    onIdle() {
+      options.onIdle()
+      void close()
+    },
+  })
+  const queue = createSessionQueue(() => idle.rest())
+  let shell: Shell | null = null
+  let shellName: string | null = null
+  let cwd = '~'
+  /** How the shell before was lost. */
+  let lost: string | null = null
+  let tellGone: (() => void) | null = null
+  let active: ActiveTurn | null = null
+
+  function open(request: Request): Shell {
+    const opened = {
+      name: randomBytes(16).toString('hex'),
+      mark: createId('session'),
+      alive: true,
+    }
+    const script = composeSessionScript({
+      ...opened,
+      shell: request.shell,
+      login: request.login,
+      graceSeconds: limits.stopGraceMs / 1000,
+    })
+    const { file, args } = client.compose(script, false)
+    const child = spawn(file, args, {
+      env: options.environment,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const made: Shell = { ...opened, child, follower: null }
+    child.stdin.on('error', () => undefined)
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const source = child[stream]
+      // What the session says of itself stands between the frames of its commands.
+      const own = createFrameReader(opened.name, (frame) => made.follower?.tell(frame))
+      own.read(Buffer.from(`${frameHead(opened.name)}begin /\n`))
+      source.on('data', (bytes: Buffer) => {
+        const taken = own.read(bytes).map(async (part) => made.follower?.write(stream, part))
+        source.pause()
+        void Promise.all(taken).then(() => source.resume())
+      })
+    }
+    const end = () => {
+      made.alive = false
+      if (shell !== made) return
+      shell = null
+      tellGone?.()
+    }
+    child.once('error', end)
+    child.once('close', end)
+    shellName = request.shell
+    return made
+  }
+
+  async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
+    await client.connect()
+    const notices: string[] = []
+    if (shell === null && lost !== null) notices.push(describeLoss(lost, host))
+    const current = (shell ??= open(request))
+    lost = null
+    const heard = followFrames(request, nameTurn(current.name, markThere(request.id)), sink)
+    current.follower = heard
+    const gone = new Promise<void>((resolve) => {
+      tellGone = resolve
+    })
+    if (!current.alive) tellGone?.()
+    const environment = describeCommand({ ...request, env: {} }, current.name, null).env
+    current.child.stdin?.write(composeTurn(request, environment))
+    let stopping: Promise<StopReport> | null = null
+
+    async function finish(): Promise<Exit> {
+      await Promise.race([heard.ended, heard.gone, gone])
+      // The shell has said what it had to say.
+      if (heard.state.gone !== null) current.child.stdin?.end()
+      active = null
+      await stopping
+      return { ...settle(current, heard, request, stopping !== null), notices }
+    }
+
+    active = {
+      pid: null,
+      exited: finish(),
+      group: null,
+      stop() {
+        stopping ??= stop(current, heard, request)
+        return stopping
+      },
+    }
+    return active
+  }
+
+  function settle(current: Shell, heard: Follower, request: Request, stopped: boolean): Exit {
+    const { state } = heard
+    if (state.cwd !== null) cwd = state.cwd
+    const ended = stopped ? { code: null, signal: 'SIGTERM' } : null
+    if (state.refused === null && state.code !== null) {
+      return { code: state.code, signal: null, cwd, ...ended }
+    }
+    if (state.refused !== null) {
+      return describeEnd({ code: null, signal: null }, heard, host, request)
+    }
+    shell = null
+    current.alive = false
+    if (state.gone !== null) {
+      lost = stopped ? 'did not survive the stop' : `ended with exit status ${state.gone}`
+      return { code: state.gone, signal: null, ...ended }
+    }
+    lost = 'was lost with its connection'
+    if (ended) return ended
+    return describeEnd({ code: null, signal: null }, heard, host, request)
+  }
+
+  /** Ends the command and what it started; where that does not help, its shell too. */
+  async function stop(current: Shell, heard: Follower, request: Request): Promise<StopReport> {
+    const survivors = await endThere(runMark(markThere(request.id)))
+    const deadline = nowMs() + patienceMs
+    const isOver = () => heard.state.code !== null || heard.state.gone !== null || !current.alive
+    while (!isOver() && nowMs() < deadline) await delay(10)
+    if (!isOver()) {
+      await endThere(`NACRE_SESSION=${current.mark}`)
+      current.child.stdin?.end()
+      while (!isOver() && nowMs() < deadline + limits.killGraceMs) await delay(10)
+      current.child.kill('SIGTERM')
+    }
+    if (survivors !== null) return { survivors }
+    return { survivors: [], notices: [`The host ${host} did not answer; what ran there may go on`] }
+  }
+
+  async function endThere(assignment: string) {
+    const graceMs = limits.stopGraceMs
+    const script = composeStopScript(assignment, null, graceMs / 1000)
+    return readSurvivors(await callThere(client, script, graceMs + limits.killGraceMs))
+  }
+
+  async function close(): Promise<void> {
+    idle.stop()
+    await active?.stop()
+    await queue.idle()
+    const current = shell
+    if (current === null) return
+    const ended = new Promise((resolve) => current.child.once('close', resolve))
+    current.child.stdin?.end()
+    const over = setTimeout(() => current.child.kill('SIGKILL'), limits.killGraceMs * 2)
+    await ended
+    clearTimeout(over)
+  }
+
+  return {
+    async run(request, sink) {
+      if (shell !== null && request.shell !== null && request.shell !== shellName) {
+        const message = `Session ${options.name} on ${host} has another shell; name another session`
+        throw new StartError({ code: 'session_shell', message, exitCode: 125 })
+      }
+      return queue.enter(() => start(request, sink))
+    },
+    info: () => ({
+      name: options.name,
+      pid: null,
+      cwd,
+      busy: queue.busy,
+      queued: queue.length,
+      idleMs: queue.busy ? 0 : idle.idleMs,
+    }),
+    close,
+  }
+}
+
+function describeLoss(how: string, host: string): string {
+  return `The session's shell on ${host} ${how}: this ran in a fresh one, without the directory, variables and functions of before`
+}

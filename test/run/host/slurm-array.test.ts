@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { cliCommand } from '../../helpers/cli.ts'
+import { createHome } from '../../helpers/home.ts'
+import { runCli, runJson } from '../../helpers/run-cli.ts'
+import { type Cluster, findSlurmObstacle, startCluster } from '../../helpers/slurm-cluster.ts'
+import { until } from '../../helpers/until.ts'
+
+let cluster: Cluster | null = null
+let obstacle = findSlurmObstacle()
+try {
+  if (obstacle === null) cluster = await startCluster()
+} catch (error) {
+  obstacle = String(error)
+}
+if (obstacle !== null) console.log(`SKIP arrays of Slurm: ${obstacle}`)
+
+if (cluster !== null) {
+  const { call, environment } = cluster
+  const home = createHome()
+  const options = { cwd: home.workspace, env: { ...home.env, ...environment } }
+  const small = ['--memory', '10M', '--host', 'slurm://']
+
+  test.after(async () => {
+    await cluster.close()
+    home.remove()
+  })
+
+  test('an array is one of Slurm, and each task ends as it did', async () => {
+    const command =
+      'echo "out $NACRE_TASK $SLURM_ARRAY_TASK_ID"; echo err >&2; case $NACRE_TASK in 2) exit 3;; 3) kill -SEGV $$;; esac'
+    const { stdout, stderr, status } = await runCli(
+      [
+        ...small,
+        '--array',
+        '1-4',
+        '--streams',
+        'separate',
+        '--output-format',
+        'stream-json',
+        '-c',
+        command,
+      ],
+      options,
+    )
+    assert.is(status, 1, stderr.toString())
+    const lines = stdout
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const tasks = lines.filter(({ type }) => type === 'task')
+    assert.equal(
+      tasks
+        .map(({ task, result }) => {
+          const {
+            status: how,
+            exit_code,
+            signal,
+            stdout: out,
+            stderr: err,
+          } = result as Record<string, unknown>
+          return [task, how, exit_code, signal, out, err]
+        })
+        .sort(([one], [other]) => Number(one) - Number(other)),
+      [
+        [1, 'exited', 0, null, 'out 1 1\n', 'err\n'],
+        [2, 'exited', 3, null, 'out 2 2\n', 'err\n'],
+        [3, 'signaled', null, 'SIGSEGV', 'out 3 3\n', 'err\n'],
+        [4, 'exited', 0, null, 'out 4 4\n', 'err\n'],
+      ],
+    )
+    const { tasks: summary } = lines.at(-1) as { tasks: Record<string, unknown> }
+    assert.equal(summary['failures'], [2, 3])
+  })
+
+  test('commands of their own, tried again where they fail', async () => {
+    const input = `echo "it's" '$x'\nsleep 0.1; false\n`
+    const result = await runJson([...small, '--array', '-', '--retry', '1'], { ...options, input })
+    assert.is(result['stdout'] ?? result['output'], "it's $x\n")
+    assert.equal((result['tasks'] as Record<string, unknown>)['retries'], 1)
+  })
+
+  test('the whole is killed', async () => {
+    const started = await runJson(
+      [...small, '--array', '6', '--background', '-c', 'sleep 7491'],
+      options,
+    )
+    const id = String(started['job_id'])
+    await until(() => /RUNNING/.test(call('squeue', '--noheader', `--name=${id}`, '--format=%T')))
+    await runCli(['job', 'kill', id], options)
+    const shown = await runJson(['job', 'show', id], options)
+    assert.is(shown['status'], 'stopped')
+    assert.is(shown['reason'], 'kill')
+    assert.is(call('squeue', '--noheader', `--name=${id}`, '--format=%T'), '')
+  })
+
+  test('its results are picked up after nacre was killed', async () => {
+    const [program = '', ...words] = cliCommand()
+    const command =
+      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 2 ] || sleep 1; exit $((NACRE_TASK == 3))'
+    const args = [...small, '--array', '4', '--output-format', 'stream-json', '-c', command]
+    const child = spawn(program, [...words, ...args], {
+      cwd: options.cwd,
+      env: { ...process.env, ...options.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let told = ''
+    child.stdout.on('data', (bytes: Buffer) => (told += bytes.toString()))
+    await until(
+      () => told.includes('"type":"task"'),
+      () => told,
+    )
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+    const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }
+    const waited = await runCli(['job', 'wait', id, '--quiet'], options)
+    assert.is(waited.status, 1)
+    const shown = await runJson(['job', 'show', id], options)
+    const summary = shown['tasks'] as Record<string, unknown>
+    assert.is(summary['succeeded'], 3, JSON.stringify(shown))
+    assert.equal(summary['failures'], [3])
+    const { stdout } = await runCli(['job', 'tasks', id, '--output-format', 'json'], options)
+    const texts = stdout
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { task: number; result: Record<string, unknown> })
+      .map(({ task, result }) => [task, result['stdout'] ?? result['output'], result['exit_code']])
+    assert.equal(texts, [
+      [1, 'task 1\n', 0],
+      [2, 'task 2\n', 0],
+      [3, 'task 3\n', 1],
+      [4, 'task 4\n', 0],
+    ])
+  })
+}
+
+test.run()
