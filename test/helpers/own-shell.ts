@@ -30,7 +30,7 @@ const startFileOf: Record<ShellName, string> = {
 }
 
 /** At its first start in a home, fish reads all manual pages in the background, for half a minute. */
-function keepFishQuiet(home: string): void {
+export function keepFishQuiet(home: string): void {
   mkdirSync(join(home, '.local/share/fish/generated_completions'), { recursive: true })
 }
 

@@ -17,6 +17,10 @@ export interface Screen {
   text(): string
   /** Also what has scrolled away. */
   all(): string
+  /** Settles when it holds of the screen; fails with what `tell` says after `limitMs`. */
+  holds(isSo: () => boolean, tell?: () => string): Promise<void>
+  /** Around the cursor, lines that the terminal has wrapped as one. */
+  page(): Page
   /** Every byte that was written to it. */
   raw(): string
   cursor(): { row: number; column: number }
@@ -31,9 +35,19 @@ export interface Screen {
   readonly home: string
 }
 
+export interface Page {
+  /** All lines above that of the cursor, also what has scrolled away. */
+  above: string[]
+  line: string
+  column: number
+  below: string[]
+}
+
 export interface ScreenOptions {
   columns?: number
   rows?: number
+  /** Lines that are kept when they have scrolled away. */
+  scrollback?: number
   env?: Record<string, string>
   /** Words after the program's name. */
   args?: string[]
@@ -52,8 +66,9 @@ export async function withScreen(
 ): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'nacre-screen-'))
   mkdirSync(join(home, 'code'))
+  mkdirSync(join(home, 'tmp'))
   options.prepare?.(home)
-  const { columns = 80, rows = 24 } = options
+  const { columns = 80, rows = 24, scrollback = 1000 } = options
   const [program = '', ...args] = options.program ?? [...cliCommand(), ...(options.args ?? [])]
   const child = pty.spawn(program, args, {
     cols: columns,
@@ -62,7 +77,7 @@ export async function withScreen(
     name: options.env?.['TERM'] ?? 'xterm-256color',
     env: environmentOf(home, options.env ?? {}),
   })
-  const screen = openScreen(child, { columns, rows, home })
+  const screen = openScreen(child, { columns, rows, scrollback, home })
   try {
     await use(screen)
   } finally {
@@ -83,6 +98,8 @@ function environmentOf(home: string, env: Record<string, string>): Record<string
     PWD: join(home, 'code'),
     SHELL: '/bin/bash',
     LANG: 'C.UTF-8',
+    TMPDIR: join(home, 'tmp'),
+    NACRE_TEST: home,
     XDG_STATE_HOME: join(home, 'state'),
     XDG_CONFIG_HOME: join(home, 'config'),
     ...env,
@@ -96,9 +113,14 @@ interface OpenScreen extends Screen {
 
 function openScreen(
   child: pty.IPty,
-  { columns, rows, home }: { columns: number; rows: number; home: string },
+  {
+    columns,
+    rows,
+    scrollback,
+    home,
+  }: { columns: number; rows: number; scrollback: number; home: string },
 ): OpenScreen {
-  const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true })
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
   let raw = ''
   let exit: { exitCode: number; signal: number } | null = null
   const looks = new Set<() => void>()
@@ -132,24 +154,43 @@ function openScreen(
   }
   const text = () => linesFrom(terminal.buffer.active.baseY)
 
-  function until(holds: () => boolean, told: string): Promise<void> {
+  function page(): Page {
+    const { active } = terminal.buffer
+    const cursorRow = active.baseY + active.cursorY
+    const found: { text: string; row: number }[] = []
+    for (let row = 0; row < active.length; row++) {
+      const line = active.getLine(row)
+      const goesOn = active.getLine(row + 1)?.isWrapped ?? false
+      const text = line?.translateToString(!goesOn) ?? ''
+      const last = found.at(-1)
+      if (line?.isWrapped && last) last.text += text
+      else found.push({ text, row })
+    }
+    const at = found.findLastIndex(({ row }) => row <= cursorRow)
+    const texts = found.map(({ text }) => text.trimEnd())
+    const below = texts.slice(at + 1)
+    while (below.at(-1) === '') below.pop()
+    return { above: texts.slice(0, at), line: texts[at] ?? '', column: active.cursorX, below }
+  }
+
+  function until(holds: () => boolean, tell: () => string): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = () => {
         if (!holds() && !exit) return
         looks.delete(look)
         clearTimeout(limit)
         if (holds()) resolve()
-        else reject(new Error(`nacre has ended; ${told}:\n${text()}`))
+        else reject(new Error(`nacre has ended; ${tell()}:\n${text()}`))
       }
       const limit = setTimeout(() => {
         looks.delete(look)
-        reject(new Error(`${told}, after ${limitMs} ms:\n${text()}`))
+        reject(new Error(`${tell()}, after ${limitMs} ms:\n${text()}`))
       }, limitMs)
       looks.add(look)
       look()
     })
   }
-  const holds = (wanted: string | RegExp) =>
+  const isThere = (wanted: string | RegExp) =>
     typeof wanted === 'string' ? text().includes(wanted) : wanted.test(text())
 
   return {
@@ -159,8 +200,18 @@ function openScreen(
     all: () => linesFrom(0),
     raw: () => raw,
     type: (keys) => child.write(keys),
-    shows: (wanted) => until(() => holds(wanted), `the screen does not show ${String(wanted)}`),
-    hides: (unwanted) => until(() => !holds(unwanted), `the screen shows ${String(unwanted)}`),
+    shows: (wanted) =>
+      until(
+        () => isThere(wanted),
+        () => `the screen does not show ${String(wanted)}`,
+      ),
+    hides: (unwanted) =>
+      until(
+        () => !isThere(unwanted),
+        () => `the screen shows ${String(unwanted)}`,
+      ),
+    holds: (isSo, tell = () => String(isSo)) => until(isSo, tell),
+    page,
     cursor: () => ({ row: terminal.buffer.active.cursorY, column: terminal.buffer.active.cursorX }),
     colorOf(wanted) {
       const { active } = terminal.buffer
@@ -197,7 +248,7 @@ export function assertScreen(screen: Screen, name: string): void {
 }
 
 /** What differs from run to run, made the same. */
-function settle(text: string): string {
+export function settle(text: string): string {
   return text
     .replaceAll(/ +$/gm, '')
     .replaceAll(/\b\d+(?:\.\d+)? m?s\b/g, '<time>')

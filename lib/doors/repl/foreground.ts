@@ -6,6 +6,8 @@ import { isKey, typedText } from './screen/keyboard.ts'
 import type { Style } from './screen/style.ts'
 import type { View } from './screen/view.ts'
 
+type InputKind = 'line' | 'password' | 'raw'
+
 export interface ForegroundOptions {
   style: Style
   emulator: Emulator
@@ -13,8 +15,8 @@ export interface ForegroundOptions {
   startedMs: number
   /** Whether its program reads keys now, or has before. */
   isListening: () => boolean
-  /** Whether it reads a secret. */
-  asksSecret: () => boolean
+  /** What it has been seen to wait for last: a line, a secret, or single keys. */
+  waitsFor: () => InputKind | null
   hasBegun: () => boolean
   onInput: (data: string) => void
   onInterrupt: () => void
@@ -54,10 +56,13 @@ export function createForeground(options: ForegroundOptions): Foreground {
       options.hasBegun() ? 'running' : 'your shell is starting',
       formatDuration(elapsedMs),
     ]
-    const asksSecret = options.asksSecret()
+    const kind = options.waitsFor()
+    const asksSecret = kind === 'password'
     if (asksSecret) parts.push('a secret is not shown')
     else if (interrupts > 0) parts.push(`Ctrl-C ${interrupts > 1 ? 'kills' : 'again'}`)
-    else parts.push('Ctrl-C stops', 'Ctrl-B background')
+    // Below the cursor a line is to be short: some terminals lose the cursor where one is wrapped anew.
+    else if (kind === null) parts.push('Ctrl-C stops', 'Ctrl-B background')
+    else parts.push('Ctrl-B background')
     const typed = ahead.map((key) => (isKey(key, 'enter') ? '⏎' : (typedText(key) ?? ''))).join('')
     const told = style.dim(fit(parts.join(' · '), columns - 1))
     return typed === '' || asksSecret ? told : fit(`${told}  ${typed}`, columns - 1)
@@ -66,8 +71,11 @@ export function createForeground(options: ForegroundOptions): Foreground {
   return {
     tick: flush,
     render(columns, rows) {
-      const tail = emulator.tail(Math.max(1, rows - 2))
-      return { lines: [...tail.lines, describe(columns)], cursor: tail.cursor }
+      const { lines, cursor } = emulator.tail(Math.max(1, rows - 2))
+      const reads = options.waitsFor() !== null
+      // Whoever types on a line sees it, also while it is empty.
+      if (reads && cursor?.row === lines.length) lines.push('')
+      return { lines: [...lines, describe(columns)], cursor: reads ? cursor : null }
     },
     key(data) {
       if (isKey(data, 'ctrl+c')) {

@@ -92,6 +92,7 @@ export async function repl(context: ReplContext): Promise<number> {
     colored: !environment['NO_COLOR'],
     session,
     approve,
+    beforePrint: () => stray.flush(),
     onFinished: (result) => talk.addCommand(result),
   })
   const ticking = setInterval(() => jobs().length > 0 && display.refresh(), jobTickMs).unref()
@@ -120,7 +121,7 @@ export async function repl(context: ReplContext): Promise<number> {
   } finally {
     signal.removeEventListener('abort', leave)
     clearInterval(ticking)
-    stray.close()
+    stray.flush()
     display.close()
   }
 }

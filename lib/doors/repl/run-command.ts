@@ -8,6 +8,7 @@ import { renderBlock, renderEnd } from './screen/block.ts'
 import type { Display } from './screen/display.ts'
 import { createShownCommand, type ShownCommand, type Wanted } from './shown-command.ts'
 import { keptRuns, type ReplState } from './state.ts'
+import { joinWrapped } from './screen/emulator.ts'
 import type { Style } from './screen/style.ts'
 
 export interface CommandRunnerParts {
@@ -18,6 +19,8 @@ export interface CommandRunnerParts {
   colored: boolean
   session: () => Promise<TerminalSession>
   approve: NonNullable<RunOptions['approve']>
+  /** What came before is to be printed before what is printed now. */
+  beforePrint: () => void
   /** Hears of a result that goes before the next message to a model. */
   onFinished: (result: Result) => void
 }
@@ -75,11 +78,13 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   async function finish(shown: ShownCommand, result: Result): Promise<void> {
     keep(result, shown.wanted)
     await followShell()
-    const rows = Math.max(3, display.rows - otherRows)
-    const tail = shown.emulator.tail(rows)
+    parts.beforePrint()
+    const tail = shown.emulator.tail(Math.max(3, display.rows - otherRows))
     // Whoever empties the screen wants to see nothing on it.
     const wantsNothing = shown.emulator.wasCleared && tail.lines.length === 0
-    if (!wantsNothing || result.exitCode !== 0) display.print(renderBlock(result, style, tail))
+    if (!wantsNothing || result.exitCode !== 0) {
+      display.print(renderBlock(result, style, { ...tail, lines: joinWrapped(tail) }))
+    }
     shown.emulator.close()
     notify(shown.wanted.command, result)
   }
@@ -119,7 +124,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     shownJobs.set(job, shown)
     const id = `%${job.number}`
     display.print([
-      ...shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4))).lines,
+      ...joinWrapped(shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4)))),
       style.yellow(`[${id}] goes on in the background`) +
         style.dim(` · /view -f ${id} follows · /attach ${id} shows it · /kill ${id} stops it`),
     ])
@@ -142,6 +147,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   return {
     jobs: () => jobs,
     async run(wanted) {
+      parts.beforePrint()
       display.print(headline(wanted.command))
       const stop = new AbortController()
       const shown = createShownCommand(wanted, parts)

@@ -40,7 +40,7 @@ export function createShownCommand(
   let run: Run | null = null
   let listenedMs = hidden.test(wanted.command) ? Infinity : -Infinity
   /** Set while it waits for keys; sure when that is not the shell after its end. */
-  let waiting: { kind: string; isSure: boolean } | null = null
+  let waiting: { kind: 'line' | 'password' | 'raw'; isSure: boolean } | null = null
   /** It reads single keys, and has filled the screen: it draws on all of it (less -X, as git starts it). */
   let fillsScreen = false
   let isShown = false
@@ -106,7 +106,7 @@ export function createShownCommand(
       startedMs,
       hasBegun,
       isListening,
-      asksSecret: () => waiting?.kind === 'password',
+      waitsFor: () => (waiting?.isSure ? waiting.kind : null),
       onInput: type,
       onInterrupt: () => (hasBegun() ? type('\u0003') : stop()),
       onKill: () => (run === null ? stop() : void run.stop('kill')),
@@ -139,6 +139,8 @@ export function createShownCommand(
     }
     display.terminal.setKittyKeys(false)
     const close = display.open(foreground)
+    // What came together with the line's Enter.
+    display.replayKeys()
     draw()
     const ticking = setInterval(() => {
       look()

@@ -30,6 +30,8 @@ export function createStatusBar({ state, style, home, jobs }: StatusBarParts) {
       describeJobs(jobs()),
     ]
     const told = right.filter((part) => part !== '').join(' · ')
+    // Without blanks behind it: a terminal that gets narrower would wrap them.
+    if (told === '') return fit(left, columns - 1)
     const bar = spread(left, told, columns - 1)
     return bar.includes(told) ? bar : fit(`${left} ${told}`, columns - 1)
   }

@@ -40,6 +40,7 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
 set -g __nacre_s 0
 set -g __nacre_q 0
 set -g __nacre_running 0
+set -g __nacre_new 1
 set -g __nacre_j 0
 function __nacre_stopped
   if jobs -q
@@ -50,6 +51,7 @@ function __nacre_stopped
 end
 function __nacre_end --on-event fish_postexec
   set -g __nacre_s $status
+  set -g __nacre_new 1
   test $__nacre_running = 1; or return $__nacre_s
   set -g __nacre_running 0
   # fish gives a job that is suspended the status 0; other shells have 128 and the signal.
@@ -59,9 +61,17 @@ function __nacre_end --on-event fish_postexec
   return $__nacre_s
 end
 function fish_prompt
-  set -g __nacre_q (math $__nacre_q + 1)
-${statePath === null ? '' : '  __nacre_leave'}
+  # fish draws a prompt anew whenever it likes; only one behind a command is another one.
+  if test $__nacre_new = 1
+    set -g __nacre_new 0
+    set -g __nacre_q (math $__nacre_q + 1)
+${statePath === null ? '' : '    __nacre_leave'}
+  end
   builtin printf ${mark('B;%s')} $__nacre_q
+end
+function __nacre_tell
+  set -g __nacre_new 1
+  fish_prompt
 end
 function fish_right_prompt; end
 function fish_mode_prompt; end
@@ -102,7 +112,7 @@ function __nacre_bindings
   bind \\x7f backward-delete-char
   bind ${key(editorKeys.take)} __nacre_take
   bind ${key(editorKeys.ask)} __nacre_answer
-  bind ${key(editorKeys.tell)} fish_prompt
+  bind ${key(editorKeys.tell)} __nacre_tell
 end
 set -g fish_key_bindings __nacre_bindings
 set -g fish_autosuggestion_enabled 0

@@ -53,6 +53,8 @@ export interface EditorShellOptions {
   onOther: (bytes: Uint8Array, phase: 'start' | 'hook' | 'idle') => void
 }
 
+/** An editor that has lost so many calls is not to be had. */
+const mostCalls = 4
 /** So long a called editor may take to begin; then it is called again from a fresh prompt. */
 const callTimeoutMs = 3000
 const interrupt = '\u0003'
@@ -79,6 +81,8 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
   /** The editor waited for keys, without a mark of its prompt, when it was looked at last. */
   let sawEditor = false
   let calls = 0
+  /** What was typed for a command that has not begun. */
+  const early: string[] = []
   let prompt = ''
 
   const input = createTerminalInput(master, parts.calls)
@@ -141,10 +145,14 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       phase = 'idle'
       prompt = number
       tellPrompt(true)
-    } else if (name === 'B' && calls > 1 && settleAnswer === null) press()
-    else if (name === 'C' && phase === 'called') {
+    } else if (name === 'B' && settleAnswer === null && fields[0] !== prompt) {
+      // Another prompt, and the command has not begun: the editor has lost the call.
+      prompt = fields[0] ?? ''
+      press()
+    } else if (name === 'C' && phase === 'called') {
       clearTimeout(callTimer)
       phase = 'running'
+      for (const typed of early.splice(0)) void input.type(typed)
     } else if (name === 'D' && phase === 'running') {
       const [status = '', ...cwd] = fields
       phase = 'ending'
@@ -193,13 +201,15 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     settle?.(end)
   }
 
+  /** Calls the editor, which has lost the call before where it comes to another prompt first. */
   function press(): void {
-    calls = 1
+    clearTimeout(callTimer)
+    if (++calls > mostCalls) return void close()
     void input.type(options.callKeys)
     callTimer = setTimeout(() => {
-      // Whatever holds the editor, an interrupt leads back to a prompt, which calls it again.
-      calls = 2
+      // Whatever holds the editor, an interrupt leads back to a prompt.
       void input.type(interrupt)
+      void input.type(editorKeys.tell)
       callTimer = setTimeout(() => void close(), callTimeoutMs)
     }, callTimeoutMs)
   }
@@ -258,6 +268,7 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       if (phase === 'gone') return ended.then((exit) => ({ kind: 'gone', exit }))
       take = chosen
       phase = 'called'
+      calls = 0
       press()
       return new Promise((resolve) => {
         settleRun = resolve
@@ -272,7 +283,12 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
         callTimer = setTimeout(giveUpAnswer, timeoutMs)
       })
     },
-    type: (data) => input.type(data),
+    type(data) {
+      if (phase !== 'called' || settleAnswer) return input.type(data)
+      // The editor would take it, and an interrupt would take the call away; it is for the command.
+      early.push(data)
+      return Promise.resolve()
+    },
     resize(columns, rows) {
       if (output.isOpen()) parts.addon.addon.resize(master, columns, rows)
     },

@@ -18,15 +18,20 @@ export function renderBlock(result: Result, style: Style, shown: Tail): string[]
         ),
       ]
     : []
-  const notices = result.status === 'stopped' ? [] : result.notices
+  const notices = isCancelled(result) ? [] : result.notices
   return [
     ...more,
     ...shown.lines,
-    ...(result.status === 'stopped' ? [] : describeTrouble(result).map(style.yellow)),
+    ...(isCancelled(result) ? [] : describeTrouble(result).map(style.yellow)),
     ...notices.map(style.yellow),
     ...kept,
     renderEnd(result, style),
   ]
+}
+
+/** What the person has done is no trouble to be told of. */
+function isCancelled({ status, reason }: Result): boolean {
+  return status === 'stopped' || (status === 'not_started' && reason === 'cancel')
 }
 
 /** 128 and the number of the signal with which a terminal suspends (TSTP): Linux, macOS. */
@@ -40,7 +45,7 @@ export function renderEnd(result: Result, style: Style): string {
     case 'exited': {
       if (result.exitCode === suspended)
         return style.yellow('… suspended') + `${after} · !fg goes on`
-      const meaning = result.exitMeaning ?? (result.exitCode === interrupted ? 'interrupted' : null)
+      const meaning = result.exitCode === interrupted ? 'interrupted' : result.exitMeaning
       const text = `exit ${result.exitCode}${meaning === null ? '' : ` (${meaning})`}`
       // The meaning stands behind the time where there is a failure to explain.
       return result.exitCode === 0
@@ -53,8 +58,10 @@ export function renderEnd(result: Result, style: Style): string {
       return style.red('✗ stopped') + after
     case 'running':
       return style.yellow('… running')
+    case 'not_started':
+      return style.red(isCancelled(result) ? '✗ cancelled before it began' : '✗ not started')
     default:
-      return style.red(result.status === 'denied' ? '✗ denied' : '✗ not started')
+      return style.red(result.status === 'denied' ? '✗ denied' : '✗ lost')
   }
 }
 

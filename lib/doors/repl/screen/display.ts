@@ -14,7 +14,7 @@ export interface Display {
   open(view: View): () => void
   /** Draws again, soon. */
   refresh(): void
-  /** Keeps a key for the next view that takes text: what is typed ahead is not lost. */
+  /** Keeps a key for the next view that asks for it: what is typed ahead is not lost. */
   keepKey(data: string): void
   /** Gives the kept keys to the view on top. */
   replayKeys(): void

@@ -27,6 +27,8 @@ export interface Emulator {
 
 export interface Tail {
   lines: string[]
+  /** Which of them go on from the one before: the terminal has wrapped them. */
+  wrapped: boolean[]
   /** How many lines of text, as the program ended them, these are. */
   count: number
   cursor: { row: number; column: number } | null
@@ -88,7 +90,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     paint() {
       const { active } = terminal.buffer
       return Array.from({ length: terminal.rows }, (_, row) =>
-        paintLine(active.getLine(active.baseY + row), terminal.cols, colored),
+        paintLine(active.getLine(active.baseY + row), terminal.cols, { colored, isFull: false }),
       )
     },
     tail(wanted) {
@@ -103,7 +105,13 @@ export function createEmulator(options: EmulatorOptions): Emulator {
       const rowsShown = Array.from({ length: end - from }, (_, row) => normal.getLine(from + row))
       const row = cursorLine - from
       return {
-        lines: rowsShown.map((line) => paintLine(line, terminal.cols, colored)),
+        lines: rowsShown.map((line, at) =>
+          paintLine(line, terminal.cols, {
+            colored,
+            isFull: rowsShown[at + 1]?.isWrapped ?? false,
+          }),
+        ),
+        wrapped: rowsShown.map((line) => line?.isWrapped ?? false),
         count: rowsShown.filter((line) => !line?.isWrapped).length,
         cursor:
           modes.showsCursor && row >= 0
@@ -129,4 +137,14 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     },
     close: () => terminal.dispose(),
   }
+}
+
+/** Lines as the program wrote them: the person's terminal wraps them, and copies them whole. */
+export function joinWrapped({ lines, wrapped }: Tail): string[] {
+  const joined: string[] = []
+  for (const [at, line] of lines.entries()) {
+    if (wrapped[at] && joined.length > 0) joined[joined.length - 1] += line
+    else joined.push(line)
+  }
+  return joined
 }

@@ -1,10 +1,13 @@
 import type { IBufferCell, IBufferLine } from '@xterm/headless'
 
-/** One line of an emulated screen as text with its colours, ready to be written at column 0. */
+/**
+ * One line of an emulated screen as text with its colours, ready to be written at column 0; `isFull`
+ * where the next one goes on with it, so that blanks at its end are text.
+ */
 export function paintLine(
   line: IBufferLine | undefined,
   columns: number,
-  colored: boolean,
+  { colored, isFull }: { colored: boolean; isFull: boolean },
 ): string {
   let text = ''
   let look = ''
@@ -12,12 +15,15 @@ export function paintLine(
   for (let column = 0; line && column < Math.min(columns, line.length); column++) {
     cell = line.getCell(column, cell)
     if (!cell || cell.getWidth() === 0) continue
+    // A wide character that has no room in the last column leaves it empty.
+    if (isFull && column === columns - 1 && cell.getChars() === '') continue
     const next = describe(cell, colored)
     if (next !== look) text += `\u001B[0${next}m`
     look = next
     text += cell.getChars() || ' '
   }
-  return look === '' ? text.trimEnd() : `${text}\u001B[0m`
+  if (look === '') return isFull ? text : text.trimEnd()
+  return `${text}\u001B[0m`
 }
 
 /** Parameters of SGR (ECMA-48 8.3.117) that follow a reset. */

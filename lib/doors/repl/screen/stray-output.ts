@@ -3,8 +3,9 @@ const otherSequences =
   /\u001B\[[0-?]*[ -/]*[@-ln-~]|\u001B[\]P^_X][^\u0007\u001B]*(?:\u0007|\u001B\\)|\u001B[ -/]*[0-Z\\^-~]|[\u0000-\u0008\u000B-\u001A\u001C-\u001F\u007F]/g
 const colours = /\u001B\[[0-9;:]*m/g
 
-/** A line is waited for so long. */
+/** The rest of a line is waited for so long, and more lines that belong together. */
 const restMs = 100
+const frameMs = 16
 /** So much of what start files have to say is shown. */
 const startLines = 20
 
@@ -14,7 +15,8 @@ const startLines = 20
  */
 export function createStrayOutput(print: (lines: readonly string[]) => void): {
   take(bytes: Uint8Array, phase: 'start' | 'hook' | 'idle'): void
-  close(): void
+  /** Prints what waits for the rest of its line: something else is about to be printed. */
+  flush(): void
 } {
   const decoder = new TextDecoder()
   let text = ''
@@ -37,8 +39,8 @@ export function createStrayOutput(print: (lines: readonly string[]) => void): {
         if (shownAtStart > startLines) return
       }
       text += clean
-      timer ??= setTimeout(flush, restMs).unref()
+      timer ??= setTimeout(flush, text.endsWith('\n') ? frameMs : restMs).unref()
     },
-    close: flush,
+    flush,
   }
 }
