@@ -20,6 +20,7 @@ import type { SlashContext } from './slash-command.ts'
 import { slashCommands } from './slash-commands.ts'
 import type { ReplState } from './state.ts'
 import { createStatusBar, shortenHome } from './status-bar.ts'
+import { guardTerminal } from './screen/kill-guard.ts'
 import { createStrayOutput } from './screen/stray-output.ts'
 import { createStyle } from './screen/style.ts'
 import { createTalk } from './talk.ts'
@@ -52,6 +53,7 @@ export async function repl(context: ReplContext): Promise<number> {
   const style = createStyle(environment)
   const home = environment['HOME']
   const jobs = () => runner.jobs().filter(({ result }) => result === null)
+  const dismissGuard = guardTerminal()
   const display = createDisplay({
     streams,
     statusBar: createStatusBar({ state, style, home, jobs }),
@@ -95,6 +97,7 @@ export async function repl(context: ReplContext): Promise<number> {
     beforePrint: () => stray.flush(),
     onFinished: (result) => talk.addCommand(result),
   })
+  let starting: NodeJS.Immediate | undefined
   const ticking = setInterval(() => jobs().length > 0 && display.refresh(), jobTickMs).unref()
   try {
     const slash: SlashContext = {
@@ -112,17 +115,22 @@ export async function repl(context: ReplContext): Promise<number> {
       runLine: (command, injected) => runLine(command, injected, slash),
     }
     print([`${style.salmon('nacre')} ${context.version} · /help tells what can be typed`])
-    session().catch((error: unknown) => {
-      if (!(error instanceof MisuseError)) throw error
-      print([style.red(error.message)])
+    // The first prompt comes first.
+    starting = setImmediate(() => {
+      session().catch((error: unknown) => {
+        if (!(error instanceof MisuseError)) throw error
+        print([style.red(error.message)])
+      })
     })
     await Promise.race([left, converse(slash)])
     return 0
   } finally {
     signal.removeEventListener('abort', leave)
     clearInterval(ticking)
+    clearImmediate(starting)
     stray.flush()
     display.close()
+    dismissGuard()
   }
 }
 

@@ -4,11 +4,10 @@ import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { TerminalSession } from '../../protocol/sessions.ts'
 import { nowMs } from '../../system/clock.ts'
-import { renderBlock, renderEnd } from './screen/block.ts'
+import { joinWrapped, renderBlock, renderEnd } from './screen/block.ts'
 import type { Display } from './screen/display.ts'
-import { createShownCommand, type ShownCommand, type Wanted } from './shown-command.ts'
+import type { ShownCommand, Wanted } from './shown-command.ts'
 import { keptRuns, type ReplState } from './state.ts'
-import { joinWrapped } from './screen/emulator.ts'
 import type { Style } from './screen/style.ts'
 
 export interface CommandRunnerParts {
@@ -50,6 +49,8 @@ const noticedMs = 10_000
 /** Rows around the output of an ended command: headline, what is missing, end, prompt, status bar. */
 const otherRows = 6
 const sessionName = 'repl'
+/** The terminal behind a command, which the first prompt does without. */
+const loadShownCommand = () => import('./shown-command.ts')
 
 /** What every command of a person's shell has in common. */
 export function sessionRequest(state: ReplState): Omit<RequestInput, 'command'> {
@@ -63,6 +64,8 @@ export function sessionRequest(state: ReplState): Omit<RequestInput, 'command'> 
 
 export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   const { executor, display, style, state } = parts
+  // It is there when the first command is typed.
+  setImmediate(() => void loadShownCommand())
   const jobs: NumberedJob[] = []
   const shownJobs = new Map<NumberedJob, ShownCommand>()
   let current: ShownCommand | null = null
@@ -150,6 +153,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       parts.beforePrint()
       display.print(headline(wanted.command))
       const stop = new AbortController()
+      const { createShownCommand } = await loadShownCommand()
       const shown = createShownCommand(wanted, parts)
       const started = executor.start(
         { ...sessionRequest(state), command: wanted.command },

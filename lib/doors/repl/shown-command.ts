@@ -26,7 +26,7 @@ export interface ShownCommand {
   resize(columns: number, rows: number): void
 }
 
-const tickMs = 50
+const tickMs = 100
 /** After it has read a key, for how long a program counts as one that reads them. */
 const listeningMs = 1000
 /** Programs that run others as another user, whose waiting nobody can see. */

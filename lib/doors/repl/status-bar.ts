@@ -15,11 +15,24 @@ export interface StatusBarParts {
 
 /** So many jobs are named; of more only their count is told. */
 const namedJobs = 3
+/** How long the branch that is shown may be an older one. */
+const branchMs = 500
 
 /** One line: mode, directory, branch on the left; model, sandbox and jobs on the right. */
 export function createStatusBar({ state, style, home, jobs }: StatusBarParts) {
+  let seen = { cwd: '', atMs: -Infinity, branch: null as string | null }
+
+  /** Asked of the files now and then, not at every key. */
+  function findBranch(): string | null {
+    const { cwd } = state
+    if (seen.cwd !== cwd || nowMs() - seen.atMs > branchMs) {
+      seen = { cwd, atMs: nowMs(), branch: readGitBranch(cwd) }
+    }
+    return seen.branch
+  }
+
   return (columns: number): string => {
-    const branch = readGitBranch(state.cwd)
+    const branch = findBranch()
     const mode = state.bash ? `${style.mint('[BASH]')} ` : ''
     const place = branch === null ? '' : ` (${branch})`
     const left = `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`

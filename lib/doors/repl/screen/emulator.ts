@@ -138,13 +138,3 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     close: () => terminal.dispose(),
   }
 }
-
-/** Lines as the program wrote them: the person's terminal wraps them, and copies them whole. */
-export function joinWrapped({ lines, wrapped }: Tail): string[] {
-  const joined: string[] = []
-  for (const [at, line] of lines.entries()) {
-    if (wrapped[at] && joined.length > 0) joined[joined.length - 1] += line
-    else joined.push(line)
-  }
-  return joined
-}

@@ -9,11 +9,16 @@ export interface Region {
   erase(columns: number): string
 }
 
-const synchronized = (text: string) => `\u001B[?2026h${text}\u001B[?2026l`
+/**
+ * Shown at once. What is wider than the terminal is cut there (DECAWM off) and not wrapped: a window that
+ * has just become narrower is told of a moment later.
+ */
+const whole = (text: string) => `\u001B[?2026h\u001B[?7l${text}\u001B[?7h\u001B[?2026l`
 
 /** Draws only the lines that have changed. Nothing scrolled away is ever touched. */
 export function createRegion(): Region {
   let drawn: Frame = { lines: [], cursor: null }
+  let showsCursor = false
   let drawnColumns = 0
 
   /** Rows from the first line down to the cursor, as the terminal has wrapped them since. */
@@ -25,6 +30,16 @@ export function createRegion(): Region {
     return above.reduce((sum, rows) => sum + rows, inRow)
   }
 
+  function isDrawn({ lines, cursor }: Frame): boolean {
+    return (
+      lines.length === drawn.lines.length &&
+      lines.every((line, row) => line === drawn.lines[row]) &&
+      (cursor === null
+        ? !showsCursor
+        : showsCursor && cursor.row === drawn.cursor?.row && cursor.column === drawn.cursor.column)
+    )
+  }
+
   function toTop(columns: number): string {
     return `${up(rowsAboveCursor(columns))}\r`
   }
@@ -32,6 +47,7 @@ export function createRegion(): Region {
   return {
     draw(frame, columns) {
       const changed = columns !== drawnColumns
+      if (!changed && isDrawn(frame)) return ''
       let text = `\u001B[?25l${toTop(columns)}${changed ? '\u001B[J' : ''}`
       const count = Math.max(frame.lines.length, changed ? 0 : drawn.lines.length)
       for (let row = 0; row < count; row++) {
@@ -43,13 +59,15 @@ export function createRegion(): Region {
       const row = frame.cursor?.row ?? Math.max(0, frame.lines.length - 1)
       text += `${up(last - row)}\r${right(frame.cursor?.column ?? 0)}`
       if (frame.cursor) text += '\u001B[?25h'
+      showsCursor = frame.cursor !== null
       drawn = { lines: [...frame.lines], cursor: { row, column: frame.cursor?.column ?? 0 } }
       drawnColumns = columns
-      return synchronized(text)
+      return whole(text)
     },
     erase(columns) {
       const text = `${toTop(columns)}\u001B[J`
       drawn = { lines: [], cursor: null }
+      showsCursor = false
       drawnColumns = columns
       return text
     },
