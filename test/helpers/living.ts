@@ -195,8 +195,8 @@ const actions: readonly Action[] = [
       const command = `echo ${token}; sleep 300`
       type(world, command)
       await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
-      world.screen.type(keys.ctrl('c'))
-      await shows(world, [`! ${command}`, token, /\^C/, /✗ exit (?:130|2) · <time>.*/])
+      await interrupt(world)
+      await shows(world, [`! ${command}`, token, anything, /✗ exit (?:130|2) · <time>.*/])
     },
   },
   {
@@ -206,7 +206,7 @@ const actions: readonly Action[] = [
       const token = next(world, 'begun')
       const command = `sleep 300; echo not-${token}`
       type(world, command)
-      world.screen.type(keys.ctrl('c'))
+      await interrupt(world)
       await shows(world, [
         `! ${command}`,
         anything,
@@ -641,6 +641,16 @@ export async function live(life: Life): Promise<void> {
 /** Types a command line in the present mode. */
 function type(world: World, command: string): void {
   say(world, `${world.bash ? '' : '!'}${command}\r`)
+}
+
+/** A shell that is just about to start a program can miss an interrupt: a person presses the key again. */
+async function interrupt({ screen }: World): Promise<void> {
+  screen.type(keys.ctrl('c'))
+  for (let tries = 0; tries < 20; tries++) {
+    await delay(100)
+    if (!screen.text().includes('Ctrl-C again')) return
+  }
+  screen.type(keys.ctrl('c'))
 }
 
 /** Types what is no command. */

@@ -81,10 +81,10 @@ async function end(signal: NodeJS.Signals, moment: string, afterMs: number): Pro
     process.kill(Number(file('pid')), signal)
     await screen.shows('nacre is gone')
     assert.is(file('after'), file('before'), 'the modes of the terminal are as before')
-    const { raw, modes } = screen
     await screen.holds(
       () => {
-        const isShown = raw().lastIndexOf('\u001B[?25h') > raw().lastIndexOf('\u001B[?25l')
+        const isShown =
+          screen.raw().lastIndexOf('\u001B[?25h') > screen.raw().lastIndexOf('\u001B[?25l')
         const { mouseTrackingMode, bracketedPasteMode, applicationCursorKeysMode } = screen.modes
         return (
           !screen.isAlternate &&
@@ -94,7 +94,7 @@ async function end(signal: NodeJS.Signals, moment: string, afterMs: number): Pro
           !applicationCursorKeysMode
         )
       },
-      () => `the terminal is usable: ${JSON.stringify({ ...modes })}`,
+      () => `the terminal is usable: ${JSON.stringify({ ...screen.modes })}`,
     )
     // The shell that waits here is all that is left.
     await until(
