@@ -55,6 +55,8 @@ export interface EditorShellOptions {
 
 /** An editor that has lost so many calls is not to be had. */
 const mostCalls = 4
+/** So long after another prompt the call may still be on its way to the editor. */
+const lostCallMs = 1500
 /** So long a called editor may take to begin; then it is called again from a fresh prompt. */
 const callTimeoutMs = 3000
 const interrupt = '\u0003'
@@ -146,9 +148,10 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       prompt = number
       tellPrompt(true)
     } else if (name === 'B' && settleAnswer === null && fields[0] !== prompt) {
-      // Another prompt, and the command has not begun: the editor has lost the call.
+      // Another prompt, behind a line that was typed before; or the editor has lost the call.
       prompt = fields[0] ?? ''
-      press()
+      clearTimeout(callTimer)
+      callTimer = setTimeout(press, lostCallMs)
     } else if (name === 'C' && phase === 'called') {
       clearTimeout(callTimer)
       phase = 'running'
