@@ -7,7 +7,7 @@ import { ownShells } from '../../helpers/own-shell.ts'
  * A failure tells its seed, and the same seed draws the same actions.
  */
 const { NACRE_TEST_ACTIONS: count, NACRE_TEST_SEED: seed, NACRE_TEST_SHELL: only } = process.env
-const actions = Number(count ?? 25)
+const actions = Number(count ?? 12)
 
 for (const [at, shell] of ownShells.entries()) {
   if (only !== undefined && only !== shell) continue
