@@ -33,6 +33,9 @@ export interface Foreground extends View {
   close(): void
 }
 
+/** Its headline stays in sight above it, and at its end it takes as many rows as before. */
+const otherRows = 5
+
 /** So many interrupts that were not obeyed, and the next one ends the command. */
 const patience = 2
 
@@ -71,7 +74,7 @@ export function createForeground(options: ForegroundOptions): Foreground {
   return {
     tick: flush,
     render(columns, rows) {
-      const { lines, cursor } = emulator.tail(Math.max(1, rows - 2))
+      const { lines, cursor } = emulator.tail(Math.max(3, rows - otherRows))
       const reads = options.waitsFor() !== null
       // Whoever types on a line sees it, also while it is empty.
       if (reads && cursor?.row === lines.length) lines.push('')

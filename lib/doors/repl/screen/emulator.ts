@@ -49,8 +49,8 @@ export interface EmulatorOptions {
 }
 
 const scrollback = 1000
-/** Of the REPL beside a running command: how long it has run, and the status bar. */
-const ownRows = 2
+/** Of the REPL beside a running command: its headline, how long it has run, the status bar, and some air. */
+const ownRows = 6
 
 export function createEmulator(options: EmulatorOptions): Emulator {
   const { columns, rows, colored } = options
