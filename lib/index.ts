@@ -10,7 +10,7 @@ import { isObject } from './protocol/shape/shape.ts'
 import { isSingleExecutable, ownPlace, runtimeWords } from './system/runtime.ts'
 
 export type { ArtifactStore, Executor, ExecutorOptions, NamedSession } from './executor/executor.ts'
-export type { Run, RunOptions } from './executor/executor.ts'
+export type { Run, RunOptions, TextBounds } from './executor/executor.ts'
 export type { Jobs, JobWait } from './executor/jobs/port.ts'
 export { MisuseError } from './protocol/errors.ts'
 export type { ListenerAnswer, RunEvent, RunListener, StreamName } from './protocol/result/event.ts'

@@ -16,7 +16,7 @@ import { both, type Call, createCall } from './call.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import type { Jobs } from './jobs/port.ts'
-import type { ExecutorOptions, RunOptions } from './options.ts'
+import type { ExecutorOptions, RunOptions, TextBounds } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
 import { createRun, type LiveRun, type Run } from './run.ts'
@@ -25,7 +25,7 @@ import { createRunners } from './runners.ts'
 import { mayReturnEarly } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
-export type { ExecutorOptions, RunOptions } from './options.ts'
+export type { ExecutorOptions, RunOptions, TextBounds } from './options.ts'
 export type { Run } from './run.ts'
 
 export interface Executor {
@@ -120,7 +120,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     opened: Promise<void> | null = null,
   ): Promise<LiveRun> {
     refuseIfClosed()
-    const request = parseRequest(input, context)
+    const request = keepWithin(parseRequest(input, context), options.atMost)
     const verdict = await decide(request, guard, options.approve)
     const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
@@ -302,5 +302,15 @@ function createCaptureOpener(store: ArtifactStore | null) {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
     create ??= (await import('../output/capture.ts')).createCapture
     return create({ runId: request.id, command: request.command, request, store })
+  }
+}
+
+/** A caller's own limit holds whatever the request and the defaults say. */
+function keepWithin(request: Request, atMost: TextBounds | undefined): Request {
+  if (!atMost) return request
+  return {
+    ...request,
+    maxLines: Math.min(request.maxLines, atMost.maxLines),
+    maxBytes: Math.min(request.maxBytes, atMost.maxBytes),
   }
 }

@@ -63,6 +63,12 @@ export interface ExecutorOptions {
   toTerminal?: boolean
 }
 
+/** How much text is read: both hold, whichever is hit first. */
+export interface TextBounds {
+  maxLines: number
+  maxBytes: number
+}
+
 export interface RunOptions {
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal
@@ -70,6 +76,8 @@ export interface RunOptions {
   text?: boolean
   /** Hears what happens as it happens. What it throws stops the run and rejects `run`. */
   onEvent?: RunListener
+  /** The caller reads no more text than this: the bounds of the request are kept within it. */
+  atMost?: TextBounds
   /** Answers where the guard asks. Without it, asking is denying. */
   approve?: (request: Request, verdict: Verdict) => boolean | Promise<boolean>
 }

@@ -3,12 +3,6 @@ export const limits = {
   /** Default bounds of `output`: both hold, whichever is hit first. */
   maxLines: 2000,
   maxBytes: 51_200,
-  /**
-   * The same for the tools of MCP. Clients cut what a tool answers at the limits above (opencode), and what
-   * they would cut off first is the word on how it ended and where the rest is: there must be room for it.
-   */
-  toolMaxLines: 1980,
-  toolMaxBytes: 50_000,
   /** A longer line is cut in `output`, with a mark that says how much is missing. */
   maxLineChars: 2000,
   /** Lines kept at each end with `truncate: head-tail`. */

@@ -1,5 +1,3 @@
-import { limits } from './limits.ts'
-
 /** What holds for a run because of who asked for it, unless the request says otherwise. */
 export interface OriginPolicy {
   /** The rules of the guard: all of them, or those against great harm alone. */
@@ -21,9 +19,6 @@ export interface OriginPolicy {
   readonly takesPrefix: boolean
   readonly streams: 'merged' | 'separate'
   readonly truncate: 'head-tail' | 'tail'
-  /** How much text is given where the request does not say. */
-  readonly maxLines: number
-  readonly maxBytes: number
   /** Whether a run has a deadline though none was asked for. */
   readonly deadline: boolean
   /** Whether a deadline is kept within the limits for a model. */
@@ -42,8 +37,6 @@ const ofModel: OriginPolicy = {
   takesPrefix: true,
   streams: 'merged',
   truncate: 'tail',
-  maxLines: limits.maxLines,
-  maxBytes: limits.maxBytes,
   deadline: true,
   clamped: true,
 }
@@ -60,8 +53,6 @@ const ofUser: OriginPolicy = {
   takesPrefix: false,
   streams: 'merged',
   truncate: 'tail',
-  maxLines: limits.maxLines,
-  maxBytes: limits.maxBytes,
   deadline: false,
   clamped: false,
 }
@@ -72,7 +63,7 @@ const policies = {
   print: { ...ofUser, hardening: 'unwatched', login: false },
   rpc: { ...ofUser, streams: 'separate', deadline: true },
   agent: { ...ofModel, sandbox: 'auto' },
-  mcp: { ...ofModel, maxLines: limits.toolMaxLines, maxBytes: limits.toolMaxBytes },
+  mcp: ofModel,
 } as const satisfies Readonly<Record<string, OriginPolicy>>
 
 /** Who asked for a run. */

@@ -1,11 +1,10 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { lineRangeParams } from '../../protocol/result/reading.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
-import { originPolicies } from '../../protocol/origin.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { type Habits, readArguments } from './arguments.ts'
-import { textResult, type Tool } from './tool.ts'
+import { boundsOf, textResult, type Tool } from './tool.ts'
 
 const params = shape.object(
   { id: shape.text('Which artifact: art_… or artifact://art_…', { hint: 'id' }) },
@@ -29,10 +28,11 @@ export const artifactTool: Tool = {
   inputSchema: objectSchema(params),
   description: () =>
     'Reads the complete output of an earlier command, which was too long for its result: by range of lines, from either end, or by search. Every answer is bounded and says where to go on.',
-  async call(given, { executor: { artifacts }, origin }) {
+  async call(given, context) {
+    const { artifacts } = context.executor
     const { id, grep, ...wanted } = readArguments(params, given, habits)
-    const { maxLines, maxBytes } = { ...originPolicies[origin], ...wanted }
-    const range = { ...wanted, maxLines, maxBytes }
+    const bounds = boundsOf(wanted, context)
+    const range = { ...wanted, ...bounds }
     if (artifacts === null) {
       throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'id')
     }
@@ -46,7 +46,7 @@ export const artifactTool: Tool = {
       return textResult(`${text.replace(/\n$/, '')}${goOn}`, false, toWire(read))
     }
     const { offset = 0, limit } = range
-    const found = await artifacts.grep(id, { pattern: grep, offset, limit, maxLines, maxBytes })
+    const found = await artifacts.grep(id, { pattern: grep, offset, limit, ...bounds })
     const why = found.timedOut ? 'the time for this search was over; ' : ''
     const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
     const text = found.text.replace(/\n$/, '')

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
-import { originPolicies } from '../../protocol/origin.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
@@ -14,7 +13,14 @@ import {
   renderJobResults,
 } from '../../render/model.ts'
 import { type Habits, readArguments } from './arguments.ts'
-import { isErrorFor, textResult, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+import {
+  boundsOf,
+  isErrorFor,
+  textResult,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from './tool.ts'
 
 const reading = Object.fromEntries(
   Object.entries(readingParams).map(([name, param]) => [
@@ -87,11 +93,10 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     const list = await jobs.list()
     return textResult(renderJobs(list), false, { jobs: toWire(list) })
   },
-  async read(given, { executor: { jobs }, origin }) {
+  async read(given, context) {
     const { cursor, stream, head, tail } = given
-    const { maxLines, maxBytes } = { ...originPolicies[origin], ...given }
-    const wanted = { cursor, stream, head, tail, maxLines, maxBytes }
-    const output = await jobs.read(jobIdOf(given), wanted)
+    const wanted = { cursor, stream, head, tail, ...boundsOf(given, context) }
+    const output = await context.executor.jobs.read(jobIdOf(given), wanted)
     return textResult(renderJobOutput(output), false, toWire(output))
   },
   async wait(given, context) {

@@ -79,11 +79,12 @@ export const bashTool: Tool = {
       origin: context.origin,
       artifact: context.keepsOutput || fields.mode === 'background' ? 'always' : 'auto',
     }
-    const { signal, approve, onEvent } = context
+    const { signal, approve, onEvent, atMost } = context
     const run = await context.executor.start(input, {
       ...(onEvent && { onEvent }),
       ...(signal && { signal }),
       ...(approve && { approve }),
+      ...(atMost && { atMost }),
     })
     const result = await run.result
     const text =

@@ -1,7 +1,8 @@
-import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { Executor, RunOptions, TextBounds } from '../../executor/executor.ts'
 import type { RunListener } from '../../protocol/result/event.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
 import type { Origin, RequestInput } from '../../protocol/request/request.ts'
+import type { Bounds } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { isCutShort, isFailure } from '../../render/model.ts'
 
@@ -36,6 +37,8 @@ export interface ToolContext {
    * broken tool. An error is then only what did not run, or was stopped.
    */
   exitIsResult?: boolean
+  /** The client cuts longer answers itself, at their end, where it says how a command ended. */
+  atMost?: TextBounds
   /** Callers of this door give up after a while: a run that takes longer goes on as a job. */
   maxWaitSeconds?: number
 }
@@ -52,6 +55,15 @@ export interface ToolResult {
 export interface ToolText {
   type: 'text'
   text: string
+}
+
+/** How much text a reading gives, of what was asked for and what the client has room for. */
+export function boundsOf(asked: Bounds, { atMost }: ToolContext): Pick<Bounds, keyof TextBounds> {
+  if (!atMost) return { maxLines: asked.maxLines, maxBytes: asked.maxBytes }
+  return {
+    maxLines: Math.min(asked.maxLines ?? atMost.maxLines, atMost.maxLines),
+    maxBytes: Math.min(asked.maxBytes ?? atMost.maxBytes, atMost.maxBytes),
+  }
 }
 
 /** Whether a run is an error for those who call a tool. */

@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
 import { findTool, toolsWith } from '../../agent/tools/tools.ts'
-import type { Executor } from '../../executor/executor.ts'
+import type { Executor, TextBounds } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Streams } from '../streams.ts'
@@ -25,6 +25,13 @@ import { createStdioTransport } from './transport.ts'
  * spare on a busy machine.
  */
 const maxCallSeconds = 45
+/**
+ * Clients that cut longer answers of a tool themselves, from the end (opencode at 2,000 lines or 50 KiB).
+ * What they would cut off first is the word on how it ended and where the rest is, so there is room for it.
+ */
+const readableBy: Readonly<Record<string, TextBounds>> = {
+  opencode: { maxLines: 1980, maxBytes: 50_000 },
+}
 /** How long a client that has gone silent may take to read what was answered. */
 const flushMs = 2000
 
@@ -74,6 +81,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
               params: { progressToken: token, ...progress },
             }),
           )
+    const atMost = readableBy[server.getClientVersion()?.name ?? '']
     const { details, ...answer } = await callTool(tool, params.arguments ?? {}, {
       executor,
       origin: 'mcp',
@@ -81,6 +89,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
       exitIsResult: true,
       maxWaitSeconds: maxCallSeconds,
       ...(onEvent && { onEvent }),
+      ...(atMost && { atMost }),
     })
     return isStructured ? { ...answer, structuredContent: withoutEmpty(details) } : answer
   })

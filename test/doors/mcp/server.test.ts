@@ -26,6 +26,7 @@ interface Structured {
 async function withClient(
   use: (client: Client, transport: StdioClientTransport) => Promise<void>,
   args: string[] = ['--structured'],
+  name = 'test',
 ): Promise<void> {
   const [program = '', ...words] = cliCommand()
   const state = mkdtempSync(join(tmpdir(), 'mcp-'))
@@ -34,7 +35,7 @@ async function withClient(
     args: [...words, 'mcp', ...args],
     env: { ...(process.env as Record<string, string>), XDG_STATE_HOME: state },
   })
-  const client = new Client({ name: 'test', version: '1' })
+  const client = new Client({ name, version: '1' })
   await client.connect(transport)
   try {
     await use(client, transport)
@@ -89,7 +90,7 @@ test('a result is a text that is complete in itself', () =>
       isError: false,
     })
     const cut = await call(client, 'bash', { command: 'seq 1 5000' })
-    assert.match(cut.text, /Lines 3021-5000 of 5000 .*artifact \{"id": "art_/)
+    assert.match(cut.text, /Lines 3001-5000 of 5000 .*artifact \{"id": "art_/)
     const job = await call(client, 'bash', { command: 'sleep 300', mode: 'background' })
     assert.match(job.text, /bash_job \{"action": "wait", "job_id": "run_/)
   }, []))
@@ -247,29 +248,33 @@ test('complete output is read back as a resource and by the tool', () =>
     assert.match(found.text, '4242:4242')
   }))
 
-test('what a tool says of its end fits where clients cut: 2,000 lines, 50 KiB', () =>
-  withClient(async (client) => {
-    const fits = (text: string) => {
-      assert.ok(text.split('\n').length <= 2000, `${text.split('\n').length} lines`)
-      assert.ok(Buffer.byteLength(text) <= 50 * 1024, `${Buffer.byteLength(text)} bytes`)
-    }
-    for (const command of ['seq 1 5000', "for n in {1..900}; do printf '%0100d\\n' $n; done"]) {
-      const { text, data } = await call(client, 'bash', { command })
-      fits(text)
-      assert.match(text, /artifact {"id": "art_\w+"}\)\.\]\n\[exit status 0\]\n?$/)
-      const read = await call(client, 'artifact', { id: data.artifact?.id })
-      fits(read.text)
-      assert.match(read.text, /\[to go on: offset \d+\]$/)
-    }
-    const { data } = await call(client, 'bash', {
-      command: 'seq 1 5000; sleep 60',
-      wait_seconds: 1,
-    })
-    const job = await call(client, 'bash_job', { action: 'read', job_id: data.job_id })
-    fits(job.text)
-    assert.match(job.text, /to go on reading: cursor \d+/)
-    await call(client, 'bash_job', { action: 'kill', job_id: data.job_id })
-  }))
+test('what a tool says of its end fits where opencode cuts: 2,000 lines, 50 KiB', () =>
+  withClient(
+    async (client) => {
+      const fits = (text: string) => {
+        assert.ok(text.split('\n').length <= 2000, `${text.split('\n').length} lines`)
+        assert.ok(Buffer.byteLength(text) <= 50 * 1024, `${Buffer.byteLength(text)} bytes`)
+      }
+      for (const command of ['seq 1 5000', "for n in {1..900}; do printf '%0100d\\n' $n; done"]) {
+        const { text, data } = await call(client, 'bash', { command })
+        fits(text)
+        assert.match(text, /artifact {"id": "art_\w+"}\)\.\]\n\[exit status 0\]\n?$/)
+        const read = await call(client, 'artifact', { id: data.artifact?.id })
+        fits(read.text)
+        assert.match(read.text, /\[to go on: offset \d+\]$/)
+      }
+      const { data } = await call(client, 'bash', {
+        command: 'seq 1 5000; sleep 60',
+        wait_seconds: 1,
+      })
+      const job = await call(client, 'bash_job', { action: 'read', job_id: data.job_id })
+      fits(job.text)
+      assert.match(job.text, /to go on reading: cursor \d+/)
+      await call(client, 'bash_job', { action: 'kill', job_id: data.job_id })
+    },
+    ['--structured'],
+    'opencode',
+  ))
 
 test('options of the command line are the defaults of its runs', () =>
   withClient(
