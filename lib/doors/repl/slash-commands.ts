@@ -10,7 +10,7 @@ import { outputLines, renderEnd } from './screen/block.ts'
 import { countOf, formatBytes } from './screen/columns.ts'
 import { recall } from './line/history.ts'
 import { viewArtifact, viewResult, viewRun } from './viewer/open-viewer.ts'
-import type { NumberedJob } from './run-command.ts'
+import type { NumberedJob } from './command/run-command.ts'
 import type { SlashCommand, SlashContext } from './slash-command.ts'
 
 const sandboxModes = fields.sandbox.values
@@ -63,7 +63,7 @@ export const slashCommands: readonly SlashCommand[] = [
   {
     name: 'resume',
     hint: '[conversation]',
-    description: 'list conversations, or go on with one',
+    description: 'pick a conversation, or go on with one',
     run: (rest, { talk }) => talk.resume(rest.trim()),
   },
   {

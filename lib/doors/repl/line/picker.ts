@@ -1,5 +1,6 @@
 import { expandTabs, fit } from '../screen/columns.ts'
 import { isKey, typedText } from '../screen/keyboard.ts'
+import type { Display } from '../screen/display.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
 
@@ -23,7 +24,7 @@ export interface PickerOptions {
 }
 
 /** A list that is searched while typing: every word must be in the label or the hint, in any case. */
-export function createPicker(options: PickerOptions): View {
+function createPicker(options: PickerOptions): View {
   const { style, title, choices, nextKey, onDone } = options
   let query = ''
   let selected = 0
@@ -69,4 +70,22 @@ export function createPicker(options: PickerOptions): View {
       selected = 0
     },
   }
+}
+
+/** Lets a person pick one. Null: none was picked. */
+export function pick(
+  display: Display,
+  options: Omit<PickerOptions, 'onDone'>,
+): Promise<string | null> {
+  return new Promise((resolve) => {
+    const close = display.open(
+      createPicker({
+        ...options,
+        onDone(value) {
+          close()
+          resolve(value)
+        },
+      }),
+    )
+  })
 }

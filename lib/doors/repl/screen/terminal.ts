@@ -1,3 +1,4 @@
+import { nowMs } from '../../../system/clock.ts'
 import type { Streams } from '../../streams.ts'
 import { createKeyboard } from './keyboard.ts'
 
@@ -25,6 +26,9 @@ const kitty = { ask: '\u001B[?u', on: '\u001B[>1u', off: '\u001B[<u' }
 /** Pastes are told as such, and whether the terminal has the focus. */
 const modes = { on: '\u001B[?2004h\u001B[?1004h', off: '\u001B[?2004l\u001B[?1004l' }
 
+/** What was typed before is read by then, and nobody has typed anything since. */
+const earlyMs = 300
+
 export function openTerminal(streams: Streams, listeners: TerminalListeners): Terminal {
   const { stdin, stdout } = streams
   let raw: ((data: string) => void) | null = null
@@ -32,6 +36,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   let kittyKeys = true
   let kittyOn = false
   let open = true
+  const openedMs = nowMs()
   const write = (text: string) => void stdout.write(text)
 
   function applyKitty(): void {
@@ -48,7 +53,14 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
       applyKitty()
     },
   )
-  const onData = (data: string) => (raw ? raw(data) : keyboard.take(data))
+  let isFirst = true
+  function onData(data: string): void {
+    // What was typed before this terminal was open came through its line mode, where Enter is a newline.
+    const typed = isFirst && nowMs() - openedMs < earlyMs ? data.replaceAll('\n', '\r') : data
+    isFirst = false
+    if (raw) raw(typed)
+    else keyboard.take(typed)
+  }
   const onEnd = () => listeners.onEnd()
   stdin.setEncoding('utf8')
   stdin.setRawMode(true)

@@ -13,6 +13,12 @@ test('starts with a prompt, its colour and the status bar', () =>
     assert.equal(screen.cursor(), { row: 1, column: 2 })
   }))
 
+test('runs what was typed before it was there', () =>
+  withScreen({}, async (screen) => {
+    screen.type('!echo early\r')
+    await screen.shows('! echo early\nearly\n✓ exit 0')
+  }))
+
 test('runs a command and closes it with its exit status', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')

@@ -1,9 +1,9 @@
-import type { RunOptions } from '../../executor/executor.ts'
-import { messageOf } from '../../protocol/errors.ts'
+import type { RunOptions } from '../../../executor/executor.ts'
+import { messageOf } from '../../../protocol/errors.ts'
 import type { Approvals } from './approvals.ts'
-import type { Display } from './screen/display.ts'
-import { type Answer, createQuestion } from './line/question.ts'
-import type { Style } from './screen/style.ts'
+import type { Display } from '../screen/display.ts'
+import { type Answer, createQuestion } from '../line/question.ts'
+import type { Style } from '../screen/style.ts'
 
 export interface ApprovalParts {
   display: Display

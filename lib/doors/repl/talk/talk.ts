@@ -1,16 +1,18 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Agent } from '../../agent/agent.ts'
-import type { PromptResult } from '../../agent/events.ts'
-import type { AgentSession } from '../../agent/session.ts'
-import type { AgentSettings } from '../../agent/settings.ts'
-import type { Executor, RunOptions } from '../../executor/executor.ts'
-import { messageOf } from '../../protocol/errors.ts'
-import type { Result } from '../../protocol/result/result.ts'
-import { countOf } from './screen/columns.ts'
-import type { Display } from './screen/display.ts'
-import type { ReplState } from './state.ts'
-import type { Style } from './screen/style.ts'
+import type { Agent } from '../../../agent/agent.ts'
+import type { PromptResult } from '../../../agent/events.ts'
+import type { AgentSession } from '../../../agent/session.ts'
+import type { ConversationInfo } from '../../../agent/conversations/entry.ts'
+import type { AgentSettings } from '../../../agent/settings.ts'
+import type { Executor, RunOptions } from '../../../executor/executor.ts'
+import { messageOf } from '../../../protocol/errors.ts'
+import type { Result } from '../../../protocol/result/result.ts'
+import { countOf } from '../screen/columns.ts'
+import { pick } from '../line/picker.ts'
+import type { Display } from '../screen/display.ts'
+import type { ReplState } from '../state.ts'
+import type { Style } from '../screen/style.ts'
 
 /** A person's conversation with a model. What it needs is loaded with the first word of it. */
 export interface Talk {
@@ -22,7 +24,7 @@ export interface Talk {
   chooseModel(name: string): Promise<void>
   /** Every model that can be asked now. */
   listModels(): Promise<string[]>
-  /** Goes on with an earlier conversation; an empty text lists them. */
+  /** Goes on with an earlier conversation; with an empty text the person picks one. */
   resume(id: string): Promise<void>
   /** Writes the conversation into a file: JSON where its name says so, else Markdown. */
   export(file: string): Promise<void>
@@ -40,8 +42,6 @@ export interface TalkParts {
 
 /** Commands that wait for a conversation that has not begun. */
 const mostWaiting = 64
-/** Conversations in a list. */
-const listed = 20
 
 export function createTalk(parts: TalkParts): Talk {
   const { executor, settings, display, style, state, approve } = parts
@@ -51,7 +51,7 @@ export function createTalk(parts: TalkParts): Talk {
   let models: Promise<string[]> | null = null
 
   function loadAgent(): Promise<Agent> {
-    return (agent ??= import('../../agent/agent.ts').then(({ createAgent }) =>
+    return (agent ??= import('../../../agent/agent.ts').then(({ createAgent }) =>
       createAgent(executor, settings),
     ))
   }
@@ -81,6 +81,21 @@ export function createTalk(parts: TalkParts): Talk {
     const cost = costUsd ? ` · $${costUsd.toFixed(4)}` : ''
     const tokens = `${countOf(inputTokens, 'token')} in, ${outputTokens.toLocaleString('en-US')} out`
     display.print([style.dim(`${countOf(steps, 'step')} · ${tokens}${cost}`)])
+  }
+
+  async function pickConversation(list: readonly ConversationInfo[]): Promise<string | null> {
+    if (list.length > 0) {
+      const choices = list.map(({ id, title, updatedAt }) => {
+        return {
+          value: id,
+          label: title,
+          hint: `${updatedAt.slice(0, 16).replace('T', ' ')}  ${id}`,
+        }
+      })
+      return pick(display, { title: 'conversation:', choices, style })
+    }
+    display.print(['No conversations.'])
+    return null
   }
 
   return {
@@ -126,21 +141,12 @@ export function createTalk(parts: TalkParts): Talk {
     listModels: () => (models ??= loadAgent().then((agent) => agent.listModels())),
     async resume(id) {
       const { conversations } = await loadAgent()
-      if (id === '') {
-        const list = conversations.list().slice(0, listed)
-        return display.print(
-          list.length === 0
-            ? ['No conversations.']
-            : list.map(({ id, title, updatedAt }) => {
-                const when = updatedAt.slice(0, 16).replace('T', ' ')
-                return `${style.bold(id)}  ${style.dim(when)}  ${title}`
-              }),
-        )
-      }
+      const chosen = id === '' ? await pickConversation(conversations.list()) : id
+      if (chosen === null) return
       await tellMisuse(async () => {
-        const opened = await open(id)
+        const opened = await open(chosen)
         const count = opened.conversation.messages.length
-        display.print([`Going on with ${id} (${countOf(count, 'message')}).`])
+        display.print([`Going on with ${chosen} (${countOf(count, 'message')}).`])
       })
     },
     async export(file) {
@@ -148,7 +154,8 @@ export function createTalk(parts: TalkParts): Talk {
       if (id === undefined) return display.print(['Nothing was said yet.'])
       await tellMisuse(async () => {
         const { conversations } = await loadAgent()
-        const { exportJson, exportMarkdown } = await import('../../agent/conversations/export.ts')
+        const { exportJson, exportMarkdown } =
+          await import('../../../agent/conversations/export.ts')
         const entries = conversations.read(id)
         const path = resolve(state.cwd, file === '' ? `${id}.md` : file)
         const text = path.endsWith('.json')

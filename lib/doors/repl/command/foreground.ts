@@ -1,10 +1,10 @@
-import { nowMs } from '../../system/clock.ts'
-import { formatDuration } from '../../render/messages.ts'
-import { fit } from './screen/columns.ts'
-import type { Emulator } from './screen/emulator.ts'
-import { isKey, typedText } from './screen/keyboard.ts'
-import type { Style } from './screen/style.ts'
-import type { View } from './screen/view.ts'
+import { nowMs } from '../../../system/clock.ts'
+import { formatDuration } from '../../../render/messages.ts'
+import { fit } from '../screen/columns.ts'
+import type { Emulator } from '../screen/emulator.ts'
+import { isKey, typedText } from '../screen/keyboard.ts'
+import type { Style } from '../screen/style.ts'
+import type { View } from '../screen/view.ts'
 
 type InputKind = 'line' | 'password' | 'raw'
 

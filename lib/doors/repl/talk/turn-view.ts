@@ -1,14 +1,14 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Markdown } from '@mariozechner/pi-tui/dist/components/markdown.js'
-import type { AgentEvent } from '../../agent/events.ts'
-import type { AgentSession } from '../../agent/session.ts'
-import { formatDuration } from '../../render/messages.ts'
-import { nowMs } from '../../system/clock.ts'
-import { expandTabs, fit } from './screen/columns.ts'
-import type { Display } from './screen/display.ts'
-import { isKey } from './screen/keyboard.ts'
-import type { Style } from './screen/style.ts'
-import type { View } from './screen/view.ts'
+import type { AgentEvent } from '../../../agent/events.ts'
+import type { AgentSession } from '../../../agent/session.ts'
+import { formatDuration } from '../../../render/messages.ts'
+import { nowMs } from '../../../system/clock.ts'
+import { expandTabs, fit } from '../screen/columns.ts'
+import type { Display } from '../screen/display.ts'
+import { isKey } from '../screen/keyboard.ts'
+import type { Style } from '../screen/style.ts'
+import type { View } from '../screen/view.ts'
 
 export interface TurnView {
   readonly view: View

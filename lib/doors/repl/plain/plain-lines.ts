@@ -1,4 +1,4 @@
-import type { Streams } from '../streams.ts'
+import type { Streams } from '../../streams.ts'
 
 /** Lines typed at a terminal that cannot move its cursor; it is in raw mode until they are closed. */
 export interface PlainLines extends AsyncIterable<string> {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { codeOf } from '../../protocol/errors.ts'
-import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
+import { codeOf } from '../../../protocol/errors.ts'
+import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
 
 /** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
 export interface Approval {

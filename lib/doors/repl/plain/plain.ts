@@ -1,13 +1,13 @@
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { AgentEvent } from '../../agent/events.ts'
-import type { AgentSession } from '../../agent/session.ts'
-import { MisuseError } from '../../protocol/errors.ts'
-import { parsePrompt } from '../../protocol/request/prompt.ts'
-import { renderEnd } from './screen/block.ts'
-import type { ReplContext } from './context.ts'
-import { isDirectory } from './is-directory.ts'
+import type { AgentEvent } from '../../../agent/events.ts'
+import type { AgentSession } from '../../../agent/session.ts'
+import { MisuseError } from '../../../protocol/errors.ts'
+import { parsePrompt } from '../../../protocol/request/prompt.ts'
+import { renderEnd } from '../screen/block.ts'
+import type { ReplContext } from '../context.ts'
 import { readPlainLines } from './plain-lines.ts'
-import { createStyle } from './screen/style.ts'
+import { createStyle } from '../screen/style.ts'
 
 const help =
   '!command runs it, /cd <directory> goes there, /quit leaves. The rest needs a terminal that can ' +
@@ -51,7 +51,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
 
   async function openSession(): Promise<AgentSession> {
     if (session) return session
-    const { createAgent } = await import('../../agent/agent.ts')
+    const { createAgent } = await import('../../../agent/agent.ts')
     session = createAgent(executor, context.agentSettings).open({}, { cwd })
     session.listen(tell)
     return session
@@ -97,5 +97,14 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     return 0
   } finally {
     lines.close()
+  }
+}
+
+/** Whether there is a directory of that path; one that cannot be looked at is none. */
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
   }
 }

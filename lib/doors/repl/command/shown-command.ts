@@ -1,11 +1,11 @@
-import type { Run } from '../../executor/executor.ts'
-import type { Result } from '../../protocol/result/result.ts'
-import { nowMs } from '../../system/clock.ts'
+import type { Run } from '../../../executor/executor.ts'
+import type { Result } from '../../../protocol/result/result.ts'
+import { nowMs } from '../../../system/clock.ts'
 import { createForeground } from './foreground.ts'
-import type { Display } from './screen/display.ts'
-import { createEmulator, type Emulator } from './screen/emulator.ts'
-import { createOverlay } from './screen/overlay.ts'
-import type { Style } from './screen/style.ts'
+import type { Display } from '../screen/display.ts'
+import { createEmulator, type Emulator } from '../screen/emulator.ts'
+import { createOverlay } from '../screen/overlay.ts'
+import type { Style } from '../screen/style.ts'
 
 /** How a line wants to be run. */
 export interface Wanted {

@@ -1,0 +1,98 @@
+import { chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import { findProgram } from '../../../lib/system/programs.ts'
+import { cliCommand } from '../../helpers/cli.ts'
+import { keepFishQuiet, ownShells, type ShellName } from '../../helpers/own-shell.ts'
+import { assertScreen, withScreen } from '../../helpers/screen.ts'
+
+/** What a login shell reads first. */
+const startFiles: Record<ShellName, string> = {
+  bash: '.bash_profile',
+  zsh: '.zshrc',
+  fish: 'config/fish/config.fish',
+}
+
+/** Start files as they are found, and what a person's commands say with them. */
+const kinds = {
+  plain: '',
+  slow: 'sleep 1.5\n',
+  broken: 'echo "unfinished\n',
+  ends: 'exit 3\n',
+}
+
+/** Every kind with every shell, and every size with both: not every three of them. */
+const screens: readonly (readonly [ShellName, keyof typeof kinds, number, number])[] = [
+  ['bash', 'plain', 200, 60],
+  ['bash', 'slow', 40, 10],
+  ['bash', 'broken', 80, 24],
+  ['bash', 'ends', 40, 10],
+  ['zsh', 'plain', 40, 10],
+  ['zsh', 'slow', 80, 24],
+  ['zsh', 'broken', 200, 60],
+  ['zsh', 'ends', 80, 24],
+  ['fish', 'plain', 80, 24],
+  ['fish', 'slow', 200, 60],
+  ['fish', 'broken', 40, 10],
+  ['fish', 'ends', 200, 60],
+]
+
+/** As an ordinary user where the tests run as root: the other one is looked at everywhere else. */
+const nobody = 65534
+const drop = process.getuid?.() === 0 ? findProgram('setpriv', process.env['PATH'] ?? '') : null
+
+for (const [shell, kind, columns, rows] of screens) {
+  if (!ownShells.includes(shell)) {
+    console.log(`SKIP ${shell} with start files: it is not installed`)
+    continue
+  }
+  // A folder that only root may look into holds nacre itself, at times.
+  const asUser = kind === 'plain' && drop !== null && process.env['NACRE_TEST_CLI'] !== undefined
+  test(`${shell}, start files: ${kind}, ${columns} × ${rows}`, () =>
+    withScreen(
+      {
+        columns,
+        rows,
+        env: { SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' },
+        ...(asUser && {
+          program: [
+            drop ?? '',
+            `--reuid=${nobody}`,
+            `--regid=${nobody}`,
+            '--clear-groups',
+            ...cliCommand(),
+          ],
+        }),
+        prepare(home) {
+          keepFishQuiet(home)
+          mkdirSync(join(home, 'config/fish'), { recursive: true })
+          writeFileSync(join(home, startFiles[shell]), kinds[kind])
+          if (shell === 'fish') {
+            writeFileSync(join(home, startFiles.fish), `set -g fish_greeting\n${kinds[kind]}`)
+          }
+          if (asUser) {
+            for (const name of ['', ...readdirSync(home, { recursive: true, encoding: 'utf8' })]) {
+              chownSync(join(home, name), nobody, nobody)
+            }
+          }
+        },
+      },
+      async (screen) => {
+        await screen.shows('/help tells')
+        // Typed at once, as a person would who knows what to do.
+        screen.type('!echo one\r')
+        await screen.shows('one\n✓ exit 0')
+        screen.type('!cd ..; false\r')
+        await screen.shows('✗ exit 1')
+        screen.type('!\r')
+        await screen.shows('[BASH]')
+        screen.type('echo two\r')
+        await screen.shows('two\n✓ exit 0')
+        await screen.shows(/bash> *\n\[BASH\] ~ *$/)
+        // What is broken is told with its path, which is another one at each run.
+        if (kind !== 'broken') assertScreen(screen, `${shell}-${kind}`)
+      },
+    ))
+}
+
+test.run()
