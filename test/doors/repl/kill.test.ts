@@ -54,6 +54,8 @@ const moments: Record<string, (screen: Screen) => Promise<void>> = {
   },
 }
 
+const beforeCommands = ['at the start', 'at the prompt', 'in a line', 'with completions open']
+
 /** nacre below a shell that looks at the terminal once nacre is gone. */
 function program(): string[] {
   const nacre = cliCommand()
@@ -69,6 +71,9 @@ function program(): string[] {
     for try in $(seq 200); do stty -a | cmp -s - before && break; sleep 0.05; done
     stty -a > after
     echo "nacre is gone"
+    read -r line
+    ${nacre} -c true
+    echo "the next one has ended"
     read -r line`,
   ]
 }
@@ -101,8 +106,11 @@ async function end(signal: NodeJS.Signals, moment: string, afterMs: number): Pro
       () => findMarked(screen.home).length === 1,
       () => findMarked(screen.home).join('\n'),
     )
-    // So soon after the start nobody watches yet: the next nacre removes what is left of the folder.
-    if (moment === 'at the start') return
+    // Before the first command nobody may watch yet: then the next nacre removes what is left.
+    if (signal === 'SIGKILL' && beforeCommands.includes(moment)) {
+      screen.type('\r')
+      await screen.shows('the next one has ended')
+    }
     const tmp = join(screen.home, 'tmp')
     await until(
       () => !existsSync(tmp) || readdirSync(tmp).length === 0,
