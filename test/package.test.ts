@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { writeCodeCaches } from '../.ci/tools/code-cache.js'
-import { isGroupAlive } from '../lib/system/process-table.ts'
+import { isGroupAlive } from '../lib/system/process/process-table.ts'
 import { runProgram } from './helpers/run-program.ts'
 import { until } from './helpers/until.ts'
 

@@ -73,7 +73,7 @@ async function createPortCheck(port: number, run: LiveRun): Promise<Check> {
   if (process.platform !== 'linux' || host !== null) return () => answers(port)
   const { isPortTaken, listensOn } = await import('../system/listeners.ts')
   const { createTreeSearch } = await import('../run/stop.ts')
-  const { openControlGroup } = await import('../system/control-group.ts')
+  const { openControlGroup } = await import('../system/process/control-group.ts')
   let search: (() => readonly { pid: number }[]) | null = null
   return () => {
     const group = run.group === null ? null : openControlGroup(run.group)

@@ -17,9 +17,9 @@ import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
 import type { TerminalSessionRunner } from '../run/terminal-session/terminal-sessions.ts'
-import { createUninherited } from '../system/spawn.ts'
-import { createControlGroups } from '../system/control-group.ts'
-import { createPresence, presenceFolder } from '../system/presence.ts'
+import { createUninherited } from '../system/process/spawn.ts'
+import { createControlGroups } from '../system/process/control-group.ts'
+import { createPresence, presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 
 export interface RunnersOptions extends LaunchOptions {

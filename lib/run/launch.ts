@@ -1,5 +1,5 @@
 import type { Request } from '../protocol/request/request.ts'
-import type { GivenFile } from '../system/spawn.ts'
+import type { GivenFile } from '../system/process/spawn.ts'
 import type { SetUp } from './snapshot/snapshot.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */

@@ -10,8 +10,8 @@ import type { Confine, Launch, PrepareLaunch, ShellUse } from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
-import { nameProcess } from '../system/process-table.ts'
-import { hideVariables } from '../system/own-environment.ts'
+import { nameProcess } from '../system/process/process-table.ts'
+import { hideVariables } from '../system/process/own-environment.ts'
 import { findProgram } from '../system/programs.ts'
 
 export interface LaunchOptions {

@@ -4,7 +4,7 @@ import { limits } from '../protocol/limits.ts'
 import type { StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Usage } from '../protocol/result/result.ts'
-import type { ControlGroup, GroupUsage } from '../system/control-group.ts'
+import type { ControlGroup, GroupUsage } from '../system/process/control-group.ts'
 import {
   ageMs,
   clockToleranceMs,
@@ -20,7 +20,7 @@ import {
   type ProcessEntry,
   readVariable,
   sendSignal,
-} from '../system/process-table.ts'
+} from '../system/process/process-table.ts'
 
 /** The name of the variable that marks every process of a run. */
 export const markVariable = 'NACRE_RUN'

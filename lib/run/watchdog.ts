@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { nameProcess } from '../system/process-table.ts'
+import { nameProcess } from '../system/process/process-table.ts'
 import { setReferenced } from '../system/runtime.ts'
-import { startProcess, type Uninherited } from '../system/spawn.ts'
-import type { Presence } from '../system/presence.ts'
+import { startProcess, type Uninherited } from '../system/process/spawn.ts'
+import type { Presence } from '../system/process/presence.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
 export interface Watchdog {

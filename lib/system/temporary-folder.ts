@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
-import { isRunning, readPidNamespace } from './process-table.ts'
+import { isRunning, readPidNamespace } from './process/process-table.ts'
 
 /**
  * Where temporary files may lie, the best place first: the system's folder for them, the user's own

@@ -7,7 +7,7 @@ import { writeEnd } from '../../lib/executor/jobs/record.ts'
 import { createId } from '../../lib/protocol/ids.ts'
 import { createLineReader } from '../../lib/protocol/json-lines.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
-import { identifySelf } from '../../lib/system/process-table.ts'
+import { identifySelf } from '../../lib/system/process/process-table.ts'
 import { formatMb, formatMs, formatRatio, printTable } from './table.ts'
 
 const program = join(import.meta.dirname, '../../bin/nacre.js')

@@ -9,7 +9,7 @@ import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import { createFifoPool } from '../../lib/run/pipe/fifo.ts'
 import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
-import { createUninherited } from '../../lib/system/spawn.ts'
+import { createUninherited } from '../../lib/system/process/spawn.ts'
 import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/session/sessions.ts'
 import { until } from './until.ts'
 

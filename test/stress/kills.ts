@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findOwnGroup } from '../../lib/system/own-group.ts'
+import { findOwnGroup } from '../../lib/system/process/own-group.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { runCli } from '../helpers/run-cli.ts'
 import { createToken, describe, findByWords } from './processes.ts'

@@ -3,10 +3,10 @@ import { type Capture, type Captured, createCapture } from '../../output/capture
 import { codeOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Result, Survivor } from '../../protocol/result/result.ts'
-import type { ProcessEntry } from '../../system/process-table.ts'
+import type { ProcessEntry } from '../../system/process/process-table.ts'
 import { createTreeSearch, type TreeRoot } from '../../run/stop.ts'
-import { openControlGroup } from '../../system/control-group.ts'
-import { isAlive } from '../../system/process-table.ts'
+import { openControlGroup } from '../../system/process/control-group.ts'
+import { isAlive } from '../../system/process/process-table.ts'
 import { rootFrom } from './orphans.ts'
 import type { JobRecord } from './record.ts'
 

@@ -2,7 +2,7 @@ import { uptime } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../protocol/limits.ts'
 import { nowMs } from '../../system/clock.ts'
-import { type ControlGroup, listGroupsOf } from '../../system/control-group.ts'
+import { type ControlGroup, listGroupsOf } from '../../system/process/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
@@ -14,7 +14,7 @@ import {
   nameProcess,
   type ProcessEntry,
   readVariable,
-} from '../../system/process-table.ts'
+} from '../../system/process/process-table.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
 import { describeJob } from './entry.ts'
 import { readRecord, readRecords } from './record.ts'

@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
-import { isRunning } from '../../system/process-table.ts'
+import { isRunning } from '../../system/process/process-table.ts'
 import { ownerOfSocket } from '../../system/socket-place.ts'
 import { endedFolder, listFiles, listIds, removeRecord } from './record.ts'
 

@@ -19,7 +19,7 @@ import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 import { describeJob } from './entry.ts'
-import { isAlive, type ProcessIdentity } from '../../system/process-table.ts'
+import { isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 
 /**
  * What every nacre of this user knows of a job: `<state>/jobs/<id>.json` while it goes on,

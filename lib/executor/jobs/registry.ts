@@ -1,7 +1,7 @@
 import { messageOf } from '../../protocol/errors.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
 import type { LiveRun } from '../run.ts'
-import { identifyProcess, identifySelf, isAlive } from '../../system/process-table.ts'
+import { identifyProcess, identifySelf, isAlive } from '../../system/process/process-table.ts'
 import { findSocketPlace } from '../../system/socket-place.ts'
 import type { Jobs } from './port.ts'
 import { type KnownJobs, openKnownJobs } from './known-jobs.ts'

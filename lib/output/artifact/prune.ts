@@ -2,7 +2,7 @@ import { promises } from 'node:fs'
 import { basename, join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
-import { isAlive } from '../../system/process-table.ts'
+import { isAlive } from '../../system/process/process-table.ts'
 import { pathsOf, readRecord } from './record.ts'
 
 export interface PruneLimits {

@@ -2,7 +2,7 @@ import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
 import type { ArtifactInfo } from '../../protocol/result/artifacts.ts'
 import { replaceFile } from '../../system/private-files.ts'
-import type { ProcessIdentity } from '../../system/process-table.ts'
+import type { ProcessIdentity } from '../../system/process/process-table.ts'
 
 /** What is known of an artifact, in a small file beside it. */
 export interface ArtifactRecord extends Omit<ArtifactInfo, 'uri' | 'path' | 'isLive'> {

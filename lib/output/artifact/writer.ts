@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { accessSync, constants, promises } from 'node:fs'
 import type { ArtifactRef } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
-import { identifySelf } from '../../system/process-table.ts'
+import { identifySelf } from '../../system/process/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
 import { makeFolder, makePrivateFolder } from '../../system/private-files.ts'
 

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
-import { isRunning } from '../../system/process-table.ts'
+import { isRunning } from '../../system/process/process-table.ts'
 
 /** What bwrap has told of a run (`--json-status-fd`). */
 export interface SandboxStatus {

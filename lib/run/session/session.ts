@@ -24,8 +24,8 @@ import { type SessionShell, startSessionShell, type TurnEnd } from './shell/shel
 import { openSessionStdin } from './stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './stop.ts'
 import { chooseSteps, markVariable, measureUsage } from '../stop.ts'
-import type { ControlGroups } from '../../system/control-group.ts'
-import type { Uninherited } from '../../system/spawn.ts'
+import type { ControlGroups } from '../../system/process/control-group.ts'
+import type { Uninherited } from '../../system/process/spawn.ts'
 
 /** One shell that keeps its state, replaced when a command ends it. */
 export interface Session {

@@ -10,8 +10,8 @@ import type { SessionDialect } from './shell/dialect.ts'
 import { zshDialect } from './shell/zsh.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { createSession, type Session } from './session.ts'
-import type { ControlGroups } from '../../system/control-group.ts'
-import type { Uninherited } from '../../system/spawn.ts'
+import type { ControlGroups } from '../../system/process/control-group.ts'
+import type { Uninherited } from '../../system/process/spawn.ts'
 
 export interface SessionRunner {
   /** For requests with a session name. Rejects with `StartError` only. */

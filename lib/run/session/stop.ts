@@ -8,7 +8,7 @@ import {
   type ProcessEntry,
   readVariable,
   sendSignal,
-} from '../../system/process-table.ts'
+} from '../../system/process/process-table.ts'
 import type { SessionDialect } from './shell/dialect.ts'
 import type { SessionShell } from './shell/shell.ts'
 import { markVariable, type StopSteps, stopTree, type TreeRoot } from '../stop.ts'

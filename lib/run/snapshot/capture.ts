@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startProcess, type StartedProcess } from '../../system/spawn.ts'
+import { startProcess, type StartedProcess } from '../../system/process/spawn.ts'
 import { removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'

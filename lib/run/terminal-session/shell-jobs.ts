@@ -1,4 +1,4 @@
-import { listTree, readProcess, readVariable } from '../../system/process-table.ts'
+import { listTree, readProcess, readVariable } from '../../system/process/process-table.ts'
 import { markVariable } from '../stop.ts'
 
 /**

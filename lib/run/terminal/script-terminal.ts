@@ -9,7 +9,7 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import { startProcess, type StartedProcess } from '../../system/spawn.ts'
+import { startProcess, type StartedProcess } from '../../system/process/spawn.ts'
 import type { Launch } from '../launch.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { findProgram } from '../../system/programs.ts'
@@ -17,7 +17,7 @@ import { createRunning } from '../running.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import { chooseSteps, measureUsage, type stopTree } from '../stop.ts'
 import { nowMs } from '../../system/clock.ts'
-import type { ControlGroups } from '../../system/control-group.ts'
+import type { ControlGroups } from '../../system/process/control-group.ts'
 import { typeStandardInput } from './typed-input.ts'
 
 /** A run for which the terminal is made by script(1). */

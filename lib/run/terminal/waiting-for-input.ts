@@ -1,5 +1,5 @@
 import { readlinkSync } from 'node:fs'
-import { listTree, readProcess } from '../../system/process-table.ts'
+import { listTree, readProcess } from '../../system/process/process-table.ts'
 import { type BlockedReader, describeSleep, findBlockedReader } from './blocked-reader.ts'
 import { type InputKind, readInputMode } from './terminal-mode.ts'
 

@@ -14,7 +14,7 @@ import { execFileSync } from 'node:child_process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
-import { identifyProcess, isAlive } from '../../../lib/system/process-table.ts'
+import { identifyProcess, isAlive } from '../../../lib/system/process/process-table.ts'
 import { openJobs } from '../../../lib/executor/jobs/jobs.ts'
 import { pruneJobs } from '../../../lib/executor/jobs/prune.ts'
 import {

@@ -9,7 +9,7 @@ import { createFifoPool } from '../../../lib/run/pipe/fifo.ts'
 import { createPipeRunner } from '../../../lib/run/pipe/pipe.ts'
 import { createPrestarted, type Prestarted } from '../../../lib/run/pipe/prestarted.ts'
 import { createPrepareLaunch } from '../../../lib/run/shell.ts'
-import { createUninherited } from '../../../lib/system/spawn.ts'
+import { createUninherited } from '../../../lib/system/process/spawn.ts'
 import { until } from '../../helpers/until.ts'
 
 interface Bench {

@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { StartError } from '../../../lib/protocol/ports.ts'
-import { readProcess } from '../../../lib/system/process-table.ts'
+import { readProcess } from '../../../lib/system/process/process-table.ts'
 import { withSessions } from '../../helpers/sessions.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -6,9 +6,13 @@ import { codeOf } from '../../../protocol/errors.ts'
 import { StartError } from '../../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../../launch.ts'
-import type { ControlGroup, ControlGroups } from '../../../system/control-group.ts'
-import { startProcess, type StartedProcess, type Uninherited } from '../../../system/spawn.ts'
-import { findConfined, sendSignal } from '../../../system/process-table.ts'
+import type { ControlGroup, ControlGroups } from '../../../system/process/control-group.ts'
+import {
+  startProcess,
+  type StartedProcess,
+  type Uninherited,
+} from '../../../system/process/spawn.ts'
+import { findConfined, sendSignal } from '../../../system/process/process-table.ts'
 import { setReferenced } from '../../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'

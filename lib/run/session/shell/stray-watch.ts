@@ -1,5 +1,5 @@
 import { fstatSync, statSync } from 'node:fs'
-import { readCpuMs } from '../../../system/process-table.ts'
+import { readCpuMs } from '../../../system/process/process-table.ts'
 import { waitsForPipeInput } from '../../terminal/waiting-for-input.ts'
 
 const lookEveryMs = 250

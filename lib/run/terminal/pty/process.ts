@@ -3,8 +3,8 @@ import type { TerminalSize } from '../../../protocol/request/request.ts'
 import type { DescriptorCalls } from '../descriptor-calls.ts'
 import type { Launch } from '../../launch.ts'
 import type { LoadedAddon } from './addon.ts'
-import type { ControlGroup, ControlGroups } from '../../../system/control-group.ts'
-import type { Uninherited } from '../../../system/spawn.ts'
+import type { ControlGroup, ControlGroups } from '../../../system/process/control-group.ts'
+import type { Uninherited } from '../../../system/process/spawn.ts'
 
 /** A program on a terminal of its own, which is the controlling one of its session. */
 export interface PtyProcess {

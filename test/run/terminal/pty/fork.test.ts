@@ -6,7 +6,7 @@ import { loadPtyAddon } from '../../../../lib/run/terminal/pty/addon.ts'
 import { startWithFork } from '../../../../lib/run/terminal/pty/fork.ts'
 import type { PtyProcess } from '../../../../lib/run/terminal/pty/process.ts'
 import { readTerminal } from '../../../../lib/run/terminal/terminal-output.ts'
-import { createUninherited } from '../../../../lib/system/spawn.ts'
+import { createUninherited } from '../../../../lib/system/process/spawn.ts'
 
 function start(command: string): PtyProcess {
   const addon = loadPtyAddon()

@@ -3,13 +3,13 @@ import { closeSync, fstatSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createExecutor } from '../../lib/executor/executor.ts'
-import { createFifoPool } from '../../lib/run/pipe/fifo.ts'
-import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
-import { createPrepareLaunch } from '../../lib/run/shell.ts'
-import { createUninherited, startProcess } from '../../lib/system/spawn.ts'
-import { createTestRunner, isAlive, startTerminal } from '../helpers/terminal-run.ts'
-import { until } from '../helpers/until.ts'
+import { createExecutor } from '../../../lib/executor/executor.ts'
+import { createFifoPool } from '../../../lib/run/pipe/fifo.ts'
+import { createPipeRunner } from '../../../lib/run/pipe/pipe.ts'
+import { createPrepareLaunch } from '../../../lib/run/shell.ts'
+import { createUninherited, startProcess } from '../../../lib/system/process/spawn.ts'
+import { createTestRunner, isAlive, startTerminal } from '../../helpers/terminal-run.ts'
+import { until } from '../../helpers/until.ts'
 
 const countDescriptors = () => readdirSync('/proc/self/fd').length
 
@@ -59,7 +59,7 @@ test('a terminal in a sandbox whose start fails leaves no descriptor', async () 
 })
 
 test('a program is hung up when nacre is killed, whatever runs beside it', async () => {
-  const fixture = join(import.meta.dirname, '../../fixtures/programs/hold-terminals.ts')
+  const fixture = join(import.meta.dirname, '../../../fixtures/programs/hold-terminals.ts')
   const holder = spawn(process.execPath, ['--import', 'tsx', fixture], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
-import { codeOf } from '../protocol/errors.ts'
+import { codeOf } from '../../protocol/errors.ts'
 
 /** One line of the system's process table. */
 export interface ProcessEntry {

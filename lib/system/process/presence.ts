@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOwnGroup } from './own-group.ts'
-import { makePrivateFolder } from './private-files.ts'
+import { makePrivateFolder } from '../private-files.ts'
 import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
 
 /**

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { codeOf } from '../protocol/errors.ts'
+import { codeOf } from '../../protocol/errors.ts'
 import { findOwnGroup, readGroupFile } from './own-group.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
