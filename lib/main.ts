@@ -130,7 +130,7 @@ async function runCommand(
 }
 
 async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
-  const mode = chooseMode(parsed)
+  const mode = chooseMode(parsed, [...Object.keys(commands), 'help'])
   switch (mode) {
     case 'help':
       await streams.stdout.write(describeUsage(version, await listCommands()))

@@ -57,6 +57,7 @@ export const shellFlags: readonly Flag[] = [
   { name: 'errexit', short: 'e', shape: null, description: 'Stop at the first command that fails' },
   { name: 'nounset', short: 'u', shape: null, description: 'Take unset variables for an error' },
   { name: 'xtrace', short: 'x', shape: null, description: 'Show each command before it runs' },
+  { name: 'noexec', short: 'n', shape: null, description: 'Only check the syntax, run nothing' },
   {
     name: 'option',
     short: 'o',

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
-import { unknownName } from '../protocol/wire.ts'
+import { nearestName, unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
 import type { PrintOptions, Subject } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
@@ -69,10 +69,22 @@ function readSubject(parsed: ParsedArgv): Subject | null {
   if (command !== undefined) {
     return { command, ...shellOptions, ...(positionals.length > 0 && { parameters: positionals }) }
   }
-  if (findMode(parsed) !== 'print' || options['print'] || options['mode']) return null
+  const isPrompt = findMode(parsed) !== 'print' || options['print'] || options['mode']
+  if ((isPrompt || parsed.isSeparated) && hasShellOptions(options)) {
+    throw new MisuseError(
+      'wrong_usage',
+      '`-e`, `-u`, `-x`, `-n` and `-o` are options of a shell: they need `-c <command>` or a script file',
+    )
+  }
+  if (isPrompt) return null
   if (parsed.isSeparated) return { args: positionals }
   const [script = '', ...parameters] = positionals
   return { script, ...shellOptions, ...(parameters.length > 0 && { parameters }) }
+}
+
+/** Whether the words speak to a shell, to which a first word is the name of a script. */
+function hasShellOptions(options: Readonly<Record<string, unknown>>): boolean {
+  return readShellOptions(options).shellOptions !== undefined
 }
 
 /** Whether the options say what nacre is to do, so that no word names a subcommand. */
@@ -99,9 +111,12 @@ function passedThrough({ streams, artifact }: InvocationDefaults['defaults']): R
 
 const modes = ['rpc', 'print', 'repl'] as const
 
-/** Chooses the front door, once. Throws `MisuseError` where there is none of that name. */
-export function chooseMode(parsed: ParsedArgv): InvocationMode {
-  const mode = findMode(parsed)
+/**
+ * Chooses the front door, once. Throws `MisuseError` where there is none of that name; the names of the
+ * subcommands are for its message.
+ */
+export function chooseMode(parsed: ParsedArgv, subcommands: readonly string[]): InvocationMode {
+  const mode = findMode(parsed, subcommands)
   const { command } = parsed.options
   if (mode === 'rpc' && (command !== undefined || parsed.positionals.length > 0)) {
     throw new MisuseError(
@@ -112,7 +127,10 @@ export function chooseMode(parsed: ParsedArgv): InvocationMode {
   return mode
 }
 
-function findMode({ options, positionals, isSeparated }: ParsedArgv): InvocationMode {
+function findMode(
+  { options, positionals, isSeparated }: ParsedArgv,
+  subcommands: readonly string[] = [],
+): InvocationMode {
   if (options['help']) return 'help'
   if (options['version']) return 'version'
   if (options['rpc']) return 'rpc'
@@ -134,9 +152,12 @@ function findMode({ options, positionals, isSeparated }: ParsedArgv): Invocation
   }
   if (word === undefined) return 'repl'
   const { cwd = '.' } = readRunOptions(options)
-  if (word.includes('/') || existsSync(resolve(cwd, word))) return 'print'
+  if (hasShellOptions(options) || word.includes('/') || existsSync(resolve(cwd, word)))
+    return 'print'
+  const nearest = nearestName(word, subcommands)
+  const hint = nearest === null ? 'for a prompt use nacre -p' : `did you mean \`${nearest}\`?`
   throw new MisuseError(
     'wrong_usage',
-    `Unknown command \`${word}\`, and no script of that name; for a prompt use nacre -p`,
+    `Unknown command \`${word}\`, and no script of that name; ${hint}`,
   )
 }

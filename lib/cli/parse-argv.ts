@@ -68,8 +68,8 @@ interface SpelledOut extends Omit<ParsedArgv, 'options'> {
 }
 
 /**
- * Takes the words apart as a shell takes its own: short options may be joined, as in `-eu`, and the
- * value of `-c` is the first word that is no option, as in `-c -e 'echo hi'` or `-c -- 'echo hi'`.
+ * Takes the words apart as a shell takes its own: short options may be joined, as in `-euo pipefail`, and
+ * the value of `-c` is the first word that is no option, as in `-c -e 'echo hi'` or `-c -- 'echo hi'`.
  */
 function spellOut(
   argv: readonly string[],
@@ -120,18 +120,20 @@ function spellOut(
     return true
   }
 
-  /** Takes short options in one word; the value of the last one may be the next word. */
-  function takeJoined(word: string, next: string | undefined): number {
+  /**
+   * Takes short options in one word. A number may stand in it, as in `-C3`; a name is the next word, as it
+   * is to a shell in `-oe pipefail`. Gives how many of the next words were values.
+   */
+  function takeJoined(word: string, next: readonly string[]): number {
+    let taken = 0
     for (let at = 1; at < word.length; at++) {
       const name = `-${word[at]}`
       const flag = findFlag(name, flags, word)
       const rest = word.slice(at + 1)
-      if (flag.shape !== null && !flag.takesFirstWord) {
-        return take(name, flag, rest === '' ? undefined : rest, next)
-      }
-      take(name, flag, undefined)
+      if (flag.shape?.kind === 'number' && rest !== '') return taken + take(name, flag, rest)
+      taken += take(name, flag, undefined, next[taken])
     }
-    return 0
+    return taken
   }
 
   for (let index = 0; index < argv.length; index++) {
@@ -155,7 +157,7 @@ function spellOut(
       const given = equals < 0 ? undefined : word.slice(equals + 1)
       index += take(name, findFlag(name, flags), given, next)
     } else {
-      index += takeJoined(word, next)
+      index += takeJoined(word, argv.slice(index + 1))
     }
   }
   giveToWaiting(undefined)

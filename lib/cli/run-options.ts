@@ -47,7 +47,7 @@ function parseAssignments(texts: string[]): Record<string, string> {
   )
 }
 
-/** `-e`, `-u`, `-x` and `-o <name>` by their names in `set -o`. */
+/** `-e`, `-u`, `-x`, `-n` and `-o <name>` by their names in `set -o`. */
 export function readShellOptions(
   options: Readonly<Record<string, unknown>>,
 ): Pick<RequestInput, 'shellOptions'> {

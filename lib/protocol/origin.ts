@@ -9,8 +9,8 @@ export interface OriginPolicy {
   readonly sandbox: 'off' | 'auto'
   /** Where the workspace of a sandbox is looked for: from the run's directory, or nacre's own. */
   readonly workspaceFrom: 'run' | 'nacre'
-  /** A person's own shell, as a login shell. */
-  readonly login: boolean
+  /** A run gets the person's own shell (`$SHELL`), as a login shell; else bash, as a plain one. */
+  readonly ownShell: boolean
   /** Whether the keys of model providers are kept from the command. */
   readonly withholdsKeys: boolean
   /** Whether a run in a fresh shell has the person's functions, aliases and variables; sessions have. */
@@ -31,7 +31,7 @@ const ofModel: OriginPolicy = {
   hardening: 'always',
   sandbox: 'off',
   workspaceFrom: 'nacre',
-  login: false,
+  ownShell: false,
   withholdsKeys: true,
   takesSetUp: true,
   takesPrefix: true,
@@ -47,7 +47,7 @@ const ofUser: OriginPolicy = {
   hardening: 'always',
   sandbox: 'off',
   workspaceFrom: 'run',
-  login: true,
+  ownShell: true,
   withholdsKeys: false,
   takesSetUp: false,
   takesPrefix: false,
@@ -60,7 +60,7 @@ const ofUser: OriginPolicy = {
 /** Every origin of a request, with what holds for it: a new front door is a row. */
 const policies = {
   repl: { ...ofUser, hardening: 'never', truncate: 'head-tail' },
-  print: { ...ofUser, hardening: 'unwatched', login: false },
+  print: { ...ofUser, hardening: 'unwatched', ownShell: false },
   rpc: { ...ofUser, streams: 'separate', deadline: true },
   agent: { ...ofModel, sandbox: 'auto' },
   mcp: ofModel,
@@ -70,5 +70,14 @@ const policies = {
 export type Origin = keyof typeof policies
 
 export const originPolicies: Readonly<Record<Origin, OriginPolicy>> = policies
+
+/** Whether the shell of a run is the one that its user has chosen for their logins. */
+export function takesOwnShell(request: {
+  origin: Origin
+  shell: string | null
+  login: boolean
+}): boolean {
+  return request.shell === null && request.login && originPolicies[request.origin].ownShell
+}
 
 export const origins = Object.keys(policies) as [Origin, ...Origin[]]

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
-import { originPolicies } from '../protocol/origin.ts'
+import { originPolicies, takesOwnShell } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import { quoteWord } from '../protocol/words.ts'
 import type { Request } from '../protocol/request/request.ts'
@@ -186,12 +186,12 @@ function checkDirectory(cwd: string): void {
 
 type FoundShell = Pick<Launch, 'file' | 'argv0'>
 
-/** The shell that was asked for; a person's own (`$SHELL`) as a login shell; else bash, else sh. */
+/** The shell that was asked for; else that of the person (`$SHELL`) for what a person runs; else bash, else sh. */
 function findShell(request: Request, path: string, userShell: string | undefined): FoundShell {
   if (request.shell !== null) return findNamedShell(request.shell, path)
   const keeps = request.pty ? hasEditor : keepsState
   const own =
-    request.login &&
+    takesOwnShell(request) &&
     userShell &&
     !isNacre(userShell) &&
     (request.session === null || keeps(userShell))

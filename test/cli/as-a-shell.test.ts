@@ -52,11 +52,15 @@ const sameWords: string[][] = [
   ['-ce', 'false; echo not reached'],
   ['-eu', '-o', 'pipefail', '-c', 'false | true; echo not reached'],
   ['-euo', 'pipefail', '-c', 'echo "$-" "$SHELLOPTS"'],
+  ['-oe', 'pipefail', '-c', 'false | true; echo not reached'],
+  ['-n', '-c', 'echo not run'],
+  ['-nc', 'if'],
+  ['-e', 'no-such-script'],
   ['-uc', 'echo "$unset_here"; echo not reached'],
   ['-xc', 'echo "$1"', '_', 'a b'],
   ['-o', 'noglob', '-c', 'echo /*'],
   ['-lc', 'shopt -q login_shell; echo $?'],
-  ['-lc', 'echo "$1"', '_', 'a'],
+  ['-lc', 'echo "$0 $1"', '_', 'a'],
   ['-c', 'exit 9', '_', 'a'],
   ['-c', 'nosuchprogram "$1"', 'myname', 'a'],
 ]
@@ -69,6 +73,24 @@ for (const words of sameWords) {
     assert.equal(comparable(own), comparable(theirs))
   })
 }
+
+test('a login shell is bash, whatever shell the logins of the person have', async () => {
+  const env = { ...process.env, SHELL: '/bin/sh' }
+  const { stdout } = await runCli(['-lc', 'echo "$0 ${BASH_VERSION:+is bash}"'], { env })
+  assert.is(stdout.toString(), 'bash is bash\n')
+})
+
+test('options of a shell without a command or a script are refused, not passed over', async () => {
+  for (const words of [
+    ['-e', '--', 'true'],
+    ['-x', '--rpc'],
+    ['-eo', 'pipefail', '-p', '!true'],
+  ]) {
+    const { stderr, status } = await runCli(words)
+    assert.match(stderr.toString(), /they need `-c <command>` or a script file/)
+    assert.is(status, 125, words.join(' '))
+  }
+})
 
 test('a script gets its words, its name and its own exit status, as from bash', () =>
   withNacre(async (dir, env) => {
@@ -308,6 +330,7 @@ test('help of a word is the help of the command or of the option', async () => {
   assert.is(asked.stdout.toString(), own.stdout.toString())
   assert.match((await runCli(['help', 'timeout'])).stdout.toString(), /--timeout <duration>/)
   assert.match((await runCli(['help', 'tiemout'])).stderr.toString(), /did you mean `timeout`/)
+  assert.match((await runCli(['jbo', 'list'])).stderr.toString(), /did you mean `job`/)
 })
 
 test.run()

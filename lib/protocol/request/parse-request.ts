@@ -80,7 +80,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     network: input.network ?? 'on',
     workspace: input.workspace === undefined ? null : toPath(input.workspace),
     shell,
-    login: input.login ?? (shell === null && policy.login),
+    login: input.login ?? (shell === null && policy.ownShell),
     guard: input.guard ?? true,
     hardening: input.hardening ?? isHardened(policy, context),
     // Nobody waits for such a job; what it wrote is read later, from its artifact.

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
+import { takesOwnShell } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { buildEnvironment } from '../environment.ts'
 import { markVariable, ownerVariable } from '../stop.ts'
@@ -31,6 +32,7 @@ export function describeCommand(
     cwd: startsIn === null ? given : resolve(startsIn, given ?? '.'),
     shell: request.shell,
     login: request.login,
+    ownShell: takesOwnShell(request),
     env: { ...environment, ...request.env },
     merged: request.streams === 'merged',
     input: request.pty

@@ -15,6 +15,8 @@ export interface RemoteCommand {
   /** Null: bash, else sh. */
   shell: string | null
   login: boolean
+  /** Where `shell` is null, the one that `$SHELL` names there comes first. */
+  ownShell: boolean
   env: Readonly<Record<string, string>>
   merged: boolean
   /**
@@ -64,7 +66,7 @@ export function markThere(runId: string): string {
 export function composeRunScript(remote: RemoteCommand): string {
   const { name, cwd, input, merged } = remote
   const exports = composeExports({ ...remote.env, NACRE: '1', NACRE_RUN: remote.mark })
-  const shell = remote.shell === null ? findShell(remote.login) : findNamedShell(remote.shell)
+  const shell = remote.shell === null ? findShell(remote.ownShell) : findNamedShell(remote.shell)
   const isTerminal = input.kind === 'terminal'
   const watches = input.kind === 'lifeline'
   const fed = watches && input.text !== null ? Buffer.from(input.text).toString('base64') : null
@@ -119,9 +121,9 @@ export function composeExports(environment: Readonly<Record<string, string>>): s
 }
 
 /** By its name, as the shell calls itself in its messages. */
-export function findShell(login: boolean): string {
+export function findShell(ownShell: boolean): string {
   const usual = 'shell=bash; command -v bash >/dev/null 2>&1 || shell=sh'
-  return login ? `shell=$SHELL; [ -n "$shell" ] || { ${usual}; }` : usual
+  return ownShell ? `shell=$SHELL; [ -n "$shell" ] || { ${usual}; }` : usual
 }
 
 export function findNamedShell(name: string): string {

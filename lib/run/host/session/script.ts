@@ -21,6 +21,7 @@ export interface RemoteSession {
   mark: string
   shell: string | null
   login: boolean
+  ownShell: boolean
   graceSeconds: number
 }
 
@@ -50,7 +51,7 @@ export function composeSessionScript(session: RemoteSession): string {
     '__nacre_tell "at $PWD"; __nacre_tell "end $__nacre_s"',
     'done',
   ].join('\n')
-  const shell = session.shell === null ? findShell(session.login) : findNamedShell(session.shell)
+  const shell = session.shell === null ? findShell(session.ownShell) : findNamedShell(session.shell)
   return [
     'exec 4>&1 5>&2',
     noRcFile,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createId } from '../../../protocol/ids.ts'
 import { limits } from '../../../protocol/limits.ts'
+import { takesOwnShell } from '../../../protocol/origin.ts'
 import {
   type Exit,
   type OutputSink,
@@ -84,6 +85,7 @@ export function createHostSession(options: HostSessionOptions): HostSession {
       ...opened,
       shell: request.shell,
       login: request.login,
+      ownShell: takesOwnShell(request),
       graceSeconds: limits.stopGraceMs / 1000,
     })
     const { file, args } = client.compose(script, false)
