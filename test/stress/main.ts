@@ -1,19 +1,32 @@
 /**
- * `npm run stress [-- stops [count] | kills [count] | saboteurs [count]]`: what takes minutes and is
- * tried in small in the suite. Stops runs of every stubborn kind, for every cause, on pipes, sessions and
- * terminals; kills nacres at random moments; runs what spoils the shell of a session. Counts what is left. `--without-groups` hides the kernel's control groups
- * (as root). Exit status 1 where something was left.
+ * `npm run stress [-- stops [count] | kills [count] | saboteurs [count] | living [count]]`: what takes
+ * minutes and is tried in small in the suite. Stops runs of every stubborn kind, for every cause, on
+ * pipes, sessions and terminals; kills nacres at random moments; runs what spoils the shell of a session;
+ * lives in the REPL, with each shell. Counts what is left, and what is wrong.
+ *
+ *     --seed <n>         the same life again
+ *     --shell <name>     the life with this shell only
+ *     --without-groups   hides the kernel's control groups (as root)
+ *
+ * Exit status 1 where something was left or wrong.
  */
 import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { measureStart, openVictim, tryKill } from './kills.ts'
+import { ownShells } from '../helpers/own-shell.ts'
 import { withSessions } from '../helpers/sessions.ts'
+import { live } from './living/life.ts'
 import { listSaboteurs, trySaboteur } from './saboteurs.ts'
 import { listTrials, tryStop } from './stops.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { 'without-groups': { type: 'boolean', default: false } },
+  options: {
+    'without-groups': { type: 'boolean', default: false },
+    seed: { type: 'string' },
+    shell: { type: 'string' },
+  },
 })
 const [what = 'all', count] = positionals
 
@@ -101,10 +114,28 @@ async function stressSessions(wanted: number): Promise<number> {
   return spoiled
 }
 
+/** One life after the other: what is typed while a program is awaited needs a machine that answers. */
+async function stressLiving(actions: number): Promise<number> {
+  const seed = Number(values.seed ?? randomInt(1_000_000))
+  let wrong = 0
+  for (const shell of ownShells) {
+    if (values.shell !== undefined && values.shell !== shell) continue
+    try {
+      await live({ shell, seed, actions, onAction: (told) => console.log(told) })
+      console.log(`${actions} actions with ${shell}, seed ${seed}: nothing wrong`)
+    } catch (error) {
+      wrong++
+      console.log(`WRONG ${(error as Error).message}`)
+    }
+  }
+  return wrong
+}
+
 let faults = 0
 if (what === 'all' || what === 'stops') faults += await stressStops(Number(count ?? 250))
 if (what === 'all' || what === 'kills') faults += await stressKills(Number(count ?? 100))
 if (what === 'all' || what === 'saboteurs') {
   faults += await stressSessions(Number(count ?? 10_000))
 }
+if (what === 'all' || what === 'living') faults += await stressLiving(Number(count ?? 100))
 process.exit(faults === 0 ? 0 : 1)

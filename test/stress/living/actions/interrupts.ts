@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { keys } from '../../../helpers/keys.ts'
+import { anything, ok, running, shows, type } from '../checks.ts'
+import { type Action, next, type World } from '../world.ts'
+
+/** Keys that stop, suspend and go on. */
+export const interrupts: readonly Action[] = [
+  {
+    name: 'Ctrl-C on a program',
+    weight: 4,
+    async act(world) {
+      const token = next(world, 'begun')
+      const command = `echo ${token}; sleep 300`
+      type(world, command)
+      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      await interrupt(world)
+      await shows(world, [`! ${command}`, token, anything, /✗ exit (?:130|2) · <time>.*/])
+    },
+  },
+  {
+    name: 'Ctrl-C at once',
+    weight: 3,
+    async act(world) {
+      const token = next(world, 'begun')
+      const command = `sleep 300; echo not-${token}`
+      type(world, command)
+      await interrupt(world)
+      await shows(world, [
+        `! ${command}`,
+        anything,
+        /✗ (?:exit (?:130|2)|stopped|cancelled before it began)(?: · <time>.*)?/,
+      ])
+      assert.not.match(world.screen.text(), `\nnot-${token}`)
+    },
+  },
+  {
+    name: 'a third Ctrl-C kills',
+    weight: 1,
+    async act(world) {
+      const token = next(world, 'deaf')
+      const command = `sh -c 'trap "" INT; echo ${token}; sleep 300; sleep 300'`
+      type(world, command)
+      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      for (let time = 0; time < 3; time++) world.screen.type(keys.ctrl('c'))
+      await shows(world, [`! ${command}`, anything, '✗ stopped · <time>'])
+    },
+  },
+  {
+    name: 'suspend',
+    weight: 3,
+    may: ({ suspended }) => suspended.length < 3,
+    async act(world) {
+      const sink = next(world, 'sink')
+      const command = `cat > ~/${sink}`
+      type(world, command)
+      await running(world)
+      world.screen.type(`one ${sink}\r`)
+      await world.screen.shows(`\none ${sink}`)
+      world.screen.type(keys.ctrl('z'))
+      world.suspended.push(sink)
+      await shows(world, [
+        `! ${command}`,
+        `one ${sink}`,
+        anything,
+        '… suspended · <time> · !fg goes on',
+      ])
+    },
+  },
+  {
+    name: 'fg',
+    weight: 4,
+    may: ({ suspended }) => suspended.length > 0,
+    async act(world) {
+      const sink = world.suspended.pop() ?? ''
+      type(world, 'fg')
+      await running(world)
+      world.screen.type(`two ${sink}\r`)
+      await world.screen.shows(`\ntwo ${sink}`)
+      world.screen.type(keys.ctrl('d'))
+      await shows(world, ['! fg', anything, `two ${sink}`, ok])
+      const written = readFileSync(join(world.screen.home, sink), 'utf8')
+      assert.is(written, `one ${sink}\ntwo ${sink}\n`)
+    },
+  },
+]
+
+/** A shell that is just about to start a program can miss an interrupt: a person presses the key again. */
+async function interrupt({ screen }: World): Promise<void> {
+  screen.type(keys.ctrl('c'))
+  for (let tries = 0; tries < 20; tries++) {
+    await delay(100)
+    if (!screen.text().includes('Ctrl-C again')) return
+  }
+  screen.type(keys.ctrl('c'))
+}

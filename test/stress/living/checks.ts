@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { settle } from '../../helpers/screen.ts'
+import type { World } from './world.ts'
+
+/** A line as it is, or lines that match. */
+export type Pattern = string | RegExp
+
+export const ok = '✓ exit 0 · <time>'
+/** Any lines, or none. */
+export const anything = /(?:.*\n)*?/
+
+/** What a line is typed behind. */
+export function mark({ bash }: World): string {
+  return bash ? 'bash>' : '>'
+}
+
+/** Types a command line in the present mode. */
+export function type(world: World, command: string): void {
+  say(world, `${world.bash ? '' : '!'}${command}\r`)
+}
+
+/** Types what is no command. */
+export function say(world: World, line: string): void {
+  world.last = null
+  world.screen.type(line)
+}
+
+/** Runs a command that ends by itself, and looks at what it shows. `then`: what it changes. */
+export async function run(
+  world: World,
+  command: string,
+  wanted: Pattern[],
+  then: () => void = () => undefined,
+): Promise<void> {
+  type(world, command)
+  then()
+  await shows(world, [`! ${command}`, ...wanted])
+  world.last = { command, shows: wanted }
+}
+
+/** Settles when a command runs, and waits for what is typed. */
+export async function running(world: World): Promise<void> {
+  await world.screen.shows(/^running · /m)
+  // What is typed before a program reads is for whoever reads next.
+  await delay(100)
+}
+
+/** Settles when the prompt is there again, below exactly these lines. */
+export async function shows(world: World, wanted: Pattern[]): Promise<void> {
+  const sources = wanted.map((line) => {
+    if (line === anything) return line.source
+    return `${typeof line === 'string' ? escape(line) : line.source}\\n`
+  })
+  const expected = new RegExp(`^${sources.join('')}$`)
+  const prompt = mark(world)
+  let told = ''
+  const isSo = () => {
+    const { above, line, column, below } = world.screen.page()
+    const lines = above.slice(world.seen)
+    const text = lines.map((one) => `${settle(one)}\n`).join('')
+    const bar = below[0] ?? ''
+    const barBegins = `${world.bash ? '[BASH] ' : ''}~/${world.place}`
+    told = [
+      `wanted: ${expected.source}`,
+      `got:    ${JSON.stringify(text)}`,
+      `prompt ${JSON.stringify(line)}, column ${column}, below ${JSON.stringify(below)}, wanted bar ${barBegins}`,
+    ].join('\n')
+    return (
+      !world.screen.isAlternate &&
+      expected.test(text) &&
+      line === prompt &&
+      column === prompt.length + 1 &&
+      bar.startsWith(barBegins.slice(0, world.columns - 20)) &&
+      below.length === 1
+    )
+  }
+  await world.screen.holds(isSo, () => told)
+  world.seen = world.screen.page().above.length
+}
+
+/** Text as a pattern that only it matches. */
+export function escape(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+}
