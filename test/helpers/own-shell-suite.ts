@@ -157,6 +157,19 @@ export function testOwnShell(shell: ShellName): void {
       assert.is((await run('echo "+$x"')).output, '+\n')
     }))
 
+  test('a shell that replaces another one does not say again what its start files say', () =>
+    withOwnShell(
+      shell,
+      async ({ run, other }) => {
+        await run('true')
+        await until(() => other().includes('welcome'), other)
+        await run('exit 4')
+        assert.is((await run('echo again')).output, 'again\n')
+        assert.is(other().split('welcome').length, 2, other())
+      },
+      { startFile: 'echo welcome\n' },
+    ))
+
   test('leaves a command to itself, and goes on in a shell with the same state', () =>
     withOwnShell(shell, async ({ run, start, directory }) => {
       mkdirSync(join(directory, 'sub'))

@@ -31,6 +31,8 @@ export interface ShellBeginning {
   plain: boolean
   /** What the shell before has left of itself; empty: there was none. */
   state: string
+  /** Whether what its start files say has been said before, by another shell of the session. */
+  isRepeated: boolean
   onOutput: TerminalSessionListener['onOutput']
 }
 
@@ -46,7 +48,7 @@ export interface StartedShell {
   cwd: string
 }
 
-/** So long start files may take to ask something, before a shell that takes over lets them be heard. */
+/** So long start files may take to ask something, before a shell that is not the first lets them be heard. */
 const askingMs = 1000
 
 /** Starts a person's shell on a terminal of its own; its prompt comes later. Rejects with `StartError`. */
@@ -77,7 +79,7 @@ export async function startShell(
     })
     const ptyParts = parts.parts()
     const program = await startPty({ launch, size: beginning.size() }, ptyParts)
-    const greeting = state === '' ? null : holdGreeting(beginning.onOutput)
+    const greeting = beginning.isRepeated ? holdGreeting(beginning.onOutput) : null
     const onOutput = greeting?.take ?? beginning.onOutput
     const shell = followEditorShell(program, {
       nonce,
@@ -95,7 +97,7 @@ export async function startShell(
   }
 }
 
-/** A shell that takes over greets nobody again; what its start files ask is heard all the same. */
+/** A shell that is not the first greets nobody again; what its start files ask is heard all the same. */
 function holdGreeting(onOutput: TerminalSessionListener['onOutput']) {
   let held: Uint8Array[] | null = []
   const timer = setTimeout(() => {

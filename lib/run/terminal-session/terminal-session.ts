@@ -63,6 +63,7 @@ export function createTerminalSession(
   let closed = false
   /** What the next shell takes over. */
   let inherited: Promise<string> = Promise.resolve('')
+  let hasGreeted = false
   /** Names of variables that the run before was given for itself. */
   let lent: string[] = []
   const all = new Set<StartedShell>()
@@ -84,6 +85,12 @@ export function createTerminalSession(
     held = null
     opening = openShell(request).finally(() => (opening = null))
     return opening
+  }
+
+  /** At its prompt: one that has told the end of a command may yet end on the way there. */
+  async function awaitShell(request: Request): Promise<StartedShell> {
+    const found = await ensureShell(request)
+    return (await found.shell.awaitPrompt()) ? found : awaitShell(request)
   }
 
   async function openShell(request: Request): Promise<StartedShell> {
@@ -116,7 +123,15 @@ export function createTerminalSession(
   ): Promise<StartedShell> {
     const onOutput: TerminalSessionListener['onOutput'] = (bytes, phase) =>
       listener.onOutput(bytes, phase)
-    const made = await startShell(options, request, { ...how, cwd, size: () => size, onOutput })
+    const isRepeated = hasGreeted
+    hasGreeted = true
+    const made = await startShell(options, request, {
+      ...how,
+      cwd,
+      size: () => size,
+      isRepeated,
+      onOutput,
+    })
     if (made.cwd !== cwd) listener.onNotice(`The shell's directory is gone: ${cwd}`)
     ;({ cwd } = made)
     arising = made.shell
@@ -179,10 +194,8 @@ export function createTerminalSession(
     async function turn(): Promise<Exit> {
       const neverBegun: Exit = { code: null, signal: 'SIGINT', notices: [], cwd }
       if (cancelled) return neverBegun
-      const found = await Promise.race([ensureShell(request), whenCancelled])
+      const found = await Promise.race([awaitShell(request), whenCancelled])
       if (found === 'cancelled') return neverBegun
-      const there = await Promise.race([found.shell.awaitPrompt(), whenCancelled])
-      if (there === 'cancelled') return neverBegun
       mine = found
       startedMs = nowMs()
       found.files.turn(composeTurn(request, found.dialect))

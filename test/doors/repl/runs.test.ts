@@ -154,6 +154,11 @@ test('/view opens the whole output, searches and scrolls', () =>
     screen.type('G')
     await screen.shows(/^4978\n[^]*4978–5000 of 5,000/)
     assertScreen(screen, 'viewer')
+    // In a narrow window where one is counts more than which keys there are.
+    screen.resize(40, 10)
+    await screen.shows('4978–4986 of 5,000')
+    screen.resize(80, 24)
+    await screen.shows('4978–5000 of 5,000')
     screen.type('g')
     await screen.shows(/^1\n2\n/)
     screen.type(keys.pageDown)

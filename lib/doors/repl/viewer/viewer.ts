@@ -17,6 +17,8 @@ export interface ViewerOptions {
   copy: (text: string) => void
 }
 
+/** So much of the title is shown in any case. */
+const leastTitle = 4
 const help = 'q / ? n N g G F | s y h'
 const helpLines = [
   'q Esc leave · g G start, end · :n goes to line n · Space b pages · d u half',
@@ -182,10 +184,12 @@ export function createViewer(options: ViewerOptions): FullScreen {
     const from = lines.length === 0 ? 0 : top + 1
     const of = total === null ? '' : ` of ${total.toLocaleString('en-US')}`
     const place = `${from}–${top + lines.length}${of}`
-    const told = follows ? `${place} · follows` : `${place} · ${help}`
+    const whole = follows ? `${place} · follows` : `${place} · ${help}`
+    // In a narrow window where one is counts more than which keys there are.
+    const told = widthOf(whole) + leastTitle + 4 > columns ? place : whole
     const room = columns - widthOf(told) - 4
     return style.inverse(
-      spread(` ${message || fit(options.title, Math.max(4, room))} `, `${told} `, columns),
+      spread(` ${message || fit(options.title, Math.max(leastTitle, room))} `, `${told} `, columns),
     )
   }
 
