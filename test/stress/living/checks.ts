@@ -79,6 +79,6 @@ export async function shows(world: World, wanted: Pattern[]): Promise<void> {
 }
 
 /** Text as a pattern that only it matches. */
-export function escape(text: string): string {
+function escape(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 }
