@@ -1,7 +1,7 @@
 import { formatDuration } from '../../render/messages.ts'
 import { nowMs } from '../../system/clock.ts'
 import { readGitBranch } from '../../system/git.ts'
-import { fit, spread } from './screen/columns.ts'
+import { fit } from './screen/columns.ts'
 import type { Style } from './screen/style.ts'
 import type { ReplState } from './state.ts'
 
@@ -18,7 +18,7 @@ const namedJobs = 3
 /** How long the branch that is shown may be an older one. */
 const branchMs = 500
 
-/** One line: mode, directory, branch on the left; model, sandbox and jobs on the right. */
+/** One line: mode, directory, branch, model, sandbox and jobs. */
 export function createStatusBar({ state, style, home, jobs }: StatusBarParts) {
   let seen = { cwd: '', atMs: -Infinity, branch: null as string | null }
 
@@ -35,18 +35,15 @@ export function createStatusBar({ state, style, home, jobs }: StatusBarParts) {
     const branch = findBranch()
     const mode = state.bash ? `${style.mint('[BASH]')} ` : ''
     const place = branch === null ? '' : ` (${branch})`
-    const left = `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`
     const sandbox = state.sandbox ?? state.configuredSandbox
-    const right = [
+    const parts = [
+      `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`,
       state.model ?? '',
       sandbox === 'off' ? '' : `sandbox ${sandbox}`,
       describeJobs(jobs()),
     ]
-    const told = right.filter((part) => part !== '').join(' · ')
-    // Without blanks behind it: a terminal that gets narrower would wrap them.
-    if (told === '') return fit(left, columns - 1)
-    const bar = spread(left, told, columns - 1)
-    return bar.includes(told) ? bar : fit(`${left} ${told}`, columns - 1)
+    // It is kept short: a terminal that gets narrower wraps a long one, and some lose the cursor above it.
+    return fit(parts.filter((part) => part !== '').join(' · '), columns - 1)
   }
 }
 

@@ -67,6 +67,9 @@ test('/kill stops a job with all that it started', () =>
     await screen.shows('started\nrunning')
     screen.type(keys.ctrl('b'))
     await screen.shows(/%1 \d/)
+    // VS Code moves the cursor where a line below it is wrapped anew.
+    screen.resize(60, 24)
+    await screen.shows(/stops it\n> ?\n~\/code · %1 /)
     screen.type('/kill %1\r')
     await screen.shows(/sleep 1000 {2}✗ stopped/)
   }))
