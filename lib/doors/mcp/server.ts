@@ -26,10 +26,15 @@ import { createStdioTransport } from './transport.ts'
  */
 const maxCallSeconds = 45
 /**
- * Clients that cut longer answers of a tool themselves, from the end (opencode at 2,000 lines or 50 KiB).
- * What they would cut off first is the word on how it ended and where the rest is, so there is room for it.
+ * Clients that cut longer answers of a tool themselves, by the names that they give, with the most that they
+ * leave whole. There is room in it for the word on how the command ended and where the rest of its output is.
  */
 const readableBy: Readonly<Record<string, TextBounds>> = {
+  // Beyond 50,000 characters its model sees the first 2 KB and the name of a file.
+  'claude-code': { maxLines: limits.maxLines, maxBytes: 49_000 },
+  // Beyond 40,000 characters it leaves out the middle.
+  'gemini-cli-mcp-client': { maxLines: limits.maxLines, maxBytes: 39_000 },
+  // Beyond 2,000 lines or 50 KiB it leaves out the end.
   opencode: { maxLines: 1980, maxBytes: 50_000 },
 }
 /** How long a client that has gone silent may take to read what was answered. */

@@ -248,33 +248,41 @@ test('complete output is read back as a resource and by the tool', () =>
     assert.match(found.text, '4242:4242')
   }))
 
-test('what a tool says of its end fits where opencode cuts: 2,000 lines, 50 KiB', () =>
-  withClient(
-    async (client) => {
-      const fits = (text: string) => {
-        assert.ok(text.split('\n').length <= 2000, `${text.split('\n').length} lines`)
-        assert.ok(Buffer.byteLength(text) <= 50 * 1024, `${Buffer.byteLength(text)} bytes`)
-      }
-      for (const command of ['seq 1 5000', "for n in {1..900}; do printf '%0100d\\n' $n; done"]) {
-        const { text, data } = await call(client, 'bash', { command })
-        fits(text)
-        assert.match(text, /artifact {"id": "art_\w+"}\)\.\]\n\[exit status 0\]\n?$/)
-        const read = await call(client, 'artifact', { id: data.artifact?.id })
-        fits(read.text)
-        assert.match(read.text, /\[to go on: offset \d+\]$/)
-      }
-      const { data } = await call(client, 'bash', {
-        command: 'seq 1 5000; sleep 60',
-        wait_seconds: 1,
-      })
-      const job = await call(client, 'bash_job', { action: 'read', job_id: data.job_id })
-      fits(job.text)
-      assert.match(job.text, /to go on reading: cursor \d+/)
-      await call(client, 'bash_job', { action: 'kill', job_id: data.job_id })
-    },
-    ['--structured'],
-    'opencode',
-  ))
+/** Beyond how many lines and characters clients cut an answer, by the names that they give. */
+const cutting: [name: string, lines: number, chars: number][] = [
+  ['opencode', 2000, 51_200],
+  ['claude-code', Infinity, 50_000],
+  ['gemini-cli-mcp-client', Infinity, 40_000],
+]
+for (const [name, lines, chars] of cutting) {
+  test(`what a tool says of its end fits where ${name} cuts`, () =>
+    withClient(
+      async (client) => {
+        const fits = (text: string) => {
+          assert.ok(text.split('\n').length <= lines, `${text.split('\n').length} lines`)
+          assert.ok(Buffer.byteLength(text) <= chars, `${Buffer.byteLength(text)} bytes`)
+        }
+        for (const command of ['seq 1 5000', "for n in {1..900}; do printf '%0100d\\n' $n; done"]) {
+          const { text, data } = await call(client, 'bash', { command })
+          fits(text)
+          assert.match(text, /artifact {"id": "art_\w+"}\)\.\]\n\[exit status 0\]\n?$/)
+          const read = await call(client, 'artifact', { id: data.artifact?.id })
+          fits(read.text)
+          assert.match(read.text, /\[to go on: offset \d+\]$/)
+        }
+        const { data } = await call(client, 'bash', {
+          command: 'seq 1 5000; sleep 60',
+          wait_seconds: 1,
+        })
+        const job = await call(client, 'bash_job', { action: 'read', job_id: data.job_id })
+        fits(job.text)
+        assert.match(job.text, /to go on reading: cursor \d+/)
+        await call(client, 'bash_job', { action: 'kill', job_id: data.job_id })
+      },
+      ['--structured'],
+      name,
+    ))
+}
 
 test('options of the command line are the defaults of its runs', () =>
   withClient(
