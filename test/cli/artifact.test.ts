@@ -163,6 +163,9 @@ test(
       [['grep', 'x'], /Write it so: nacre artifact grep <id> <pattern>/],
       [[], /nacre artifact list\|show/],
       [['list', 'all'], /Write it so: nacre artifact list/],
+      [['grep', 'x', 'y', '--tail', '3'], /`--tail` is an option of `nacre artifact show`, not of/],
+      [['show', 'x', '--raw', '--tail', '3'], /`--raw` and `--tail` contradict each other/],
+      [['show', 'x', '--line', '0'], /`--line` must be a whole number, 1 or more/],
     ]
     for (const [args, message] of refused) {
       const { status, stdout, stderr } = await artifact(home, ...args)

@@ -1,5 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { lineRangeParams } from '../../protocol/result/reading.ts'
+import { lineRangeParams, refuseBoth } from '../../protocol/result/reading.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
@@ -30,7 +30,9 @@ export const artifactTool: Tool = {
     'Reads the complete output of an earlier command, which was too long for its result: by range of lines, from either end, or by search. Every answer is bounded and says where to go on.',
   async call(given, context) {
     const { artifacts } = context.executor
-    const { id, grep, ...wanted } = readArguments(params, given, habits)
+    const args = readArguments(params, given, habits)
+    refuseBoth(args, 'grep', ['line', 'column', 'head', 'tail'])
+    const { id, grep, ...wanted } = args
     const bounds = boundsOf(wanted, context)
     const range = { ...wanted, ...bounds }
     if (artifacts === null) {

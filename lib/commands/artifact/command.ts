@@ -1,7 +1,8 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { Flag } from '../../protocol/request/flag.ts'
+import { lineRangeParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { unknownName } from '../../protocol/wire.ts'
+import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
 import { answerFlags, type Command } from '../command.ts'
 import type { Action, ActionContext } from './action.ts'
 import { grepArtifact } from './grep.ts'
@@ -16,30 +17,59 @@ const actions: Readonly<Record<string, Action>> = {
   prune: pruneArtifacts,
 }
 
-const lines = (name: string, description: string): Flag => ({
-  name,
-  description,
-  shape: shape.integer(),
-})
+const { limit, line, column, head, tail, maxLines, maxBytes } = lineRangeParams
+const count = shape.integer()
 
 export const command: Command = {
   name: 'artifact',
   usage: 'nacre artifact list|show|grep|path|prune …',
   description: 'Read the complete output that earlier runs left',
   flags: [
-    lines('offset', 'show, grep: begin at this line, counted from 1 (with --raw: byte)'),
-    lines('limit', 'At most so many lines (with --raw: bytes), matches, or artifacts'),
-    lines('line', 'show: begin with this line, counted from 1'),
-    lines('column', 'show: begin with this character of that line, counted from 1'),
-    lines('head', 'show: the first lines'),
-    lines('tail', 'show: the last lines'),
-    lines('max-lines', 'At most so many lines, and never more than 2000'),
-    lines('max-bytes', 'At most so many bytes of text, and never more than 51200'),
-    { name: 'raw', shape: null, description: 'show: the bytes as the command wrote them' },
-    { name: 'ignore-case', short: 'i', shape: null, description: 'grep: a and A are the same' },
-    { ...lines('after-context', 'grep: so many lines after each match'), short: 'A' },
-    { ...lines('before-context', 'grep: so many lines before each match'), short: 'B' },
-    { ...lines('context', 'grep: so many lines on both sides'), short: 'C' },
+    ...flagsOf(
+      ['show', 'grep'],
+      [
+        {
+          name: 'offset',
+          shape: count,
+          description: 'Begin at this line, counted from 1 (with --raw: byte)',
+        },
+      ],
+    ),
+    ...flagsOf(
+      ['show', 'grep', 'list'],
+      [
+        {
+          name: 'limit',
+          shape: limit,
+          description: 'At most so many lines (with --raw: bytes), matches, or artifacts',
+        },
+      ],
+    ),
+    ...flagsOf(['show'], fieldFlags({ line, column, head, tail })),
+    ...flagsOf(['show', 'grep'], fieldFlags({ maxLines, maxBytes })),
+    ...flagsOf(
+      ['show'],
+      [{ name: 'raw', shape: null, description: 'The bytes as the command wrote them' }],
+    ),
+    ...flagsOf(
+      ['grep'],
+      [
+        { name: 'ignore-case', short: 'i', shape: null, description: 'a and A are the same' },
+        {
+          name: 'after-context',
+          short: 'A',
+          shape: count,
+          description: 'So many lines after each match',
+        },
+        {
+          name: 'before-context',
+          short: 'B',
+          shape: count,
+          description: 'So many lines before each match',
+        },
+        { name: 'context', short: 'C', shape: count, description: 'So many lines on both sides' },
+      ],
+    ),
     {
       name: 'artifact-dir',
       shape: shape.text('', { hint: 'dir' }),
@@ -70,6 +100,7 @@ export const command: Command = {
     }
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined
     if (action === undefined) throw unknownName('action', name, Object.keys(actions))
+    checkActionFlags('nacre artifact', name, command.flags, options)
     return useExecutor(({ artifacts }) => {
       if (artifacts === null) throw new MisuseError('not_found', 'No artifacts are kept here')
       const context: ActionContext = {

@@ -1,11 +1,15 @@
 import type { Lines } from '../../protocol/result/artifacts.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
 import { type Action, type ActionContext, printJson, takeWords } from './action.ts'
 
 /** Clean text by lines, or raw bytes. */
 export const showArtifact: Action = async (context) => {
   const [id = ''] = takeWords(context.words, 'show <id>')
-  if (context.has('raw')) return context.asJson ? showBytes(id, context) : copyBytes(id, context)
+  if (context.has('raw')) {
+    checkRaw(context)
+    return context.asJson ? showBytes(id, context) : copyBytes(id, context)
+  }
   const range = rangeOf(context)
   const read = await context.artifacts.read(id, range)
   if (context.asJson) await printJson(context.streams, { id, ...countedFromOne(read) })
@@ -14,6 +18,17 @@ export const showArtifact: Action = async (context) => {
     await tellRest(id, range, read, context)
   }
   return 0
+}
+
+/** Bytes have no lines. */
+function checkRaw({ numbers }: ActionContext): void {
+  const ofLines = ['line', 'column', 'head', 'tail', 'max-lines', 'max-bytes']
+  const other = ofLines.find((name) => numbers[name] !== undefined)
+  if (other === undefined) return
+  throw new MisuseError(
+    'wrong_usage',
+    `\`--raw\` and \`--${other}\` contradict each other; with --raw, --offset and --limit count bytes`,
+  )
 }
 
 /** On the command line an offset is the number of a line. */

@@ -2,44 +2,41 @@ import { join } from 'node:path'
 import { openJobs } from '../../executor/jobs/jobs.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
-import type { Flag } from '../../protocol/request/flag.ts'
 import { jobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import type { Fields } from '../../protocol/shape/shape.ts'
-import { toSnakeCase, unknownName } from '../../protocol/wire.ts'
+import { unknownName } from '../../protocol/wire.ts'
+import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
 import { answerFlags, type Command } from '../command.ts'
 import { jobActions } from './actions.ts'
-
-/** The fields of a query as options, each told by the action that it belongs to. */
-function flagsOf(action: string, fields: Fields): Flag[] {
-  return Object.entries(fields).map(([name, field]) => {
-    const { description = '' } = field
-    return {
-      name: toSnakeCase(name).replaceAll('_', '-'),
-      shape: field,
-      description: `${action}: ${description.charAt(0).toLowerCase()}${description.slice(1)}`,
-    }
-  })
-}
 
 export const command: Command = {
   name: 'job',
   usage: 'nacre job list|show|read|tasks|wait|write|kill|attach …',
   description: 'The jobs of every nacre of this user',
   flags: [
-    ...flagsOf('list', jobFilter),
-    ...flagsOf('read', readingParams),
-    { name: 'ready', shape: fields.ready, description: 'wait: until it is ready, not to its end' },
-    { name: 'any', shape: null, description: 'wait: for the first of several, not for all' },
-    {
-      name: 'timeout',
-      description: `wait: at most so long (default and most ${limits.jobWaitSeconds})`,
-      shape: shape.number('', { min: 0, unit: 'seconds' }),
-    },
-    { name: 'line', shape: null, description: 'write: end the text with a newline' },
-    { name: 'eof', shape: null, description: 'write: end the input after the text' },
+    ...flagsOf(['list'], fieldFlags(jobFilter)),
+    ...flagsOf(['read'], fieldFlags(readingParams)),
+    ...flagsOf(
+      ['wait'],
+      [
+        { name: 'ready', shape: fields.ready, description: 'Until it is ready, not to its end' },
+        { name: 'any', shape: null, description: 'For the first of several, not for all' },
+        {
+          name: 'timeout',
+          description: `At most so long (default and most ${limits.jobWaitSeconds})`,
+          shape: shape.number('', { min: 0, unit: 'seconds' }),
+        },
+      ],
+    ),
+    ...flagsOf(
+      ['write'],
+      [
+        { name: 'line', shape: null, description: 'End the text with a newline' },
+        { name: 'eof', shape: null, description: 'End the input after the text' },
+      ],
+    ),
     ...answerFlags,
   ],
   details: [
@@ -72,6 +69,7 @@ export const command: Command = {
     }
     const action = Object.hasOwn(jobActions, name) ? jobActions[name] : undefined
     if (!action) throw unknownName('job command', name, Object.keys(jobActions))
+    checkActionFlags('nacre job', name, command.flags, context.options)
     const jobs = openJobs(join(context.stateDir, 'jobs'))
     return action({ jobs, words, json: context.options['output-format'] === 'json', context })
   },

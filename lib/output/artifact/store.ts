@@ -5,7 +5,7 @@ import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
-import type { GrepOptions } from './grep.ts'
+import type { GrepOptions } from './search/grep.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import type { LineIndex, ScanOptions } from './line-index.ts'
 import { idOf, namesIn, pruneStore, removeFiles } from './prune.ts'
@@ -146,7 +146,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     readBytes: async (id, { offset = 0, limit = limits.maxBytes } = {}) =>
       (await import('./read.ts')).readRaw(await pathOf(id), offset, Math.min(limit, maxRawBytes)),
     grep: async (id, grepOptions) =>
-      useText(id, async (text) => (await import('./grep.ts')).grepText(text, grepOptions)),
+      useText(id, async (text) => (await import('./search/grep.ts')).grepText(text, grepOptions)),
     remove: async (id) => removeFiles(dir, (await find(id)).id),
     prune: () => pruneStore(dir, pruneLimits),
   }

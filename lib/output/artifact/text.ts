@@ -5,7 +5,7 @@ import { type Bounds, checkLineRange, type LineRange } from '../../protocol/resu
 import { Filter } from '../clean/filter.ts'
 import { countChars, placeAfter } from '../line-cutter.ts'
 import { boundsOf } from '../part.ts'
-import type { FindOptions } from './grep.ts'
+import type { FindOptions } from './search/grep.ts'
 import { type Landmark, LineIndex, type Place, type ScanOptions } from './line-index.ts'
 
 const newline = 0x0a
@@ -38,7 +38,7 @@ export class ArtifactText {
 
   /** The next line that matches a pattern, or the one before; null where there is none. */
   async find(options: FindOptions): Promise<{ line: number; column: number } | null> {
-    return (await import('./grep.ts')).findInText(this, options)
+    return (await import('./search/grep.ts')).findInText(this, options)
   }
 
   /** A line at or before `line`, from which reading begins at once; both count from 0. */

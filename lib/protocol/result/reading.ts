@@ -60,22 +60,27 @@ export const lineRangeParams = {
   /** The same as `maxLines`. */
   limit: positive(`How many lines (default and at most ${limits.maxLines})`),
   ...boundParams,
+  tail: positive('Only the last lines'),
 }
 export interface LineRange extends Optional<typeof lineRangeParams> {}
 
 /** Throws `MisuseError` where two words of one range cannot both be meant. */
 export function checkLineRange(range: LineRange): void {
-  const given = (Object.keys(range) as (keyof LineRange)[]).filter(
-    (name) => range[name] !== undefined,
-  )
-  const refuse = (one: keyof LineRange, others: readonly (keyof LineRange)[]) => {
-    const other = given.find((name) => name !== one && others.includes(name))
-    if (given.includes(one) && other !== undefined) {
-      const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
-      throw new MisuseError('invalid_field', message, one)
-    }
-  }
+  const refuse = (one: keyof LineRange, others: (keyof LineRange)[]) =>
+    refuseBoth(range, one, others)
   refuse('tail', ['head', 'offset', 'line', 'column', 'limit'])
   refuse('head', ['offset', 'line', 'column', 'limit'])
   refuse('offset', ['line'])
+}
+
+/** Throws `MisuseError` where a field was given together with one of the others. */
+export function refuseBoth<Name extends string>(
+  given: Partial<Record<Name, unknown>>,
+  one: Name,
+  others: readonly Name[],
+): void {
+  const other = others.find((name) => name !== one && given[name] !== undefined)
+  if (given[one] === undefined || other === undefined) return
+  const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
+  throw new MisuseError('invalid_field', message, one)
 }

@@ -147,6 +147,7 @@ test('wrong arguments are misuse that names them', () =>
       ['bash_job', { action: 'wait', job_ids: [] }, 'job_ids'],
       ['bash_job', { action: 'wait', job_id: 'run_x', job_ids: ['run_y'] }, 'job_ids'],
       ['artifact', { id: 'art_x', limit: 0 }, 'limit'],
+      ['artifact', { id: 'art_x', grep: 'x', tail: 3 }, 'grep'],
     ]
     for (const [name, args, field] of wrong) {
       try {

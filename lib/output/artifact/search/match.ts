@@ -1,10 +1,13 @@
 import { Worker } from 'node:worker_threads'
+import { MisuseError } from '../../../protocol/errors.ts'
 
 /** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
 const threadSource = `
-const { parentPort, workerData } = require('node:worker_threads')
-const pattern = new RegExp(workerData.source, workerData.flags)
-parentPort.on('message', (text) => {
+const { parentPort, workerData: { source, flags } } = require('node:worker_threads')
+const pattern = new RegExp(source, flags)
+const patternFrom = new RegExp(source, flags + 'g')
+
+function matchLines(text) {
   const found = []
   let line = 0
   for (let start = 0; start <= text.length; line++) {
@@ -14,7 +17,27 @@ parentPort.on('message', (text) => {
     if (match !== null) found.push({ line, from: match.index, to: match.index + match[0].length })
     start = end + 1
   }
-  parentPort.postMessage(found)
+  return found
+}
+
+function matchPart(text, { from, to, isLast }) {
+  const found = matchFrom(text, from)
+  if (found === null || found.from >= to) return []
+  if (isLast || found.to < text.length) return [found]
+  // A character that no text has stands for what follows, so that $ does not match there.
+  const certain = matchFrom(text + '\\uFFFF', from)
+  const isOpen = certain === null || certain.from !== found.from
+  return [{ ...found, isOpen }]
+}
+
+function matchFrom(text, from) {
+  patternFrom.lastIndex = from
+  const match = patternFrom.exec(text)
+  return match && { line: 0, from: match.index, to: match.index + match[0].length }
+}
+
+parentPort.on('message', ({ text, part }) => {
+  parentPort.postMessage(part === null ? matchLines(text) : matchPart(text, part))
 })`
 
 /** The first match of a line, in UTF-16 units. */
@@ -23,12 +46,21 @@ export interface Match {
   line: number
   from: number
   to: number
+  /** It went on to the end of a part of a line: what follows may decide otherwise. */
+  isOpen?: boolean
+}
+
+/** A part of one line: where in it a match may begin, and whether the line ends with it. */
+export interface PartOfLine {
+  from: number
+  to: number
+  isLast: boolean
 }
 
 /** Tells which lines of a text match; null once its time is over. */
 export interface Matcher {
   /** Rejects with the reason of its signal. */
-  match(text: string): Promise<Match[] | null>
+  match(text: string, part?: PartOfLine): Promise<Match[] | null>
   close(): Promise<void>
 }
 
@@ -61,16 +93,16 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
   signal?.addEventListener('abort', end, { once: true })
   thread.on('message', (found: Match[]) => answer(found))
   thread.on('error', (error) => {
-    failure = error
+    failure = error instanceof RangeError ? tooDeep() : error
     end()
   })
   return {
-    async match(text) {
+    async match(text, part) {
       const found = isOver
         ? null
         : await new Promise<Match[] | null>((resolve) => {
             settle = resolve
-            thread.postMessage(text, [])
+            thread.postMessage({ text, part: part ?? null }, [])
           })
       signal?.throwIfAborted()
       if (failure !== null) throw failure
@@ -82,4 +114,11 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
       await thread.terminate()
     },
   }
+}
+
+/** The stack on which a pattern goes back over what it has matched is bounded. */
+function tooDeep(): MisuseError {
+  const message =
+    'pattern: it needs more memory on one of these lines than there is; write it with fewer repetitions'
+  return new MisuseError('invalid_field', message, 'pattern')
 }

@@ -1,0 +1,151 @@
+import type { Matches } from '../../../protocol/result/artifacts.ts'
+import { limits } from '../../../protocol/limits.ts'
+import type { Match } from './match.ts'
+
+/** What is shown of a search. */
+export interface ExcerptOptions {
+  /** Lines shown before and after each match. Default 0, at most 100. */
+  before?: number
+  after?: number
+  /** Matches at most. Default 200. */
+  limit?: number | undefined
+  /** At most 2000 and 51,200, which are the defaults. */
+  maxLines?: number | undefined
+  maxBytes?: number | undefined
+}
+
+/** What is missing of a line: characters before the part that is there, and behind it. */
+interface Missing {
+  before: number
+  after: number
+}
+
+/** Matching lines with their surroundings, within bounds. */
+export class Excerpt {
+  readonly #before: number
+  readonly #after: number
+  readonly #limit: number
+  readonly #maxLines: number
+  readonly #maxBytes: number
+  #text = ''
+  #bytes = 0
+  #lines = 0
+  readonly #places: Matches['places'] = []
+  /** Lines before, not shown yet. */
+  #recent: string[] = []
+  #afterLeft = 0
+  #lastShown = 0
+
+  constructor({ before = 0, after = 0, limit = 200, maxLines, maxBytes }: ExcerptOptions) {
+    this.#before = Math.min(before, 100)
+    this.#after = Math.min(after, 100)
+    this.#limit = limit
+    this.#maxLines = Math.min(maxLines ?? limits.maxLines, limits.maxLines)
+    this.#maxBytes = Math.min(maxBytes ?? limits.maxBytes, limits.maxBytes)
+  }
+
+  /** False: there is no room for this line, nor for any after it. */
+  add(number: number, line: string, match: Match | null, missing: Missing): boolean {
+    if (match !== null) {
+      if (this.#places.length >= this.#limit) return false
+      const isGap = number - this.#recent.length > this.#lastShown + 1 && this.#lastShown > 0
+      const separator = isGap && this.#before + this.#after > 0 ? ['--\n'] : []
+      const shown = `${number}:${shortenAround(line, match, missing)}\n`
+      if (!this.#append([...separator, ...this.#recent, shown])) return false
+      const column = missing.before + countCodePoints(line.slice(0, match.from)) + 1
+      this.#places.push({ line: number, column })
+      this.#afterLeft = this.#after
+    } else if (this.#afterLeft > 0) {
+      if (!this.#append([`${number}-${shorten(line, missing)}\n`])) return false
+      this.#afterLeft--
+    } else {
+      if (this.#before === 0) return true
+      this.#recent.push(`${number}-${shorten(line, missing)}\n`)
+      if (this.#recent.length > this.#before) this.#recent.shift()
+      return true
+    }
+    this.#recent = []
+    this.#lastShown = number
+    return true
+  }
+
+  result(nextOffset: number | null, timedOut: boolean): Matches {
+    const places = this.#places
+    return { text: this.#text, matches: places.length, places, nextOffset, timedOut }
+  }
+
+  #append(lines: string[]): boolean {
+    const text = lines.join('')
+    const bytes = Buffer.byteLength(text)
+    const isOver =
+      this.#bytes + bytes > this.#maxBytes || this.#lines + lines.length > this.#maxLines
+    if (isOver && this.#lines > 0) return false
+    // One match with very long surroundings: the match alone, and of that what fits.
+    const shown = isOver ? cutToBytes(lines.at(-1)!, this.#maxBytes) : text
+    this.#text += shown
+    this.#bytes += Buffer.byteLength(shown)
+    this.#lines += isOver ? 1 : lines.length
+    return true
+  }
+}
+
+function shorten(line: string, missing: Missing): string {
+  return shortenAround(line, { line: 0, from: 0, to: 0 }, missing)
+}
+
+/** At most 2,000 characters of a line, those around the match; marks say how many are missing. */
+function shortenAround(line: string, { from, to }: Match, missing: Missing): string {
+  const { maxLineChars } = limits
+  if (line.length <= maxLineChars) return line
+  const characters = Array.from(line.slice(from, from + maxLineChars)).length
+  const matched = Math.min(
+    characters,
+    countCodePoints(line.slice(from, Math.min(to, from + maxLineChars))),
+  )
+  // A third of what is left for the match's surroundings stands before it.
+  const lead = Math.floor((maxLineChars - matched) / 3)
+  const total = countCodePoints(line)
+  if (total <= maxLineChars) return line
+  const place = countCodePoints(line.slice(0, from))
+  const first = Math.max(Math.min(place - lead, total - maxLineChars), 0)
+  const start = unitsOf(line, from, first - place)
+  const stop = unitsOf(line, start, maxLineChars)
+  const before = missing.before + first
+  const after = missing.after + total - first - maxLineChars
+  const [atStart, atEnd] = [
+    before > 0 ? `… [${before} chars omitted] ` : '',
+    after > 0 ? `… [${after} chars omitted]` : '',
+  ]
+  return `${atStart}${line.slice(start, stop)}${atEnd}`
+}
+
+/** The index so many code points behind `from`, or before it. */
+function unitsOf(line: string, from: number, characters: number): number {
+  let at = from
+  for (let left = characters; left > 0 && at < line.length; left--) {
+    at += line.codePointAt(at)! > 0xffff ? 2 : 1
+  }
+  for (let left = characters; left < 0 && at > 0; left++) {
+    const isPair = at > 1 && line.codePointAt(at - 2)! > 0xffff
+    at -= isPair ? 2 : 1
+  }
+  return at
+}
+
+export function countCodePoints(text: string): number {
+  let count = text.length
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    // The second half of a pair.
+    if (unit >= 0xdc00 && unit <= 0xdfff) count--
+  }
+  return count
+}
+
+function cutToBytes(line: string, maxBytes: number): string {
+  if (Buffer.byteLength(line) <= maxBytes) return line
+  const bytes = Buffer.from(line)
+  let end = maxBytes
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}

@@ -1,0 +1,94 @@
+import type { Matches } from '../../../protocol/result/artifacts.ts'
+import { MisuseError, messageOf } from '../../../protocol/errors.ts'
+import type { ScanOptions } from '../line-index.ts'
+import { type MatchedLines, matchLines, type Searched } from './batches.ts'
+import { countCodePoints, Excerpt, type ExcerptOptions } from './excerpt.ts'
+import { createMatcher, type Match } from './match.ts'
+
+export interface GrepOptions extends ScanOptions, ExcerptOptions {
+  /** A JavaScript regular expression, tried on each line. */
+  pattern: string
+  ignoreCase?: boolean
+  /** Lines to pass over first: `nextOffset` of the call before. */
+  offset?: number
+  /** For the whole search. Default 5000. */
+  timeoutMs?: number
+}
+
+/** Searches the lines of a text, of any length. The answer keeps to the limits of an output. */
+export async function grepText(text: Searched, options: GrepOptions): Promise<Matches> {
+  const { offset = 0, timeoutMs = 5000, signal } = options
+  const matcher = createMatcher(compile(options), { timeoutMs, signal })
+  const excerpt = new Excerpt(options)
+  try {
+    for await (const found of matchLines(text, matcher, offset, options)) {
+      const { lines, first } = found
+      if (found.matches === null) return excerpt.result(first, true)
+      const matches = new Map(found.matches.map((match) => [match.line, match]))
+      for (const [index, line] of lines.entries()) {
+        if (!excerpt.add(first + index + 1, line, matches.get(index) ?? null, found)) {
+          return excerpt.result(first + index, false)
+        }
+      }
+    }
+  } finally {
+    await matcher.close()
+  }
+  return excerpt.result(null, false)
+}
+
+/** The next line that matches, or the one before with `backwards`; both count from 1. */
+export interface FindOptions extends ScanOptions {
+  pattern: string
+  ignoreCase?: boolean
+  /** The line from which to search; it is not looked at itself. 0: from the beginning or the end. */
+  from: number
+  backwards?: boolean
+}
+
+/** Where the next match is; null where there is none. */
+export async function findInText(
+  text: Searched,
+  options: FindOptions,
+): Promise<{ line: number; column: number } | null> {
+  const { from, backwards = false, signal } = options
+  const matcher = createMatcher(compile(options), { timeoutMs: null, signal })
+  try {
+    if (!backwards) {
+      for await (const found of matchLines(text, matcher, from, options)) {
+        const [match] = found.matches ?? []
+        if (match) return placeOf(match, found)
+      }
+      return null
+    }
+    let end = from === 0 ? await text.countLines(options) : from - 1
+    while (end > 0) {
+      const start = await text.landmarkLine(end - 1, options)
+      let last: { line: number; column: number } | null = null
+      for await (const found of matchLines(text, matcher, start, { signal })) {
+        const isWanted = ({ line }: Match) => found.first + line < end
+        const match = found.matches?.findLast(isWanted)
+        if (match) last = placeOf(match, found)
+        if (found.first + found.lines.length >= end) break
+      }
+      if (last !== null) return last
+      end = start
+    }
+    return null
+  } finally {
+    await matcher.close()
+  }
+}
+
+function placeOf(match: Match, { lines, first, before }: MatchedLines) {
+  const column = countCodePoints(lines[match.line]!.slice(0, match.from)) + 1
+  return { line: first + match.line + 1, column: column + (match.line === 0 ? before : 0) }
+}
+
+function compile({ pattern, ignoreCase }: Pick<GrepOptions, 'pattern' | 'ignoreCase'>): RegExp {
+  try {
+    return new RegExp(pattern, ignoreCase === true ? 'iu' : 'u')
+  } catch (error) {
+    throw new MisuseError('invalid_field', `pattern: ${messageOf(error)}`, 'pattern')
+  }
+}
