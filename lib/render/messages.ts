@@ -87,7 +87,7 @@ export function formatDuration(ms: number): string {
 
 /** How the tasks of an array stand, line by line. */
 export function describeTasks(tasks: TaskSummary): string[] {
-  const { total, succeeded, failed, running, waiting, ends, retries, slowest } = tasks
+  const { total, succeeded, failed, running, waiting, ends, left, retries, slowest } = tasks
   const others = [
     running > 0 ? `${running} running` : '',
     waiting > 0 ? `${waiting} not run` : '',
@@ -104,10 +104,11 @@ export function describeTasks(tasks: TaskSummary): string[] {
       const cells = [end.padEnd(widths[0] ?? 0), String(count).padStart(widths[1] ?? 0)]
       return `  ${cells.join('  ')}  ${count === 1 ? 'task' : 'tasks'} ${shorten(numbers)}`
     })
+  const unended = left === '' ? [] : [`  without an end: ${shorten(left)}`]
   const slow = slowest
     ? [`slowest: task ${slowest.task}, ${formatDuration(slowest.durationMs)}`]
     : []
-  return [head, ...rows, ...slow]
+  return [head, ...rows, ...unended, ...slow]
 }
 
 const longestList = 200

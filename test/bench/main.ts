@@ -3,6 +3,7 @@
  * one run. Ratios matter, not the figures. Peers are measured where they are
  * installed: `node .ci/tools/install.js peers` and `… pi`.
  */
+import { benchArrays } from './arrays.ts'
 import { benchGuard } from './guard.ts'
 import { benchEndless, benchOutput } from './output.ts'
 import { benchEndurance, benchLatency } from './latency.ts'
@@ -27,6 +28,7 @@ const groups: Record<string, () => Promise<void>> = {
   kept: benchKept,
   rpc: async () => printTable('RPC', await rpcRows()),
   repl: benchRepl,
+  arrays: benchArrays,
 }
 
 const wanted = process.argv.slice(2)

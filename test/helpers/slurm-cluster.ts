@@ -37,8 +37,11 @@ export function findSlurmObstacle(): string | null {
   return missing.length === 0 ? null : `missing: ${missing.join(', ')}`
 }
 
-/** Its partitions are `main`, and `high`, whose jobs displace those of `main`. */
-export async function startCluster(): Promise<Cluster> {
+/**
+ * Its partitions are `main`, and `high`, whose jobs displace those of `main`. Of its processors each
+ * takes one job a second, since the controller looks so often who is next.
+ */
+export async function startCluster({ processors = 1 } = {}): Promise<Cluster> {
   // A short path: sockets of munge lie there.
   const folder = mkdtempSync('/tmp/nacre-slurm-')
   chmodSync(folder, 0o755)
@@ -48,7 +51,7 @@ export async function startCluster(): Promise<Cluster> {
   const [control = 0, first = 0, second = 0] = await findFreePorts(3)
   const name = hostname()
   const node = (index: number, port: number) =>
-    `NodeName=n${index} NodeHostName=${name} NodeAddr=127.0.0.1 Port=${port} CPUs=1 RealMemory=400`
+    `NodeName=n${index} NodeHostName=${name} NodeAddr=127.0.0.1 Port=${port} CPUs=${processors} RealMemory=400`
   const settings = [
     'ClusterName=test',
     `SlurmctldHost=${name}(127.0.0.1)`,
@@ -64,6 +67,8 @@ export async function startCluster(): Promise<Cluster> {
     'ProctrackType=proctrack/linuxproc',
     'TaskPlugin=task/none',
     'MpiDefault=none',
+    // A node may claim to have more processors than this machine.
+    'SlurmdParameters=config_overrides',
     'SelectType=select/cons_tres',
     'SelectTypeParameters=CR_CPU_Memory',
     'DefMemPerCPU=100',

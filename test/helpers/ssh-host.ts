@@ -102,18 +102,22 @@ async function findFreePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** A folder with an `ssh` that knows the host `box`, to be put first on the PATH of a client. */
-export function makeClientFolder({ folder, address, port }: Server): string {
-  const config = [
-    'Host box',
-    `HostName ${address}`,
-    `Port ${port}`,
+/** A folder with an `ssh` that knows the host `box`, and others, to be put first on the PATH of a client. */
+export function makeClientFolder(
+  box: Server,
+  others: Readonly<Record<string, Server>> = {},
+): string {
+  const { folder } = box
+  const config = Object.entries({ box, ...others }).flatMap(([name, server]) => [
+    `Host ${name}`,
+    `HostName ${server.address}`,
+    `Port ${server.port}`,
     `User ${userInfo().username}`,
-    `IdentityFile ${folder}/user`,
+    `IdentityFile ${server.folder}/user`,
     'IdentitiesOnly yes',
     'StrictHostKeyChecking no',
     'UserKnownHostsFile /dev/null',
-  ]
+  ])
   writeFileSync(join(folder, 'client'), `${config.join('\n')}\n`)
   const program = join(folder, 'ssh')
   const path = execFileSync('sh', ['-c', 'command -v ssh'], { encoding: 'utf8' }).trim()

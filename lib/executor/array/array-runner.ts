@@ -18,9 +18,16 @@ import { hasSucceeded, type TaskEnd } from '../../protocol/result/tasks.ts'
 import { openArrayScheduler, type SchedulerPlace } from '../../run/host/arrays.ts'
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { createRunning } from '../../run/running.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { LiveRun } from '../run.ts'
 import { startQueue } from './queue.ts'
-import { cancelRound, followRound } from './scheduled.ts'
+import {
+  cancelPatienceMs,
+  cancelRound,
+  describeLeftRound,
+  followRound,
+  type ScheduledRound,
+} from './scheduled.ts'
 import { type ArrayRecord, type ArrayRound, type ArrayStore, createArrayStore } from './store.ts'
 import { createTally } from './tally.ts'
 
@@ -150,6 +157,7 @@ async function schedule(
   const { folder } = store
   const { name } = record
   let stopping = false
+  let giveUpAtMs = Infinity
 
   async function submit(tasks: readonly number[]): Promise<ArrayRound> {
     const jobId = await scheduler.submit(request, { folder, tasks, name })
@@ -163,7 +171,7 @@ async function schedule(
     let round = first
     for (let tries = 1; ; tries++) {
       const again: number[] = []
-      await followRound({
+      const scheduled: ScheduledRound = {
         scheduler,
         round,
         folder,
@@ -172,6 +180,8 @@ async function schedule(
         async take(task, replay) {
           const run = await parts.startTask(describeTask(request, task, request.host), replay)
           const result = await run.ended
+          // It has no end, as where nacre itself would have started it.
+          if (stopping && result.status === 'not_started') return
           if (hasSucceeded(result) || tries > array.retries || stopping) {
             await onEnd({ task, tries, result })
           } else again.push(task)
@@ -179,7 +189,9 @@ async function schedule(
         onRunning(running) {
           tally.running = running
         },
-      })
+      }
+      const isWhole = await followRound(scheduled, () => nowMs() > giveUpAtMs)
+      if (!isWhole) return [describeLeftRound(round)]
       if (again.length === 0 || stopping) return []
       try {
         round = await submit(again)
@@ -197,9 +209,9 @@ async function schedule(
     async stop(_reason: StopReason): Promise<StopReport> {
       stopping = true
       const round = record.rounds.at(-1)
-      if (round) await cancelRound(scheduler, round)
-      await done
-      return { survivors: [] }
+      if (round) await cancelRound({ scheduler, round })
+      giveUpAtMs = nowMs() + cancelPatienceMs
+      return { survivors: [], notices: await done }
     },
   }
 }

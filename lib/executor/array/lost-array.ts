@@ -6,7 +6,14 @@ import { openArrayScheduler } from '../../run/host/arrays.ts'
 import { nowMs } from '../../system/clock.ts'
 import { endedResult } from '../results.ts'
 import { describeTask } from './array-runner.ts'
-import { cancelRound, lookAtRound, type ScheduledRound } from './scheduled.ts'
+import {
+  cancelPatienceMs,
+  cancelRound,
+  describeLeftRound,
+  followRound,
+  lookAtRound,
+  type ScheduledRound,
+} from './scheduled.ts'
 import { findArray } from './store.ts'
 import { createTally } from './tally.ts'
 
@@ -17,7 +24,8 @@ export interface LostArray {
   summarize(): TaskSummary
   /** What its tasks wrote, those that ended first at the beginning. */
   recapture(capture: Capture): Promise<void>
-  cancel(): Promise<void>
+  /** Ends its tasks, and takes their ends. Gives what there is to say. */
+  cancel(): Promise<string[]>
 }
 
 /** Null where the job of this id is no array. */
@@ -31,30 +39,34 @@ export function openLostArray(dir: string, id: string): LostArray | null {
   const round = record.rounds.at(-1)
   const scheduler = place && openArrayScheduler(place)
 
+  const taken = new Set(round?.tasks.filter((task) => tally.has(task)))
+  let isCancelled = false
+
   async function take(task: number, replay: Runner): Promise<void> {
     const result = await settleTask(describeTask(request, task, request.host), replay)
+    if (isCancelled && result.status === 'not_started') return
     const end = { task, tries: record.rounds.length, result }
     tally.add(end)
     store?.append(end)
   }
 
+  const scheduled: ScheduledRound | null =
+    !scheduler || !round
+      ? null
+      : {
+          scheduler,
+          round,
+          folder,
+          name,
+          taken,
+          take,
+          onRunning(count) {
+            tally.running = count
+          },
+        }
+
   return {
-    async refresh() {
-      if (!scheduler || !round) return false
-      const taken = new Set(round.tasks.filter((task) => tally.has(task)))
-      const scheduled: ScheduledRound = {
-        scheduler,
-        round,
-        folder,
-        name,
-        taken,
-        take,
-        onRunning(count) {
-          tally.running = count
-        },
-      }
-      return (await lookAtRound(scheduled)) !== 0
-    },
+    refresh: async () => scheduled !== null && (await lookAtRound(scheduled)) !== 0,
     summarize: () => tally.summarize(),
     async recapture(capture) {
       for (const { result } of store.readEnds()) {
@@ -64,7 +76,12 @@ export function openLostArray(dir: string, id: string): LostArray | null {
       }
     },
     async cancel() {
-      if (scheduler && round) await cancelRound(scheduler, round)
+      isCancelled = true
+      if (scheduled === null) return []
+      await cancelRound(scheduled)
+      const giveUpAtMs = nowMs() + cancelPatienceMs
+      const isWhole = await followRound(scheduled, () => nowMs() > giveUpAtMs)
+      return isWhole ? [] : [describeLeftRound(scheduled.round)]
     },
   }
 }
@@ -94,7 +111,11 @@ async function settleTask(request: Request, replay: Runner): Promise<Result> {
 }
 
 /** The result of the array, from that of a run whose nacre is gone. */
-export function describeLostArray(result: Result, tasks: TaskSummary): Result {
+export function describeLostArray(
+  result: Result,
+  tasks: TaskSummary,
+  told: readonly string[],
+): Result {
   const left = tasks.waiting + tasks.running
   const isWhole = left === 0
   if (isWhole) {
@@ -118,7 +139,7 @@ export function describeLostArray(result: Result, tasks: TaskSummary): Result {
   return {
     ...result,
     error: result.error && { ...result.error, message: notice },
-    notices: [notice],
+    notices: [notice, ...told],
     tasks,
   }
 }

@@ -50,21 +50,35 @@ export async function lookAtRound(scheduled: ScheduledRound): Promise<number | n
   return left
 }
 
-/** Follows a round to its end. */
-export async function followRound(scheduled: ScheduledRound): Promise<void> {
+/** Follows a round to its end (true), or until it is given up. */
+export async function followRound(
+  scheduled: ScheduledRound,
+  isGivenUp: () => boolean,
+): Promise<boolean> {
   let pauseMs = lookMs.first
   for (;;) {
     const before = scheduled.taken.size
     const left = await lookAtRound(scheduled)
-    if (left === 0) return
+    if (left === 0 || isGivenUp()) return left === 0
     const isBusy = scheduled.taken.size > before
     pauseMs = isBusy ? lookMs.first : Math.min(lookMs.longest, pauseMs * 1.5)
     await delay(pauseMs)
   }
 }
 
+/** How long the tasks of a round that was cancelled may take to end: a node may be gone, or the scheduler. */
+export const cancelPatienceMs = 10_000
+
+/** What is told of a round whose tasks have not ended by then. */
+export function describeLeftRound({ jobId }: ArrayRound): string {
+  return `The Slurm array ${jobId} may still run, since Slurm has not told its end; to end it: scancel ${jobId}`
+}
+
 /** Cancels a round, with KILL after the grace of every stop. */
-export async function cancelRound(scheduler: ArrayScheduler, { jobId }: ArrayRound): Promise<void> {
+export async function cancelRound({
+  scheduler,
+  round: { jobId },
+}: Pick<ScheduledRound, 'scheduler' | 'round'>): Promise<void> {
   await scheduler.cancel(jobId, false)
   const killAtMs = nowMs() + limits.stopGraceMs
   while (nowMs() < killAtMs) {

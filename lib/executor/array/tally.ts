@@ -47,6 +47,7 @@ export function createTally(tasks: readonly number[]): Tally {
         waiting: Math.max(0, tasks.length - ends.size - this.running),
         ends: countEnds([...ends.values()]),
         failures,
+        left: joinTasks(tasks.filter((task) => !ends.has(task))),
         retries: [...ends.values()].reduce((sum, { tries }) => sum + tries - 1, 0),
         slowest: findSlowest([...ends.values()]),
       }

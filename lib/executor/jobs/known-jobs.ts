@@ -10,6 +10,7 @@ import { readKept } from '../../output/part.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
+import type { StopReport } from '../../protocol/ports.ts'
 import type { Capture } from '../../output/capture.ts'
 import { stopTree } from '../../run/stop.ts'
 import { removeLeftGroups } from '../../system/process/control-group.ts'
@@ -103,11 +104,12 @@ export function openKnownJobs(dir: string): KnownJobs {
     return finish(record, null)
   }
 
-  async function finish(record: JobRecord, stopped: { survivors: Result['survivors'] } | null) {
+  async function finish(record: JobRecord, stopped: StopReport | null) {
     const array = openLostArray(dir, record.id)
     const captured = await (await recaptureAny(record, array)).finish()
     const lost = lostResult(record, { captured, running: false, stopped })
-    const result = array ? describeLostArray(lost, array.summarize()) : lost
+    const told = stopped?.notices ?? []
+    const result = array ? describeLostArray(lost, array.summarize(), told) : lost
     return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
   }
 
@@ -123,7 +125,7 @@ export function openKnownJobs(dir: string): KnownJobs {
     const captured = (await recaptureAny(record, array)).snapshot()
     const lost = lostResult(record, { captured, running: true, stopped: null })
     if (array) await array.refresh()
-    return array ? describeLostArray(lost, array.summarize()) : lost
+    return array ? describeLostArray(lost, array.summarize(), []) : lost
   }
 
   async function readFiles(record: JobRecord, reading: Reading): Promise<JobOutput> {
@@ -158,11 +160,9 @@ export function openKnownJobs(dir: string): KnownJobs {
 
   async function killLost(record: JobRecord): Promise<Result> {
     if (record.endedAt !== null) return resultOf(record)
-    const array = openLostArray(dir, record.id)
-    await array?.cancel()
-    while (await array?.refresh()) await delay(lookEveryMs)
+    const notices = (await openLostArray(dir, record.id)?.cancel()) ?? []
     const { survivors } = await stopTree(rootOf(record))
-    return resultOf(await finish(record, { survivors }))
+    return resultOf(await finish(record, { survivors, notices }))
   }
 
   return {

@@ -91,6 +91,8 @@ const taskSummary = object({
   ends: list(object({ end: anyText(), count: integer(), tasks: anyText() })),
   /** The numbers of those that failed. */
   failures: list(integer()),
+  /** The numbers of those without an end, as `array` takes them: `204-500`. */
+  left: anyText(),
   /** Tries beyond the first of each. */
   retries: integer(),
   slowest: nullable(object({ task: integer(), durationMs: number('', { min: 0 }) })),

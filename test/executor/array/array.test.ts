@@ -52,6 +52,7 @@ test('every task knows its number, and the whole tells how they ended', () =>
         { end: 'SIGKILL', count: 1, tasks: '5' },
       ],
       failures: [2, 4, 5],
+      left: '',
       retries: 0,
     })
     const ends = await executor.jobs.tasks(result.id)

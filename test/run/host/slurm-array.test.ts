@@ -83,6 +83,14 @@ if (cluster !== null) {
     assert.equal((result['tasks'] as Record<string, unknown>)['retries'], 1)
   })
 
+  test('no task waits for a login shell of Slurm', async () => {
+    const result = await runJson(
+      [...small, '--array', '1', '-c', 'echo "${SLURM_GET_USER_ENV-none}"'],
+      { ...options, env: { ...options.env, NACRE_RUN: 'run_outer' } },
+    )
+    assert.is(result['stdout'] ?? result['output'], 'none\n')
+  })
+
   test('the whole is killed', async () => {
     const started = await runJson(
       [...small, '--array', '6', '--background', '-c', 'sleep 7491'],
@@ -94,6 +102,8 @@ if (cluster !== null) {
     const shown = await runJson(['job', 'show', id], options)
     assert.is(shown['status'], 'stopped')
     assert.is(shown['reason'], 'kill')
+    const { failed, waiting, left } = shown['tasks'] as Record<string, unknown>
+    assert.equal([failed, waiting, left], [2, 4, '3-6'], 'what never began did not fail')
     assert.is(call('squeue', '--noheader', `--name=${id}`, '--format=%T'), '')
   })
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Exit, type OutputSink, type Runner, StartError } from '../../../protocol/ports.ts'
 import { joinTasks } from '../../../protocol/request/array.ts'
 import type { Request } from '../../../protocol/request/request.ts'
+import { markVariable, ownerVariable } from '../../stop.ts'
 import type { HostAddress } from '../address.ts'
 import { describeEnd, followFrames } from '../follower.ts'
 import { frameHead } from '../frames.ts'
@@ -10,7 +11,7 @@ import { createRunning } from '../../running.ts'
 import { composeRunScript, type RemoteCommand } from '../script.ts'
 import { composeJob } from './client.ts'
 import { callSlurm, listJobs, type SlurmCommands } from './commands.ts'
-import { describeJobEnd, hasEnded, isWaiting, type SlurmJob } from './states.ts'
+import { describeJobEnd, hasEnded, isWaiting, neverBegan, type SlurmJob } from './states.ts'
 
 /** What runs an array as a whole. */
 export interface ArrayScheduler {
@@ -47,6 +48,11 @@ export function createSlurmArrays(
   slurm: SlurmCommands,
   describe: (request: Request, name: string) => RemoteCommand,
 ): ArrayScheduler {
+  /** Each side knows its own marks. */
+  const unmarked: SlurmCommands = {
+    ...slurm,
+    environment: { ...slurm.environment, [markVariable]: undefined, [ownerVariable]: undefined },
+  }
   return {
     async submit(request, { folder, tasks, name }) {
       const { array } = request
@@ -56,6 +62,9 @@ export function createSlurmArrays(
       const path = join(folder.replaceAll('%', '%%'), '%a')
       const words = [
         ...composeJob(request, partition),
+        // With a variable named here, each task would first start a login shell for its environment, which
+        // takes seconds (sbatch(1), --export).
+        '--export=ALL',
         '--parsable',
         `--array=${joinTasks(tasks)}${atOnce}`,
         `--output=${path}.out`,
@@ -66,7 +75,7 @@ export function createSlurmArrays(
         '--chdir=/',
       ]
       const script = composeTaskScript(request, describe(request, name))
-      const answer = await callSlurm(slurm, ['sbatch', ...words], script)
+      const answer = await callSlurm(unmarked, ['sbatch', ...words], script)
       const [, jobId] = /^(\d+)/.exec(answer.stdout) ?? []
       if (answer.ok && jobId !== undefined) return jobId
       const message = `Slurm did not take the array: ${answer.failure}`
@@ -167,6 +176,7 @@ async function replayTask({ folder, name, task, state, request, sink }: Replay):
   const host = request.host ?? ''
   const told = describeEnd({ code: null, signal: null }, follower, host, request)
   if (heard.refused !== null || heard.code === 0) return { ...told, ...took }
+  if (!heard.begun && state?.job.state === 'CANCELLED') return neverBegan()
   const bySlurm = state && describeJobEnd(state.job, heard)
   if (bySlurm) return { ...bySlurm, ...took }
   if (heard.code !== null) return { ...told, ...took }

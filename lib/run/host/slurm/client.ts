@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../../protocol/limits.ts'
-import { type Exit, StartError, type StopReport } from '../../../protocol/ports.ts'
+import { StartError, type StopReport } from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { nowMs } from '../../../system/clock.ts'
+import { markVariable, ownerVariable } from '../../stop.ts'
 import type { HostAddress } from '../address.ts'
 import type { HostClient } from '../client.ts'
 import { composeBootstrapWords } from '../script.ts'
 import { callSlurm, listJobs, type SlurmCommands } from './commands.ts'
-import { describeJobEnd, hasEnded, isWaiting, type SlurmJob } from './states.ts'
+import { describeJobEnd, hasEnded, isWaiting, neverBegan, type SlurmJob } from './states.ts'
 
 /** How often, and for how long at most, Slurm is asked for the end of a job that should have one. */
 const lookEveryMs = 100
@@ -41,6 +42,8 @@ export function createSlurmClient(
       file: find('srun'),
       args: [
         ...(request ? composeJob(request, partition) : []),
+        // Slurm hands the environment of the caller on, and there each side knows its own marks.
+        `--export=ALL,${markVariable}=,${ownerVariable}=`,
         // Informational messages would be taken for the command's own.
         '--quiet',
         ...(terminal ? ['--pty'] : []),
@@ -73,7 +76,7 @@ export function createSlurmClient(
         if (heard.code === 0) return exit
         const job = await waitForEnd(runId)
         if (job === null) return exit
-        if (!heard.begun && (isWaiting(job) || job.state === 'CANCELLED')) return neverBegan(exit)
+        if (!heard.begun && (isWaiting(job) || job.state === 'CANCELLED')) return neverBegan()
         // Slurm has refused it; the words of srun say why.
         if (!heard.begun && job.state === 'FAILED') return exit
         return describeJobEnd(job, heard) ?? exit
@@ -90,8 +93,6 @@ export function composeJob(request: Request, partition: string | null): string[]
     `--job-name=${id}`,
     '--nodes=1',
     '--ntasks=1',
-    // Slurm hands the environment of the caller on, and there each side knows its own marks.
-    '--export=ALL,NACRE_RUN=,NACRE_OWNER=',
     ...(partition === null ? [] : [`--partition=${partition}`]),
     ...(cores === null ? [] : [`--cpus-per-task=${cores}`]),
     ...(memory === null ? [] : [`--mem=${memory}`]),
@@ -115,11 +116,6 @@ function checkWords(words: readonly string[]): readonly string[] {
     if (message !== null) throw new StartError({ code: 'invalid_sbatch', message, exitCode: 125 })
   }
   return words
-}
-
-function neverBegan(exit: Exit): Exit {
-  const message = 'The job never began: it still waited in the queue of Slurm'
-  return { ...exit, notStarted: { code: 'never_started', message, exitCode: 125 } }
 }
 
 function leftBehind(runId: string, why: string): StopReport {

@@ -84,6 +84,16 @@ export function describeJobEnd(job: SlurmJob, heard: HeardEnd): Exit | null {
   return describeCode(job.waitStatus >> 8, signalOf(job))
 }
 
+/** The end of a job that was cancelled while it waited. */
+export function neverBegan(): Exit {
+  const message = 'The job never began: it still waited in the queue of Slurm'
+  return {
+    code: null,
+    signal: null,
+    notStarted: { code: 'never_started', message, exitCode: 125 },
+  }
+}
+
 function signalOf({ waitStatus }: SlurmJob): string | null {
   const number = waitStatus & 0x7f
   const found = Object.entries(constants.signals).find(([, value]) => value === number)

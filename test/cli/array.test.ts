@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { cliCommand } from '../helpers/cli.ts'
+import { openHome } from '../helpers/jobs.ts'
+import { until } from '../helpers/until.ts'
+
+test('each line of stdin is a task, and the summary names those that failed', async () => {
+  const home = openHome()
+  try {
+    const commands = 'echo one\n\n  echo two; false\n# nothing\nsleep 0.1; echo "it\'s three"\n'
+    const { stdout, stderr, status } = await home.run(['--array', '-', '--jobs', '1'], commands)
+    assert.is(stdout.toString(), "one\ntwo\nit's three\n")
+    assert.match(
+      stderr.toString(),
+      /^nacre: 4 tasks: 3 succeeded, 1 failed\nnacre: {3}exit 1 {2}1 {2}task 2\nnacre: slowest: task \d, .*\n$/,
+    )
+    assert.is(status, 1)
+  } finally {
+    await home.close()
+  }
+})
+
+test('an array in the background is held, waited for, and its tasks are told', async () => {
+  const home = openHome()
+  try {
+    const command = 'echo "task $NACRE_TASK"; exit $((NACRE_TASK == 2))'
+    const { stdout } = await home.run(['--array', '3', '--background', '--quiet', '-c', command])
+    const id = stdout.toString().trim()
+    assert.is((await home.run(['job', 'wait', id, '--quiet'])).status, 1)
+    const read = await home.run(['job', 'read', id])
+    assert.equal(read.stdout.toString().trim().split('\n').sort(), ['task 1', 'task 2', 'task 3'])
+    const tasks = (await home.run(['job', 'tasks', id])).stdout.toString()
+    assert.match(tasks, /^TASK .*\n1 +exit 0 .*\n2 +exit 1 .*\n3 +exit 0 .*\n$/)
+  } finally {
+    await home.close()
+  }
+})
+
+test('what has ended survives a kill of nacre, and the rest is named', async () => {
+  const home = openHome()
+  try {
+    const [program = '', ...words] = cliCommand()
+    const command =
+      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || sleep 7492; exit "$NACRE_TASK"'
+    const given = ['--array', '6', '--jobs', '2', '--output-format', 'stream-json', '-c', command]
+    const child = spawn(program, [...words, ...given], {
+      env: { ...process.env, ...home.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let told = ''
+    child.stdout.on('data', (bytes: Buffer) => (told += bytes.toString()))
+    await until(
+      () => told.split('"type":"task"').length === 4,
+      () => told,
+    )
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+    const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }
+    const shown = await home.json(['job', 'show', id])
+    assert.is(shown['status'], 'stopped')
+    assert.equal(shown['notices'], ['The nacre that held it is gone; 3 of 6 tasks have no result'])
+    const summary = shown['tasks'] as Record<string, unknown>
+    assert.is(summary['left'], '4-6')
+    assert.equal(summary['failures'], [1, 2, 3])
+    const ends = (await home.run(['job', 'tasks', id])).stdout.toString()
+    assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
+  } finally {
+    await home.close()
+  }
+})
+
+test.run()
