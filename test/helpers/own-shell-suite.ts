@@ -126,12 +126,32 @@ export function testOwnShell(shell: ShellName): void {
         const running = run('touch ran', { signal: stop.signal })
         setTimeout(() => stop.abort(), 100)
         const result = await running
-        assert.is(result.status, 'stopped')
+        assert.is(result.status, 'not_started')
+        assert.is(result.reason, 'cancel')
         assert.is((await run('echo up')).output, 'up\n')
         assert.not(existsSync(join(directory, 'ran')))
       },
       { startFile: 'sleep 1\n' },
     ))
+
+  test('runs nothing of what was stopped before the line editor took it', () =>
+    withOwnShell(shell, async ({ run, start, session, directory }) => {
+      await run('true')
+      // Its prompt is there then.
+      await complete(session, 'mkd')
+      const pid = session.info().pid ?? 0
+      process.kill(pid, 'SIGSTOP')
+      const stop = new AbortController()
+      const begun = await start('touch ran', { signal: stop.signal })
+      await until(() => session.info().busy)
+      await new Promise((resolve) => setImmediate(resolve))
+      stop.abort()
+      process.kill(pid, 'SIGCONT')
+      const { status, reason } = await begun.result
+      assert.equal([status, reason], ['not_started', 'cancel'])
+      assert.is((await run('echo up')).output, 'up\n')
+      assert.not(existsSync(join(directory, 'ran')))
+    }))
 
   test('goes on without its start files where they end the shell, and says so', () =>
     withOwnShell(

@@ -6,6 +6,7 @@
  *
  *     --seed <n>         the same life again
  *     --shell <name>     the life with this shell only
+ *     --only <text>      of a life the actions whose name contains it
  *     --without-groups   hides the kernel's control groups (as root)
  *
  * Exit status 1 where something was left or wrong.
@@ -26,6 +27,7 @@ const { values, positionals } = parseArgs({
     'without-groups': { type: 'boolean', default: false },
     seed: { type: 'string' },
     shell: { type: 'string' },
+    only: { type: 'string', default: '' },
   },
 })
 const [what = 'all', count] = positionals
@@ -121,7 +123,8 @@ async function stressLiving(actions: number): Promise<number> {
   for (const shell of ownShells) {
     if (values.shell !== undefined && values.shell !== shell) continue
     try {
-      await live({ shell, seed, actions, onAction: (told) => console.log(told) })
+      const { only } = values
+      await live({ shell, seed, actions, only, onAction: (told) => console.log(told) })
       console.log(`${actions} actions with ${shell}, seed ${seed}: nothing wrong`)
     } catch (error) {
       wrong++

@@ -68,8 +68,8 @@ __nacre_drop() { if [[ $__nacre_p ]]; then READLINE_LINE= READLINE_POINT=0; fi; 
 __nacre_start() {
   __nacre_p=
   \\builtin eval "$__nacre_b"
+  \\builtin printf ${mark('C;%s')} "\${#__nacre_c}"
   if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi
-  \\builtin printf ${mark('C')}
   \\builtin return "$__nacre_s"
 }
 ${statePath === null ? '' : composeLeave(statePath)}

@@ -80,7 +80,7 @@ function __nacre_start
   set -g __nacre_j (__nacre_stopped)
   eval $__nacre_b
   set -g __nacre_running 1
-  builtin printf ${mark('C')}
+  builtin printf ${mark('C;%s')} (string length -- "$__nacre_c")
   return $__nacre_s
 end
 function __nacre_take

@@ -7,13 +7,22 @@ import type { PtyParts, PtyProcess } from '../terminal/pty/process.ts'
 import { createTerminalInput } from '../terminal/terminal-input.ts'
 import { readTerminal } from '../terminal/terminal-output.ts'
 import { createTerminalWatch } from '../terminal/waiting-for-input.ts'
+import { createEditorCall, interruptKey } from './editor-call.ts'
 import { editorKeys } from './editor-dialect.ts'
 import { createMarkReader, type Piece } from './editor-marks.ts'
+import { createPromptWait } from './prompt-wait.ts'
 
 /** How a command ended: the shell told, or it is gone. */
 export type CommandEnd =
   | { kind: 'told'; status: number; cwd: string | null }
   | { kind: 'gone'; exit: Exit }
+
+/** A command that the editor was called for. Neither promise rejects. */
+export interface Called {
+  /** False: the command was taken back before the editor took it, or the shell has ended. */
+  begun: Promise<boolean>
+  ended: Promise<CommandEnd>
+}
 
 /** Where a shell stands: it starts, waits at its prompt, is about to run, runs, or has run. */
 type Phase = 'starting' | 'idle' | 'called' | 'running' | 'ending' | 'gone'
@@ -33,8 +42,8 @@ export interface EditorShell {
   terminals(): readonly FileIdentity[]
   /** Settles at the next prompt, or with false when the shell has ended. */
   awaitPrompt(): Promise<boolean>
-  /** Lets the editor take what was written for it; at its prompt only. Never rejects. */
-  run(take: TakeOutput): Promise<CommandEnd>
+  /** Lets the editor take what was written for it; at its prompt only. */
+  run(take: TakeOutput): Called
   /** Lets the editor answer what was written for it; null: it does not, or has ended. */
   ask(timeoutMs: number): Promise<string | null>
   type(data: string): Promise<void>
@@ -53,15 +62,6 @@ export interface EditorShellOptions {
   onOther: (bytes: Uint8Array, phase: 'start' | 'hook' | 'idle') => void
 }
 
-/** An editor that has lost so many calls is not to be had. */
-const mostCalls = 4
-/** So long after another prompt the call may still be on its way to the editor. */
-const lostCallMs = 1500
-/** So long a called editor may take to begin; then it is called again from a fresh prompt. */
-const callTimeoutMs = 3000
-const interrupt = '\u0003'
-/** Between two looks whether a shell waits at a prompt that it has not told. */
-const promptLookMs = 200
 /** 128 and the number of SIGINT, as shells have it. */
 const interruptedStatus = 130
 /** A program that asks what the terminal can do waits for the answer: a VT220 with colours. */
@@ -77,12 +77,8 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
   let take: TakeOutput | null = null
   let settleRun: ((end: CommandEnd) => void) | null = null
   let settleAnswer: ((answer: string | null) => void) | null = null
-  let prompts: ((there: boolean) => void)[] = []
-  let callTimer: NodeJS.Timeout | undefined
-  let promptTimer: NodeJS.Timeout | undefined
-  /** The editor waited for keys, without a mark of its prompt, when it was looked at last. */
-  let sawEditor = false
-  let calls = 0
+  let settleBegun: ((hasBegun: boolean) => void) | null = null
+  let answerTimer: NodeJS.Timeout | undefined
   /** What was typed for a command that has not begun. */
   const early: string[] = []
   let prompt = ''
@@ -97,6 +93,15 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     },
   })
   const look = createTerminalWatch(pid, program.path)
+  const call = createEditorCall({
+    keys: options.callKeys,
+    type: (keys) => void input.type(keys),
+    giveUp: () => void close(),
+  })
+  const prompts = createPromptWait(
+    () => phase === 'ending' && look() === 'raw',
+    () => void input.type(editorKeys.tell),
+  )
 
   function takeBytes(chunk: Uint8Array): ListenerAnswer | Promise<ListenerAnswer> {
     const pieces = marks.read(chunk)
@@ -146,25 +151,25 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       }
       phase = 'idle'
       prompt = number
-      tellPrompt(true)
+      prompts.settle(true)
     } else if (name === 'B' && settleAnswer === null && fields[0] !== prompt) {
-      // Another prompt, behind a line that was typed before; or the editor has lost the call.
       prompt = fields[0] ?? ''
-      clearTimeout(callTimer)
-      callTimer = setTimeout(press, lostCallMs)
+      call.meetPrompt()
     } else if (name === 'C' && phase === 'called') {
-      clearTimeout(callTimer)
+      call.end()
       phase = 'running'
-      for (const typed of early.splice(0)) void input.type(typed)
+      const hasBegun = fields[0] !== '0'
+      tellBegun(hasBegun)
+      for (const typed of early.splice(0)) if (hasBegun) void input.type(typed)
     } else if (name === 'D' && phase === 'running') {
       const [status = '', ...cwd] = fields
       phase = 'ending'
       endRun({ kind: 'told', status: Number(status), cwd: cwd.join(';') })
     } else if (name === 'R' && settleAnswer) {
-      clearTimeout(callTimer)
+      clearTimeout(answerTimer)
       phase = 'idle'
       endAnswer(fields.join(';').replaceAll('\r\n', '\n'))
-      tellPrompt(true)
+      prompts.settle(true)
     }
   }
 
@@ -174,27 +179,18 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     settle?.(answer)
   }
 
-  /** An interrupt can end what draws the prompt, so that its mark never comes by itself. */
-  function callPrompt(): void {
-    const waits = phase === 'ending' && look() === 'raw'
-    if (waits && sawEditor) void input.type(editorKeys.tell)
-    sawEditor = waits
-  }
-
-  function tellPrompt(there: boolean): void {
-    clearInterval(promptTimer)
-    promptTimer = undefined
-    const waiting = prompts
-    prompts = []
-    for (const settle of waiting) settle(there)
-  }
-
   /** An editor that is asked something leaves it at once for a fresh prompt. */
   function giveUpAnswer(): void {
-    clearTimeout(callTimer)
+    clearTimeout(answerTimer)
     phase = 'ending'
-    void input.type(interrupt)
+    void input.type(interruptKey)
     endAnswer(null)
+  }
+
+  function tellBegun(hasBegun: boolean): void {
+    const settle = settleBegun
+    settleBegun = null
+    settle?.(hasBegun)
   }
 
   function endRun(end: CommandEnd): void {
@@ -204,21 +200,9 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     settle?.(end)
   }
 
-  /** Calls the editor, which has lost the call before where it comes to another prompt first. */
-  function press(): void {
-    clearTimeout(callTimer)
-    if (++calls > mostCalls) return void close()
-    void input.type(options.callKeys)
-    callTimer = setTimeout(() => {
-      // Whatever holds the editor, an interrupt leads back to a prompt.
-      void input.type(interrupt)
-      void input.type(editorKeys.tell)
-      callTimer = setTimeout(() => void close(), callTimeoutMs)
-    }, callTimeoutMs)
-  }
-
   const ended = program.ended.then(async (exit): Promise<Exit> => {
-    clearTimeout(callTimer)
+    call.end()
+    clearTimeout(answerTimer)
     input.close()
     await output.drain()
     if (phase === 'running') await take?.(marks.rest())
@@ -227,9 +211,10 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     // Its number may be another's from here on.
     terminals = []
     closeSync(slave)
+    tellBegun(false)
     endRun({ kind: 'gone', exit })
     endAnswer(null)
-    tellPrompt(false)
+    prompts.settle(false)
     return exit
   })
 
@@ -264,18 +249,26 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       if (phase === 'idle') return Promise.resolve(true)
       if (phase === 'gone') return Promise.resolve(false)
       if (settleAnswer) giveUpAnswer()
-      promptTimer ??= setInterval(callPrompt, promptLookMs)
-      return new Promise((resolve) => prompts.push(resolve))
+      return prompts.join()
     },
     run(chosen) {
-      if (phase === 'gone') return ended.then((exit) => ({ kind: 'gone', exit }))
+      if (phase === 'gone') {
+        return {
+          begun: Promise.resolve(false),
+          ended: ended.then((exit) => ({ kind: 'gone', exit })),
+        }
+      }
       take = chosen
       phase = 'called'
-      calls = 0
-      press()
-      return new Promise((resolve) => {
-        settleRun = resolve
-      })
+      call.begin()
+      return {
+        begun: new Promise((resolve) => {
+          settleBegun = resolve
+        }),
+        ended: new Promise((resolve) => {
+          settleRun = resolve
+        }),
+      }
     },
     ask(timeoutMs) {
       if (phase !== 'idle') return Promise.resolve(null)
@@ -283,7 +276,7 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       void input.type(editorKeys.ask)
       return new Promise((resolve) => {
         settleAnswer = resolve
-        callTimer = setTimeout(giveUpAnswer, timeoutMs)
+        answerTimer = setTimeout(giveUpAnswer, timeoutMs)
       })
     },
     type(data) {

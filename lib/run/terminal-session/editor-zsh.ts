@@ -94,8 +94,8 @@ function __nacre_start {
   __nacre_p=
   {
     builtin eval "$__nacre_b"
+    builtin printf ${mark('C;%s')} $#__nacre_c
     if [[ -o xtrace ]]; then builtin unsetopt xtrace; __nacre_c="builtin setopt xtrace; $__nacre_c"; fi
-    builtin printf ${mark('C')}
     builtin return $__nacre_s
   } 2>/dev/null
 }

@@ -62,6 +62,8 @@ export function openShellFiles(visible: boolean): ShellFiles {
     statePath: visible ? statePath : null,
     write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
     turn(text) {
+      // The number of the descriptor may be another file's by then.
+      if (!open) return
       const bytes = Buffer.from(text)
       ftruncateSync(turnFd, 0)
       writeSync(turnFd, bytes, 0, bytes.length, 0)

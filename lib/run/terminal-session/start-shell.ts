@@ -44,6 +44,8 @@ export interface StartedShell {
   confinement: string
   /** In the environment of all that it starts, where no command has put its own. */
   mark: string
+  /** Names of variables that the command before was given for itself. */
+  lent: string[]
   /** Where it began: elsewhere than was asked for, where that directory is gone. */
   cwd: string
 }
@@ -90,7 +92,7 @@ export async function startShell(
       },
     })
     if (greeting) void shell.awaitPrompt().then(greeting.drop)
-    return { shell, dialect, files, confinement: describeConfinement(request), mark, cwd }
+    return { shell, dialect, files, confinement: describeConfinement(request), mark, cwd, lent: [] }
   } catch (error) {
     await files.close()
     throw error

@@ -3,11 +3,20 @@ import { settle } from '../../helpers/screen.ts'
 import type { World } from './world.ts'
 
 /** A line as it is, or lines that match. */
-export type Pattern = string | RegExp
+export type Pattern = string | RegExp | Maybe
+
+interface Maybe {
+  line: string | RegExp
+}
 
 export const ok = '✓ exit 0 · <time>'
 /** Any lines, or none. */
 export const anything = /(?:.*\n)*?/
+
+/** A line that may be there. */
+export function maybe(line: string | RegExp): Maybe {
+  return { line }
+}
 
 /** What a line is typed behind. */
 export function mark({ bash }: World): string {
@@ -47,11 +56,7 @@ export async function running(world: World): Promise<void> {
 
 /** Settles when the prompt is there again, below exactly these lines. */
 export async function shows(world: World, wanted: Pattern[]): Promise<void> {
-  const sources = wanted.map((line) => {
-    if (line === anything) return line.source
-    return `${typeof line === 'string' ? escape(line) : line.source}\\n`
-  })
-  const expected = new RegExp(`^${sources.join('')}$`)
+  const expected = new RegExp(`^${wanted.map(sourceOf).join('')}$`)
   const prompt = mark(world)
   let told = ''
   const isSo = () => {
@@ -76,6 +81,12 @@ export async function shows(world: World, wanted: Pattern[]): Promise<void> {
   }
   await world.screen.holds(isSo, () => told)
   world.seen = world.screen.page().above.length
+}
+
+function sourceOf(wanted: Pattern): string {
+  if (wanted === anything) return wanted.source
+  if (typeof wanted === 'string') return `${escape(wanted)}\\n`
+  return wanted instanceof RegExp ? `(?:${wanted.source})\\n` : `(?:${sourceOf(wanted.line)})?`
 }
 
 /** Text as a pattern that only it matches. */

@@ -20,6 +20,8 @@ export interface Life {
   shell: ShellName
   seed: number
   actions: number
+  /** Draws those whose name contains it. */
+  only?: string
   /** Hears what is done, before it is done. */
   onAction?: (told: string) => void
 }
@@ -63,7 +65,7 @@ export async function live(life: Life): Promise<void> {
 
 async function walk(
   screen: Screen,
-  { shell, seed, actions: count, onAction }: Life,
+  { shell, seed, actions: count, only = '', onAction }: Life,
 ): Promise<void> {
   const world = createWorld(screen, shell, seed)
   const told: string[] = []
@@ -72,7 +74,7 @@ async function walk(
   type(world, 'true')
   await shows(world, [anything, '! true', anything, ok])
   for (let at = 1; at <= count; at++) {
-    const action = draw(world)
+    const action = draw(world, only)
     told.push(`${at} ${action.name}`)
     onAction?.(`${at} ${action.name}`)
     try {
@@ -98,8 +100,10 @@ async function leave({ screen, jobs: left }: World): Promise<void> {
   assert.is(exitCode, 0)
 }
 
-function draw(world: World): Action {
-  const possible = actions.filter(({ may }) => may === undefined || may(world))
+function draw(world: World, only: string): Action {
+  const possible = actions.filter(
+    ({ name, may }) => name.includes(only) && (may === undefined || may(world)),
+  )
   const sum = possible.reduce((total, { weight }) => total + weight, 0)
   let left = world.random.below(sum)
   for (const action of possible) {

@@ -1,0 +1,243 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { limits } from '../../protocol/limits.ts'
+import { type Exit, StartError } from '../../protocol/ports.ts'
+import type { Request, TerminalSize } from '../../protocol/request/request.ts'
+import type { TerminalSessionListener } from '../../protocol/sessions.ts'
+import { describeProcess } from '../../system/process/process-table.ts'
+import { describeConfinement, refuse } from '../session/refusals.ts'
+import { sessionVariable } from '../session/stop.ts'
+import { stopTree } from '../stop.ts'
+import { encodeTurn } from './editor-dialect.ts'
+import type { EditorShell } from './editor-shell.ts'
+import { listShellJobs } from './shell-jobs.ts'
+import { type ShellStartParts, type StartedShell, startShell } from './start-shell.ts'
+
+export interface SuccessionOptions extends ShellStartParts {
+  cwd: string
+  size: TerminalSize
+  /** Asked at each word: who listens may change. */
+  listener: () => TerminalSessionListener
+}
+
+/** The shells of a session, one after the other: each takes the place of one that ended or was left. */
+export interface ShellSuccession {
+  /** Where the present shell stands, and the next one begins. */
+  cwd: string
+  /** Null where none has come to its prompt since the last one ended. */
+  readonly held: StartedShell | null
+  /** Set while one starts. */
+  readonly opening: Promise<StartedShell> | null
+  /** The one that takes keys, also while it starts and its start files ask something. */
+  readonly present: EditorShell | null
+  /** A shell at its prompt. Rejects with `StartError`. */
+  awaitPrompt(request: Request): Promise<StartedShell>
+  /** The shell that starts just now, or the one that is there. Rejects with `StartError`. */
+  ensure(request: Request): Promise<StartedShell>
+  /** Leaves the present shell to its command; the next one takes over its state. False: another is present. */
+  pass(left: StartedShell, request: Request): boolean
+  /** Ends a shell that was left, once what its commands have in the background has ended. */
+  dismiss(left: StartedShell): void
+  resize(size: TerminalSize): void
+  /** Ends them all with everything that they started. */
+  close(): Promise<void>
+}
+
+/** Between two looks at what a shell that nobody waits for still runs. */
+const jobsLookMs = 500
+
+export function createShellSuccession(options: SuccessionOptions): ShellSuccession {
+  const { listener } = options
+  let { size, cwd } = options
+  let held: StartedShell | null = null
+  let opening: Promise<StartedShell> | null = null
+  let arising: EditorShell | null = null
+  let hasGreeted = false
+  let closed = false
+  /** What the next shell takes over. */
+  let inherited: Promise<string> = Promise.resolve('')
+  const all = new Set<StartedShell>()
+  /** Files of shells that have ended, being removed. */
+  const closings = new Set<Promise<void>>()
+  let tellClosing = () => {}
+  const closing = new Promise<void>((resolve) => {
+    tellClosing = resolve
+  })
+
+  function ensure(request: Request): Promise<StartedShell> {
+    if (opening) return opening
+    if (held?.shell.alive) {
+      if (held.confinement === describeConfinement(request)) return Promise.resolve(held)
+      listener().onNotice(`Your shell starts anew with ${describeConfinement(request)}`)
+      inherited = readState(held)
+      void leave(held)
+    }
+    held = null
+    opening = openShell(request).finally(() => (opening = null))
+    return opening
+  }
+
+  async function openShell(request: Request): Promise<StartedShell> {
+    const state = await inherited
+    inherited = Promise.resolve('')
+    let found = await begin(request, { plain: false, state })
+    if (!(await found.shell.awaitPrompt())) {
+      const how = describeEnd(await found.shell.ended)
+      found = await begin(request, { plain: true, state })
+      if (!(await found.shell.awaitPrompt())) {
+        const message = `The shell ended before its first prompt (${describeEnd(await found.shell.ended)})`
+        throw new StartError({ code: 'session_failed', message, exitCode: 125 })
+      }
+      listener().onNotice(`Your start files ended the shell (${how}): this one runs without them`)
+    }
+    arising = null
+    if (closed) {
+      await leave(found)
+      throw refuse('session_closed', 'The session has been closed')
+    }
+    held = found
+    found.files.hide()
+    watch(found)
+    return found
+  }
+
+  async function begin(
+    request: Request,
+    how: { plain: boolean; state: string },
+  ): Promise<StartedShell> {
+    const isRepeated = hasGreeted
+    hasGreeted = true
+    const made = await startShell(options, request, {
+      ...how,
+      cwd,
+      size: () => size,
+      isRepeated,
+      onOutput: (bytes, phase) => listener().onOutput(bytes, phase),
+    })
+    if (made.cwd !== cwd) listener().onNotice(`The shell's directory is gone: ${cwd}`)
+    ;({ cwd } = made)
+    arising = made.shell
+    all.add(made)
+    const gone = made.shell.ended.then(() => {
+      all.delete(made)
+      return made.files.close()
+    })
+    closings.add(gone)
+    void gone.then(() => closings.delete(gone))
+    return made
+  }
+
+  /** A shell that ends while nobody runs anything is told of at once, and replaced at the next need. */
+  function watch(found: StartedShell): void {
+    void found.shell.ended.then((exit) => {
+      if (held !== found || closed) return
+      held = null
+      listener().onNotice(
+        `Your shell has ended (${describeEnd(exit)}); the next line gets a new one`,
+      )
+    })
+  }
+
+  /** What the shell left of its state before the command that it runs; empty where it could not. */
+  async function readState({ shell, files, dialect }: StartedShell): Promise<string> {
+    const state = await files.readState(shell.prompt)
+    if (state !== '') return state
+    listener().onNotice('The new shell has the directory of the one before, and nothing else of it')
+    return dialect.changeDirectory(dialect.quote(cwd))
+  }
+
+  /** What is suspended belongs to its shell, and cannot be carried to another one. */
+  function tellSuspended({ shell, mark }: StartedShell, leftMark: string): void {
+    const suspended = listShellJobs(shell.pid, mark).filter(
+      (job) => job.isSuspended && job.mark !== leftMark,
+    )
+    if (suspended.length === 0) return
+    const names = suspended.map(({ pid }) => `${describeProcess(pid)} (kill -CONT ${pid})`)
+    listener().onNotice(
+      `Still suspended, and out of reach of fg in the new shell: ${names.join(', ')}`,
+    )
+  }
+
+  async function leaveWithoutJobs(found: StartedShell): Promise<void> {
+    const { shell, dialect, files, mark } = found
+    while (!closed && shell.alive && listShellJobs(shell.pid, mark).length > 0) {
+      await Promise.race([shell.ended, closing, delay(jobsLookMs)])
+    }
+    // Its state, traps and all, has gone over to the next one.
+    if (!closed && (await shell.awaitPrompt())) {
+      files.turn(encodeTurn('', dialect.forgetEnd))
+      await Promise.race([shell.run(() => undefined).ended, closing])
+    }
+    await leave(found)
+  }
+
+  /** Ends a shell with all that it started. */
+  async function leave({ shell, mark }: StartedShell): Promise<void> {
+    const over = shell.close()
+    const timer = new AbortController()
+    await Promise.race([
+      over,
+      delay(limits.stopGraceMs, null, { signal: timer.signal }).catch(() => null),
+    ])
+    timer.abort()
+    await stopTree({
+      pid: shell.alive ? shell.pid : null,
+      mark,
+      group: shell.group,
+      marks: [`${sessionVariable}=${mark}`],
+      pipes: () => shell.terminals(),
+    })
+    await over
+  }
+
+  return {
+    get cwd() {
+      return cwd
+    },
+    set cwd(place) {
+      cwd = place
+    },
+    get held() {
+      return held
+    },
+    get opening() {
+      return opening
+    },
+    get present() {
+      return held?.shell ?? arising
+    },
+    ensure,
+    async awaitPrompt(request) {
+      for (;;) {
+        const found = await ensure(request)
+        // One that has told the end of a command may yet end on the way to its prompt.
+        if (await found.shell.awaitPrompt()) return found
+      }
+    },
+    pass(left, request) {
+      if (held !== left) return false
+      held = null
+      inherited = readState(left)
+      tellSuspended(left, request.id)
+      // A start that fails is told by the first run that needs it.
+      ensure(request).catch(() => undefined)
+      return true
+    },
+    dismiss: (left) => void leaveWithoutJobs(left),
+    resize(wanted) {
+      size = wanted
+      const shell = held?.shell ?? arising
+      shell?.resize(wanted.columns, wanted.rows)
+    },
+    async close() {
+      closed = true
+      tellClosing()
+      await Promise.all([...all].map(leave))
+      await opening?.catch(() => undefined)
+      await Promise.all(closings)
+    },
+  }
+}
+
+function describeEnd({ code, signal }: Exit): string {
+  return signal ?? `exit ${code}`
+}

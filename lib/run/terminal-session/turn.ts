@@ -1,0 +1,130 @@
+import { nowMs } from '../../system/clock.ts'
+import {
+  type Exit,
+  type OutputSink,
+  type Running,
+  StartError,
+  type StopReport,
+} from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import type { StopReason } from '../../protocol/result/result.ts'
+import { createRunning } from '../running.ts'
+import { refuse } from '../session/refusals.ts'
+import { markVariable } from '../stop.ts'
+import { encodeTurn } from './editor-dialect.ts'
+import type { Called } from './editor-shell.ts'
+import type { ShellSuccession } from './shell-succession.ts'
+import type { StartedShell } from './start-shell.ts'
+import { stopCommand } from './stop-command.ts'
+
+/** One command of a session on a terminal, which may have to wait for the others and for its shell. */
+export interface Turn {
+  running: Running
+  /** Runs it. Settles when the next one may have the shell: at its end, or when it is left to itself. */
+  take(): Promise<void>
+}
+
+export function createTurn(request: Request, sink: OutputSink, shells: ShellSuccession): Turn {
+  let mine: StartedShell | null = null
+  let called: Called | null = null
+  let hasBegun = false
+  let isLeft = false
+  let stopping: Promise<StopReport> | null = null
+  let startedMs = nowMs()
+  /** What the shell does ahead of the command. */
+  let before = ''
+  let cancel = () => {}
+  const cancelled = new Promise<'cancelled'>((resolve) => {
+    cancel = () => resolve('cancelled')
+  })
+  let end: (exit: Exit) => void = () => undefined
+  const exited = new Promise<Exit>((resolve) => {
+    end = resolve
+  })
+  let free = () => {}
+  const freed = new Promise<void>((resolve) => {
+    free = resolve
+  })
+
+  async function runToEnd(): Promise<void> {
+    try {
+      end(await run())
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error
+      end({ code: null, signal: null, notStarted: error.failure })
+    }
+  }
+
+  async function run(): Promise<Exit> {
+    const found = await Promise.race([cancelled, shells.awaitPrompt(request)])
+    if (found === 'cancelled') throw neverStarted()
+    mine = found
+    startedMs = nowMs()
+    before = composeBefore(found)
+    found.files.turn(encodeTurn(before, request.command))
+    called = found.shell.run((bytes) => sink.write('output', bytes))
+    hasBegun = await called.begun
+    const told = await called.ended
+    await stopping
+    if (told.kind === 'gone') return { ...told.exit, cwd: shells.cwd }
+    if (!hasBegun) throw neverStarted()
+    const place = told.cwd?.startsWith('/') ? told.cwd : shells.cwd
+    // The shell of a command that went on without its session has nobody any more.
+    if (isLeft) shells.dismiss(found)
+    else shells.cwd = place
+    return { code: stopping ? null : told.status, signal: stopping ? 'SIGINT' : null, cwd: place }
+  }
+
+  function composeBefore({ dialect, lent }: StartedShell): string {
+    const { quote } = dialect
+    const { env, cwdGiven, cwd } = request
+    const before = lent.splice(0).map((variable) => dialect.restoreVariable(variable))
+    for (const [variable, value] of Object.entries(env)) {
+      lent.push(variable)
+      before.push(dialect.lendVariable(variable, quote(value)))
+    }
+    if (cwdGiven && cwd !== shells.cwd) before.push(dialect.changeDirectory(quote(cwd)))
+    before.push(dialect.exportVariable(markVariable, quote(request.id)))
+    return before.join('; ')
+  }
+
+  async function stop(reason: StopReason): Promise<StopReport> {
+    cancel()
+    if (!mine || !called) return { survivors: [] }
+    // What the editor has not read yet is not there any more.
+    if (!hasBegun) mine.files.turn(encodeTurn(before, ''))
+    const { begun, ended } = called
+    if (!(await begun)) return { survivors: [] }
+    return stopCommand({ shell: mine.shell, mark: request.id, startedMs, ended, reason })
+  }
+
+  const shell = () => mine?.shell ?? shells.present
+  return {
+    take: () => Promise.race([runToEnd().finally(free), freed]),
+    running: createRunning({
+      pid: () => (hasBegun ? (mine?.shell.pid ?? null) : null),
+      group: () => mine?.shell.group?.path ?? null,
+      exited,
+      input: {
+        write: async (data) => shell()?.type(data),
+        // Ctrl-D, which a terminal reads as the end at the start of a line.
+        end: () => void shell()?.type('\u0004'),
+      },
+      resize(columns, rows) {
+        if (isLeft) mine?.shell.resize(columns, rows)
+        else shells.resize({ columns, rows })
+      },
+      stop: (reason) => (stopping ??= stop(reason)),
+      waitingForInput: () => shell()?.waitingForInput() ?? null,
+      leave() {
+        if (isLeft || !mine || !shells.pass(mine, request)) return
+        isLeft = true
+        free()
+      },
+    }),
+  }
+}
+
+function neverStarted(): StartError {
+  return refuse('never_started', 'The command never started: it was cancelled before')
+}
