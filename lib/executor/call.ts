@@ -57,12 +57,12 @@ export function createCall(
   }
 }
 
-/** The answer of two who take output: either may hold it up, and the last one says who reads it. */
-export function both(
-  kept: ReturnType<OutputSink['write']>,
-  heard: ReturnType<OutputSink['write']>,
-): ReturnType<OutputSink['write']> {
-  return kept instanceof Promise ? kept.then(() => heard) : heard
+type Answer = ReturnType<OutputSink['write']>
+
+/** The answer of two who take output: either may hold it up, and either may say that nobody reads it. */
+export function both(one: Answer, other: Answer): Answer {
+  if (!(one instanceof Promise) && !(other instanceof Promise)) return one ?? other
+  return Promise.all([one, other]).then((answers) => answers.find(Boolean))
 }
 
 /** A run's listener, whose mistake ends the run and reaches its caller, never the event loop. */

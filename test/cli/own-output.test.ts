@@ -49,6 +49,12 @@ for (const line of [
   })
 }
 
+test('a command whose events nobody reads any more meets a closed pipe', async () => {
+  const line = `${words} -c yes --output-format stream-json | head -1 | cut -c 1-17; echo "\${PIPESTATUS[0]}"`
+  const { stdout } = await runProgram('bash', ['-c', line])
+  assert.is(stdout.toString(), '{"type":"started"\n141\n')
+})
+
 /**
  * Its child is busy until the shell is gone, which ends only when that is so, and then writes a line. No
  * other work keeps it from a processor (where root runs this).
