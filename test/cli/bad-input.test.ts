@@ -121,6 +121,11 @@ test('a stdin that cannot be read', async () => {
   }
 })
 
+test('a session that is given a socket to read', () =>
+  refuses(['-c', 'cat', '--session', 's'], 125, /A session reads .*: pass the text/, {
+    input: 'unread\n',
+  }))
+
 test('a state folder that cannot be written costs a notice, never the run', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'state-'))
   // A file where the folder should be: it cannot be made, not even by root.

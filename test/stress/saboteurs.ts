@@ -42,6 +42,7 @@ export const knownSaboteurs: readonly string[] = [
   "trap 'exec 1>&-' DEBUG",
   "shopt -s extdebug; trap 'false' DEBUG",
   'mapfile -d "" -t __nacre_c </dev/null',
+  'declare -i _',
 ]
 
 /** Every builtin, option, variable, signal and descriptor of bash, each set out of order in some ways. */
@@ -85,7 +86,7 @@ export function listSaboteurs(): string[] {
         `exec ${fd}>/dev/null`,
         `exec ${fd}<&0`,
       ]),
-      ...['-u 1', '-f 0', '-v 20000', '-s 100', '-t 1', '-Sn 3', '-n 11', '-n 13', '-d 1'].map(
+      ...['-u 1', '-f 0', '-v 20000', '-s 100', '-t 1', '-Sn 3', '-n 11', '-n 13'].map(
         (limit) => `ulimit ${limit}`,
       ),
       ...endings,
@@ -120,7 +121,7 @@ const endings: readonly string[] = [
     'x=(',
   ],
   ...['set -aefhkmtuvxBCEHPT', 'set -o onecmd', 'set -eu; false', 'set -k; a=1', 'set -t'],
-  ...['coproc cat', 'shopt -s lastpipe; echo a | exec cat', 'suspend -f & wait', 'umask 777'],
+  ...['coproc cat', 'shopt -s lastpipe; echo a | exec cat', 'umask 777'],
   ...[
     'mkdir d; cd d; rmdir ../d',
     'exec >none',

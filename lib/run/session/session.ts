@@ -211,7 +211,8 @@ export function createSession(name: string, options: SessionOptions): Session {
       lose(stopped ? 'did not survive the stop' : describeEnd(end))
     } else {
       carried.remember(end.record, stopped)
-      if (!end.record.usable) retire('could open no more files (restricted, or by its limits)')
+      if (!end.record.started) retire('ran no more commands')
+      else if (!end.record.usable) retire('could open no more files (restricted, or by its limits)')
       if (end.record.cwd.startsWith('/')) cwd = end.record.cwd
     }
     const told = [...notices, ...exit.notices]

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { StartError } from '../../protocol/ports.ts'
@@ -19,9 +19,13 @@ export function openSessionStdin(stdin: Stdin, shared: SharedFolder | null): Ses
   const release = () => undefined
   if (stdin.kind === 'text') return openText(stdin.text, shared)
   if (stdin.kind !== 'descriptor') return { path: '/dev/null', release }
-  if (process.platform === 'linux' && shared === null)
+  const isSeen = process.platform === 'linux' && shared === null
+  // A socket cannot be opened by its path in /proc (ENXIO).
+  if (isSeen && !fstatSync(stdin.fd).isSocket()) {
     return { path: `/proc/${process.pid}/fd/${stdin.fd}`, release }
-  const message = 'A session reads a text or nothing here, not an open file: pass the text'
+  }
+  const what = isSeen ? 'a socket' : 'an open file'
+  const message = `A session reads a text or nothing here, not ${what}: pass the text`
   throw new StartError({ code: 'session_stdin', message, exitCode: 125 })
 }
 

@@ -21,12 +21,16 @@ test('a session outlives what its commands do to its shell', async () => {
 test('a shell that can tell nothing any more is given up, and the run says so', async () => {
   if (process.platform !== 'linux') return console.log('SKIP stray shells: only /proc shows them')
   await withSessions(async ({ run }) => {
-    const { code, notices } = await run('cd /usr; __nacre_c=(a b c d e f g h)')
-    assert.is(code, 125)
-    assert.match(notices?.join() ?? '', 'its exit status is not known')
-    const next = await run('echo next')
-    assert.is(next.stdout, 'next\n')
-    assert.match(next.notices?.join() ?? '', 'in a fresh one')
+    async function spoil(command: string): Promise<void> {
+      const { code, notices } = await run(command, { session: command })
+      assert.is(code, 125, command)
+      assert.match(notices?.join() ?? '', 'its exit status is not known')
+      const next = await run('echo next', { session: command })
+      assert.is(next.stdout, 'next\n')
+      assert.match(next.notices?.join() ?? '', 'in a fresh one')
+    }
+    // The second reads what nacre alone writes, and never before the end of the command.
+    await Promise.all(['cd /usr; __nacre_c=(a b c d e f g h)', 'read -u 10 x'].map(spoil))
   })
 })
 

@@ -96,6 +96,8 @@ function createLoop(number: number, turnPath: string): string {
     '[[ $__nacre_w ]] || { POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; ' +
       `\\enable builtin eval; \\builtin shopt -s expand_aliases; ${suspend}; __nacre_r=1; }`,
     `\\builtin enable ${needed} || ${giveUp}`,
+    // As an integer, `$_` makes an error of every command whose last word is not a number.
+    `[[ \${_@a} != *i* ]] || ${giveUp}`,
     // The command may have taken away what it was given.
     `[[ \${__nacre_c[6]+x} ]] || ${readTurn} || ${giveUp}`,
     // Where it has closed what bash keeps our own descriptors in, its own are still in their place.

@@ -7,7 +7,7 @@ export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string
   if (end.kind === 'gone') return { code: end.code, signal: end.signal, ...ending, notices: [] }
   if (end.kind === 'astray') {
     const notice =
-      "The command has taken from the session's shell what it tells the end with: its exit status is not known"
+      "The command has kept the session's shell from telling its end: its exit status is not known"
     return { code: 125, signal: null, ...ending, notices: stopped ? [] : [notice] }
   }
   const { repaired, started, status, pipeStatus } = end.record

@@ -1,6 +1,6 @@
-import { fstatSync, statSync } from 'node:fs'
+import { fstatSync, readlinkSync, statSync } from 'node:fs'
 import { readCpuMs } from '../../../system/process/process-table.ts'
-import { waitsForPipeInput } from '../../terminal/waiting-for-input.ts'
+import { findBlockedReader } from '../../terminal/blocked-reader.ts'
 
 const lookEveryMs = 250
 /** So many looks in a row: between two steps of a command the shell may pass by here. */
@@ -9,14 +9,16 @@ const looksNeeded = 4
 const spinMs = 300
 
 /**
- * Tells where a shell has come back from a command without a word of its end. While a command runs, the
- * shell's standard input is the command's; only between commands it is the session's own pipe
- * (`inputFd`). A shell that waits there, or spins, has lost what it would tell the end with. Gives what
- * ends the watch. Linux only: elsewhere nothing shows it, and such a run goes on to its deadline.
+ * Tells where a run of a session would never end: the shell has come back from the command without a word
+ * of its end, or the command itself reads from the session's own pipe (`inputFd`), into which nothing is
+ * written before that end. While a command runs, the shell's standard input is the command's; only between
+ * commands it is that pipe. A shell that waits there, or spins, has lost what it would tell the end with.
+ * Gives what ends the watch. Linux only: elsewhere nothing shows it, and such a run goes on to its deadline.
  */
 export function watchForStray(inputFd: number, pid: number, onStray: () => void): () => void {
   if (process.platform !== 'linux') return () => undefined
   const own = fstatSync(inputFd)
+  const ownLink = readlinkSync(`/proc/self/fd/${inputFd}`)
   let looks = 0
   let usedMs = 0
 
@@ -30,11 +32,16 @@ export function watchForStray(inputFd: number, pid: number, onStray: () => void)
     }
   }
 
+  function waitsForUs(): boolean {
+    const reader = findBlockedReader(pid, (link) => link === ownLink)
+    return reader !== null && reader !== 'hidden'
+  }
+
   const timer = setInterval(() => {
-    if (!isBetweenCommands()) looks = 0
+    if (!isBetweenCommands() && !waitsForUs()) looks = 0
     else if (looks++ === 0) usedMs = readCpuMs(pid)
     if (looks < looksNeeded) return
-    if (readCpuMs(pid) - usedMs < spinMs && !waitsForPipeInput(pid)) return
+    if (readCpuMs(pid) - usedMs < spinMs && !waitsForUs()) return
     clearInterval(timer)
     onStray()
   }, lookEveryMs).unref()
