@@ -17,7 +17,7 @@ import { setReferenced } from '../../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'
 import { createRecordReader, type SessionRecord } from './record.ts'
-import { watchForStray } from './stray-watch.ts'
+import { createStrayWatch } from './stray-watch.ts'
 import { describeStartFailure } from '../../start-failure.ts'
 
 /** How a turn ended: the shell told, it is gone, or it waited for the next one without having told. */
@@ -120,14 +120,15 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     const input = await options.pipes.openInput()
     inputFd = input.writeFd
     const child = await spawnShell(launch, directory, input.readFd, options)
-    return { launch, turnFd, script, scriptFd, scriptBytes, child }
+    const watch = createStrayWatch(inputFd, giveUp)
+    return { launch, turnFd, script, scriptFd, scriptBytes, child, watch }
   }
 
   const started = await start().catch((error: unknown) => {
     release()
     throw error
   })
-  const { launch, turnFd, script, scriptFd, child } = started
+  const { launch, turnFd, script, scriptFd, child, watch } = started
   const seenAs = launch.shared ?? directory
   let { scriptBytes } = started
   let lines = script.lines
@@ -215,7 +216,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       turnBytes = bytes
       const ended = awaitTurn()
       wake()
-      if (inputFd !== null) endWatch = watchForStray(inputFd, pid, giveUp)
+      endWatch = watch(pid)
       return ended
     },
     close() {

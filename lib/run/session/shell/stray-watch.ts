@@ -13,16 +13,19 @@ const spinMs = 300
  * of its end, or the command itself reads from the session's own pipe (`inputFd`), into which nothing is
  * written before that end. While a command runs, the shell's standard input is the command's; only between
  * commands it is that pipe. A shell that waits there, or spins, has lost what it would tell the end with.
- * Gives what ends the watch. Linux only: elsewhere nothing shows it, and such a run goes on to its deadline.
+ * Linux only: elsewhere nothing shows it, and such a run goes on to its deadline.
+ *
+ * What comes back begins the watch of one run in the shell `pid`, and gives what ends it.
  */
-export function watchForStray(inputFd: number, pid: number, onStray: () => void): () => void {
-  if (process.platform !== 'linux') return () => undefined
+export function createStrayWatch(
+  inputFd: number,
+  onStray: () => void,
+): (pid: number) => () => void {
+  if (process.platform !== 'linux') return () => () => undefined
   const own = fstatSync(inputFd)
   const ownLink = readlinkSync(`/proc/self/fd/${inputFd}`)
-  let looks = 0
-  let usedMs = 0
 
-  function isBetweenCommands(): boolean {
+  function isBetweenCommands(pid: number): boolean {
     try {
       const input = statSync(`/proc/${pid}/fd/0`)
       return input.ino === own.ino && input.dev === own.dev
@@ -32,18 +35,22 @@ export function watchForStray(inputFd: number, pid: number, onStray: () => void)
     }
   }
 
-  function waitsForUs(): boolean {
+  function waitsForUs(pid: number): boolean {
     const reader = findBlockedReader(pid, (link) => link === ownLink)
     return reader !== null && reader !== 'hidden'
   }
 
-  const timer = setInterval(() => {
-    if (!isBetweenCommands() && !waitsForUs()) looks = 0
-    else if (looks++ === 0) usedMs = readCpuMs(pid)
-    if (looks < looksNeeded) return
-    if (readCpuMs(pid) - usedMs < spinMs && !waitsForUs()) return
-    clearInterval(timer)
-    onStray()
-  }, lookEveryMs).unref()
-  return () => clearInterval(timer)
+  return (pid) => {
+    let looks = 0
+    let usedMs = 0
+    const timer = setInterval(() => {
+      if (!isBetweenCommands(pid) && !waitsForUs(pid)) looks = 0
+      else if (looks++ === 0) usedMs = readCpuMs(pid)
+      if (looks < looksNeeded) return
+      if (readCpuMs(pid) - usedMs < spinMs && !waitsForUs(pid)) return
+      clearInterval(timer)
+      onStray()
+    }, lookEveryMs).unref()
+    return () => clearInterval(timer)
+  }
 }
