@@ -195,6 +195,7 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
       agentSettings: agentSettings(configuration, { ...print, prompt: print.model }),
       sandbox:
         options.defaults?.sandbox === 'auto' ? 'workspace' : (options.defaults?.sandbox ?? 'off'),
+      viKeys: configuration.keys === 'vi',
       onCrash,
     }),
   )

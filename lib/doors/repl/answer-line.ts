@@ -1,6 +1,6 @@
 import { parsePrompt } from '../../protocol/request/prompt.ts'
-import type { SlashContext } from './slash-command.ts'
-import { slashCommands } from './slash-commands.ts'
+import type { SlashContext } from './slash/slash-command.ts'
+import { slashCommands } from './slash/slash-commands.ts'
 
 /** What a line asks for: a slash command, a command, a change of mode, or a message to the model. */
 export async function answerLine(text: string, context: SlashContext): Promise<void> {

@@ -19,6 +19,8 @@ export interface ReplContext {
   agentSettings: AgentSettings
   /** What is configured; a person may choose another. */
   sandbox: SandboxMode
+  /** The same for the keys of the line: those of vi. */
+  viKeys: boolean
   /** What is called before the process ends by a fault: the terminal is to be as it was. */
   onCrash(restore: () => void): void
 }

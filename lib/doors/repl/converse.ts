@@ -11,8 +11,8 @@ import { type Choice, pick } from './line/picker.ts'
 import { createPrompt, type Prompt, type PromptEvent } from './line/prompt.ts'
 import { createQuestion } from './line/question.ts'
 import { isUnfinished } from './line/unfinished.ts'
-import type { SlashContext } from './slash-command.ts'
-import { slashCommands } from './slash-commands.ts'
+import type { SlashContext } from './slash/slash-command.ts'
+import { slashCommands } from './slash/slash-commands.ts'
 import type { ReplState } from './state.ts'
 import { shortenHome } from './status-bar.ts'
 
@@ -23,6 +23,7 @@ export async function converse(context: SlashContext): Promise<void> {
   const prompt = createPrompt({
     style,
     isBash: () => state.bash,
+    hasViKeys: () => state.viKeys,
     rows: () => display.rows,
     refresh: () => display.refresh(),
     history: () => recallAll(context),
@@ -185,7 +186,11 @@ async function editLine(prompt: Prompt, context: SlashContext): Promise<void> {
   try {
     writeFileSync(file, `${prompt.text()}\n`, { mode: 0o600 })
     const editor = context.environment['VISUAL'] ?? context.environment['EDITOR'] ?? 'vi'
-    await context.runner.run({ command: `${editor} ${quoteWord(file)}`, injected: false })
+    await context.runner.run({
+      command: `${editor} ${quoteWord(file)}`,
+      injected: false,
+      shownAs: `${editor} …`,
+    })
     prompt.setText(readFileSync(file, 'utf8').replace(/\n+$/, ''))
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -12,7 +12,7 @@ import { createDisplay } from './screen/display.ts'
 import { guardTerminal } from './screen/kill-guard.ts'
 import { createStrayOutput } from './screen/stray-output.ts'
 import { createStyle } from './screen/style.ts'
-import type { SlashContext } from './slash-command.ts'
+import type { SlashContext } from './slash/slash-command.ts'
 import type { ReplState } from './state.ts'
 import { createStatusBar } from './status-bar.ts'
 import { createTalk } from './talk/talk.ts'
@@ -30,6 +30,7 @@ export async function repl(context: ReplContext): Promise<number> {
   const state: ReplState = {
     cwd: context.cwd,
     bash: false,
+    viKeys: context.viKeys,
     model: context.agentSettings.model,
     sandbox: null,
     configuredSandbox: context.sandbox,
@@ -54,7 +55,7 @@ export async function repl(context: ReplContext): Promise<number> {
   context.onCrash(() => display.close())
   signal.addEventListener('abort', leave, { once: true })
   const print = (lines: readonly string[]) => display.print(lines)
-  const stray = createStrayOutput(print)
+  const stray = createStrayOutput((lines) => display.printWhole(lines))
   let opened: Promise<TerminalSession> | null = null
   const session = () => (opened ??= openShell())
 

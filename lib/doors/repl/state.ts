@@ -12,6 +12,8 @@ export interface ReplState {
   /** Where the person's shell stands. */
   cwd: string
   bash: boolean
+  /** The line is edited with the keys of vi. */
+  viKeys: boolean
   model: string | null
   /** Null: as it is configured. */
   sandbox: SandboxMode | null

@@ -1,6 +1,6 @@
 import { nowMs } from '../../../system/clock.ts'
 import { formatDuration } from '../../../render/messages.ts'
-import { fit } from '../screen/columns.ts'
+import { fit, joinFitting, widthOf } from '../screen/columns.ts'
 import type { Emulator } from '../screen/emulator.ts'
 import { isKey, typedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
@@ -18,6 +18,8 @@ export interface ForegroundOptions {
   /** What it has been seen to wait for last: a line, a secret, or single keys. */
   waitsFor: () => InputKind | null
   hasBegun: () => boolean
+  /** It went on in the background before, and the person came back to look. */
+  isVisited: boolean
   onInput: (data: string) => void
   onInterrupt: () => void
   onKill: () => void
@@ -61,14 +63,21 @@ export function createForeground(options: ForegroundOptions): Foreground {
     ]
     const kind = options.waitsFor()
     const asksSecret = kind === 'password'
+    const leave = options.isVisited ? 'Ctrl-] leaves' : 'Ctrl-B background'
     if (asksSecret) parts.push('a secret is not shown')
     else if (interrupts > 0) parts.push(`Ctrl-C ${interrupts > 1 ? 'kills' : 'again'}`)
     // Below the cursor a line is to be short: some terminals lose the cursor where one is wrapped anew.
-    else if (kind === null) parts.push('Ctrl-C stops', 'Ctrl-B background')
-    else parts.push('Ctrl-B background')
+    else if (kind === null) parts.push('Ctrl-C stops', leave)
+    else parts.push(leave)
     const typed = ahead.map((key) => (isKey(key, 'enter') ? '⏎' : (typedText(key) ?? ''))).join('')
-    const told = style.dim(fit(parts.join(' · '), columns - 1))
-    return typed === '' || asksSecret ? told : fit(`${told}  ${typed}`, columns - 1)
+    if (typed === '' || asksSecret) return style.dim(joinFitting(parts, columns - 1))
+    const told = joinFitting(parts, Math.max(columns >> 1, columns - widthOf(typed) - 3))
+    return fit(`${style.dim(told)}  ${typed}`, columns - 1)
+  }
+
+  /** Esc is for the program where that reads keys. */
+  function leavesVisit(data: string): boolean {
+    return isKey(data, 'ctrl+]') || (isKey(data, 'escape') && !options.isListening())
   }
 
   return {
@@ -86,7 +95,7 @@ export function createForeground(options: ForegroundOptions): Foreground {
         ahead = []
         return interrupts > patience ? options.onKill() : options.onInterrupt()
       }
-      if (isKey(data, 'ctrl+b')) {
+      if (isKey(data, 'ctrl+b') || (options.isVisited && leavesVisit(data))) {
         for (const key of ahead.splice(0)) options.onAhead(key)
         return options.onBackground()
       }

@@ -4,7 +4,7 @@ import type { RequestInput } from '../../../protocol/request/request.ts'
 import type { Result } from '../../../protocol/result/result.ts'
 import type { TerminalSession } from '../../../protocol/sessions.ts'
 import { nowMs } from '../../../system/clock.ts'
-import { joinWrapped, renderBlock, renderEnd } from '../screen/block.ts'
+import { joinWrapped, renderClose, renderEnd, renderMissing } from '../screen/block.ts'
 import type { Display } from '../screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
 import { keptRuns, type ReplState } from '../state.ts'
@@ -53,7 +53,7 @@ const sessionName = 'repl'
 const loadShownCommand = () => import('./shown-command.ts')
 
 /** What every command of a person's shell has in common. */
-export function sessionRequest(state: ReplState): Omit<RequestInput, 'command'> {
+export function sessionRequest(state: Pick<ReplState, 'sandbox'>): Omit<RequestInput, 'command'> {
   return {
     origin: 'repl',
     session: sessionName,
@@ -78,15 +78,18 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     ]
   }
 
-  async function finish(shown: ShownCommand, result: Result): Promise<void> {
-    keep(result, shown.wanted)
+  /** `asked`: the person has been told why it did not run. */
+  async function finish(shown: ShownCommand, result: Result, asked = false): Promise<void> {
+    if (shown.wanted.shownAs === undefined) keep(result, shown.wanted)
     await followShell()
     parts.beforePrint()
     const tail = shown.emulator.tail(Math.max(3, display.rows - otherRows))
     // Whoever empties the screen wants to see nothing on it.
     const wantsNothing = shown.emulator.wasCleared && tail.lines.length === 0
     if (!wantsNothing || result.exitCode !== 0) {
-      display.print(renderBlock(result, style, { ...tail, lines: joinWrapped(tail) }))
+      display.print(renderMissing(result, style, tail))
+      display.printWhole(joinWrapped(tail))
+      display.print(renderClose(result, style, asked))
     }
     shown.emulator.close()
     notify(shown.wanted.command, result)
@@ -126,8 +129,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     jobs.push(job)
     shownJobs.set(job, shown)
     const id = `%${job.number}`
+    display.printWhole(joinWrapped(shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4)))))
     display.print([
-      ...joinWrapped(shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4)))),
       style.yellow(`[${id}] goes on in the background`) +
         style.dim(` · /view -f ${id} follows · /attach ${id} shows it · /kill ${id} stops it`),
     ])
@@ -151,7 +154,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     jobs: () => jobs,
     async run(wanted) {
       parts.beforePrint()
-      display.print(headline(wanted.command))
+      display.printWhole(headline(wanted.shownAs ?? wanted.command))
+      let asked = false
       const stop = new AbortController()
       const { createShownCommand } = await loadShownCommand()
       const shown = createShownCommand(wanted, parts)
@@ -159,7 +163,10 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
         { ...sessionRequest(state), command: wanted.command },
         {
           signal: stop.signal,
-          approve: parts.approve,
+          approve(request, verdict) {
+            asked = true
+            return parts.approve(request, verdict)
+          },
           onEvent(event) {
             if (event.type === 'output') shown.emulator.write(event.bytes)
           },
@@ -169,14 +176,14 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       const result = await shown.show(started, () => stop.abort())
       current = null
       const { run } = shown
-      if (result) await finish(shown, result)
+      if (result) await finish(shown, result, asked)
       else if (run) leaveRunning(shown, run)
       return result
     },
     async attach(job) {
       const shown = shownJobs.get(job)
       if (!shown) return
-      display.print(headline(job.command))
+      display.printWhole(headline(job.command))
       shown.resize(display.columns, display.rows)
       current = shown
       const result = await shown.show(Promise.resolve(job.run), () => undefined)

@@ -12,6 +12,8 @@ export interface Wanted {
   command: string
   /** Keep it for the next message to a model. */
   injected: boolean
+  /** What stands in its place on the screen: nacre has put it together, and it is not kept. */
+  shownAs?: string
 }
 
 /** A command on its terminal, whether or not somebody looks at it. */
@@ -21,7 +23,10 @@ export interface ShownCommand {
   readonly emulator: Emulator
   /** Null until it has been let through and has its turn. */
   readonly run: Run | null
-  /** Shows it until it has ended (its result), or is left to itself (null). `stop`: before it has begun. */
+  /**
+   * Shows it until it has ended (its result), or is left to itself (null). `stop`: before it has begun.
+   * Whoever shows it once more visits it.
+   */
   show(started: Promise<Run>, stop: () => void): Promise<Result | null>
   resize(columns: number, rows: number): void
 }
@@ -95,6 +100,7 @@ export function createShownCommand(
   }
 
   async function show(started: Promise<Run>, stop: () => void): Promise<Result | null> {
+    const isVisited = run !== null
     let leave = () => {}
     const left = new Promise<null>((resolve) => {
       leave = () => resolve(null)
@@ -105,6 +111,7 @@ export function createShownCommand(
       emulator,
       startedMs,
       hasBegun,
+      isVisited,
       isListening,
       waitsFor: () => (waiting?.isSure ? waiting.kind : null),
       onInput: type,

@@ -1,4 +1,4 @@
-import { expandTabs, fit } from '../screen/columns.ts'
+import { expandTabs, fit, oneLine } from '../screen/columns.ts'
 import { isKey, typedText } from '../screen/keyboard.ts'
 import type { Display } from '../screen/display.ts'
 import type { Style } from '../screen/style.ts'
@@ -49,7 +49,7 @@ function createPicker(options: PickerOptions): View {
       const first = Math.max(0, Math.min(selected - height + 1, found.length - height))
       const shown = found.slice(first, first + height).map(({ label, hint }, index) => {
         const isSelected = first + index === selected
-        const text = fit(expandTabs(label.replaceAll('\n', ' ⏎ ')), columns - 4)
+        const text = fit(expandTabs(oneLine(label)), columns - 4)
         const line = isSelected ? style.inverse(`› ${text}`) : `  ${text}`
         return hint === undefined ? line : fit(`${line}  ${style.dim(hint)}`, columns - 1)
       })

@@ -5,6 +5,7 @@ import { fit, widthOf } from '../screen/columns.ts'
 import { isKey } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
+import { createViKeys } from './vi-keys.ts'
 
 /** What a person asks for at the prompt. */
 export type PromptEvent =
@@ -21,6 +22,8 @@ export interface Prompt extends View {
 export interface PromptOptions {
   style: Style
   isBash: () => boolean
+  /** Whether the line is edited with the keys of vi. */
+  hasViKeys: () => boolean
   rows: () => number
   refresh: () => void
   /** What was typed before, as it is typed in the present mode; newest first. */
@@ -33,6 +36,8 @@ export interface PromptOptions {
 }
 
 const plain = (text: string) => text
+/** As the editor knows them by itself. */
+const editorKeys = { left: '\u001B[D', right: '\u001B[C', undo: '\u001F' }
 
 /** One line or many, edited by the component of pi-tui; what is around it is drawn here. */
 export function createPrompt(options: PromptOptions): Prompt {
@@ -59,11 +64,39 @@ export function createPrompt(options: PromptOptions): Prompt {
   let typed = ''
   editor.onSubmit = () => {
     walk = null
+    vi.reset()
     onEvent({ type: 'line', text: typed })
   }
   /** A walk through the history: what stood on the line, and where it is. */
   let walk: { start: string; at: number } | null = null
   let afterCtrlX = false
+  const vi = createViKeys({
+    place: () => ({ text: editor.getText(), at: cursorAt() }),
+    replace({ text, at }) {
+      walk = null
+      editor.setText(text)
+      moveTo(at)
+    },
+    moveTo,
+    undo: () => editor.handleInput(editorKeys.undo),
+    recall: step,
+    search: () => onEvent({ type: 'search' }),
+    edit: () => onEvent({ type: 'edit' }),
+  })
+
+  function cursorAt(): number {
+    const { line, col } = editor.getCursor()
+    return editor
+      .getLines()
+      .slice(0, line)
+      .reduce((sum, text) => sum + text.length + 1, col)
+  }
+
+  function moveTo(at: number): void {
+    const last = editor.getText().length
+    while (cursorAt() > Math.max(0, at)) editor.handleInput(editorKeys.left)
+    while (cursorAt() < Math.min(at, last)) editor.handleInput(editorKeys.right)
+  }
 
   function keyWhenEmpty(data: string): boolean {
     const keys = ['ctrl+c', 'ctrl+d', 'escape'] as const
@@ -138,16 +171,23 @@ export function createPrompt(options: PromptOptions): Prompt {
     text: () => editor.getExpandedText(),
     setText(text) {
       walk = null
+      vi.reset()
       editor.setText(text)
     },
     render(columns) {
-      const mark = isBash() ? style.mint('bash> ') : style.salmon('> ')
+      const paintMark = isBash() ? style.mint : style.salmon
+      const markText = isBash() ? 'bash>' : '>'
+      const isCommanding = options.hasViKeys() && vi.isCommanding
+      const mark = `${paintMark(isCommanding ? style.inverse(markText) : markText)} `
       const indent = widthOf(mark)
       const drawn = editor.render(Math.max(2, columns - indent))
       // The editor frames its text with a rule above and one below; the list follows.
       const bottom = drawn.findLastIndex((line) => line.startsWith('──'))
       const text = drawn.slice(1, bottom)
       const list = drawn.slice(bottom + 1)
+      // The rules say what is above and below the window of the editor.
+      const isCutAbove = drawn[0]?.includes('↑') ?? false
+      const isCutBelow = drawn[bottom]?.includes('↓') ?? false
       const ghost = suggest()
       let cursor = { row: Math.max(0, text.length - 1), column: indent }
       const lines = text.map((line, row) => {
@@ -161,17 +201,22 @@ export function createPrompt(options: PromptOptions): Prompt {
           row === text.length - 1 && ghost !== ''
             ? blanks(cursor.column - indent - widthOf(bare)) + style.dim(ghost)
             : ''
-        const whole = (row === 0 ? mark : ' '.repeat(indent)) + options.highlight(bare, row) + more
-        return fit(whole, columns)
+        const isLast = row === text.length - 1
+        const arrow = row === 0 && isCutAbove ? '↑' : isLast && isCutBelow ? '↓' : ''
+        const margin = style.dim(arrow) + ' '.repeat(indent - arrow.length)
+        const head = row === 0 && !isCutAbove ? mark : margin
+        return fit(head + options.highlight(bare, isCutAbove ? row + 1 : row) + more, columns)
       })
       return { lines: [...lines, ...list.map((line) => fit(line.trimEnd(), columns - 1))], cursor }
     },
     key(data) {
       if (keyForAll(data)) return
+      if (options.hasViKeys() && !editor.isShowingAutocomplete() && vi.key(data)) return
       const text = editor.getText()
       if (text === '' && keyWhenEmpty(data)) return
-      if (isKey(data, 'ctrl+c') && !editor.isShowingAutocomplete()) {
+      if (isKey(data, 'ctrl+c')) {
         walk = null
+        vi.reset()
         return editor.setText('')
       }
       typed = editor.getExpandedText()

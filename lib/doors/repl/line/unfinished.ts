@@ -4,14 +4,18 @@
  * merely wrong is finished: the shell says so.
  */
 export function isUnfinished(command: string, shell: string): boolean {
-  return shell === 'fish' ? isUnfinishedFish(command) : isUnfinishedPosix(command)
+  return shell === 'fish' ? isUnfinishedFish(command) : isUnfinishedPosix(command, shell === 'zsh')
 }
 
-const opening: Record<string, string> = { if: 'fi', case: 'esac', do: 'done', '{': '}' }
+const opening: Record<string, string> = {
+  ...{ if: 'fi', case: 'esac', do: 'done', '{': '}' },
+  ...{ for: 'do', select: 'do', while: 'do', until: 'do' },
+}
 /** Words after which another command begins. */
 const starters = new Set(['if', 'then', 'elif', 'else', 'do', 'while', 'until', '!', '{', 'time'])
 
-function isUnfinishedPosix(command: string): boolean {
+/** `short`: a loop needs no `do` (zsh). */
+function isUnfinishedPosix(command: string, short: boolean): boolean {
   const open: string[] = []
   const documents: { end: string; strips: boolean }[] = []
   let atCommand = true
@@ -71,6 +75,7 @@ function isUnfinishedPosix(command: string): boolean {
       const word = /^[^\s;&|()<>'"\\`$]+|^./.exec(command.slice(at))?.[0] ?? char
       if (atCommand) {
         const end = opening[word]
+        if (open.at(-1) === 'do' && (short || word === 'do')) open.pop()
         if (end !== undefined) open.push(end)
         else if (open.at(-1) === word) open.pop()
         atCommand = starters.has(word) || word === 'in'
@@ -78,7 +83,9 @@ function isUnfinishedPosix(command: string): boolean {
       at += word.length
     }
   }
-  return documents.length > 0 || open.length > 0 || /(?:&&|\|\|?)\s*$/.test(stripComment(command))
+  return (
+    documents.length > 0 || open.length > 0 || /(?:&&|\|\|?|\(\))\s*$/.test(stripComment(command))
+  )
 }
 
 function stripComment(command: string): string {

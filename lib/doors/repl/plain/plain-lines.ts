@@ -1,23 +1,30 @@
 import type { Streams } from '../../streams.ts'
 
 /** Lines typed at a terminal that cannot move its cursor; it is in raw mode until they are closed. */
-export interface PlainLines extends AsyncIterable<string> {
+export interface PlainLines {
+  /** Null at the end: Ctrl-D on an empty line, or the terminal has gone. */
+  ask(mark: string): Promise<string | null>
+  /** The same for a question: what was typed before it is for the line after it. */
+  askAnew(mark: string): Promise<string | null>
+  /** What has been typed since the last line was asked for, and is for nobody yet. */
+  takeAhead(): string
   close(): void
 }
 
 export interface PlainLinesOptions {
   /** Aborting it ends the lines. */
   signal: AbortSignal
-  mark: string
-  /** Ctrl-C while no line is asked for. */
-  onInterrupt: () => void
+  /** Ctrl-C, Ctrl-Z or Ctrl-\ while no line is asked for. */
+  onSignalKey: (key: string) => void
 }
+
+const signalKey = /[\u0003\u001A\u001C]/
 
 /** Echoes what is typed; Backspace, Ctrl-U, Ctrl-C and Ctrl-D do as in a terminal's own line mode. */
 export function readPlainLines(streams: Streams, options: PlainLinesOptions): PlainLines {
   const { stdin, stdout } = streams
   let pending = ''
-  let asked: ((line: string | null) => void) | null = null
+  let asked: { mark: string; settle: (line: string | null) => void } | null = null
   let typed = ''
   let open = true
   const write = (text: string) => void stdout.write(text)
@@ -26,23 +33,23 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
     const answer = asked
     asked = null
     typed = ''
-    answer?.(line)
+    answer?.settle(line)
   }
 
   function take(): void {
     while (asked && pending !== '') {
       const [char = ''] = pending
       pending = pending.slice(char.length)
-      takeChar(char)
+      takeChar(char, asked.mark)
     }
   }
 
-  function takeChar(char: string): void {
+  function takeChar(char: string, mark: string): void {
     if (char === '\r' || char === '\n') {
       write('\n')
       settle(typed)
     } else if (char === '\u0003') {
-      write(`^C\n${options.mark}`)
+      write(`^C\n${mark}`)
       typed = ''
     } else if (char === '\u0004') {
       if (typed === '') settle(null)
@@ -58,11 +65,25 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
     }
   }
 
-  const onData = (data: string) => {
-    if (!asked && data.includes('\u0003')) return options.onInterrupt()
-    pending += data
+  function onData(data: string): void {
+    const key = asked ? null : signalKey.exec(data)
+    if (!key) pending += data
+    else {
+      pending = ''
+      options.onSignalKey(key[0])
+    }
     take()
   }
+
+  async function ask(mark: string): Promise<string | null> {
+    if (!open || options.signal.aborted) return null
+    write(mark)
+    return new Promise((settle) => {
+      asked = { mark, settle }
+      take()
+    })
+  }
+
   const end = () => settle(null)
   stdin.setEncoding('utf8')
   stdin.setRawMode(true)
@@ -71,16 +92,18 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
   options.signal.addEventListener('abort', end, { once: true })
 
   return {
-    async *[Symbol.asyncIterator]() {
-      while (open && !options.signal.aborted) {
-        write(options.mark)
-        const line = await new Promise<string | null>((resolve) => {
-          asked = resolve
-          take()
-        })
-        if (line === null) return
-        yield line
-      }
+    ask,
+    async askAnew(mark) {
+      const before = pending
+      pending = ''
+      const line = await ask(mark)
+      pending = before + pending
+      return line
+    },
+    takeAhead() {
+      const ahead = pending
+      pending = ''
+      return ahead
     },
     close() {
       if (!open) return

@@ -1,40 +1,59 @@
-import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import type { AgentEvent } from '../../../agent/events.ts'
 import type { AgentSession } from '../../../agent/session.ts'
+import type { Run, RunOptions } from '../../../executor/executor.ts'
 import { MisuseError } from '../../../protocol/errors.ts'
 import { parsePrompt } from '../../../protocol/request/prompt.ts'
+import { describeTrouble } from '../../../render/messages.ts'
 import { renderEnd } from '../screen/block.ts'
+import { sessionRequest } from '../command/run-command.ts'
 import type { ReplContext } from '../context.ts'
-import { readPlainLines } from './plain-lines.ts'
+import { createStrayOutput } from '../screen/stray-output.ts'
 import { createStyle } from '../screen/style.ts'
+import { composeCd } from '../slash/change-directory.ts'
+import { readPlainLines } from './plain-lines.ts'
 
 const help =
-  '!command runs it, /cd <directory> goes there, /quit leaves. The rest needs a terminal that can ' +
-  'move its cursor (TERM is dumb).'
+  '!command runs it in your shell, ! alone makes every line a command until exit, /cd <directory> ' +
+  'goes there, /quit leaves. The rest needs a terminal that can move its cursor (TERM is dumb).'
+/** Between two looks whether the program reads what was typed meanwhile. */
+const lookMs = 50
 
-/** The REPL of a terminal that only prints: lines in, the command's own bytes out. */
+/** The REPL of a terminal that only prints: lines in, the command's own bytes out, one shell. */
 export async function plainRepl(context: ReplContext): Promise<number> {
   const { executor, streams, signal, environment } = context
   const style = createStyle({ ...environment, NO_COLOR: '1' })
-  let { cwd } = context
+  let bash = false
   let stop: AbortController | null = null
-  let session: AgentSession | null = null
+  let running: Run | null = null
+  let agentSession: AgentSession | null = null
   const write = (text: string) => streams.stdout.write(text)
-  const lines = readPlainLines(streams, {
-    signal,
-    mark: '> ',
-    onInterrupt: () => stop?.abort(),
-  })
+  const lines = readPlainLines(streams, { signal, onSignalKey: takeSignalKey })
   context.onCrash(() => lines.close())
+  const shell = { ...sessionRequest({ sandbox: null }), cwd: context.cwd }
+  const stray = createStrayOutput(
+    (text) => void write(`${text.map(stripVTControlCharacters).join('\n')}\n`),
+  )
+  const opened = await executor.sessions.open({ ...shell, command: ':' })
+  opened.listen({
+    onOutput: (bytes, phase) => stray.take(bytes, phase),
+    onNotice: (text) => void write(`${text}\n`),
+  })
+
+  /** Before it has begun, a command is cancelled; then its terminal does what the key means. */
+  function takeSignalKey(key: string): void {
+    if (running?.pid != null) running.write(key).catch(() => undefined)
+    else if (key === '\u0003') stop?.abort()
+  }
 
   async function run(command: string, injected: boolean): Promise<void> {
     stop = new AbortController()
     let last = '\n'
-    const result = await executor.run(
-      { command, origin: 'repl', cwd, env: { TERM: 'dumb' } },
+    const started = await executor.start(
+      { ...sessionRequest({ sandbox: null }), command, env: { TERM: 'dumb' } },
       {
         signal: stop.signal,
+        approve,
         onEvent(event) {
           if (event.type !== 'output') return
           last = String.fromCharCode(event.bytes.at(-1) ?? 10)
@@ -42,19 +61,33 @@ export async function plainRepl(context: ReplContext): Promise<number> {
         },
       },
     )
+    running = started
+    const typing = setInterval(() => {
+      if (process.platform === 'linux' && started.look().waitingForInput === null) return
+      const ahead = lines.takeAhead()
+      if (ahead !== '') started.write(ahead).catch(() => undefined)
+    }, lookMs)
+    const result = await started.ended
+    clearInterval(typing)
+    running = null
     stop = null
-    if (injected) (await openSession()).addCommand(result)
-    const reason = result.verdict?.reason ?? result.error?.message
-    if (reason) await write(`${reason}\n`)
-    await write(`${last === '\n' ? '' : '\n'}${renderEnd(result, style)}\n`)
+    if (injected) (await openAgentSession()).addCommand(result)
+    const told = [...describeTrouble(result), ...result.notices, renderEnd(result, style)]
+    await write(`${last === '\n' ? '' : '\n'}${told.join('\n')}\n`)
   }
 
-  async function openSession(): Promise<AgentSession> {
-    if (session) return session
+  const approve: NonNullable<RunOptions['approve']> = async ({ command }, { reason, rule }) => {
+    await write(`${reason ?? `${rule} asks`}\nRun ${command} ?\n`)
+    return (await lines.askAnew('yes · no ? ')) === 'yes'
+  }
+
+  async function openAgentSession(): Promise<AgentSession> {
+    if (agentSession) return agentSession
     const { createAgent } = await import('../../../agent/agent.ts')
-    session = createAgent(executor, context.agentSettings).open({}, { cwd })
-    session.listen(tell)
-    return session
+    const { cwd } = opened.info()
+    agentSession = createAgent(executor, context.agentSettings).open({}, { cwd, approve })
+    agentSession.listen(tell)
+    return agentSession
   }
 
   async function tell(event: AgentEvent): Promise<void> {
@@ -69,23 +102,31 @@ export async function plainRepl(context: ReplContext): Promise<number> {
 
   async function ask(text: string): Promise<void> {
     stop = new AbortController()
-    await (await openSession()).prompt(text, { signal: stop.signal })
+    await (await openAgentSession()).prompt(text, { signal: stop.signal })
     stop = null
   }
 
   async function answer(line: string): Promise<void> {
-    const prompt = parsePrompt(line)
+    const word = line.trim()
+    if (word === '!' || word === '/bash') return void (bash = true)
+    if (bash && (word === 'exit' || word === 'quit')) return void (bash = false)
+    const isCommand = bash && !word.startsWith('!') && !/^\/(?:cd|help)\b/.test(word)
+    const prompt = parsePrompt(isCommand ? `!${line}` : line)
     if (prompt.kind === 'command') return run(prompt.command, prompt.injected)
     if (prompt.kind === 'message') return ask(line)
-    if (prompt.name !== 'cd') return void (await write(`${help}\n`))
-    const target = resolve(cwd, prompt.rest.trim() || (environment['HOME'] ?? '/'))
-    if (isDirectory(target)) cwd = target
-    else await write(`Not a directory: ${target}\n`)
+    if (prompt.name === 'cd') return run(composeCd(prompt.rest), false)
+    await write(`${help}\n`)
   }
 
   try {
-    for await (const line of lines) {
-      if (line.trim() === '/quit') break
+    for (;;) {
+      const line = await lines.ask(bash ? 'bash> ' : '> ')
+      if (line === null && bash && !signal.aborted) {
+        bash = false
+        await write('\n')
+        continue
+      }
+      if (line === null || line.trim() === '/quit') return 0
       if (line.trim() === '') continue
       try {
         await answer(line)
@@ -94,17 +135,8 @@ export async function plainRepl(context: ReplContext): Promise<number> {
         await write(`${error.message}\n`)
       }
     }
-    return 0
   } finally {
+    stray.flush()
     lines.close()
-  }
-}
-
-/** Whether there is a directory of that path; one that cannot be looked at is none. */
-function isDirectory(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
   }
 }

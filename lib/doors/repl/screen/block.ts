@@ -4,12 +4,16 @@ import { countOf, formatBytes } from './columns.ts'
 import type { Tail } from './emulator.ts'
 import type { Style } from './style.ts'
 
-/** A finished run, below its headline: its last lines, what is missing and where it is, how it ended. */
-export function renderBlock(result: Result, style: Style, shown: Tail): string[] {
+/** Above the last lines of a finished run: how many are missing there. */
+export function renderMissing(result: Result, style: Style, shown: Tail): string[] {
   const total = result.truncation?.totalLines ?? outputLines(result).length
   const hidden = total - shown.count
+  return hidden > 0 ? [style.dim(`… ${countOf(hidden, 'earlier line')} · v shows all`)] : []
+}
+
+/** Below them: what went wrong, where all of it is kept, how it ended. `asked`: the person knows why. */
+export function renderClose(result: Result, style: Style, asked: boolean): string[] {
   const { artifact } = result
-  const more = hidden > 0 ? [style.dim(`… ${countOf(hidden, 'earlier line')} · v shows all`)] : []
   const kept = artifact
     ? [
         style.dim(
@@ -18,15 +22,8 @@ export function renderBlock(result: Result, style: Style, shown: Tail): string[]
         ),
       ]
     : []
-  const notices = isCancelled(result) ? [] : result.notices
-  return [
-    ...more,
-    ...shown.lines,
-    ...(isCancelled(result) ? [] : describeTrouble(result).map(style.yellow)),
-    ...notices.map(style.yellow),
-    ...kept,
-    renderEnd(result, style),
-  ]
+  const trouble = asked || isCancelled(result) ? [] : describeTrouble(result)
+  return [...[...trouble, ...result.notices].map(style.yellow), ...kept, renderEnd(result, style)]
 }
 
 /** What the person has done is no trouble to be told of. */

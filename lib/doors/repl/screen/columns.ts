@@ -32,6 +32,22 @@ export function spread(left: string, right: string, columns: number): string {
   return gap > 0 ? left + ' '.repeat(gap) + right : fit(left, columns)
 }
 
+/** As many of the parts, from the first on, as have room in one line. */
+export function joinFitting(parts: readonly string[], columns: number): string {
+  const [first = '', ...others] = parts
+  let text = fit(first, columns)
+  for (const part of others) {
+    if (widthOf(text) + widthOf(part) + 3 > columns) break
+    text += ` · ${part}`
+  }
+  return text
+}
+
+/** A command of many lines in one. */
+export function oneLine(text: string): string {
+  return text.replaceAll('\n', ' ⏎ ')
+}
+
 /** `1.2 MB` */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`

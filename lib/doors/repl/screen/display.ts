@@ -1,15 +1,18 @@
 import { nowMs } from '../../../system/clock.ts'
 import type { Streams } from '../../streams.ts'
+import { wrap } from './columns.ts'
 import { createRegion } from './region.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
-import type { FullScreen, View } from './view.ts'
+import type { Frame, FullScreen, View } from './view.ts'
 
 /** What the screen shows: printed lines, which stay; below them the view on top and the status bar. */
 export interface Display {
   readonly columns: number
   readonly rows: number
-  /** For good, above the view and at once; lines may be longer than the terminal is wide. */
+  /** For good, above the view and at once. These are words of nacre's own, wrapped between words. */
   print(lines: readonly string[]): void
+  /** The same of what a program or the person wrote: the terminal wraps it, and copies it whole. */
+  printWhole(lines: readonly string[]): void
   /** Opens a view on top of the others. Gives what closes it. */
   open(view: View): () => void
   /** Draws again, soon. */
@@ -92,8 +95,9 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
       return terminal.write(borrower.draw(columns, rows, afresh))
     }
     const view = views.at(-1)
-    const frame = view?.render(columns, Math.max(1, rows - 1)) ?? { lines: [], cursor: null }
-    const lines = [...frame.lines.slice(0, Math.max(1, rows - 1)), statusBar(columns)]
+    const room = Math.max(1, rows - 1)
+    const frame = fitFrame(view?.render(columns, room) ?? { lines: [], cursor: null }, room)
+    const lines = [...frame.lines, statusBar(columns)]
     const above = printed === '' ? '' : region.erase(columns) + printed
     printed = ''
     terminal.write(above + region.draw({ lines, cursor: frame.cursor }, columns))
@@ -106,6 +110,11 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
 
   function refresh(): void {
     timer ??= setTimeout(draw, Math.max(0, frameMs - (nowMs() - drawnAtMs)))
+  }
+
+  function printWhole(lines: readonly string[]): void {
+    printed += lines.map((line) => `${line}\u001B[0m\r\n`).join('')
+    soon ??= setImmediate(draw)
   }
 
   return {
@@ -122,10 +131,8 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     get rows() {
       return terminal.rows
     },
-    print(lines) {
-      printed += lines.map((line) => `${line}\u001B[0m\r\n`).join('')
-      soon ??= setImmediate(draw)
-    },
+    print: (lines) => printWhole(lines.flatMap((line) => wrap(line, terminal.columns))),
+    printWhole,
     open(view) {
       views.push(view)
       refresh()
@@ -184,5 +191,14 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
       terminal.write(region.erase(terminal.columns))
       terminal.restore()
     },
+  }
+}
+
+/** Of a frame that is higher than the window, the lines with the cursor. */
+function fitFrame({ lines, cursor }: Frame, rows: number): Frame {
+  const first = Math.max(0, Math.min((cursor?.row ?? 0) - rows + 1, lines.length - rows))
+  return {
+    lines: lines.slice(first, first + rows),
+    cursor: cursor && { ...cursor, row: cursor.row - first },
   }
 }

@@ -43,6 +43,11 @@ export interface TalkParts {
 /** Commands that wait for a conversation that has not begun. */
 const mostWaiting = 64
 
+/** In the words of the REPL. */
+const noModel =
+  'No model is set: choose one with /model provider/name, or set the key of a provider ' +
+  '(ANTHROPIC_API_KEY, OPENAI_API_KEY, …) before nacre starts. A command needs none: !command'
+
 export function createTalk(parts: TalkParts): Talk {
   const { executor, settings, display, style, state, approve } = parts
   const waiting: Result[] = []
@@ -74,7 +79,7 @@ export function createTalk(parts: TalkParts): Talk {
   }
 
   function tellEnd({ status, steps, usage, error }: PromptResult): void {
-    if (error) display.print([style.red(error.message)])
+    if (error) display.print([style.red(error.code === 'no_model' ? noModel : error.message)])
     else if (status === 'cancelled') display.print([style.yellow('✗ cancelled')])
     const { inputTokens, outputTokens, costUsd } = usage
     if (inputTokens + outputTokens === 0) return

@@ -1,35 +1,32 @@
-import { copyFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { Run } from '../../../executor/executor.ts'
-import { messageOf } from '../../../protocol/errors.ts'
+import { codeOf, messageOf } from '../../../protocol/errors.ts'
 import { quoteWord } from '../../../protocol/words.ts'
 import type { Result } from '../../../protocol/result/result.ts'
 import { outputLines } from '../screen/block.ts'
-import type { SlashContext } from '../slash-command.ts'
-import { openArtifact, openLines, openRun, type TextSource } from './text-source.ts'
+import { oneLine } from '../screen/columns.ts'
+import type { SlashContext } from '../slash/slash-command.ts'
+import { openArtifact, openLines, openRun, type Search, type TextSource } from './text-source.ts'
 import { createViewer } from './viewer.ts'
 
 /** Shows all of a run's output, from its artifact where it has one. Settles when it is closed. */
 export async function viewResult(result: Result, context: SlashContext): Promise<void> {
-  if (result.artifact && context.executor.artifacts) {
-    const source = await openArtifact(result.artifact.id, context.executor.artifacts)
-    return viewSource(result.command, source, false, context)
-  }
+  const { artifacts } = context.executor
   const lines = outputLines(result)
-  await viewSource(
-    result.command,
-    openLines(
-      () => lines,
-      () => false,
-    ),
-    false,
-    context,
-  )
+  const source =
+    result.artifact && artifacts
+      ? await openArtifact(result.artifact.id, artifacts)
+      : openLines(() => lines)
+  await viewSource(result.command, source, false, context)
 }
 
 /** Shows what a run that goes on has written so far; `follows`: and what comes. */
 export function viewRun(run: Run, follows: boolean, context: SlashContext): Promise<void> {
-  return viewSource(run.request.command, openRun(run), follows, context)
+  const source = openRun(run, context.executor.artifacts)
+  return viewSource(run.request.command, source, follows, context)
 }
 
 export async function viewArtifact(id: string, context: SlashContext): Promise<void> {
@@ -45,37 +42,68 @@ async function viewSource(
   follows: boolean,
   context: SlashContext,
 ): Promise<void> {
-  const { display, style } = context
-  const then = await new Promise<'close' | 'pager' | 'save'>((resolve) => {
-    const takeBack = display.lend(
-      createViewer({
-        title: title.replaceAll('\n', ' ⏎ '),
-        source,
-        style,
-        follows,
-        refresh: () => display.refresh(),
-        copy: (text) => display.copy(text),
-        onClose(then) {
-          takeBack()
-          resolve(then)
-        },
-      }),
-    )
-  })
-  if (then === 'close') return
+  const { display, style, state } = context
   try {
-    const path = join(context.state.cwd, `nacre-output-${Date.now()}.txt`)
-    if (source.path === null) await saveLines(source, path)
-    else copyFileSync(source.path, path)
-    if (then === 'save') return context.print([`Saved as ${path}`])
-    await context.runLine(`\${PAGER:-less} ${quoteWord(path)}; rm -f ${quoteWord(path)}`, false)
-  } catch (error) {
-    context.print([style.red(`Cannot be saved: ${messageOf(error)}`)])
+    const pipe = await new Promise<string | null>((settle) => {
+      const takeBack = display.lend(
+        createViewer({
+          title: oneLine(title),
+          source,
+          style,
+          follows,
+          refresh: () => display.refresh(),
+          copy: (text) => display.copy(text),
+          save: (name, search) => save(source, resolve(state.cwd, expandHome(name)), search),
+          onClose(pipe) {
+            takeBack()
+            settle(pipe)
+          },
+        }),
+      )
+    })
+    if (pipe !== null) await handOver(pipe, source, context)
+  } finally {
+    await source.close()
   }
 }
 
-async function saveLines(source: TextSource, path: string): Promise<void> {
-  const search = { signal: new AbortController().signal, onProgress: () => undefined }
-  const lines = await source.read(0, await source.countLines(search))
-  writeFileSync(path, lines.map((line) => `${line}\n`).join(''), { flag: 'wx' })
+async function save(source: TextSource, path: string, { signal, onProgress }: Search) {
+  try {
+    const file = createWriteStream(path, { flags: 'wx' })
+    await pipeline(source.readAll({ signal, onProgress }), file, { signal })
+    return `saved as ${path}`
+  } catch (error) {
+    const isThere = codeOf(error) === 'EEXIST'
+    throw new Error(isThere ? `${path} is there already` : `not saved: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+/** A command of the person's own shell reads the text; without one it is the pager's. */
+async function handOver(
+  command: string,
+  source: TextSource,
+  { runner, print, style }: SlashContext,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'nacre-view-'))
+  const path = join(folder, 'output.txt')
+  try {
+    const search = { signal: new AbortController().signal, onProgress: () => undefined }
+    await save(source, path, search)
+    const reader = command === '' ? "sh -c 'exec ${PAGER:-less}'" : command
+    await runner.run({
+      command: `cat ${quoteWord(path)} | ${reader}`,
+      injected: false,
+      shownAs: `… | ${command === '' ? '$PAGER' : command}`,
+    })
+  } catch (error) {
+    print([style.red(messageOf(error))])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function expandHome(name: string): string {
+  return name === '~' || name.startsWith('~/') ? homedir() + name.slice(1) : name
 }

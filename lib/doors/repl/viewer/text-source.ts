@@ -14,19 +14,26 @@ export interface TextSource {
   countLines(search: Search): Promise<number>
   /** The next line that matches, or the one before; null: there is none. */
   find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<number | null>
-  /** Where all of it is kept; null: nowhere. */
-  readonly path: string | null
+  /** All of it, piece by piece. */
+  readAll(search: Search): AsyncIterable<string | Uint8Array>
   /** Whether more may come. */
   readonly grows: boolean
   close(): Promise<void>
 }
 
-/** A text at hand; of a run that goes on, `more` gives all that there is now. */
-export function openLines(read: () => readonly string[], grows: () => boolean): TextSource {
+/** A text at hand; of a run that goes on, `read` gives all that there is now. */
+export function openLines(
+  read: () => readonly string[],
+  grows: () => boolean = () => false,
+): TextSource {
   return {
-    path: null,
     get grows() {
       return grows()
+    },
+    async *readAll() {
+      yield read()
+        .map((line) => `${line}\n`)
+        .join('')
     },
     read: async (from, count) => read().slice(from, from + count),
     countLines: async () => read().length,
@@ -42,20 +49,43 @@ export function openLines(read: () => readonly string[], grows: () => boolean): 
   }
 }
 
-/** What a run has written so far, as far as it is held. */
-export function openRun(run: Run): TextSource {
+/** What a run has written so far: from its artifact as soon as it has one, and little before. */
+export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
+  const grows = () => run.look().status === 'running'
+  const held = openLines(() => readHeld(run), grows)
+  let kept: Promise<TextSource> | null = null
+
+  function find(): TextSource | Promise<TextSource> {
+    const artifact = kept ? null : run.look().artifact
+    if (artifact && artifacts) kept = openArtifact(artifact.id, artifacts)
+    return kept ?? held
+  }
+
+  return {
+    get grows() {
+      return grows()
+    },
+    async *readAll(search) {
+      yield* (await find()).readAll(search)
+    },
+    read: async (...range) => (await find()).read(...range),
+    countLines: async (search) => (await find()).countLines(search),
+    find: async (...wanted) => (await find()).find(...wanted),
+    close: async () => (await kept)?.close(),
+  }
+}
+
+function readHeld(run: Run): string[] {
   let text = ''
   let cursor = 0
-  const lines = () => {
-    for (;;) {
-      const part = run.read({ cursor })
-      if (part.text === '') break
-      text += part.text
-      ;({ cursor } = part)
-    }
-    return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+  for (;;) {
+    const part = run.read({ cursor })
+    if (part.text === '') break
+    text += part.text
+    ;({ cursor } = part)
   }
-  return openLines(lines, () => run.look().status === 'running')
+  if (text === '') return []
+  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
 }
 
 /** The whole clean text of an artifact, by its index of lines. */
@@ -66,10 +96,8 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
     onProgress: (done: number, total: number) => onProgress(total === 0 ? 1 : done / total),
   })
   return {
-    path: info.path,
-    get grows() {
-      return info.isLive
-    },
+    grows: info.isLive,
+    readAll: ({ signal }) => text.readOn({ line: 0, column: 0 }, { signal }),
     async read(from, count) {
       const lines: string[] = []
       // A part is bounded by bytes too.

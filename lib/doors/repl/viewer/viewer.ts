@@ -1,5 +1,5 @@
 import { messageOf } from '../../../protocol/errors.ts'
-import { countOf, expandTabs, fit, spread, widthOf } from '../screen/columns.ts'
+import { countOf, expandTabs, fit, spread, widthOf, wrap } from '../screen/columns.ts'
 import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { Search, TextSource } from './text-source.ts'
@@ -12,19 +12,37 @@ export interface ViewerOptions {
   /** Goes on to what comes, from the start. */
   follows: boolean
   refresh: () => void
-  onClose: (then: 'close' | 'pager' | 'save') => void
+  /** `pipe`: a command that is to read all of the text; an empty one is the pager. */
+  onClose: (pipe: string | null) => void
   /** To the clipboard of the person's terminal. */
   copy: (text: string) => void
+  /** Writes all of the text into a file. Gives the sentence that tells of it, and rejects with one. */
+  save: (name: string, search: Search) => Promise<string>
 }
 
-/** So much of the title is shown in any case. */
-const leastTitle = 4
-const help = 'q / ? n N g G F | s y h'
 const helpLines = [
   'q Esc leave · g G start, end · :n goes to line n · Space b pages · d u half',
   '/ ? search on, back · n N next, other way · F follows · ← → sideways',
-  'y copies what is seen · s saves · | hands over to $PAGER · wheel scrolls',
+  'y copies what is seen · s saves · | hands over to a command, or to $PAGER · wheel scrolls',
 ]
+/** What stands beside the place, the longest that fits. */
+const hints = [' · q / ? n N g G F | s y h', ' · q / ? g G h', ' · h helps', '']
+
+/** What is asked for in the last line: its mark, and what stands there at first. */
+const questions = {
+  '/': { mark: '/', text: '' },
+  '?': { mark: '?', text: '' },
+  ':': { mark: ':', text: '' },
+  '|': { mark: '| ', text: '' },
+  s: { mark: 'save as: ', text: 'nacre-output.txt' },
+} as const
+type Kind = keyof typeof questions
+interface Query {
+  kind: Kind
+  text: string
+}
+/** Columns that what is shown has beside the place. */
+const leastTitle = 14
 const wheelLines = 3
 const followMs = 200
 /** What has taken so long tells how far it is. */
@@ -43,7 +61,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
   let total: number | null = null
   let pattern: RegExp | null = null
   let backwards = false
-  let query: { kind: '/' | '?' | ':'; text: string } | null = null
+  let query: Query | null = null
   let message = ''
   let showsHelp = false
   let follows = options.follows
@@ -91,7 +109,12 @@ export function createViewer(options: ViewerOptions): FullScreen {
     if (found !== null) await goTo(found)
   }
 
-  function answer(kind: '/' | '?' | ':', text: string): void {
+  function answer({ kind, text }: Query): void {
+    if (kind === '|') return options.onClose(text.trim())
+    if (kind === 's') {
+      if (text.trim() === '') return
+      return queue(async (search) => void (message = await options.save(text.trim(), search)))
+    }
     if (kind === ':') {
       const line = Number(text)
       if (Number.isInteger(line) && line > 0) queue(() => goTo(line - 1))
@@ -103,13 +126,14 @@ export function createViewer(options: ViewerOptions): FullScreen {
     queue((search) => searchOn(search, backwards ? top - 1 : top, backwards))
   }
 
-  function keyOfQuery(data: string, asked: { kind: '/' | '?' | ':'; text: string }): void {
+  function keyOfQuery(data: string, asked: Query): void {
     if (isKey(data, 'escape', 'ctrl+c')) query = null
+    else if (isKey(data, 'ctrl+u')) query = { ...asked, text: '' }
     else if (isKey(data, 'backspace')) {
       query = asked.text === '' ? null : { ...asked, text: [...asked.text].slice(0, -1).join('') }
     } else if (isKey(data, 'enter')) {
       query = null
-      answer(asked.kind, asked.text)
+      answer(asked)
     } else query = { ...asked, text: asked.text + (typedText(data) ?? '') }
   }
 
@@ -131,11 +155,6 @@ export function createViewer(options: ViewerOptions): FullScreen {
       options.copy(lines.join('\n'))
       message = `copied ${countOf(lines.length, 'line')}`
     },
-    s: () => options.onClose('save'),
-    '|': () => options.onClose('pager'),
-    '/': () => void (query = { kind: '/', text: '' }),
-    '?': () => void (query = { kind: '?', text: '' }),
-    ':': () => void (query = { kind: ':', text: '' }),
   }
   const named = {
     home: 'g',
@@ -159,11 +178,13 @@ export function createViewer(options: ViewerOptions): FullScreen {
     message = ''
     if (showsHelp) return void (showsHelp = false)
     if (data !== 'F') follows = false
-    if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose('close')
+    if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose(null)
     const other = Object.entries(named).find(([name]) => isKey(data, name as keyof typeof named))
     const move = moves[other?.[1] ?? data]
     if (move) return move()
-    if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
+    const kind = (Object.keys(questions) as Kind[]).find((known) => known === data)
+    if (kind) query = { kind, text: questions[kind].text }
+    else if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
     else if (isKey(data, 'right')) left += 20
     else if (isKey(data, 'left')) left = Math.max(0, left - 20)
   }
@@ -180,17 +201,15 @@ export function createViewer(options: ViewerOptions): FullScreen {
   }
 
   function status(columns: number): string {
-    if (query !== null) return fit(`${query.kind}${query.text}`, columns - 1)
+    if (query !== null) return lastColumns(questions[query.kind].mark + query.text, columns - 1)
+    if (message !== '') return style.inverse(fit(` ${message}`.padEnd(columns), columns))
     const from = lines.length === 0 ? 0 : top + 1
     const of = total === null ? '' : ` of ${total.toLocaleString('en-US')}`
     const place = `${from}–${top + lines.length}${of}`
-    const whole = follows ? `${place} · follows` : `${place} · ${help}`
-    // In a narrow window where one is counts more than which keys there are.
-    const told = widthOf(whole) + leastTitle + 4 > columns ? place : whole
-    const room = columns - widthOf(told) - 4
-    return style.inverse(
-      spread(` ${message || fit(options.title, Math.max(leastTitle, room))} `, `${told} `, columns),
-    )
+    const fitting = hints.find((hint) => widthOf(place + hint) < columns - leastTitle)
+    const told = place + (follows ? ' · follows' : (fitting ?? ''))
+    const title = fit(options.title, Math.max(0, columns - widthOf(told) - 4))
+    return style.inverse(spread(` ${title}`, `${told} `, columns))
   }
 
   const keyboard = createKeyboard(key, () => undefined)
@@ -205,7 +224,6 @@ export function createViewer(options: ViewerOptions): FullScreen {
       isOpen = false
       busy?.abort()
       keyboard.close()
-      void work.then(() => source.close())
       return mouse.off
     },
     input: (data) => keyboard.take(data),
@@ -214,9 +232,10 @@ export function createViewer(options: ViewerOptions): FullScreen {
         height = Math.max(1, rows - 1)
         queue(total === null ? async () => undefined : () => goTo(top))
       }
+      const help = helpLines.flatMap((line) => wrap(line, columns))
       let text = ''
       for (let row = 0; row < height; row++) {
-        const line = showsHelp ? (helpLines[row] ?? '') : lines[row]
+        const line = showsHelp ? (help[row] ?? '') : lines[row]
         const shown =
           line === undefined ? style.dim('~') : mark(cut(line, left, columns), pattern, style)
         text += `\u001B[${row + 1};1H\u001B[2K${shown}\u001B[0m`
@@ -226,6 +245,13 @@ export function createViewer(options: ViewerOptions): FullScreen {
       return `\u001B[?2026h\u001B[?25l${text}\u001B[${rows};1H\u001B[2K${end}${cursor}\u001B[?2026l`
     },
   }
+}
+
+/** Of what is typed the end is seen. */
+function lastColumns(text: string, columns: number): string {
+  let shown = text
+  while (widthOf(shown) > columns) shown = shown.slice(1)
+  return shown
 }
 
 function cut(line: string, left: number, columns: number): string {

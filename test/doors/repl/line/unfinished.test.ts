@@ -6,6 +6,10 @@ const unfinished = [
   'echo "a',
   "echo 'a",
   'echo a \\',
+  'for i in 1 2',
+  'while read -r line',
+  'for ((i = 0; i < 3; i++))',
+  'f()',
   'for i in 1 2; do',
   'for i in 1 2\ndo echo $i',
   'while true; do echo a;',
@@ -44,6 +48,12 @@ for (const command of unfinished) {
 for (const command of finished) {
   test(`is whole: ${JSON.stringify(command)}`, () => assert.not(isUnfinished(command, 'bash')))
 }
+
+test('zsh has loops without do', () => {
+  assert.ok(isUnfinished('for i in 1 2', 'zsh'))
+  assert.not(isUnfinished('for i in 1 2; echo $i', 'zsh'))
+  assert.not(isUnfinished('for i in 1 2; do echo $i; done', 'zsh'))
+})
 
 test('fish ends its blocks by end', () => {
   assert.ok(isUnfinished('for i in 1 2', 'fish'))

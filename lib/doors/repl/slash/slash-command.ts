@@ -1,12 +1,12 @@
-import type { Executor } from '../../executor/executor.ts'
-import type { TerminalSession } from '../../protocol/sessions.ts'
-import type { Approvals } from './approval/approvals.ts'
-import type { Display } from './screen/display.ts'
-import type { History } from './line/history.ts'
-import type { CommandRunner } from './command/run-command.ts'
-import type { ReplState } from './state.ts'
-import type { Style } from './screen/style.ts'
-import type { Talk } from './talk/talk.ts'
+import type { Executor } from '../../../executor/executor.ts'
+import type { TerminalSession } from '../../../protocol/sessions.ts'
+import type { Approvals } from '../approval/approvals.ts'
+import type { Display } from '../screen/display.ts'
+import type { History } from '../line/history.ts'
+import type { CommandRunner } from '../command/run-command.ts'
+import type { ReplState } from '../state.ts'
+import type { Style } from '../screen/style.ts'
+import type { Talk } from '../talk/talk.ts'
 
 /** What a slash command works with. */
 export interface SlashContext {
