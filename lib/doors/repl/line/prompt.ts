@@ -101,6 +101,7 @@ export function createPrompt(options: PromptOptions): Prompt {
   function keyWhenEmpty(data: string): boolean {
     const keys = ['ctrl+c', 'ctrl+d', 'escape'] as const
     const key = keys.find((known) => isKey(data, known))
+    if (key) vi.reset()
     if (key) onEvent({ type: 'leave', key })
     return key !== undefined
   }
