@@ -37,6 +37,7 @@ test(
       hosts: {},
       agentHosts: [],
       files: [],
+      keys: 'emacs',
       notices: [],
     })
   }),
@@ -117,6 +118,7 @@ test(
       hosts: {},
       agentHosts: [],
       files: [home.userFile],
+      keys: 'emacs',
       notices: [],
     })
   }),

@@ -106,7 +106,7 @@ export async function repl(context: ReplContext): Promise<number> {
       print,
       runLine: (command, injected) => runLine(command, injected, slash),
     }
-    print([`${style.salmon('nacre')} ${context.version} · /help tells what can be typed`])
+    print([`${style.salmon('nacre')} ${context.version} · /help tells what to type`])
     // The first prompt comes first.
     starting = setImmediate(() => {
       session().catch((error: unknown) => {

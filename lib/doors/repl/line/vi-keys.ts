@@ -68,13 +68,12 @@ export function createViKeys(line: EditedLine): ViKeys {
 
   /** Where a motion leads, gone as often as was asked. */
   function follow(step: (place: Place, again: boolean) => ReturnType<typeof move>) {
-    let place = line.place()
+    const { text, at } = line.place()
     let target: ReturnType<typeof move> = null
     for (let times = 0; times < count(); times++) {
-      const found = step(place, times > 0)
+      const found = step({ text, at: target?.at ?? at }, times > 0)
       if (!found) break
       target = found
-      place = { ...place, at: found.at }
     }
     return target
   }

@@ -71,7 +71,7 @@ export const commands: readonly Action[] = [
       await run(world, 'yes flood | head -n 100000', [
         /… [\d,]+ earlier lines · v shows all/,
         ...lines,
-        /artifact:.*/,
+        /artifact:[^]*?B/,
         ok,
       ])
       world.last = null

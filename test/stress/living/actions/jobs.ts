@@ -24,7 +24,7 @@ export const jobs: readonly Action[] = [
       world.jobs.push({ number, command, fifo })
       await shows(world, [
         `! ${command}`,
-        new RegExp(`\\[%${number}\\] goes on in the background.*`),
+        new RegExp(`\\[%${number}\\] goes on in the background[^]*?stops it`),
       ])
     },
   },
