@@ -161,31 +161,28 @@ export function createRun(parts: RunParts): LiveRun {
   const look = () =>
     final ?? runningResult(request, progress(capture.snapshot()), running.waitingForInput())
 
-  const run: LiveRun = {
+  const asked = {
+    pid: () => running.pid,
+    group: () => running.group,
+    result: () => result,
+    declared: () => declared,
+  }
+  const run: LiveRun = Object.assign(new Asked(asked), {
     id: request.id,
     request,
-    get pid() {
-      return running.pid
-    },
-    get result() {
-      return result
-    },
     ended: end(),
     left,
     startedAt,
-    describe: () => describeRun(run, final, endedAt),
-    get isJob() {
-      return declared !== null
-    },
-    get declared() {
-      return declared ?? Promise.resolve()
-    },
+    describe: (): JobEntry => describeRun(run, final, endedAt),
     events: stream,
     lines: () => readLines(run),
     look,
-    read: (reading = {}) => ({ ...capture.read(reading), status: final?.status ?? 'running' }),
+    read: (reading: Reading = {}): JobOutput => ({
+      ...capture.read(reading),
+      status: final?.status ?? 'running',
+    }),
     kept: () => capture.kept(),
-    async write(data) {
+    async write(data: string) {
       // A terminal whose program has ended would take what is written and tell nobody.
       if (final) throw new MisuseError('no_input', `The run \`${request.id}\` has ended`, 'job_id')
       const bytes = Buffer.byteLength(data)
@@ -198,21 +195,18 @@ export function createRun(parts: RunParts): LiveRun {
       }
     },
     endInput: () => running.endInput(),
-    resize: (columns, rows) => running.resize(columns, rows),
-    get group() {
-      return running.group
-    },
-    async stop(reason = 'cancel', options) {
+    resize: (columns: number, rows: number) => running.resize(columns, rows),
+    async stop(reason: StopReason = 'cancel', options?: StopOptions): Promise<Result> {
       if (!final) await stop(reason, options)
       return run.ended
     },
-    detach() {
+    detach(): Result {
       leave()
       if (!declared) running.leave()
       declared ??= parts.onLeave(run)
       return look()
     },
-    notice(text) {
+    notice(text: string) {
       if (final) final.notices.push(text)
       else notices.push(text)
     },
@@ -221,9 +215,46 @@ export function createRun(parts: RunParts): LiveRun {
     async [Symbol.asyncDispose]() {
       if (!run.isJob) await run.stop()
     },
-  }
+  })
   const result = markHandled(parts.wait(run))
   return run
+}
+
+interface Answers {
+  pid(): LiveRun['pid']
+  group(): LiveRun['group']
+  result(): LiveRun['result']
+  /** Null: the run is no job. */
+  declared(): Promise<void> | null
+}
+
+/** What of a run is asked anew at each look. A class for the reason that `RunningProcess` gives. */
+class Asked implements Pick<LiveRun, 'pid' | 'group' | 'result' | 'isJob' | 'declared'> {
+  readonly #ask: Answers
+
+  constructor(ask: Answers) {
+    this.#ask = ask
+  }
+
+  get pid(): LiveRun['pid'] {
+    return this.#ask.pid()
+  }
+
+  get group(): LiveRun['group'] {
+    return this.#ask.group()
+  }
+
+  get result(): LiveRun['result'] {
+    return this.#ask.result()
+  }
+
+  get isJob(): boolean {
+    return this.#ask.declared() !== null
+  }
+
+  get declared(): Promise<void> {
+    return this.#ask.declared() ?? Promise.resolve()
+  }
 }
 
 /** A run of this process as a line of the list of jobs. */

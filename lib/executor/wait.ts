@@ -11,7 +11,12 @@ import type { LiveRun } from './run.ts'
 export async function waitAsAsked(run: LiveRun): Promise<Result> {
   const { waitMs, ready } = run.request
   if (waitMs === 0) return run.look()
-  const waits: Promise<unknown>[] = [run.ended, run.left]
+  const ended = Promise.race([run.ended, run.left])
+  if (waitMs === null && ready === null) {
+    await ended
+    return run.look()
+  }
+  const waits: Promise<unknown>[] = [ended]
   const over = new AbortController()
   if (waitMs !== null) waits.push(waitMsOrAbort(waitMs, over.signal))
   if (ready) waits.push(waitUntilReady(ready, run, over.signal))

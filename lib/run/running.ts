@@ -20,27 +20,63 @@ export interface RunningParts extends Pick<Running, 'exited' | 'stop'> {
 
 /** Makes what every runner gives back. */
 export function createRunning(parts: RunningParts): Running {
-  const { input, exited, sandbox = null } = parts
-  return {
-    get pid() {
-      return parts.pid()
-    },
-    get group() {
-      return parts.group?.() ?? null
-    },
-    sandbox,
-    begun: parts.begun ?? null,
-    exited,
-    write: (data) => (input ? input.write(data) : Promise.reject(refuseInput())),
-    endInput() {
-      if (!input) throw refuseInput()
-      input.end()
-    },
-    resize: (columns, rows) => parts.resize?.(columns, rows),
-    stop: (...how) => parts.stop(...how),
-    waitingForInput: () => parts.waitingForInput?.() ?? null,
-    tasks: () => parts.tasks?.() ?? null,
-    leave: () => parts.leave?.(),
+  return new RunningProcess(parts)
+}
+
+/**
+ * A class, since V8 puts the getters of an object literal into its old generation, where they keep all
+ * that they reach until a full collection: hundreds of short runs would then stay in memory together.
+ * The same holds for a function that is assigned to a property right where it is written.
+ */
+class RunningProcess implements Running {
+  readonly #parts: RunningParts
+  readonly exited: Running['exited']
+  readonly sandbox: Running['sandbox']
+  readonly begun: Running['begun']
+
+  constructor(parts: RunningParts) {
+    this.#parts = parts
+    this.exited = parts.exited
+    this.sandbox = parts.sandbox ?? null
+    this.begun = parts.begun ?? null
+  }
+
+  get pid(): Running['pid'] {
+    return this.#parts.pid()
+  }
+
+  get group(): Running['group'] {
+    return this.#parts.group?.() ?? null
+  }
+
+  async write(data: string): Promise<void> {
+    if (!this.#parts.input) throw refuseInput()
+    await this.#parts.input.write(data)
+  }
+
+  endInput(): void {
+    if (!this.#parts.input) throw refuseInput()
+    this.#parts.input.end()
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#parts.resize?.(columns, rows)
+  }
+
+  stop(...how: Parameters<Running['stop']>): ReturnType<Running['stop']> {
+    return this.#parts.stop(...how)
+  }
+
+  waitingForInput(): ReturnType<Running['waitingForInput']> {
+    return this.#parts.waitingForInput?.() ?? null
+  }
+
+  tasks(): ReturnType<Running['tasks']> {
+    return this.#parts.tasks?.() ?? null
+  }
+
+  leave(): void {
+    this.#parts.leave?.()
   }
 }
 

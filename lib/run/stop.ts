@@ -4,7 +4,7 @@ import { limits } from '../protocol/limits.ts'
 import type { StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Usage } from '../protocol/result/result.ts'
-import type { ControlGroup, GroupUsage } from '../system/process/control-group.ts'
+import type { ControlGroup, GroupUsage, UsageSource } from '../system/process/control-group.ts'
 import {
   ageMs,
   clockToleranceMs,
@@ -65,7 +65,7 @@ export function chooseSteps({ signal, killAfterMs }: Request, how: StopOptions =
 
 /** What the processes of a group have taken since `before`; null where the system does not tell. */
 export function measureUsage(
-  group: ControlGroup | null,
+  group: UsageSource | null,
   before: GroupUsage | null = null,
 ): Usage | null {
   const usage = group?.readUsage()

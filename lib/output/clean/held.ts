@@ -35,10 +35,7 @@ export class HeldText {
     this.#rows = rows
     this.#scan = scan
     this.#cut = startsInLine
-    this.#emit = (bytes) => {
-      this.#emitted += bytes.length
-      emit(bytes)
-    }
+    this.#emit = emit
   }
 
   /** How many bytes of text there are, of which the first `emitted` are final. */
@@ -64,7 +61,7 @@ export class HeldText {
       const keep = this.#reachableStart(bytes, from, to)
       if (keep >= 0) {
         this.flush()
-        if (keep > from) this.#emit(bytes.subarray(from, keep))
+        if (keep > from) this.#pass(bytes.subarray(from, keep))
         this.#cut = keep > from && bytes[keep - 1] !== newline
         this.#reserve(to - keep)
         this.#buffer.set(bytes.subarray(keep, to))
@@ -124,6 +121,11 @@ export class HeldText {
     const bytes = this.#buffer.subarray(0, this.#end)
     this.#cut = this.#buffer[this.#end - 1] !== newline
     this.#end = 0
+    this.#pass(bytes)
+  }
+
+  #pass(bytes: Uint8Array): void {
+    this.#emitted += bytes.length
     this.#emit(bytes)
   }
 
@@ -169,7 +171,7 @@ export class HeldText {
       keep = firstNewline < 0 ? this.#end : firstNewline + 1
     }
     if (keep > 0) {
-      this.#emit(this.#buffer.subarray(0, keep))
+      this.#pass(this.#buffer.subarray(0, keep))
       this.#cut = this.#buffer[keep - 1] !== newline
       this.#buffer.copyWithin(0, keep, this.#end)
       this.#end -= keep

@@ -14,7 +14,7 @@ export interface PipeReader {
   leave(): void
   close(): void
   /** Also by its own end, by an error, or since nobody listens. */
-  readonly closed: boolean
+  isClosed(): boolean
 }
 
 const bufferBytes = 64 * 1024
@@ -89,8 +89,6 @@ export function readPipe(fd: number, take: TakeBytes): PipeReader {
       watcher.resume()
     },
     close,
-    get closed() {
-      return closed
-    },
+    isClosed: () => closed,
   }
 }

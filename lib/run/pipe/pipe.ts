@@ -170,14 +170,14 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
       fifo.closeWrite()
       let atEnd = await reader.drain()
       let mayCome = true
-      while (mayCome && !atEnd && !stopping && !reader.closed) {
+      while (mayCome && !atEnd && !stopping && !reader.isClosed()) {
         // What a child wrote before it was seen idle, or gone, is read once more.
         mayCome = nowMs() < heardUntilMs && isBusy(root)
         if (mayCome) await delay(1)
         atEnd = await reader.drain()
       }
       // From here on another run may write to it, or another file have its number.
-      if (atEnd || reader.closed) held.delete(fifo)
+      if (atEnd || reader.isClosed()) held.delete(fifo)
       fifo.release(atEnd)
       if (atEnd) reader.close()
       else reader.leave()

@@ -79,7 +79,7 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
       }
     },
     identify() {
-      return fifo === null || following?.reader.closed ? null : fstatSync(fifo.readFd)
+      return fifo === null || following?.reader.isClosed() ? null : fstatSync(fifo.readFd)
     },
     async finish() {
       if (fifo === null) return

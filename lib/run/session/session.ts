@@ -165,13 +165,13 @@ export function createSession(name: string, options: SessionOptions): Session {
     const { status, lastArgument } = carried
     const text = carried.compose(request)
     const files = { stdin: stdin.path, ...paths }
+    const usedBefore = current.readUsage()
     const ended = current.run({ ...files, status, lastArgument, mark: request.id, text })
     let timer = setTimeout(follow, followAfterMs)
     function follow(): void {
       const followed = used.map((output) => output.follow())
       if (followed.includes(false)) timer = setTimeout(follow, followAgainMs)
     }
-    const usedBefore = current.group?.readUsage() ?? null
     let stopping: Promise<StopReport> | null = null
 
     async function finish(): Promise<Exit> {
@@ -181,7 +181,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       for (const output of used) await output.finish()
       stdin.release()
       active = null
-      const usage = measureUsage(current.group, usedBefore)
+      const usage = measureUsage(current, usedBefore)
       return { ...settle(end, stopping !== null), usage }
     }
 

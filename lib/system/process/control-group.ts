@@ -4,6 +4,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readSync,
   rmdirSync,
   writeFileSync,
   writeSync,
@@ -17,7 +18,7 @@ import { isAlive, nameProcess } from './process-table.ts'
  * A control group of the kernel (cgroups(7), version 2): whatever a process in it starts is in it too,
  * also where it moves to another session, loses its parents and empties its environment.
  */
-export interface ControlGroup {
+export interface ControlGroup extends UsageSource {
   readonly path: string
   /** The numbers of all processes in it and in groups that these have made. */
   list(): number[]
@@ -27,10 +28,19 @@ export interface ControlGroup {
   kill(): void
   /** Lets no process of it run, and so start another; or lets them go on. */
   freeze(frozen: boolean): void
-  /** What its processes, ended ones too, have used so far. */
-  readUsage(): GroupUsage | null
+  /** The same for whoever asks again and again: what is read stays open until it is closed. */
+  openUsage(): OpenUsage
   /** Removes the group where nothing lives in it. False: something does. */
   remove(): boolean
+}
+
+export interface UsageSource {
+  /** What the processes of the group, ended ones too, have used so far; null where it cannot be read. */
+  readUsage(): GroupUsage | null
+}
+
+export interface OpenUsage extends UsageSource {
+  close(): void
 }
 
 export interface GroupUsage {
@@ -168,7 +178,15 @@ export function openControlGroup(path: string): ControlGroup {
     isPopulated: () => /^populated 1$/m.test(readGroupFile(join(path, 'cgroup.events'))),
     kill: () => writeControl(path, 'cgroup.kill', '1'),
     freeze: (frozen) => writeControl(path, 'cgroup.freeze', frozen ? '1' : '0'),
-    readUsage: () => readUsage(path),
+    readUsage() {
+      const usage = openUsage(path)
+      try {
+        return usage.readUsage()
+      } finally {
+        usage.close()
+      }
+    },
+    openUsage: () => openUsage(path),
     remove() {
       try {
         for (const group of listGroups(path)) rmdirSync(group)
@@ -182,30 +200,68 @@ export function openControlGroup(path: string): ControlGroup {
 
 function subtractUsage(group: ControlGroup, before: GroupUsage | null): ControlGroup {
   if (before === null) return group
+  const subtract = (usage: GroupUsage | null) =>
+    usage && {
+      userMs: usage.userMs - before.userMs,
+      systemMs: usage.systemMs - before.systemMs,
+      peakBytes: usage.peakBytes,
+    }
   return {
     ...group,
-    readUsage() {
-      const usage = group.readUsage()
-      return (
-        usage && {
-          userMs: usage.userMs - before.userMs,
-          systemMs: usage.systemMs - before.systemMs,
-          peakBytes: usage.peakBytes,
-        }
-      )
+    readUsage: () => subtract(group.readUsage()),
+    openUsage() {
+      const usage = group.openUsage()
+      return { ...usage, readUsage: () => subtract(usage.readUsage()) }
     },
   }
 }
 
-/** Of microseconds; on a kernel without the controller for memory there is no `memory.peak`. */
-function readUsage(path: string): GroupUsage | null {
-  const stat = readGroupFile(join(path, 'cpu.stat'))
-  const read = (name: string) =>
-    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1] ?? NaN) / 1000
-  const [userMs, systemMs] = [read('user_usec'), read('system_usec')]
-  if (Number.isNaN(userMs + systemMs)) return null
-  const peak = Number.parseInt(readGroupFile(join(path, 'memory.peak')), 10)
-  return { userMs, systemMs, peakBytes: Number.isNaN(peak) ? null : peak }
+/** On a kernel without the controller for memory there is no `memory.peak`. */
+function openUsage(path: string): OpenUsage {
+  const buffer = Buffer.alloc(usageMaxBytes)
+  const cpuFd = openToRead(join(path, 'cpu.stat'))
+  const peakFd = openToRead(join(path, 'memory.peak'))
+
+  /** Empty where there is no such file, or the group is gone. */
+  function read(fd: number | null): string {
+    if (fd === null) return ''
+    try {
+      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
+    } catch {
+      return ''
+    }
+  }
+
+  return {
+    readUsage() {
+      const [, user, system] = cpuTimes.exec(read(cpuFd)) ?? []
+      if (user === undefined) return null
+      const peak = Number.parseInt(read(peakFd), 10)
+      return {
+        userMs: Number(user) / 1000,
+        systemMs: Number(system) / 1000,
+        peakBytes: Number.isNaN(peak) ? null : peak,
+      }
+    },
+    close() {
+      for (const fd of [cpuFd, peakFd]) if (fd !== null) closeSync(fd)
+    },
+  }
+}
+
+/** In microseconds. They stand at the beginning of the file. */
+const cpuTimes = /^user_usec (\d+)\nsystem_usec (\d+)$/m
+const usageMaxBytes = 512
+
+function openToRead(path: string): number | null {
+  // An error is far dearer than a look.
+  if (!existsSync(path)) return null
+  try {
+    return openSync(path, 'r')
+  } catch {
+    // It is gone, or there are no more descriptors: the usage is not known then.
+    return null
+  }
 }
 
 /** A group and those below it, the innermost first. */

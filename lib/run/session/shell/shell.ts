@@ -6,7 +6,12 @@ import { codeOf } from '../../../protocol/errors.ts'
 import { StartError } from '../../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../../launch.ts'
-import type { ControlGroup, ControlGroups } from '../../../system/process/control-group.ts'
+import type {
+  ControlGroup,
+  ControlGroups,
+  OpenUsage,
+  UsageSource,
+} from '../../../system/process/control-group.ts'
 import {
   startProcess,
   type StartedProcess,
@@ -27,7 +32,7 @@ export type TurnEnd =
   | { kind: 'gone'; code: number | null; signal: string | null }
 
 /** A real shell that waits for commands. */
-export interface SessionShell {
+export interface SessionShell extends UsageSource {
   readonly pid: number
   readonly alive: boolean
   /** Holds all that the session ever starts; null where the kernel gives none. */
@@ -66,6 +71,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   const opened: number[] = []
   const names: string[] = []
   let inputFd: number | null = null
+  let usage: OpenUsage | null = null
   const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
 
   function openFile(name: string, flags: 'wx' | 'wx+'): number {
@@ -96,6 +102,8 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
 
   function release(): void {
     endInput()
+    usage?.close()
+    usage = null
     for (const fd of opened.splice(0)) closeSync(fd)
     removeFiles()
   }
@@ -197,6 +205,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   }
 
   const { group } = child
+  usage = group?.openUsage() ?? null
   let { pid } = child
   const shell: SessionShell = {
     get pid() {
@@ -219,6 +228,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       endWatch = watch(pid)
       return ended
     },
+    readUsage: () => (usage ?? group)?.readUsage() ?? null,
     close() {
       endInput()
       return gone
