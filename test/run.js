@@ -14,7 +14,7 @@
  * `N passed, N failed`, with `, N skipped` where something was skipped.
  */
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
@@ -125,6 +125,8 @@ async function main(startedMs) {
   }
   const target = await make()
   const scratch = await mkdtemp(join(tmpdir(), 'nacre-test-'))
+  // Tests that run nacre as another user go through it.
+  await chmod(scratch, 0o711)
   const groups = new Groups()
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     process.on(signal, () => {

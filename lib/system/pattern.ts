@@ -3,8 +3,14 @@ import { type Context, createContext, Script } from 'node:vm'
 /** Fewer steps than this a pattern may take without being watched. */
 const maxSteps = 1e7
 
-/** A pattern was still looking when its time was up. */
+/** A pattern was still looking when its time was up, or its engine has given up. */
 export class SlowPatternError extends Error {}
+
+/**
+ * After so long on one text the engine may have given up: that of Bun says "no match" after 1e8 steps, of
+ * which none takes less than a nanosecond, whether there is a match or not.
+ */
+export const engineGivesUpMs = process.versions['bun'] === undefined ? Infinity : 100
 
 /** How long patterns may take, together. */
 export class PatternBudget {
@@ -31,8 +37,8 @@ export class PatternTester {
     if (isCheap(regex.source, chars)) return texts.some((text) => regex.test(text))
     if (budget.leftMs < 1) throw new SlowPatternError()
     this.watched ??= {
-      script: new Script('texts.some((text) => regex.test(text))'),
-      context: createContext({}),
+      script: new Script('texts.some((text) => matches(regex, text))'),
+      context: createContext({ matches }),
     }
     const { script, context } = this.watched
     Object.assign(context, { regex, texts })
@@ -46,6 +52,14 @@ export class PatternTester {
       budget.leftMs -= performance.now() - startedMs
     }
   }
+}
+
+/** Throws `SlowPatternError` where the engine may have given up. */
+function matches(regex: RegExp, text: string): boolean {
+  const startedMs = performance.now()
+  if (regex.test(text)) return true
+  if (performance.now() - startedMs < engineGivesUpMs) return false
+  throw new SlowPatternError()
 }
 
 /**

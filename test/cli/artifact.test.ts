@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { cliRuntime } from '../helpers/cli.ts'
 import { type Home, withHome } from '../helpers/home.ts'
 import { runCli, runJson } from '../helpers/run-cli.ts'
 
@@ -120,6 +121,20 @@ test(
     })
   }),
 )
+
+// Bun's engine says "no match" when it has had enough, where Node's goes on until the time is over.
+if (cliRuntime() === 'bun') {
+  test(
+    'grep: what the engine has given up on is not told as no match',
+    withHome(async (home) => {
+      const id = await keep(home, `echo ${'x'.repeat(40)}${'z'.repeat(20)}xxy`)
+      const { status, stdout, stderr } = await artifact(home, 'grep', id, '(x+x+)+y')
+      assert.is(stdout, '')
+      assert.match(stderr, /write it with fewer repetitions/)
+      assert.is(status, 125)
+    }),
+  )
+}
 
 test(
   'list: newest first; path: a file for any other tool',

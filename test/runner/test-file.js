@@ -25,8 +25,10 @@ const graceMs = 5000
 export async function runTestFile(file, { scratch, target, groups, timeoutMs }) {
   const started = performance.now()
   const folder = (/** @type {string} */ name) => join(scratch, name)
-  for (const name of ['tmp', 'state', 'cache', 'config', 'runtime', 'home']) {
-    await mkdir(folder(name), { recursive: true, mode: 0o700 })
+  // Tests that run nacre as another user go through the folder of temporary files.
+  await mkdir(folder('tmp'), { recursive: true, mode: 0o711 })
+  for (const name of ['state', 'cache', 'config', 'runtime', 'home']) {
+    await mkdir(folder(name), { mode: 0o700 })
   }
   const token = randomBytes(8).toString('hex')
   // tsx keeps what it has compiled below the temporary folder.

@@ -1,11 +1,19 @@
 import { Worker } from 'node:worker_threads'
 import { MisuseError } from '../../../protocol/errors.ts'
+import { engineGivesUpMs } from '../../../system/pattern.ts'
 
 /** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
 const threadSource = `
-const { parentPort, workerData: { source, flags } } = require('node:worker_threads')
+const { parentPort, workerData: { source, flags, givesUpMs } } = require('node:worker_threads')
 const pattern = new RegExp(source, flags)
 const patternFrom = new RegExp(source, flags + 'g')
+
+function find(pattern, text) {
+  const startedMs = performance.now()
+  const match = pattern.exec(text)
+  if (match === null && performance.now() - startedMs >= givesUpMs) throw new RangeError()
+  return match
+}
 
 function matchLines(text) {
   const found = []
@@ -13,7 +21,7 @@ function matchLines(text) {
   for (let start = 0; start <= text.length; line++) {
     const newline = text.indexOf('\\n', start)
     const end = newline < 0 ? text.length : newline
-    const match = pattern.exec(text.slice(start, end))
+    const match = find(pattern, text.slice(start, end))
     if (match !== null) found.push({ line, from: match.index, to: match.index + match[0].length })
     start = end + 1
   }
@@ -32,7 +40,7 @@ function matchPart(text, { from, to, isLast }) {
 
 function matchFrom(text, from) {
   patternFrom.lastIndex = from
-  const match = patternFrom.exec(text)
+  const match = find(patternFrom, text)
   return match && { line: 0, from: match.index, to: match.index + match[0].length }
 }
 
@@ -74,7 +82,7 @@ export interface MatcherOptions {
 export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOptions): Matcher {
   const thread = new Worker(threadSource, {
     eval: true,
-    workerData: { source: pattern.source, flags: pattern.flags },
+    workerData: { source: pattern.source, flags: pattern.flags, givesUpMs: engineGivesUpMs },
     stdout: true,
     stderr: true,
   })
@@ -116,9 +124,9 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
   }
 }
 
-/** The stack on which a pattern goes back over what it has matched is bounded. */
+/** The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun. */
 function tooDeep(): MisuseError {
   const message =
-    'pattern: it needs more memory on one of these lines than there is; write it with fewer repetitions'
+    'pattern: it needs more memory or time on one of these lines than it may have; write it with fewer repetitions'
   return new MisuseError('invalid_field', message, 'pattern')
 }
