@@ -1,6 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -124,4 +132,31 @@ export function makeClientFolder(
   writeFileSync(program, `#!/bin/sh\nexec ${path} -F ${folder}/client "$@"\n`)
   chmodSync(program, 0o755)
   return folder
+}
+
+/** The processes of a server that serve connections; what listens stays. */
+function listConnections({ folder }: Server): number[] {
+  const listening = readdirSync('/proc').filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(join(folder, 'config'))
+    } catch {
+      return false
+    }
+  })
+  return execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, parent = '']) => listening.includes(parent))
+    .map(([pid]) => Number(pid))
+}
+
+/** Kills them, as a server that dies does. */
+export function endConnections(server: Server): void {
+  for (const pid of listConnections(server)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended since.
+    }
+  }
 }

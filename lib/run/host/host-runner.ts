@@ -16,6 +16,7 @@ import type { Heard, HostClient } from './client.ts'
 import { createHostClient } from './clients.ts'
 import { describeEnd, followFrames } from './follower.ts'
 import { describeCommand } from './remote-command.ts'
+import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import { createHostSession, type HostSession } from './session/session.ts'
 import { composeRunScript, composeStopScript, markThere, runMark } from './script.ts'
 
@@ -147,18 +148,27 @@ interface HostStart {
 async function startOnHost(start: HostStart): Promise<Running> {
   const { request, client, host, options } = start
   const name = randomBytes(16).toString('hex')
-  const script = composeRunScript(
-    describeCommand(request, name, client.scheduler === null ? null : options.cwd),
-  )
-  if (script.length > longestScript) {
-    const message = `The command is too long for another machine: ${script.length} bytes with its environment, and at most ${longestScript} are given on`
-    throw new StartError({ code: 'too_long', message, exitCode: 125 })
-  }
+  const remote = describeCommand(request, name, client.scheduler === null ? null : options.cwd)
   const follower = followFrames(request, name, start.sink)
-  const runners = await options.attach(async () => composeLaunch(request, client, script, options))
-  const local = toLocalRequest(request)
-  const runner = request.pty ? runners.terminal : runners.pipe
-  const running = await runner(local, { write: follower.write })
+
+  async function call(script: string, write: OutputSink['write']): Promise<Running> {
+    const prepare = async () => composeLaunch(request, client, script, options)
+    const { terminal, pipe } = await options.attach(prepare)
+    return (request.pty ? terminal : pipe)(toLocalRequest(request), { write })
+  }
+
+  async function open(): Promise<Running> {
+    if (!outlivesConnection(start)) {
+      const script = composeRunScript(remote)
+      checkLength(script)
+      return call(script, follower.write)
+    }
+    const script = composeRunScript({ ...remote, input: { kind: 'none', text: textOf(request) } })
+    const run = { script, ...remote, patienceSeconds: keptPatienceSeconds }
+    return startKept(run, { client, follower, check: checkLength, call })
+  }
+
+  const running = await open()
   let stopping: Promise<StopReport> | null = null
 
   void follower.ended.then(async () => {
@@ -185,6 +195,25 @@ async function startOnHost(start: HostStart): Promise<Running> {
       begun: Promise.race([follower.begun, running.exited.then(() => {})]),
     }),
   })
+}
+
+/** A background job over there is found again by a new connection. */
+function outlivesConnection({ request, client }: HostStart): boolean {
+  const readsNothingMore = ['none', 'closed', 'text'].includes(request.stdin.kind)
+  return (
+    request.mode === 'background' &&
+    client.scheduler === null &&
+    request.pty === null &&
+    readsNothingMore
+  )
+}
+
+const textOf = ({ stdin }: Request) => (stdin.kind === 'text' ? stdin.text : null)
+
+function checkLength(script: string): void {
+  if (script.length <= longestScript) return
+  const message = `The command is too long for another machine: ${script.length} bytes with its environment, and at most ${longestScript} are given on`
+  throw new StartError({ code: 'too_long', message, exitCode: 125 })
 }
 
 /** The client on this machine reads what the command reads, or its lifeline, and writes to two pipes. */
@@ -217,11 +246,12 @@ function composeLaunch(
  * end of the first client's input ends the run, if its host still hears of it.
  */
 async function stopOnHost(
-  { request, client, host }: HostStart,
+  start: HostStart,
   state: Heard,
   running: Running,
   reason: StopReason,
 ): Promise<StopReport> {
+  const { request, client, host } = start
   const stopClient = () => running.stop(reason)
   const { pid } = state
   if (client.scheduler !== null) {
@@ -231,13 +261,13 @@ async function stopOnHost(
     await stopClient()
     return report
   }
-  if (pid === null || state.code !== null) return stopClient()
+  if (state.code !== null || (pid === null && !outlivesConnection(start))) return stopClient()
   const left = await endThere(client, request, pid)
   if (left !== null) await waitForCode(state, stopMarginMs)
   await stopClient()
   if (left !== null) return { survivors: left }
   const command = `${request.command.slice(0, 80)} (on ${host}, which did not answer)`
-  return { survivors: [{ pid, command }] }
+  return { survivors: pid === null ? [] : [{ pid, command }] }
 }
 
 async function waitForCode(state: Heard, timeoutMs: number): Promise<void> {
@@ -249,7 +279,7 @@ async function waitForCode(state: Heard, timeoutMs: number): Promise<void> {
 async function endThere(
   client: HostClient,
   request: Request,
-  pid: number,
+  pid: number | null,
 ): Promise<Survivor[] | null> {
   const graceMs = limits.stopGraceMs
   const script = composeStopScript(runMark(markThere(request.id)), pid, graceMs / 1000)

@@ -21,13 +21,14 @@ export interface RemoteCommand {
   merged: boolean
   /**
    * `lifeline`: the command reads nothing or `text`, and the client's input only tells by its end that
-   * nobody waits any more. `client`: the command reads it. `none`: nobody listens, and it reads nothing.
+   * nobody waits any more. `client`: the command reads it. `none`: nobody listens, and it reads
+   * nothing or `text`.
    */
   input:
     | { kind: 'lifeline'; text: string | null }
     | { kind: 'client' }
     | { kind: 'terminal' }
-    | { kind: 'none' }
+    | { kind: 'none'; text: string | null }
   graceSeconds: number
   /** The script tells how long the command took, where date(1) there counts milliseconds. */
   tellsTime?: boolean
@@ -69,7 +70,8 @@ export function composeRunScript(remote: RemoteCommand): string {
   const shell = remote.shell === null ? findShell(remote.ownShell) : findNamedShell(remote.shell)
   const isTerminal = input.kind === 'terminal'
   const watches = input.kind === 'lifeline'
-  const fed = watches && input.text !== null ? Buffer.from(input.text).toString('base64') : null
+  const text = watches || input.kind === 'none' ? input.text : null
+  const fed = text === null ? null : Buffer.from(text).toString('base64')
   const source = fed !== null ? '' : watches || input.kind === 'none' ? '</dev/null' : '<&3'
   const words = `"$shell" ${remote.login ? '-lc' : '-c'} ${remote.commandWord ?? quoteWord(remote.command)}`
   const outputs = `>&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-`

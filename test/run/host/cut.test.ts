@@ -1,12 +1,11 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { join } from 'node:path'
-import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
 import {
+  endConnections,
   findSshObstacle,
   makeClientFolder,
   type Server,
@@ -48,32 +47,6 @@ function checkEnd(result: Result): void {
   if (result.status === 'exited') {
     assert.is(result.exitCode, 0)
     assert.is(text.trim().split('\n').length, 4001, 'a success has the whole output')
-  }
-}
-
-/** The processes of a server that serve connections; what listens stays. */
-function listConnections({ folder }: Server): number[] {
-  const listening = readdirSync('/proc').filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(join(folder, 'config'))
-    } catch {
-      return false
-    }
-  })
-  return execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, parent = '']) => listening.includes(parent))
-    .map(([pid]) => Number(pid))
-}
-
-function endConnections(server: Server): void {
-  for (const pid of listConnections(server)) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {
-      // It has ended since.
-    }
   }
 }
 

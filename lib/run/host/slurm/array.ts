@@ -126,7 +126,7 @@ function composeTaskScript({ array }: Request, remote: RemoteCommand): string {
   ]
   const own: RemoteCommand = {
     ...remote,
-    input: { kind: 'none' },
+    input: { kind: 'none', text: null },
     ...(cases && { commandWord: '"$command"' }),
     tellsTime: true,
   }

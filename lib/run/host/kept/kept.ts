@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type Exit,
+  type OutputSink,
+  type Running,
+  StartError,
+  type StopReport,
+} from '../../../protocol/ports.ts'
+import { nowMs } from '../../../system/clock.ts'
+import { changeRunning } from '../../running.ts'
+import type { HostClient } from '../client.ts'
+import type { Follower } from '../follower.ts'
+import { createFrameReader, type Frame } from '../frames.ts'
+import { composeAttachScript, composeKeptScript, forgetLine, type KeptRun } from './script.ts'
+
+export interface KeptParts {
+  client: HostClient
+  /** What the run over there is told by. */
+  follower: Follower
+  /** The most that a script may have. Throws `StartError`. */
+  check(script: string): void
+  /** Starts the client here, which runs this there and waits for its input. */
+  call(script: string, write: OutputSink['write']): Promise<Running>
+}
+
+/** How long such a run may go on without a connection, and how often a new one is tried. */
+export const keptPatienceSeconds = 15 * 60
+const retryMs = { first: 500, longest: 15_000 }
+/** How long the other side may take to remove its folder. */
+const farewellMs = 1000
+
+/**
+ * Starts a run that goes on when its connection is lost: a new one finds it again, and not a byte of it
+ * is missing, since what it writes lies over there until all has arrived.
+ */
+export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running> {
+  const { client, follower } = parts
+  const received = { stdout: 0, stderr: 0 }
+  let folder: string | null = null
+  /** Why there is nothing to come back to. */
+  let gone: string | null = null
+  let hasEnded = false
+  let isOver = false
+  let hurry = () => {}
+  const over = new Promise<void>((resolve) => {
+    hurry = resolve
+  })
+  void follower.ended.then(() => (hasEnded = true))
+
+  /** A connection, whose bytes are those of the files from its beginning on. */
+  async function open(compose: (connection: string) => string) {
+    const connection = randomBytes(16).toString('hex')
+    const isFirst = folder === null
+    const begun = { stdout: false, stderr: false }
+    const hear = (stream: 'stdout' | 'stderr') => (frame: Frame) => {
+      if (frame.kind === 'refused' && isFirst) follower.tell(frame)
+      else if (frame.kind === 'refused') gone = frame.reason
+      if (frame.kind !== 'begin') return
+      begun[stream] = true
+      folder = frame.cwd
+    }
+    const readers = {
+      stdout: createFrameReader(connection, hear('stdout')),
+      stderr: createFrameReader(connection, hear('stderr')),
+    }
+    const script = compose(connection)
+    parts.check(script)
+    const running = await parts.call(script, async (name, bytes) => {
+      const stream = name === 'stderr' ? name : 'stdout'
+      const own = readers[stream].read(bytes)
+      // What a client says that never gets there is heard as of any run.
+      if (!begun[stream]) return isFirst ? follower.write(stream, bytes) : undefined
+      for (const part of own) {
+        received[stream] += part.length
+        await follower.write(stream, part)
+      }
+      if (follower.state.refused !== null) void stop()
+      return undefined
+    })
+    return { running, begun }
+  }
+
+  let current = await open((connection) => composeKeptScript(run, connection))
+
+  async function followToEnd(): Promise<Exit> {
+    let lostAtMs = 0
+    let pauseMs = retryMs.first
+    for (;;) {
+      const exit = await current.running.exited
+      if (hasEnded || isOver || folder === null) return exit
+      if (gone !== null) return { ...exit, notices: [gone] }
+      if (current.begun.stdout) {
+        lostAtMs = nowMs()
+        pauseMs = retryMs.first
+        // Of the next one, which may not come about.
+        current.begun.stdout = false
+      }
+      if (nowMs() > lostAtMs + keptPatienceSeconds * 1000) return exit
+      await Promise.race([delay(pauseMs), over])
+      pauseMs = Math.min(retryMs.longest, pauseMs * 2)
+      if (!isOver) await tryAgain(folder)
+    }
+  }
+
+  async function tryAgain(there: string): Promise<void> {
+    try {
+      await client.connect()
+      current = await open((connection) => composeAttachScript(there, connection, received))
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error
+    }
+  }
+
+  /** Has the folder over there removed, and ends the client. */
+  async function stop(): Promise<StopReport> {
+    isOver = true
+    hurry()
+    const { running } = current
+    // A client that has ended takes no farewell; the watch over there cleans up then.
+    await running.write(forgetLine).catch(() => undefined)
+    await Promise.race([running.exited, delay(farewellMs)])
+    return running.stop('kill')
+  }
+
+  return changeRunning(() => current.running, { exited: followToEnd(), stop })
+}

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor, type Run } from '../../../lib/executor/executor.ts'
+import type { RequestInput } from '../../../lib/protocol/request/request.ts'
+import { composeKeptScript } from '../../../lib/run/host/kept/script.ts'
+import { findMarked } from '../../helpers/jobs.ts'
+import {
+  endConnections,
+  findSshObstacle,
+  makeClientFolder,
+  startServer,
+} from '../../helpers/ssh-host.ts'
+import { until } from '../../helpers/until.ts'
+
+const obstacle = findSshObstacle()
+if (obstacle !== null) console.log(`SKIP background jobs on a host of ssh: ${obstacle}`)
+
+/** The folder in which lies what a command over there writes, as its first line tells. */
+const tellFolder = 'readlink /proc/self/fd/1'
+async function readFolder(run: Run): Promise<string> {
+  for await (const line of run.lines()) return dirname(line)
+  throw new Error(JSON.stringify(run.look()))
+}
+
+if (obstacle === null) {
+  const server = await startServer()
+  const executor = createExecutor({
+    stateDir: null,
+    environment: { ...process.env, PATH: `${makeClientFolder(server)}:${process.env['PATH']}` },
+  })
+  const start = (command: string, changes?: Partial<RequestInput>) =>
+    executor.start({
+      command,
+      origin: 'print',
+      host: 'box',
+      mode: 'background',
+      streams: 'separate',
+      guard: false,
+      ...changes,
+    })
+  test.after(async () => {
+    await executor.close()
+    await server.close()
+  })
+
+  test('a background job there is found again, and not a byte is missing or told twice', async () => {
+    const command =
+      'cat; for i in $(seq 1 300); do echo "out $i"; echo "err $i" >&2; sleep 0.01; done; trap "exit 7" INT; kill -INT $$'
+    const stdin = { kind: 'text', text: 'given\n' } as const
+    const run = await start(command, { stdin })
+    for (let cut = 0; cut < 3; cut++) {
+      const before = run.read({ stream: 'stdout' }).cursor
+      await until(() => run.read({ stream: 'stdout' }).cursor > before)
+      await delay(Math.random() * 300)
+      endConnections(server)
+    }
+    const result = await run.ended
+    assert.is(result.exitCode, 7, JSON.stringify(result))
+    const lines = (name: string) => Array.from({ length: 300 }, (_, at) => `${name} ${at + 1}\n`)
+    assert.is(result.stdout, `given\n${lines('out').join('')}`)
+    assert.is(result.stderr, lines('err').join(''))
+  })
+
+  test('nothing of it is left there when it has ended', async () => {
+    const run = await start(`${tellFolder}; cd /does/not/exist`)
+    const folder = await readFolder(run)
+    const result = await run.ended
+    assert.is(result.exitCode, 1)
+    await until(() => !existsSync(folder))
+    const refused = await (await start('true', { cwd: '/does/not/exist' })).ended
+    assert.is(refused.error?.code, 'cwd_not_found')
+  })
+
+  test('a stop while the connection is lost ends it there', async () => {
+    const run = await start(`${tellFolder}; setsid sleep 7494 & sleep 7494`, {
+      env: { MINE: '7494' },
+    })
+    const folder = await readFolder(run)
+    endConnections(server)
+    const result = await run.stop('kill')
+    assert.is(result.status, 'stopped')
+    assert.equal(result.survivors, [])
+    assert.equal(findMarked('MINE', '7494'), [])
+    await until(() => !existsSync(folder))
+  })
+}
+
+test('what nobody follows any more is ended in time', async () => {
+  const script = `${tellFolder}; NACRE_RUN=run_left MINE=7495 sleep 7495`
+  const kept = { script, mark: 'run_left', graceSeconds: 1, patienceSeconds: 2 }
+  const child = spawn('sh', ['-c', composeKeptScript(kept, 'c')])
+  let said = ''
+  child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()))
+  await until(() => /\/out\n/.test(said) && findMarked('MINE', '7495').length === 1)
+  const folder = dirname(said.split('\n').at(-2) ?? '')
+  assert.ok(existsSync(folder), said)
+  const ended = once(child, 'exit')
+  child.stdin.end()
+  await ended
+  assert.equal(findMarked('MINE', '7495'), [])
+  assert.not.ok(existsSync(folder))
+})
+
+test.run()
