@@ -15,7 +15,7 @@ export function selectDefinitions(all: Definitions, command: string): Definition
   const texts = [command]
   for (let text = texts.pop(); text !== undefined; text = texts.pop()) {
     if (isOpen(text)) return all
-    for (const word of new Set(text.split(separators))) {
+    for (const word of wordsOf(text)) {
       for (const [found, known] of [
         [functions, all.functions],
         [aliases, all.aliases],
@@ -28,6 +28,11 @@ export function selectDefinitions(all: Definitions, command: string): Definition
     }
   }
   return { functions, aliases }
+}
+
+/** What may be the name of a command in it. */
+export function wordsOf(text: string): string[] {
+  return [...new Set(text.split(separators))]
 }
 
 const separators = /[\s;&|()<>`$"'\\{}]+/

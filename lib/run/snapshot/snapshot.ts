@@ -3,10 +3,17 @@ import { basename, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { borrowDefinitions } from './borrowed.ts'
 import { captureSetUp } from './capture.ts'
-import { selectDefinitions } from './definitions.ts'
+import { type Definitions, selectDefinitions } from './definitions.ts'
 import { type StartFiles, startFilesOf } from './start-files.ts'
-import { checkSetUp, composeDefinitions, composeSetUp, type ReadableSetUp } from './text.ts'
+import {
+  checkSetUp,
+  composeDefinitions,
+  composeSetUp,
+  noSetUp,
+  type ReadableSetUp,
+} from './text.ts'
 
 /** What a run takes over of what the person has set up in their start files. */
 export interface SetUp {
@@ -55,14 +62,16 @@ interface Shell {
 interface Found {
   exports: ReadonlyMap<string, string>
   setUp: ReadableSetUp
+  /** What a bash can take over of it, where this is another shell. */
+  borrowed: Definitions
   notices: string[]
 }
 
 /**
  * Runs a person's start files once for each shell, and again when one of them has changed, and keeps what
  * they set up in memory: values of variables may be secrets. Variables and PATH are those of the person's
- * own shell (`$SHELL`); functions, aliases and options those of the shell that runs the command, since no
- * other one understands them. Start files that fail, ask, or take more than 2 s cost a notice.
+ * own shell (`$SHELL`); functions, aliases and options those of the shell that runs the command, and what
+ * means the same there of those of the person's own. Start files that fail, ask, or take more than 2 s cost a notice.
  */
 export function createSnapshots(): Snapshots {
   const known = new Map<string, Promise<Found>>()
@@ -92,12 +101,13 @@ export function createSnapshots(): Snapshots {
       })
       if (captured.kind === 'failed') return failed(startFile, captured.why)
       const { parts } = captured
-      const checked = await checkSetUp(shell, parts)
-      const setUp = use.forModel ? withoutQuestions(checked) : checked
+      const setUp = await checkSetUp(shell, parts)
+      const isForeign = name !== 'bash' && basename(use.file) === 'bash'
+      const borrowed = isForeign ? await borrowDefinitions(parts, name, use.file) : noSetUp
       const notices = setUp.dropped.map(
         (part) => `${startFile}: its ${part} could not be taken over`,
       )
-      return { exports: findChanged(parts.exports, use.env), setUp, notices }
+      return { exports: findChanged(parts.exports, use.env), setUp, borrowed, notices }
     } catch (error) {
       return failed(startFile, messageOf(error))
     }
@@ -107,7 +117,9 @@ export function createSnapshots(): Snapshots {
     const paths = shell?.startFiles.find(use.env) ?? []
     const [startFile] = paths
     if (shell === null || startFile === undefined) return nothing
-    const key = [shell.file, use.forModel, use.env['PATH'], ...paths.map(identify)].join('\0')
+    const key = [shell.file, use.file, use.forModel, use.env['PATH'], ...paths.map(identify)].join(
+      '\0',
+    )
     const found = known.get(key) ?? capture(shell, startFile, use)
     known.set(key, found)
     return found
@@ -125,7 +137,13 @@ export function createSnapshots(): Snapshots {
       const values = exported ?? definitions
       const before = made.get(definitions)?.get(values)
       if (before) return before
-      const setUp = createSetUp(definitions, values, writeText)
+      const merged = isOne ? definitions.setUp : withBorrowed(definitions.setUp, values.borrowed)
+      const setUp = createSetUp(
+        use.forModel ? withoutQuestions(merged) : merged,
+        values.exports,
+        [...new Set([...definitions.notices, ...values.notices])],
+        writeText,
+      )
       made.set(definitions, (made.get(definitions) ?? new Map<Found, SetUp>()).set(values, setUp))
       return setUp
     },
@@ -139,14 +157,17 @@ export function createSnapshots(): Snapshots {
 /** After so many different selections, a new one is given everything, so that the files stay few. */
 const maxFiles = 64
 
-function createSetUp(found: Found, values: Found, writeText: (text: string) => string): SetUp {
-  const { setUp } = found
-  const notices = [...new Set([...found.notices, ...values.notices])]
+function createSetUp(
+  setUp: ReadableSetUp,
+  exports: SetUp['exports'],
+  notices: readonly string[],
+  writeText: (text: string) => string,
+): SetUp {
   const paths = new Map<string, string>()
   let toldOf = false
 
   return {
-    exports: values.exports,
+    exports,
     text: composeSetUp(setUp),
     notices,
     takeNotices() {
@@ -193,7 +214,8 @@ function describeShell(file: string): Shell | null {
 
 const nothing: Found = {
   exports: new Map(),
-  setUp: { options: '', prelude: '', functions: new Map(), aliases: new Map(), dropped: [] },
+  setUp: noSetUp,
+  borrowed: noSetUp,
   notices: [],
 }
 
@@ -220,6 +242,16 @@ function findChanged(
 /** Also what names an agent of keys: one that the start files have started ended with them. */
 const ofOneShell =
   /^(?:_|PWD|OLDPWD|SHLVL|PS\d|PROMPT_COMMAND|PROMPT|RPROMPT|IFS|HIST.*|BASH_ENV|ENV|ZDOTDIR|SHELLOPTS|BASHOPTS|COLUMNS|LINES|TTY|GPG_TTY|SSH_AGENT_PID|SSH_AUTH_SOCK|NACRE.*|\d+)$/
+
+/** What stands in the start files of the shell that a person uses wins. */
+function withBorrowed(setUp: ReadableSetUp, { functions, aliases }: Definitions): ReadableSetUp {
+  const isFree = ([name]: [string, string]) => !functions.has(name) && !aliases.has(name)
+  return {
+    ...setUp,
+    functions: new Map([...[...setUp.functions].filter(isFree), ...functions]),
+    aliases: new Map([...[...setUp.aliases].filter(isFree), ...aliases]),
+  }
+}
 
 /** Aliases that do nothing but make a program ask before it acts. */
 function withoutQuestions(setUp: ReadableSetUp): ReadableSetUp {

@@ -86,7 +86,10 @@ const zsh: StartFiles = {
   },
 }
 
-/** Its variables are a person's like any other's; its functions mean nothing to another shell. */
+/**
+ * Its variables are a person's like any other's; its functions mean nothing to another shell, but for those
+ * that its `alias` has made, whose description holds the words.
+ */
 const fish: StartFiles = {
   find({ HOME = '', XDG_CONFIG_HOME = join(HOME, '.config') }) {
     return existing(
@@ -98,7 +101,11 @@ const fish: StartFiles = {
   compose({ out }) {
     const script =
       'begin; for n in (set --names --export); ' +
-      `builtin printf 'e\\0%s\\0%s\\0' $n "$$n"; end; builtin printf end; end >>${quoteWord(out)}`
+      `builtin printf 'e\\0%s\\0%s\\0' $n "$$n"; end; ` +
+      'for n in (functions --names); set -l d (functions --details --verbose $n)[5]; ' +
+      `string match -qr '^alias \\S+[ =]' -- $d; and builtin printf 'a\\0%s\\0%s\\0' $n ` +
+      `(string replace -r '^alias \\S+[ =]' '' -- $d); end; ` +
+      `builtin printf end; end >>${quoteWord(out)}`
     return { args: ['--private', '-i', '-c', script] }
   },
 }

@@ -18,12 +18,21 @@ interface Reading {
   composeOptions(parts: CapturedParts): string
 }
 
+export const noSetUp: ReadableSetUp = {
+  options: '',
+  prelude: '',
+  functions: new Map(),
+  aliases: new Map(),
+  dropped: [],
+}
+
 /** Keeps what the shell itself would read back. */
 export async function checkSetUp(
   shell: { file: string; name: string },
   parts: CapturedParts,
 ): Promise<ReadableSetUp> {
-  const reading = readings[shell.name] ?? readings['bash']!
+  const reading = readings[shell.name]
+  if (reading === undefined) return noSetUp
   const { functions, aliases, prelude } = parts
   const options = reading.composeOptions(parts)
   const texts = {
@@ -75,6 +84,11 @@ const bashReading: Reading = {
       .map((line) => `\\builtin ${line}\n`)
       .join('')
   },
+}
+
+/** Whether a bash would read this text without an error. */
+export function isReadableBash(bash: string, text: string): Promise<boolean> {
+  return isReadable(bash, bashReading.check, text)
 }
 
 const zshReading: Reading = {
