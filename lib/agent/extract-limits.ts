@@ -10,8 +10,8 @@ export interface ExtractedLimits {
 /**
  * Takes a trailing `| head -n N` or `| tail -n N` (or both, in this order) off an agent's command, so that
  * the output is limited by nacre and the artifact keeps all of it. Only where the text stays the same: the
- * whole command is one pipeline, after at most one `cd … &&`, and, where it is not read to its end, known
- * to end by itself. Anything else is answered as it came.
+ * whole command is one pipeline, after at most one `cd … &&`, it writes no errors beside the pipe, and, where
+ * it is not read to its end, it is known to end by itself. Anything else is answered as it came.
  */
 export function extractLimits(command: string): ExtractedLimits {
   const stages = splitPipeline(command)
@@ -28,7 +28,7 @@ export function extractLimits(command: string): ExtractedLimits {
   if (end === stages.length) return { command }
   // tail(1) waits for the end itself, so that only what has none is left to it.
   const ends = limits.head === undefined ? isBounded : endsByItself
-  if (!rest.every(({ text }) => ends(text))) return { command }
+  if (!rest.every(({ text }) => ends(text)) || !rest.every(isQuiet)) return { command }
   return { command: command.slice(0, rest.at(-1)!.end).trimEnd(), ...limits }
 }
 
@@ -72,20 +72,41 @@ const endlessFile = /\/dev\/(?:zero|full|u?random|stdin|tty)|\/proc\/kmsg/
 const endlessProgram = /\bwhile\b|for\s*\(\s*;|\binf\b/
 
 function endsByItself(stage: string): boolean {
+  const [name, ...rest] = wordsOf(stage)
+  const command = rest.find((word) => !word.startsWith('-')) ?? ''
+  const known = ending.has(name) || (endingCommands[name]?.test(command) ?? false)
+  return known && isBounded(stage)
+}
+
+/** The name of its program, and what it is called with. */
+function wordsOf(stage: string): [string, ...string[]] {
   const [program = '', ...rest] = stage
     .trim()
     .replace(/^(?:[A-Za-z_]\w*=\S*\s+)*(?:sudo\s+)?/, '')
     .split(/\s+/)
-  const name = program.slice(program.lastIndexOf('/') + 1)
-  const command = rest.find((word) => !word.startsWith('-')) ?? ''
-  const known = ending.has(name) || (endingCommands[name]?.test(command) ?? false)
-  return known && isBounded(stage)
+  return [program.slice(program.lastIndexOf('/') + 1), ...rest]
 }
 
 /** Whether nothing in it asks for more than there is. Options of grep and find mean other things. */
 function isBounded(stage: string): boolean {
   const follows = !/^\s*(?:[efz]?grep|find)\s/.test(stage) && following.test(stage)
   return !follows && !endlessFile.test(stage) && !endlessProgram.test(stage)
+}
+
+/**
+ * Programs that write errors only where they print nothing else. Those of any other come between what they
+ * print, and none of head(1) or tail(1) counts them.
+ */
+const quiet = new Set(
+  (
+    'seq echo printf date env printenv uname hostname which basename dirname git ps pgrep id who ' +
+    'nproc lscpu free uptime jq yq npm pnpm yarn sort'
+  ).split(' '),
+)
+
+/** What reads the stage before it has no files that could be missing. */
+function isQuiet({ text }: Stage, index: number): boolean {
+  return index > 0 || /2>&1|&>|2>\s*\S/.test(text) || quiet.has(wordsOf(text)[0])
 }
 
 interface Stage {

@@ -24,8 +24,12 @@ const taken: [command: string, rest: string, limits: { head?: number; tail?: num
   ['seq 9 | head -n 010', 'seq 9', { head: 10 }],
   ['echo a#b | head -1', 'echo a#b', { head: 1 }],
   ['git --version | head -1', 'git --version', { head: 1 }],
-  ['grep -rf /dev/null /etc/hostname | head -1', 'grep -rf /dev/null /etc/hostname', { head: 1 }],
-  ['bash -c "seq 5" | tail -1', 'bash -c "seq 5"', { tail: 1 }],
+  [
+    'grep -rf /dev/null /etc/hostname 2>&1 | head -1',
+    'grep -rf /dev/null /etc/hostname 2>&1',
+    { head: 1 },
+  ],
+  ['bash -c "seq 5" 2>&1 | tail -1', 'bash -c "seq 5" 2>&1', { tail: 1 }],
   ['echo "${HOME}" | head -1', 'echo "${HOME}"', { head: 1 }],
 ]
 
@@ -34,6 +38,10 @@ const left: string[] = [
   'seq 5',
   'head -5 file',
   'seq 5 | head',
+  // What they say of a missing file stands beside the pipe.
+  'ls nowhere-at-all / | head -2',
+  'cat nowhere-at-all /etc/hostname | tail -1',
+  'bash -c "seq 5" | tail -1',
   'seq 5 | tail -n +2',
   'seq 5 | tail +2',
   'seq 5 | head -n -2',

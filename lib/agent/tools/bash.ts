@@ -8,6 +8,7 @@ import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderForModel, renderRunning } from '../../render/model.ts'
+import { createHead } from '../as-head.ts'
 import { extractLimits } from '../extract-limits.ts'
 import { type Habits, readArguments } from './arguments.ts'
 import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
@@ -70,23 +71,29 @@ export const bashTool: Tool = {
   async call(given, context) {
     const { timeout, command, ...fields } = readBashArguments(given)
     if (fields.host !== undefined) refuseHost(fields.host, context)
+    // A trailing `| head` becomes a limit, so that the artifact keeps everything.
+    const extracted = extractLimits(command)
     const input: RequestInput = {
-      // A trailing `| head` becomes a limit, so that the artifact keeps everything.
-      ...extractLimits(command),
+      ...extracted,
       ...placeOf(fields, context),
       ...(timeout === undefined ? {} : { timeoutSeconds: Math.max(0, timeout) }),
       ...waitAtMost(fields, context),
       origin: context.origin,
       artifact: context.keepsOutput || fields.mode === 'background' ? 'always' : 'auto',
     }
-    const { signal, approve, onEvent, atMost } = context
+    const { signal, approve, atMost } = context
+    const { head: lines } = extracted
+    const isOnPipe = !fields.pty && fields.session === undefined && fields.mode !== 'background'
+    const head = lines !== undefined && isOnPipe ? createHead(lines, context.onEvent) : null
+    const onEvent = head?.listener ?? context.onEvent
     const run = await context.executor.start(input, {
       ...(onEvent && { onEvent }),
       ...(signal && { signal }),
       ...(approve && { approve }),
       ...(atMost && { atMost }),
     })
-    const result = await run.result
+    const ended = await run.result
+    const result = head?.settle(ended) ?? ended
     const text =
       result.status === 'running'
         ? renderRunning(result, run.pid)

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -69,6 +70,21 @@ test('what was cut is told with its place, and can be read there', () =>
       (await call('artifact', { id, grep: '^49.9$', offset: 4988 })).text,
       '4989:4989\n4999:4999',
     )
+  }))
+
+test('a command that goes on behind its `| head` ends as it would in bash', () =>
+  withTools(async (call) => {
+    const commands = [
+      'seq 1000000000 | head -n 2',
+      'find / 2>/dev/null | head -1',
+      'seq 3 | head -2',
+    ]
+    for (const command of commands) {
+      const { text, isError, details } = await call('bash', { command })
+      const bash = spawnSync('bash', ['-c', command], { encoding: 'utf8' })
+      assert.equal([isError, details['exit_code'], details['output']], [false, 0, bash.stdout])
+      assert.match(text, bash.stdout)
+    }
   }))
 
 test('a job is started, read, waited for and stopped', () =>

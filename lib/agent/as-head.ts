@@ -1,0 +1,41 @@
+import { nowMs } from '../system/clock.ts'
+import type { RunListener } from '../protocol/result/event.ts'
+import type { Result } from '../protocol/result/result.ts'
+
+/** What is written after the first lines goes to the artifact for so long. */
+const graceMs = 300
+
+/** In the place of a head(1) that was taken off a command: it reads, and is gone a moment after its lines. */
+export interface Head {
+  listener: RunListener
+  /** The result with the status of the pipeline that head(1) would have ended. */
+  settle(result: Result): Result
+}
+
+/** `listener` hears everything too. */
+export function createHead(lines: number, listener: RunListener | undefined): Head {
+  let left = lines
+  let readAtMs = Infinity
+  let isClosed = false
+  return {
+    listener(event) {
+      const answer = listener?.(event)
+      if (event.type !== 'output') return answer
+      const { bytes } = event
+      for (let at = 0; left > 0; left--) {
+        at = bytes.indexOf(0x0a, at) + 1
+        if (at === 0) break
+      }
+      if (left === 0) readAtMs = Math.min(readAtMs, nowMs())
+      isClosed = nowMs() - readAtMs > graceMs
+      return isClosed ? 'closed' : answer
+    },
+    settle(result) {
+      const hasEnded = result.status === 'exited' || result.status === 'signaled'
+      if (!isClosed || !hasEnded) return result
+      const notice = `It was ended after its first ${lines} lines, as head does; the artifact holds what it had written by then.`
+      const notices = [...result.notices, notice]
+      return { ...result, status: 'exited', exitCode: 0, signal: null, exitMeaning: null, notices }
+    },
+  }
+}
