@@ -334,9 +334,9 @@ shellTest('zsh', "a bash gets a zsh user's variables and PATH before its own", a
 /** Functions that mean the same to a bash, once it is told that a parameter is one word. */
 const zshFunctions = [
   `show() { printf '<%s>' "$@"; echo }`,
-  `bare() { show $1 x$2/y ${'${3:-other}'} ${'${4}'} }`,
+  'bare() { show $1 x$2/y ${3:-other} ${4} }',
   `all() { show $@ end $* }`,
-  `quoted() { show "$1 $2" "${'${1:-none}'}" "${'${2#b}'}" '$1' $(show 1) "$(show $1)" }`,
+  `quoted() { show "$1 $2" "\${1:-none}" "\${2#b}" '$1' $(show 1) "$(show $1)" }`,
   `loop() { for each in $@; do show $each; done; if [[ $1 == a* ]]; then show starts; fi }`,
   `choose() { case $2 in (b*) show b ;; (*) show other ;; esac; return 3 }`,
   `vars() { local copy=$1; copy=$copy$2; show $copy $# $((1 + 2)); }`,
