@@ -100,6 +100,8 @@ function holdEnd(end: End): LiveRun {
     stop: () => ended,
     detach: () => result,
     notice: (text) => void result.notices.push(text),
+    hide: (text) => void result.notices.push(text),
+    isHidden: false,
     touch: () => undefined,
     quietMs: () => 0,
     async [Symbol.asyncDispose]() {},

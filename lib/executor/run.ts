@@ -59,6 +59,8 @@ export interface Run {
   readonly group: string | null
   /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
   detach(): Result
+  /** No other nacre can find it as a job, since its record could not be written. */
+  readonly isHidden: boolean
   /** At the end of a block (`await using run = …`): stops it, unless it has ended or is a job. */
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -79,6 +81,8 @@ export interface LiveRun extends Run {
   kept(): KeptTexts
   /** A short sentence for the reader of the result. */
   notice(text: string): void
+  /** As `notice`, for a job that no other nacre can find. */
+  hide(text: string): void
   /** Says that output came. */
   touch(): void
   /** How long nothing has been written. */
@@ -114,6 +118,7 @@ export function createRun(parts: RunParts): LiveRun {
   let endedAt: string | null = null
   let declared: Promise<void> | null = null
   let unreadBytes = 0
+  let isHidden = false
   let leave = () => {}
   const left = new Promise<void>((resolve) => {
     leave = resolve
@@ -209,6 +214,13 @@ export function createRun(parts: RunParts): LiveRun {
     notice(text: string) {
       if (final) final.notices.push(text)
       else notices.push(text)
+    },
+    hide(text) {
+      isHidden = true
+      run.notice(text)
+    },
+    get isHidden() {
+      return isHidden
     },
     touch: () => deadlines.touch(),
     quietMs: () => deadlines.quietMs(),

@@ -42,15 +42,22 @@ function describeStatus(result: Result): string {
   }
 }
 
-/** How to come back to a run that goes on. `pid`: of its first process, where it is known. */
+/**
+ * How to come back to a run that goes on; one without a job id cannot be found by `nacre job`. `pid`: of its
+ * first process, where it is known.
+ */
 export function describeJob(result: Result, pid: number | null): string[] {
-  const id = result.jobId ?? result.id
+  const { jobId: id } = result
   const process = pid === null ? '' : ` (process ${pid})`
   const outputs = [result.artifact, result.stderrArtifact].flatMap((kept) => kept?.path ?? [])
   return [
-    `Running as job ${id}${process}`,
+    id === null ? `Running${process}` : `Running as job ${id}${process}`,
     ...outputs.map((path) => `Its output: ${path}`),
-    `Read it: nacre job read ${id}; wait for it: nacre job wait ${id}; stop it: nacre job kill ${id}`,
+    ...(id === null
+      ? []
+      : [
+          `Read it: nacre job read ${id}; wait for it: nacre job wait ${id}; stop it: nacre job kill ${id}`,
+        ]),
     ...result.notices,
   ]
 }
@@ -62,8 +69,6 @@ function describeStop(result: Result): string {
       return `Timed out: the command may take ${limitOf(result)} and was stopped ${after}`
     case 'inactivity':
       return `Nothing was written for ${limitOf(result)}; the command was stopped ${after}`
-    case 'output_limit':
-      return `Too much output; the command was stopped ${after}`
     case 'out_of_memory':
       return `It used more memory than it may; the command was stopped ${after}`
     case 'preempted':

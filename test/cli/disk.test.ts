@@ -70,6 +70,7 @@ for (const condition of Object.keys(spoilt) as (keyof typeof spoilt)[]) {
     rmSync(out)
     assert.not.match(String(stderr), /^\s+at /m)
     if (condition === 'missing') return
+    assert.not.match(String(stderr), 'nacre job read')
     // Bun does not say why.
     if (condition === 'read-only') assert.not.match(String(stderr), /Its output/)
     assert.match(

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -245,6 +245,22 @@ test('ids may be shortened; unknown and ambiguous ones are told in a sentence', 
   )
   const action = await home.run(['job', 'lst'])
   assert.match(action.stderr.toString(), 'did you mean `list`?')
+})
+
+test('a job whose record is damaged is told with its file, and is no success', async ({ home }) => {
+  const id = String((await home.json(['-c', 'echo up', '--wait', '0']))['job_id'])
+  await home.run(['job', 'wait', id])
+  const file = join(home.dir, 'ended', `${id}.json`)
+  const half = readFileSync(file, 'utf8').replace('"duration_ms"', '"duration"')
+  for (const text of ['{"id":', half]) {
+    writeFileSync(file, text)
+    for (const action of ['show', 'read', 'wait', 'kill']) {
+      const { status, stderr } = await home.run(['job', action, id])
+      assert.is(status, 125, action)
+      const said = `nacre: The record of job \`${id}\` is damaged; remove it: ${file}\n`
+      assert.is(stderr.toString(), said)
+    }
+  }
 })
 
 test('a denied command, a missing directory and wrong words are answered as without a job', async ({

@@ -51,9 +51,11 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
         // The answer `closed` of a caller that has gone is dropped, since the run goes on without it.
         onEvent: async (event) => void (await call.notify('run.event', encodeEvent(event))),
       })
-      const result = await (await started).result
+      const run = await started
+      const result = await run.result
       isAnswered = true
-      return result
+      // The caller has no other way to a job than `nacre job`.
+      return run.isHidden ? { ...result, jobId: null } : result
     },
     '$/cancel': cancelHandler,
   })

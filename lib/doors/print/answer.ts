@@ -128,7 +128,7 @@ function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Ans
     onEvent: (event) => job.hear(event),
     async finish(result) {
       // Stdout holds the id alone, for `job=$(nacre -c … --background)`.
-      if (result.jobId !== null) await streams.stdout.write(`${result.jobId}\n`)
+      if (result.status === 'running') await streams.stdout.write(`${result.id}\n`)
       await tell(result, job.describe(result), options, streams)
     },
   }

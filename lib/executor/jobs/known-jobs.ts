@@ -26,6 +26,7 @@ import { describeOrphan, endOrphan, findOrphans } from './orphans.ts'
 import { pruneJobs } from './prune.ts'
 import {
   describeRecord,
+  findRecordFile,
   type JobRecord,
   listIds,
   readKeptTexts,
@@ -75,8 +76,17 @@ export function openKnownJobs(dir: string): KnownJobs {
   function findRecord(id: string): JobRecord {
     const record = readRecord(dir, id)
     if (record) return record
+    if (!findOrphans(dir).some((orphan) => orphan.id === id)) throw describeUnknown(id)
     const message = `Of job \`${id}\` only its processes are known; it can be killed`
     throw new MisuseError('no_record', message, 'job_id')
+  }
+
+  /** A job that has neither a record which can be read nor a process. */
+  function describeUnknown(id: string): MisuseError {
+    const path = findRecordFile(dir, id)
+    if (path === null) return notFound(id)
+    const message = `The record of job \`${id}\` is damaged; remove it: ${path}`
+    return new MisuseError('damaged_record', message, 'job_id')
   }
 
   /** Asks the owner; where it is gone, what the files say. */
@@ -248,7 +258,8 @@ export function openKnownJobs(dir: string): KnownJobs {
   }
 
   async function killOrphan(id: string): Promise<Result> {
-    const orphan = findOrphans(dir).find((it) => it.id === id) ?? { id, processes: [] }
+    const orphan = findOrphans(dir).find((it) => it.id === id)
+    if (orphan === undefined) throw describeUnknown(id)
     const run = { ...describeOrphan(orphan), id, origin: 'print' as const }
     const stopped = { survivors: await endOrphan(orphan) }
     return lostResult(run, { captured: nothing, running: false, stopped })

@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   openSync,
   readdirSync,
@@ -15,7 +16,7 @@ import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
 import type { Origin, TerminalSize } from '../../protocol/request/request.ts'
-import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
+import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 import { describeJob } from './entry.ts'
@@ -116,6 +117,11 @@ export function readRecord(dir: string, id: string): JobRecord | null {
   )
 }
 
+/** The file that has the name of a job's record, whatever is in it; null where there is none. */
+export function findRecordFile(dir: string, id: string): string | null {
+  return [aliveRecord(dir, id), endedRecord(dir, id)].find((path) => existsSync(path)) ?? null
+}
+
 /** Something else than nacre may have written or damaged the file: that costs this record, not the others. */
 function decode(text: string | null, id: string): JobRecord | null {
   if (text === null) return null
@@ -136,12 +142,21 @@ function isRecord(value: unknown): value is JobRecord {
     [endedAt, socket, group].every((item) => item === null || typeof item === 'string') &&
     isIdentity(owner) &&
     (process === null || isIdentity(process)) &&
-    (endedAt === null
-      ? result === null
-      : isObject(result) && typeof result['status'] === 'string') &&
+    (endedAt === null ? result === null : isResult(result)) &&
     isObject(textStarts) &&
     Object.values(textStarts).every((start) => typeof start === 'number') &&
     !Number.isNaN(Date.parse(startedAt as string))
+  )
+}
+
+/** So far as whoever shows it relies on. */
+function isResult(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    (statuses as readonly unknown[]).includes(value['status']) &&
+    typeof value['durationMs'] === 'number' &&
+    Array.isArray(value['notices']) &&
+    Array.isArray(value['survivors'])
   )
 }
 

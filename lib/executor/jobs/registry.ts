@@ -44,7 +44,6 @@ export function createRegistry(
 ): Registry {
   /** The ends of declared runs, which are yet to be written. */
   const ends = new Map<string, Promise<void>>()
-  const unseen = new WeakSet<LiveRun>()
   let opening: Promise<JobServer> | null = null
   let server: JobServer | null = null
   let written = 0
@@ -78,10 +77,9 @@ export function createRegistry(
 
   /** Once for each run. */
   function tellUnseen(run: LiveRun, error: unknown): void {
-    if (unseen.has(run)) return
-    unseen.add(run)
+    if (run.isHidden) return
     const byItself = run.pid === null ? '' : `; to stop it: kill -- -${run.pid}`
-    run.notice(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
+    run.hide(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
   }
 
   return {

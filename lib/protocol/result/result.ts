@@ -23,7 +23,6 @@ export const stopReasons = [
   'cancel',
   'kill',
   'shutdown',
-  'output_limit',
   /** By the scheduler of the run's host. */
   'out_of_memory',
   'preempted',

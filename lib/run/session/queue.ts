@@ -133,7 +133,6 @@ const reasons: Readonly<Record<StopReason, string>> = {
   cancel: `${busy} when it was cancelled`,
   kill: `${busy} when it was stopped`,
   shutdown: `${busy} when nacre ended`,
-  output_limit: `${busy} when it was stopped`,
   out_of_memory: `${busy} when its memory was used up`,
   preempted: `${busy} when another one came before it`,
 }

@@ -62,6 +62,9 @@ function makeRecord(changes: Partial<JobRecord> = {}): JobRecord {
   }
 }
 
+/** So much of a result as a record is read for. */
+const exited = { status: 'exited', durationMs: 1, notices: [], survivors: [] } as unknown as Result
+
 function daysAgo(days: number): string {
   return new Date(Date.now() - days * 24 * 3600 * 1000).toISOString()
 }
@@ -75,7 +78,7 @@ test('a record comes back as it was written', ({ dir }) => {
 test('an end takes the place of the record, and its text is beside it', ({ dir }) => {
   const record = makeRecord()
   writeRecord(dir, record)
-  const ended = { ...record, endedAt: daysAgo(0), result: { status: 'exited' } as Result }
+  const ended = { ...record, endedAt: daysAgo(0), result: exited }
   const texts = { output: { text: Buffer.from('é\u2028'), start: 7 } }
   const written = writeEnd(dir, ended, texts)
   assert.equal(readRecord(dir, record.id), written)
@@ -112,7 +115,7 @@ test('the oldest ended jobs go, never one that runs', ({ dir }) => {
     const record = makeRecord({
       startedAt: daysAgo(days + 1),
       endedAt: daysAgo(days),
-      result: { status: 'exited' } as Result,
+      result: exited,
     })
     writeEnd(dir, record, { output: { text: Buffer.from('text'), start: 0 } })
     const seconds = Date.now() / 1000 - days * 24 * 3600
