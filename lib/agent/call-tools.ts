@@ -1,6 +1,6 @@
 import type { Executor, RunOptions } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { listenToText } from '../protocol/result/text-events.ts'
+import { listenToText } from '../protocol/result/event.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { describeEnd } from '../render/messages.ts'

@@ -3,14 +3,13 @@ import type { Capture, Captured } from '../output/capture.ts'
 import type { KeptTexts } from '../output/part.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RunEvent } from '../protocol/result/event.ts'
-import type { JobEntry, JobOutput } from '../protocol/result/job.ts'
+import { describeJob, type JobEntry, type JobOutput } from '../protocol/result/job.ts'
 import type { Reading } from '../protocol/result/reading.ts'
 import { interruption, type Running, type StopOptions, type StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Result, StopReason } from '../protocol/result/result.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import type { EventStream } from './event-stream.ts'
-import { describeJob } from './jobs/entry.ts'
 import { endedResult, runningResult } from './results.ts'
 
 /**
@@ -215,7 +214,7 @@ export function createRun(parts: RunParts): LiveRun {
       if (final) final.notices.push(text)
       else notices.push(text)
     },
-    hide(text) {
+    hide(text: string) {
       isHidden = true
       run.notice(text)
     },

@@ -1,5 +1,6 @@
 import type { JobEntry } from '../protocol/result/job.ts'
 import { formatDuration } from './messages.ts'
+import { renderTable } from './table.ts'
 
 /** The jobs as a table for people: one line each, its command last and as long as the width allows. */
 export function renderJobTable(jobs: readonly JobEntry[], columns: number): string {
@@ -11,16 +12,7 @@ export function renderJobTable(jobs: readonly JobEntry[], columns: number): stri
     job.pid === null ? '' : String(job.pid),
     toOneLine(job.command),
   ])
-  const table = [['JOB', 'STATE', 'TIME', 'PID', 'COMMAND'], ...rows]
-  const widths = [0, 1, 2, 3].map((column) =>
-    Math.max(...table.map((row) => row[column]?.length ?? 0)),
-  )
-  return table
-    .map((row) => {
-      const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      return `${cells.join('  ').slice(0, columns).trimEnd()}\n`
-    })
-    .join('')
+  return renderTable(['JOB', 'STATE', 'TIME', 'PID', 'COMMAND'], rows, columns)
 }
 
 /** `running`, `exit 3`, `SIGSEGV`, `timeout`, `lost`. */

@@ -1,5 +1,5 @@
 import type { Result } from '../protocol/result/result.ts'
-import type { TextEvent } from '../protocol/result/text-events.ts'
+import type { TextEvent } from '../protocol/result/event.ts'
 import { toWire } from '../protocol/wire.ts'
 
 /** A result as one line of JSON, in the names of the wire. */

@@ -1,5 +1,4 @@
-import type { RunEvent, RunListener } from '../protocol/result/event.ts'
-import { listenToText } from '../protocol/result/text-events.ts'
+import { type RunEvent, type RunListener, listenToText } from '../protocol/result/event.ts'
 import type { AllNotifications } from '../protocol/rpc/messages.ts'
 import { fromWire, toWire } from '../protocol/wire.ts'
 import type { WireCall } from './method.ts'

@@ -1,4 +1,4 @@
-import { listenToText } from '../../protocol/result/text-events.ts'
+import { listenToText } from '../../protocol/result/event.ts'
 import type {
   AgentContext,
   RequestPermissionRequest,

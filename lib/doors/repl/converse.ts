@@ -9,7 +9,7 @@ import { highlight } from './line/highlight.ts'
 import { recall } from './line/history.ts'
 import { type Choice, pick } from './line/picker.ts'
 import { createPrompt, type Prompt, type PromptEvent } from './line/prompt.ts'
-import { createQuestion } from './line/question.ts'
+import { askQuestion } from './line/question.ts'
 import { isUnfinished } from './line/unfinished.ts'
 import type { SlashContext } from './slash/slash-command.ts'
 import { slashCommands } from './slash/slash-commands.ts'
@@ -120,31 +120,14 @@ function answerLeave(key: string, { state, style, print }: SlashContext): void {
 }
 
 /** With jobs that would end, a person is asked. */
-async function mayQuit({ runner, display, style, print }: SlashContext): Promise<boolean> {
+async function mayQuit({ runner, display, style }: SlashContext): Promise<boolean> {
   const running = runner.jobs().filter(({ result }) => result === null)
   if (running.length === 0) return true
   const names = running.map(({ number, command }) => `  %${number} ${command.split('\n')[0] ?? ''}`)
   const text = [style.yellow('These jobs end with nacre:'), ...names, 'Leave all the same?']
   const yes = { word: 'yes', label: '', value: true }
   const no = { word: 'no', label: '', value: false }
-  const { value, word } = await new Promise<typeof yes>((resolve) => {
-    const close = display.open(
-      createQuestion({
-        text,
-        answers: [yes, no],
-        otherwise: no,
-        style,
-        lastKeyMs: display.lastKeyMs,
-        onOther: (data) => display.keepKey(data),
-        onDone(answer) {
-          close()
-          resolve(answer)
-        },
-      }),
-    )
-  })
-  print([...text, style.dim(`? ${word}`)])
-  return value
+  return await askQuestion(display, { text, answers: [yes, no], otherwise: no, style })
 }
 
 async function search(prompt: Prompt, context: SlashContext): Promise<void> {

@@ -1,7 +1,6 @@
-import type { RunListener } from '../../protocol/result/event.ts'
+import { type RunListener, listenToText } from '../../protocol/result/event.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Call, Handlers } from './context.ts'
-import { listenToText } from '../../protocol/result/text-events.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */
 export const promptMethods = {

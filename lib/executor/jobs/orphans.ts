@@ -5,7 +5,7 @@ import { nowMs } from '../../system/clock.ts'
 import { type ControlGroup, listGroupsOf } from '../../system/process/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
-import type { JobEntry } from '../../protocol/result/job.ts'
+import { describeJob, type JobEntry } from '../../protocol/result/job.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import {
   describeProcess,
@@ -16,7 +16,7 @@ import {
   readVariable,
 } from '../../system/process/process-table.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
-import { describeJob } from './entry.ts'
+
 import { readRecord, readRecords } from './record.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */

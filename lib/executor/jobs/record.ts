@@ -14,12 +14,12 @@ import type { StreamName } from '../../protocol/result/event.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
-import type { JobEntry } from '../../protocol/result/job.ts'
+import { describeJob, type JobEntry } from '../../protocol/result/job.ts'
 import type { Origin, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
-import { describeJob } from './entry.ts'
+
 import { isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 
 /**

@@ -17,7 +17,8 @@ import { createHostClient } from './clients.ts'
 import { describeEnd, followFrames } from './follower.ts'
 import { describeCommand } from './remote-command.ts'
 import { keptPatienceSeconds, startKept } from './kept/kept.ts'
-import { createHostSession, type HostSession } from './session/session.ts'
+import type { Session } from '../session/session.ts'
+import { createHostSession } from './session/session.ts'
 import { composeRunScript, composeStopScript, markThere, runMark } from './script.ts'
 
 export interface HostOptions {
@@ -51,7 +52,7 @@ const stopMarginMs = 5000
 
 export function createHosts(options: HostOptions): Hosts {
   const clients = new Map<string, HostClient>()
-  const sessions = new Map<string, HostSession>()
+  const sessions = new Map<string, Session>()
 
   function findClient(host: string): HostClient {
     const address = options.named[host] ?? host
@@ -62,7 +63,7 @@ export function createHosts(options: HostOptions): Hosts {
     return client
   }
 
-  function openSession(name: string, host: string, client: HostClient): HostSession {
+  function openSession(name: string, host: string, client: HostClient): Session {
     if (client.scheduler !== null) {
       const message = `A scheduler keeps no session; run on ${host} without one`
       throw new StartError({ code: 'host_session', message, exitCode: 125 })

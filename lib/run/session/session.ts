@@ -33,7 +33,7 @@ export interface Session {
   run(request: Request, sink: OutputSink): Promise<Running>
   info(): SessionInfo
   /** Ends the shell and all that it left behind; a run under way is stopped. */
-  close(): Promise<StopReport>
+  close(): Promise<void>
 }
 
 export interface SessionOptions {
@@ -220,14 +220,13 @@ export function createSession(name: string, options: SessionOptions): Session {
     return { ...exit, cwd, notices: told }
   }
 
-  async function close(): Promise<StopReport> {
+  async function close(): Promise<void> {
     closed = true
     idle.stop()
     await active?.stop()
     await queue.idle()
-    const report = await stopSession(shell, mark)
+    await stopSession(shell, mark)
     await outputs.close()
-    return report
   }
 
   return {

@@ -72,10 +72,7 @@ export async function stopTurn(options: {
 const noProcess = -1
 
 /** Ends a session's shell and all that it left behind. */
-export async function stopSession(
-  shell: SessionShell | null,
-  sessionMark: string,
-): Promise<StopReport> {
+export async function stopSession(shell: SessionShell | null, sessionMark: string): Promise<void> {
   const closed = shell?.close()
   const timer = new AbortController()
   // Its EXIT trap may take a moment.
@@ -84,14 +81,13 @@ export async function stopSession(
     delay(shellGraceMs, null, { signal: timer.signal }).catch(() => null),
   ])
   timer.abort()
-  const report = await stopTree({
+  await stopTree({
     pid: shell?.pid ?? noProcess,
     mark: sessionMark,
     group: shell?.group ?? null,
     marks: [`${sessionVariable}=${sessionMark}`],
   })
   await closed
-  return report
 }
 
 /** How the marks of runs begin (`Request.id`). */

@@ -2,7 +2,7 @@ import type { RunOptions } from '../../../executor/executor.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import type { Approvals } from './approvals.ts'
 import type { Display } from '../screen/display.ts'
-import { type Answer, createQuestion } from '../line/question.ts'
+import { type Answer, askQuestion } from '../line/question.ts'
 import type { Style } from '../screen/style.ts'
 
 export interface ApprovalParts {
@@ -28,8 +28,7 @@ export function createApprove(parts: ApprovalParts): NonNullable<RunOptions['app
     const lasting = mayLast(`${matched ?? ''} ${command}`, rule, parts.home)
     const answers = [once, session, ...(lasting ? [always] : []), no]
     const text = [style.yellow(reason ?? `${rule} asks`), `Run ${style.bold(command)} ?`]
-    const { value, word } = await ask(text, answers)
-    display.print([...text, style.dim(`? ${word}`)])
+    const value = await askQuestion(display, { text, answers, otherwise: no, style })
     if (value === 'session' || value === 'always') remember(value === 'always')
     return value !== 'no'
 
@@ -49,25 +48,6 @@ export function createApprove(parts: ApprovalParts): NonNullable<RunOptions['app
         display.print([style.yellow(`This answer is not remembered: ${messageOf(error)}`)])
       }
     }
-  }
-
-  function ask(text: string[], answers: Answer<Allowed>[]): Promise<Answer<Allowed>> {
-    return new Promise((resolve) => {
-      const close = display.open(
-        createQuestion<Allowed>({
-          text,
-          answers,
-          otherwise: no,
-          style,
-          lastKeyMs: display.lastKeyMs,
-          onOther: (data) => display.keepKey(data),
-          onDone(answer) {
-            close()
-            resolve(answer)
-          },
-        }),
-      )
-    })
   }
 }
 

@@ -1,5 +1,6 @@
 import { nowMs } from '../../../system/clock.ts'
 import { wrap } from '../screen/columns.ts'
+import type { Display } from '../screen/display.ts'
 import { isKey, typedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
@@ -11,32 +12,46 @@ export interface Answer<Value> {
   value: Value
 }
 
-export interface QuestionOptions<Value> {
+interface Question<Value> {
   /** Line by line. */
   text: readonly string[]
   answers: readonly Answer<Value>[]
   /** On Esc and Ctrl-C. */
   otherwise: Answer<Value>
   style: Style
-  /** nowMs() of the last key before the question. */
-  lastKeyMs: number
-  /** What was typed for something else. */
-  onOther: (data: string) => void
-  onDone: (answer: Answer<Value>) => void
 }
 
 /** Who types on without such a pause has not read the question yet. */
 const pauseMs = 400
 
 /**
- * Asks for a word and Enter. What was on its way when the question appeared is no answer: it is kept for
- * the prompt.
+ * Asks for a word and Enter; the question and its answer stay on the screen. What was on its way when the
+ * question appeared is no answer: it is kept for the prompt.
  */
-export function createQuestion<Value>(options: QuestionOptions<Value>): View {
-  const { text, answers, style, otherwise } = options
+export async function askQuestion<Value>(
+  display: Display,
+  question: Question<Value>,
+): Promise<Value> {
+  const { value, word } = await new Promise<Answer<Value>>((resolve) => {
+    const close = display.open(
+      createQuestion(display, question, (answer) => {
+        close()
+        resolve(answer)
+      }),
+    )
+  })
+  display.print([...question.text, question.style.dim(`? ${word}`)])
+  return value
+}
+
+function createQuestion<Value>(
+  display: Display,
+  { text, answers, style, otherwise }: Question<Value>,
+  onDone: (answer: Answer<Value>) => void,
+): View {
   let typed = ''
   let hint = ''
-  let lastKeyMs = Math.max(options.lastKeyMs, nowMs())
+  let lastKeyMs = Math.max(display.lastKeyMs, nowMs())
   let isRead = false
   const choices = answers
     .map(({ word, label }) => `${style.bold(word)}${label === '' ? '' : ` ${label}`}`)
@@ -52,11 +67,11 @@ export function createQuestion<Value>(options: QuestionOptions<Value>): View {
       }
     },
     key(data) {
-      if (isKey(data, 'escape', 'ctrl+c')) return options.onDone(otherwise)
+      if (isKey(data, 'escape', 'ctrl+c')) return onDone(otherwise)
       const now = nowMs()
       isRead ||= now - lastKeyMs >= pauseMs
       lastKeyMs = now
-      if (!isRead) return options.onOther(data)
+      if (!isRead) return display.keepKey(data)
       if (isKey(data, 'backspace')) typed = [...typed].slice(0, -1).join('')
       else if (isKey(data, 'enter')) {
         const wanted = typed.trim().toLowerCase()
@@ -64,7 +79,7 @@ export function createQuestion<Value>(options: QuestionOptions<Value>): View {
         const answer = answers.find(
           ({ word }) => wanted !== '' && (word === wanted || word[0] === wanted),
         )
-        if (answer) return options.onDone(answer)
+        if (answer) return onDone(answer)
         hint = `Type one of these, then Enter${wanted === '' ? '' : `; "${wanted}" is none of them`}:`
       } else typed += typedText(data)?.replaceAll(/\s/g, '') ?? ''
     },

@@ -4,18 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createId } from '../../../protocol/ids.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { takesOwnShell } from '../../../protocol/origin.ts'
-import {
-  type Exit,
-  type OutputSink,
-  type Running,
-  StartError,
-  type StopReport,
-} from '../../../protocol/ports.ts'
+import { type Exit, type OutputSink, StartError, type StopReport } from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
-import type { SessionInfo } from '../../../protocol/sessions.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { createIdleTimer } from '../../session/idle.ts'
 import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
+import type { Session } from '../../session/session.ts'
 import type { HostClient } from '../client.ts'
 import { describeEnd, type Follower, followFrames } from '../follower.ts'
 import { callThere, readSurvivors } from '../call-there.ts'
@@ -23,15 +17,6 @@ import { describeCommand } from '../remote-command.ts'
 import { composeStopScript, markThere, runMark } from '../script.ts'
 import { createFrameReader, frameHead } from '../frames.ts'
 import { composeSessionScript, composeTurn, nameTurn } from './script.ts'
-
-/** A shell on another machine that keeps its state from run to run. */
-export interface HostSession {
-  /** Rejects with `StartError`. */
-  run(request: Request, sink: OutputSink): Promise<Running>
-  info(): SessionInfo
-  /** Ends the shell and all that it started. */
-  close(): Promise<void>
-}
 
 export interface HostSessionOptions {
   name: string
@@ -56,7 +41,8 @@ interface Shell {
   follower: Follower | null
 }
 
-export function createHostSession(options: HostSessionOptions): HostSession {
+/** A shell on another machine that keeps its state from run to run. */
+export function createHostSession(options: HostSessionOptions): Session {
   const { client, host } = options
   const idle = createIdleTimer({
     limitMs: options.idleMs,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Result } from '../../lib/protocol/result/result.ts'
-import { listenToText } from '../../lib/protocol/result/text-events.ts'
+import { listenToText } from '../../lib/protocol/result/event.ts'
 
 test('text is the same however its bytes are split between pieces, and its rest comes before the end', () => {
   fc.assert(
