@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer'
+import { BinarySigns } from './binary-signs.ts'
 import { runEscape, runSequence } from './commands.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
+import { FastWay } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
-import { createRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
+import { rewriterBytes } from './rewriter.ts'
 import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
@@ -35,15 +37,6 @@ const largestBlock = rewriterBytes
 const smallestBlock = 4 * 1024
 /** The fast way is worth while where it gets so far. */
 const worthwhileBytes = 256
-/**
- * After so many invalid sequences a stream is the contents of a file: no screen is drawn for it. After as
- * many control characters that no text has, nothing in it moves a cursor either.
- */
-const binaryInvalid = 100
-const binaryDropped = 100
-/** More than a piece can hold. */
-const uncounted = 1 << 30
-const defaultFastAfter = 256 * 1024
 const newlineByte = Uint8Array.of(0x0a)
 /** The answer of a fast way that cannot be used. */
 const noRewriting = -1
@@ -61,16 +54,13 @@ export class Filter {
   readonly #held: HeldText
   readonly #page: Page
   readonly #parser: EscapeParser
+  readonly #fastWay: FastWay
   #alternate = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished = new Uint8Array(0)
   #blockBytes = largestBlock
   #screen: Screen | null = null
-  #invalid = 0
-  #dropped = 0
-  #rewriter: Rewriter | null = null
-  /** Negative once the fast way is ready, or known not to work. */
-  #bytesUntilFast: number
+  readonly #signs: BinarySigns
   /** The rest is binary data, and is rewritten as such. */
   #isBinary = false
   /** The last read ended before a sequence that only a whole screen can carry out. */
@@ -81,11 +71,13 @@ export class Filter {
     const rows = options.rows ?? 50
     this.#scan = options.scan ?? createScanner()
     this.#held = new HeldText(options.emit, rows, this.#scan, options.at?.isInLine ?? false)
-    this.#invalid = options.at?.invalid ?? 0
-    this.#dropped = options.at?.dropped ?? 0
-    this.#bytesUntilFast = options.fastAfterBytes ?? defaultFastAfter
-    this.#checkBinary()
+    this.#signs = new BinarySigns(options.at?.invalid, options.at?.dropped)
     this.#page = new Page(this.#held, rows)
+    this.#fastWay = new FastWay({
+      held: this.#held,
+      page: this.#page,
+      afterBytes: options.fastAfterBytes,
+    })
     this.#parser = new EscapeParser({
       text: (bytes, from, to) => this.#text(bytes, from, to),
       invalid: () => this.#replace(),
@@ -94,6 +86,7 @@ export class Filter {
       sequence: (sequence) => this.#sequence(sequence),
       escape: (final) => this.#escape(final),
     })
+    this.#checkBinary()
   }
 
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
@@ -119,10 +112,10 @@ export class Filter {
    */
   get restart(): Restart | null {
     if (this.#screen !== null || this.#page.isOpen || this.#alternate) return null
-    if (!this.#parser.isAtText || this.#rewriter?.isAtRest === false) return null
+    if (!this.#parser.isAtText || !this.#fastWay.isAtRest) return null
     const { isInLine } = this.#held
-    const invalid = this.#invalid
-    return { unread: this.#unfinished.length, isInLine, invalid, dropped: this.#dropped }
+    const { invalid, dropped } = this.#signs
+    return { unread: this.#unfinished.length, isInLine, invalid, dropped }
   }
 
   /** The text that is not emitted yet, and how far it reaches. For reading only. */
@@ -143,7 +136,7 @@ export class Filter {
     this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
     this.#unfinished = new Uint8Array(0)
     this.#page.close()
-    if (this.#rewriter?.isInCharacter === true) this.#held.append(replacement, 0, 3)
+    this.#fastWay.end()
     this.#held.flush()
   }
 
@@ -152,7 +145,10 @@ export class Filter {
     this.#needsScreen = false
     let at = from
     while (at < bytes.length) {
-      if (this.#isBinary) return this.#readBinary(bytes, at)
+      if (this.#isBinary) {
+        this.#fastWay.rewriteBinary(bytes, at)
+        return bytes.length
+      }
       if (bytes[at] === 0 && this.#parser.isAtText) {
         // Dropped, in one piece: they come by the megabyte.
         at = endOfZeros(bytes, at)
@@ -196,59 +192,22 @@ export class Filter {
 
   /** The fast way; answers how far it went, or that it cannot be used here. */
   #rewrite(bytes: Uint8Array, from: number, to: number): number {
-    if (this.#bytesUntilFast >= 0) {
-      this.#bytesUntilFast -= to - from
-      if (this.#bytesUntilFast < 0) this.#rewriter ??= createRewriter()
-    }
-    if (this.#rewriter === null || this.#alternate || !this.#parser.isAtText) return noRewriting
-    let column: number | null = null
-    if (this.#page.isOpen) {
-      column = this.#page.evenColumn
-      if (column === null) return noRewriting
-      this.#page.close()
-    }
-    const line = this.#held.unfinished
-    const isEven = line !== null && (column !== null || isPlainAscii(line))
-    const open = isEven ? line : null
-    const openLine = { text: open, column: column ?? open?.length ?? 0 }
-    // Exactly where the common way would take the rest for binary data, whatever the pieces are.
-    const isCounted = this.#dropped >= binaryDropped && this.#invalid < binaryInvalid
-    const maxInvalid = isCounted ? binaryInvalid - this.#invalid : uncounted
-    const written = this.#rewriter.rewrite(bytes, from, to, openLine, maxInvalid)
-    const { text, back, invalid } = written
-    let kept = 0
-    if (open !== null) {
-      if (Buffer.compare(text.subarray(0, open.length), open) === 0) kept = open.length
-      else this.#held.takeUnfinished()
-    }
-    if (text.length > kept) this.#held.append(text, kept, text.length)
-    if (back > 0) {
-      this.#page.open()
-      this.#page.moveColumns(-back)
-    }
-    this.#invalid += invalid
-    if (invalid > 0) this.#checkBinary()
-    return written.at
-  }
-
-  #readBinary(bytes: Uint8Array, from: number): number {
-    for (let at = from; at < bytes.length; at += largestBlock) {
-      const to = Math.min(at + largestBlock, bytes.length)
-      const text = this.#rewriter!.rewriteBinary(bytes, at, to)
-      this.#held.append(text, 0, text.length)
-    }
-    return bytes.length
+    const isReady = this.#fastWay.passBy(to - from)
+    if (!isReady || this.#alternate || !this.#parser.isAtText) return noRewriting
+    const rewritten = this.#fastWay.rewrite(bytes, from, to, this.#signs.invalidUntilBinary)
+    if (rewritten === null) return noRewriting
+    this.#signs.invalid += rewritten.invalid
+    if (rewritten.invalid > 0) this.#checkBinary()
+    return rewritten.at
   }
 
   #drop(count: number): void {
-    this.#dropped += count
+    this.#signs.dropped += count
     this.#checkBinary()
   }
 
   #checkBinary(): void {
-    if (this.#invalid < binaryInvalid || this.#dropped < binaryDropped || this.#isBinary) return
-    this.#rewriter ??= createRewriter()
-    if (this.#rewriter === null) return
+    if (this.#isBinary || !this.#signs.isBinary || !this.#fastWay.makeReady()) return
     this.#isBinary = true
     this.#page.close()
     this.#parser.halt()
@@ -262,7 +221,7 @@ export class Filter {
       at = await this.#screen.write(bytes, at)
       if (!this.#screen.isDone) return
       const { text, isBinary } = this.#screen
-      if (isBinary) this.#invalid = binaryInvalid
+      if (isBinary) this.#signs.takeForFile()
       this.#screen.close()
       this.#screen = null
       this.#held.append(text, 0, text.length)
@@ -278,11 +237,7 @@ export class Filter {
     const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
     const shown = this.#page.takeScreen()
     this.#held.flush()
-    if (shown !== null) {
-      await screen.write(shown.text, 0)
-      const up = shown.rowsUp > 0 ? `\x1b[${shown.rowsUp}A` : ''
-      await screen.write(Buffer.from(`${up}\x1b[${shown.column + 1}G`), 0)
-    }
+    if (shown !== null) await screen.begin(shown.text, shown.cursor, shown.saved)
     return screen
   }
 
@@ -306,7 +261,7 @@ export class Filter {
 
   #replace(): void {
     this.#text(replacement, 0, replacement.length)
-    this.#invalid++
+    this.#signs.invalid++
     this.#checkBinary()
   }
 
@@ -326,7 +281,7 @@ export class Filter {
       return true
     }
     if (this.#alternate) return true
-    this.#needsScreen = !runSequence(sequence, this.#page) && this.#invalid < binaryInvalid
+    this.#needsScreen = !runSequence(sequence, this.#page) && !this.#signs.isNoScreen
     return !this.#needsScreen
   }
 
@@ -339,11 +294,7 @@ export class Filter {
       return true
     }
     if (this.#alternate) return true
-    this.#needsScreen = !runEscape(final, this.#page) && this.#invalid < binaryInvalid
+    this.#needsScreen = !runEscape(final, this.#page) && !this.#signs.isNoScreen
     return !this.#needsScreen
   }
-}
-
-function isPlainAscii(line: Uint8Array): boolean {
-  return line.every((byte) => byte >= 0x20 && byte < 0x7f)
 }

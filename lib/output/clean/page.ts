@@ -4,6 +4,12 @@ import { type HeldText, maxEditableBytes } from './held.ts'
 const newline = 0x0a
 const newlineByte = Uint8Array.of(newline)
 
+/** A place on a screen, counted from the last line of its text. */
+export interface Place {
+  rowsUp: number
+  column: number
+}
+
 /**
  * The last lines of the text while something edits them: a carriage return, a backspace, a cursor
  * movement. It opens on the unfinished line and takes further lines out of the held text as the cursor
@@ -65,17 +71,19 @@ export class Page {
 
   /**
    * Takes the last lines of the text out, as many as the screen has: what a terminal would show, and
-   * where on it the cursor stands. Null where the unfinished line is past editing.
+   * where on it the cursor stands and is saved. Null where the unfinished line is past editing.
    */
-  takeScreen(): { text: Buffer; rowsUp: number; column: number } | null {
+  takeScreen(): { text: Buffer; cursor: Place; saved: Place | null } | null {
     if (!this.open()) return null
-    const rowsUp = this.#lines.length - 1 - this.#row
+    const row = this.#row + this.#top
     this.up(this.#rows)
-    const column = this.#column
+    const last = this.#top + this.#lines.length - 1
+    const cursor = { rowsUp: last - row, column: this.#column }
+    const saved = this.#saved && { rowsUp: last - this.#saved.row, column: this.#saved.column }
     const text = this.#textOf(this.#lines, Buffer.alloc(0))
     this.#drop(this.#lines)
     this.#lines = []
-    return { text, rowsUp, column }
+    return { text, cursor, saved }
   }
 
   /** The page and what is held above it, as text. */

@@ -1,5 +1,6 @@
 import type { IBufferLine, IMarker, Terminal } from '@xterm/headless'
 import type { Emit } from './held.ts'
+import type { Place } from './page.ts'
 
 const newline = 0x0a
 const ESC = 0x1b
@@ -84,6 +85,14 @@ export class Screen {
     })
     terminal.loadAddon(new UnicodeGraphemesAddon())
     return new Screen(terminal, emit)
+  }
+
+  /** Draws what was there before, with the cursor, and the place that was saved of it. */
+  async begin(text: Buffer, cursor: Place, saved: Place | null): Promise<void> {
+    const goTo = ({ rowsUp, column }: Place) => `${move(rowsUp, 'A')}\x1b[${column + 1}G`
+    const save = saved === null ? '' : `${goTo(saved)}\x1b7${move(saved.rowsUp, 'B')}`
+    await this.write(text, 0)
+    await this.write(Buffer.from(save + goTo(cursor)), 0)
   }
 
   /** Whether the last write ended because this is no output for a terminal. */
@@ -237,6 +246,11 @@ export class Screen {
     const isContinued = this.#terminal.buffer.normal.getLine(at + 1)?.isWrapped === true
     return line.translateToString(!isContinued)
   }
+}
+
+/** Up (`A`) or down (`B`); no rows are no movement, where a terminal would take 0 for 1. */
+function move(rows: number, direction: 'A' | 'B'): string {
+  return rows > 0 ? `\x1b[${rows}${direction}` : ''
 }
 
 /**

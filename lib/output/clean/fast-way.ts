@@ -1,0 +1,101 @@
+import type { HeldText } from './held.ts'
+import type { Page } from './page.ts'
+import { createRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
+import { replacement } from '../bytes/utf8.ts'
+
+const defaultAfterBytes = 256 * 1024
+
+export interface FastWayOptions {
+  held: HeldText
+  page: Page
+  /** Bytes that take the common way before this one is made ready. Default 256 KiB. */
+  afterBytes: number | undefined
+}
+
+/** Brings text that is more than plain to the held text by the rewriter, as far as that can do it. */
+export class FastWay {
+  readonly #held: HeldText
+  readonly #page: Page
+  #rewriter: Rewriter | null = null
+  /** Negative once it is ready, or known not to work. */
+  #bytesUntilReady: number
+
+  constructor({ held, page, afterBytes = defaultAfterBytes }: FastWayOptions) {
+    this.#held = held
+    this.#page = page
+    this.#bytesUntilReady = afterBytes
+  }
+
+  /** False where WebAssembly does not work. */
+  makeReady(): boolean {
+    this.#rewriter ??= createRewriter()
+    return this.#rewriter !== null
+  }
+
+  /** Counts bytes that come by, until it is worth while; tells whether it is ready. */
+  passBy(bytes: number): boolean {
+    if (this.#bytesUntilReady >= 0) {
+      this.#bytesUntilReady -= bytes
+      if (this.#bytesUntilReady < 0) this.makeReady()
+    }
+    return this.#rewriter !== null
+  }
+
+  /** Whether it stands at the end of a character and of a sequence. */
+  get isAtRest(): boolean {
+    return this.#rewriter?.isAtRest !== false
+  }
+
+  /**
+   * Rewrites `bytes[from, to)` behind the held text, and the line of the page where that is one only; stops
+   * behind `maxInvalid` sequences that are no UTF-8. Null: it cannot be used here.
+   */
+  rewrite(
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+    maxInvalid: number,
+  ): { at: number; invalid: number } | null {
+    let column: number | null = null
+    if (this.#page.isOpen) {
+      column = this.#page.evenColumn
+      if (column === null) return null
+      this.#page.close()
+    }
+    const line = this.#held.unfinished
+    const isEven = line !== null && (column !== null || isPlainAscii(line))
+    const open = isEven ? line : null
+    const openLine = { text: open, column: column ?? open?.length ?? 0 }
+    const written = this.#rewriter!.rewrite(bytes, from, to, openLine, maxInvalid)
+    const { text, back } = written
+    let kept = 0
+    if (open !== null) {
+      if (Buffer.compare(text.subarray(0, open.length), open) === 0) kept = open.length
+      else this.#held.takeUnfinished()
+    }
+    if (text.length > kept) this.#held.append(text, kept, text.length)
+    if (back > 0) {
+      this.#page.open()
+      this.#page.moveColumns(-back)
+    }
+    return written
+  }
+
+  /** All of `bytes` from `from` on, which are no text. */
+  rewriteBinary(bytes: Uint8Array, from: number): void {
+    for (let at = from; at < bytes.length; at += rewriterBytes) {
+      const to = Math.min(at + rewriterBytes, bytes.length)
+      const text = this.#rewriter!.rewriteBinary(bytes, at, to)
+      this.#held.append(text, 0, text.length)
+    }
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    if (this.#rewriter?.isInCharacter === true) this.#held.append(replacement, 0, 3)
+  }
+}
+
+function isPlainAscii(line: Uint8Array): boolean {
+  return line.every((byte) => byte >= 0x20 && byte < 0x7f)
+}
