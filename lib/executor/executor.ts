@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { nowMs } from '../system/clock.ts'
 import { createGuard } from '../guard/guard.ts'
 import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
-import type { Capture, createCapture } from '../output/capture.ts'
-import { createNoCapture } from '../output/no-capture.ts'
+import { createCaptureOpener } from '../output/open-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
 import { type OutputSink, type Runner, StartError } from '../protocol/ports.ts'
@@ -16,7 +15,7 @@ import { both, type Call, createCall } from './call.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import type { Jobs } from './jobs/port.ts'
-import type { ExecutorOptions, RunOptions, TextBounds } from './options.ts'
+import { type ExecutorOptions, keepWithin, type RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
 import { createRun, type LiveRun, type Run } from './run.ts'
@@ -293,24 +292,4 @@ function openArtifacts({
   return dir === null
     ? null
     : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined })
-}
-
-/** What reads output is loaded with the first run whose text is wanted. */
-function createCaptureOpener(store: ArtifactStore | null) {
-  let create: typeof createCapture | null = null
-  return async (request: Request, text: boolean): Promise<Capture> => {
-    if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-    create ??= (await import('../output/capture.ts')).createCapture
-    return create({ runId: request.id, command: request.command, request, store })
-  }
-}
-
-/** A caller's own limit holds whatever the request and the defaults say. */
-function keepWithin(request: Request, atMost: TextBounds | undefined): Request {
-  if (!atMost) return request
-  return {
-    ...request,
-    maxLines: Math.min(request.maxLines, atMost.maxLines),
-    maxBytes: Math.min(request.maxBytes, atMost.maxBytes),
-  }
 }

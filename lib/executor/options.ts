@@ -69,6 +69,16 @@ export interface TextBounds {
   maxBytes: number
 }
 
+/** A caller's own limit holds whatever the request and the defaults say. */
+export function keepWithin(request: Request, atMost: TextBounds | undefined): Request {
+  if (!atMost) return request
+  return {
+    ...request,
+    maxLines: Math.min(request.maxLines, atMost.maxLines),
+    maxBytes: Math.min(request.maxBytes, atMost.maxBytes),
+  }
+}
+
 export interface RunOptions {
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal

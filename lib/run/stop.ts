@@ -6,19 +6,21 @@ import type { Request } from '../protocol/request/request.ts'
 import type { Usage } from '../protocol/result/result.ts'
 import type { ControlGroup, GroupUsage, UsageSource } from '../system/process/control-group.ts'
 import {
-  ageMs,
-  clockToleranceMs,
+  isOrphan,
   describeProcess,
   type FileIdentity,
   hasEnvironment,
   holdsFile,
-  isAlive,
   isNamespaceInit,
-  isOrphan,
+  readVariable,
+} from '../system/process/process-details.ts'
+import {
+  ageMs,
+  clockToleranceMs,
+  isAlive,
   listProcesses,
   maySignal,
   type ProcessEntry,
-  readVariable,
   sendSignal,
 } from '../system/process/process-table.ts'
 

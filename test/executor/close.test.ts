@@ -7,7 +7,8 @@ import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import { MisuseError } from '../../lib/protocol/errors.ts'
 import type { RequestInput } from '../../lib/protocol/request/request.ts'
-import { hasEnvironment, listProcesses } from '../../lib/system/process/process-table.ts'
+import { hasEnvironment } from '../../lib/system/process/process-details.ts'
+import { listProcesses } from '../../lib/system/process/process-table.ts'
 
 const mark = `NACRE_TEST_CLOSE=${process.pid}`
 

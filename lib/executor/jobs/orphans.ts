@@ -9,11 +9,13 @@ import { describeJob, type JobEntry } from '../../protocol/result/job.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import {
   describeProcess,
-  listProcesses,
   listRunPipes,
+  readVariable,
+} from '../../system/process/process-details.ts'
+import {
+  listProcesses,
   nameProcess,
   type ProcessEntry,
-  readVariable,
 } from '../../system/process/process-table.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
 

@@ -1,3 +1,5 @@
+import { endOfSet, inSet } from './glob-set.ts'
+
 /**
  * Text as far as it is known before the run. Beside its characters it tells, for each of them,
  * whether it is simply itself, the active part of a glob, or stands for what only the run decides.
@@ -276,43 +278,6 @@ export const absoluteNames = (path: Text, directory: Text): Text[] =>
 
 export const baseName = (path: Text): Text => path.slice(path.chars.lastIndexOf('/') + 1)
 
-/** Where a set ends that begins here; where it does not end, what stops it. */
-function endOfSet(chars: string, start: number): number {
-  let at = start + 1
-  if (chars[at] === '!' || chars[at] === '^') at++
-  if (chars[at] === ']') at++
-  while (at < chars.length && chars[at] !== ']' && chars[at] !== '/') {
-    const [characterClass = ''] = chars.startsWith('[:', at)
-      ? (/^\[:\w{1,10}:\]/.exec(chars.slice(at, at + 16)) ?? [])
-      : []
-    at += characterClass.length || 1
-  }
-  return at
-}
-
 function interleave(parts: readonly Text[], other: Text | string): (Text | string)[] {
   return parts.flatMap((part, index) => (index === 0 ? [part] : [other, part]))
-}
-
-function inSet(body: string, character: string): boolean {
-  const named = body.replace(/\[:(\w+):\]/g, (_, name: string) => characterClasses[name] ?? '')
-  for (let index = 0; index < named.length; index++) {
-    const first = named.charAt(index)
-    if (named[index + 1] === '-' && index + 2 < named.length) {
-      if (character >= first && character <= named.charAt(index + 2)) return true
-      index += 2
-    } else if (first === character) return true
-  }
-  return false
-}
-
-const characterClasses: Readonly<Record<string, string>> = {
-  alpha: 'a-zA-Z',
-  alnum: 'a-zA-Z0-9',
-  digit: '0-9',
-  lower: 'a-z',
-  upper: 'A-Z',
-  punct: '!-/:-@',
-  print: ' -~',
-  graph: '!-~',
 }

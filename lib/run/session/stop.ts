@@ -2,11 +2,11 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { nowMs } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
+import { readVariable } from '../../system/process/process-details.ts'
 import {
   ageMs,
   clockToleranceMs,
   type ProcessEntry,
-  readVariable,
   sendSignal,
 } from '../../system/process/process-table.ts'
 import type { SessionDialect } from './shell/dialect.ts'

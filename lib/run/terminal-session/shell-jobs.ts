@@ -1,4 +1,5 @@
-import { listTree, readProcess, readVariable } from '../../system/process/process-table.ts'
+import { readVariable } from '../../system/process/process-details.ts'
+import { listTree, readProcess } from '../../system/process/process-table.ts'
 import { markVariable } from '../stop.ts'
 
 /**

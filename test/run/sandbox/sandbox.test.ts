@@ -3,7 +3,8 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { describeProcess, listProcesses } from '../../../lib/system/process/process-table.ts'
+import { describeProcess } from '../../../lib/system/process/process-details.ts'
+import { listProcesses } from '../../../lib/system/process/process-table.ts'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -17,7 +17,8 @@ import {
   type StartedProcess,
   type Uninherited,
 } from '../../../system/process/spawn.ts'
-import { findConfined, sendSignal } from '../../../system/process/process-table.ts'
+import { findConfined } from '../../../system/process/process-details.ts'
+import { sendSignal } from '../../../system/process/process-table.ts'
 import { setReferenced } from '../../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'

@@ -1,0 +1,30 @@
+import type { Request, StreamMode } from '../protocol/request/request.ts'
+import type { ArtifactStore } from './artifact/store.ts'
+import type { Capture, Captured, createCapture } from './capture.ts'
+
+/** What reads output is loaded with the first run whose text is wanted. */
+export function createCaptureOpener(store: ArtifactStore | null) {
+  let create: typeof createCapture | null = null
+  return async (request: Request, text: boolean): Promise<Capture> => {
+    if (!text && request.artifact === 'never') return createNoCapture(request.streams)
+    create ??= (await import('./capture.ts')).createCapture
+    return create({ runId: request.id, command: request.command, request, store })
+  }
+}
+
+/** For a caller that takes the bytes as they come and wants no text of them: nothing is kept. */
+function createNoCapture(streams: StreamMode): Capture {
+  const nothing = (): Captured => ({
+    ...(streams === 'merged' ? { output: '' } : { stdout: '', stderr: '' }),
+    truncation: null,
+    artifact: null,
+    notices: [],
+  })
+  return {
+    write: () => undefined,
+    snapshot: nothing,
+    read: () => ({ text: '', cursor: 0, truncatedBefore: 0, moreBytes: 0 }),
+    kept: () => ({ output: { text: Buffer.alloc(0), start: 0 } }),
+    finish: async () => nothing(),
+  }
+}
