@@ -5,6 +5,8 @@ declare module 'node-pty' {
     write(data: string): void
     resize(columns: number, rows: number): void
     kill(signal?: string): void
+    /** Closes the terminal, as its window does. */
+    destroy(): void
     onData(listener: (data: string) => void): void
     onExit(listener: (exit: { exitCode: number; signal?: number }) => void): void
   }

@@ -27,6 +27,8 @@ export interface Screen {
   /** The palette index of the foreground of the first such text on the screen; -1: the default. */
   colorOf(text: string): number
   resize(columns: number, rows: number): void
+  /** As when the window of the terminal is closed. */
+  close(): void
   readonly isAlternate: boolean
   readonly modes: xterm.IModes
   readonly pid: number
@@ -85,7 +87,7 @@ export async function withScreen(
       child.kill('SIGTERM')
       await screen.exited
     }
-    screen.close()
+    screen.dispose()
     rmSync(home, { recursive: true, force: true })
   }
 }
@@ -108,7 +110,7 @@ function environmentOf(home: string, env: Record<string, string>): Record<string
 
 interface OpenScreen extends Screen {
   hasExited(): boolean
-  close(): void
+  dispose(): void
 }
 
 function openScreen(
@@ -227,6 +229,7 @@ function openScreen(
       terminal.resize(toColumns, toRows)
       child.resize(toColumns, toRows)
     },
+    close: () => child.destroy(),
     get isAlternate() {
       return terminal.buffer.active.type === 'alternate'
     },
@@ -235,7 +238,7 @@ function openScreen(
     },
     pid: child.pid,
     hasExited: () => exit !== null,
-    close: () => terminal.dispose(),
+    dispose: () => terminal.dispose(),
   }
 }
 

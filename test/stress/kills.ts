@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findOwnGroup } from '../../lib/system/process/own-group.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { findLeftovers } from './leftovers.ts'
 import { createToken, describe, findByWords } from './processes.ts'
 
 /** What a killed nacre was about; `stdin` is what it reads. */
@@ -108,31 +108,7 @@ async function findLeft(pid: number, token: string, victim: Victim): Promise<str
     // A supervisor holds it, with folders of its own.
     if (isDeclared) return faults
   }
-  for (const name of readdirSync(join(victim.dir, 'tmp'))) faults.push(`folder ${name}`)
-  const state = join(victim.dir, 'state', 'nacre')
-  for (const name of list(join(state, 'present'))) faults.push(`presence ${name}`)
-  for (const name of list(join(state, 'sandbox'))) faults.push(`sandbox ${name}`)
-  for (const name of list(findOwnGroup() ?? '')) {
-    if (name.startsWith(`nacre-${pid}-`)) faults.push(`control group ${name}`)
-  }
-  for (const path of [join(state, 'jobs'), join(state, 'jobs', 'ended')]) {
-    for (const name of list(path).filter((it) => it.endsWith('.json'))) {
-      try {
-        JSON.parse(readFileSync(join(path, name), 'utf8'))
-      } catch (error) {
-        if (existsSync(join(path, name))) faults.push(`damaged ${name}: ${String(error)}`)
-      }
-    }
-  }
-  const audit = join(state, 'audit.jsonl')
-  for (const text of existsSync(audit) ? readFileSync(audit, 'utf8').split('\n') : []) {
-    try {
-      if (text !== '') JSON.parse(text)
-    } catch {
-      faults.push(`damaged audit line ${text}`)
-    }
-  }
-  return faults
+  return [...faults, ...findLeftovers(pid, victim.dir)]
 }
 
 async function listJobs(victim: Victim): Promise<{ id: string; command: string }[]> {
@@ -141,14 +117,6 @@ async function listJobs(victim: Victim): Promise<{ id: string; command: string }
   return jobs
     .filter(({ status, origin }) => status === 'running' && origin !== null)
     .map((job) => ({ id: String(job['id']), command: String(job['command']) }))
-}
-
-function list(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
 }
 
 /** How long a nacre takes from its start to a command that runs: kills fall before, then and after. */

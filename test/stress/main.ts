@@ -1,10 +1,10 @@
 /**
- * `npm run stress [-- stops [count] | kills [count] | saboteurs [count] | living [count]]`: what takes
- * minutes and is tried in small in the suite. Stops runs of every stubborn kind, for every cause, on
+ * `npm run stress [-- stops [count] | kills [count] | saboteurs [count] | living [count] |
+ * endings [count]]`: what takes minutes and is tried in small in the suite. Stops runs of every stubborn kind, for every cause, on
  * pipes, sessions and terminals; kills nacres at random moments; runs what spoils the shell of a session;
- * lives in the REPL, with each shell. Counts what is left, and what is wrong.
+ * lives in the REPL, with each shell, and ends it in the midst of that. Counts what is left or wrong.
  *
- *     --seed <n>         the same life again
+ *     --seed <n>         the same again, of living and endings
  *     --shell <name>     the life with this shell only
  *     --only <text>      of a life the actions whose name contains it
  *     --without-groups   hides the kernel's control groups (as root)
@@ -17,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { measureStart, openVictim, tryKill } from './kills.ts'
 import { ownShells } from '../helpers/own-shell.ts'
 import { withSessions } from '../helpers/sessions.ts'
+import { endLife } from './living/ended-life.ts'
 import { live } from './living/life.ts'
 import { listSaboteurs, trySaboteur } from './saboteurs.ts'
 import { listTrials, tryStop } from './stops.ts'
@@ -134,6 +135,24 @@ async function stressLiving(actions: number): Promise<number> {
   return wrong
 }
 
+/** Ends so many lives in the REPL, with one shell after the other. */
+async function stressEndings(wanted: number): Promise<number> {
+  const seed = Number(values.seed ?? randomInt(1_000_000))
+  const shells = ownShells.filter((shell) => values.shell === undefined || values.shell === shell)
+  let wrong = 0
+  for (let at = 0; at < wanted; at++) {
+    const shell = shells[at % shells.length] ?? 'bash'
+    try {
+      await endLife({ shell, seed: seed + at, onAction: (told) => console.log(told) })
+    } catch (error) {
+      wrong++
+      console.log(`WRONG ${(error as Error).message}`)
+    }
+  }
+  console.log(`${wanted} endings from seed ${seed} on: ${wrong} wrong`)
+  return wrong
+}
+
 let faults = 0
 if (what === 'all' || what === 'stops') faults += await stressStops(Number(count ?? 250))
 if (what === 'all' || what === 'kills') faults += await stressKills(Number(count ?? 100))
@@ -141,4 +160,5 @@ if (what === 'all' || what === 'saboteurs') {
   faults += await stressSessions(Number(count ?? 10_000))
 }
 if (what === 'all' || what === 'living') faults += await stressLiving(Number(count ?? 100))
+if (what === 'all' || what === 'endings') faults += await stressEndings(Number(count ?? 30))
 process.exit(faults === 0 ? 0 : 1)

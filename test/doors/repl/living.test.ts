@@ -1,4 +1,5 @@
 import { test } from 'uvu'
+import { endLife } from '../../stress/living/ended-life.ts'
 import { live } from '../../stress/living/life.ts'
 import { ownShells } from '../../helpers/own-shell.ts'
 
@@ -9,5 +10,8 @@ for (const [at, shell] of ownShells.entries()) {
   test(`${actions} things that people do, drawn at random, with ${shell}`, () =>
     live({ shell, seed: at + 1, actions }))
 }
+
+test('a life that is ended in its midst leaves the terminal usable, and nothing else', () =>
+  endLife({ shell: ownShells[0] ?? 'bash', seed: 13 }))
 
 test.run()

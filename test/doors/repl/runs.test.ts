@@ -154,6 +154,13 @@ test('/view opens the whole output, searches and scrolls', () =>
     await screen.shows(/^321\n/)
     screen.type('/^4444$\r')
     await screen.shows(/^4444\n/)
+    // No line is passed over, however near the next match is.
+    screen.type('?^444.$\r')
+    await screen.shows(/^4443\n/)
+    screen.type('n')
+    await screen.shows(/^4442\n/)
+    screen.type('N')
+    await screen.shows(/^4443\n/)
     screen.type('G')
     await screen.shows(/^4978\n[^]*4978–5000 of 5,000/)
     assertScreen(screen, 'viewer')

@@ -1,18 +1,20 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { findProgram } from '../../../lib/system/programs.ts'
 import { keepFishQuiet, type ShellName } from '../../helpers/own-shell.ts'
-import { type Screen, withScreen } from '../../helpers/screen.ts'
+import { type ScreenOptions, withScreen } from '../../helpers/screen.ts'
 import { findMarked } from '../../helpers/sessions.ts'
+import { findLeftovers } from '../leftovers.ts'
 import { commands } from './actions/commands.ts'
 import { interrupts } from './actions/interrupts.ts'
 import { jobs } from './actions/jobs.ts'
 import { lines } from './actions/lines.ts'
 import { programs } from './actions/programs.ts'
 import { shocks } from './actions/shocks.ts'
-import { anything, ok, shows, type } from './checks.ts'
+import { state } from './actions/state.ts'
+import { anything, ok, type Pattern, shows, type } from './checks.ts'
 import { type Action, createWorld, type World } from './world.ts'
 
 /** A life in the REPL: actions drawn at random from what people do, and what the screen must show then. */
@@ -28,6 +30,7 @@ export interface Life {
 
 const actions: readonly Action[] = [
   ...commands,
+  ...state,
   ...lines,
   ...interrupts,
   ...jobs,
@@ -37,42 +40,44 @@ const actions: readonly Action[] = [
 
 /** Rejects at the first wrong screen, and where something is left at the end; says after which actions. */
 export async function live(life: Life): Promise<void> {
-  let left: string[] = []
-  await withScreen(
-    {
-      columns: 80,
-      rows: 24,
-      scrollback: 100_000,
-      env: { SHELL: findProgram(life.shell, process.env['PATH'] ?? '') ?? '' },
-      prepare(home) {
-        for (const folder of ['code/sub', 'code/with space', 'tmp']) {
-          mkdirSync(join(home, folder), { recursive: true })
-        }
-        keepFishQuiet(home)
-      },
-    },
-    async (screen) => {
-      await walk(screen, life)
-      // fish keeps a folder of its own there.
-      const files = readdirSync(join(screen.home, 'tmp')).filter(
-        (name) => !name.startsWith('fish.'),
-      )
-      left = [...files, ...findMarked(screen.home)]
-    },
-  )
+  const left: string[] = []
+  await withScreen(openLife(life.shell), async (screen) => {
+    const world = createWorld(screen, life.shell, life.seed)
+    await begin(world, [/nacre .*/])
+    await walk(world, life)
+    await leave(world)
+    left.push(...findLeftovers(screen.pid, screen.home), ...findMarked(screen.home))
+  })
   assert.equal(left, [], 'something is left')
 }
 
-async function walk(
-  screen: Screen,
-  { shell, seed, actions: count, only = '', onAction }: Life,
-): Promise<void> {
-  const world = createWorld(screen, shell, seed)
-  const told: string[] = []
-  await shows(world, [/nacre .*/])
-  // Its shell is up then, and has said what it had to say.
+/** The terminal and the home of a life. */
+export function openLife(shell: ShellName): ScreenOptions {
+  return {
+    columns: 80,
+    rows: 24,
+    scrollback: 100_000,
+    env: { SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' },
+    prepare(home) {
+      for (const folder of ['code/sub', 'code/with space']) {
+        mkdirSync(join(home, folder), { recursive: true })
+      }
+      keepFishQuiet(home)
+    },
+  }
+}
+
+/** Settles when the shell is up and has said what it had to say. */
+export async function begin(world: World, greeting: Pattern[]): Promise<void> {
+  await shows(world, greeting)
   type(world, 'true')
   await shows(world, [anything, '! true', anything, ok])
+}
+
+/** Does so many actions, and rejects with what went wrong after which of them. */
+export async function walk(world: World, life: Life): Promise<void> {
+  const { shell, seed, actions: count, only = '', onAction } = life
+  const told: string[] = []
   for (let at = 1; at <= count; at++) {
     const action = draw(world, only)
     told.push(`${at} ${action.name}`)
@@ -86,7 +91,6 @@ async function walk(
       })
     }
   }
-  await leave(world)
 }
 
 async function leave({ screen, jobs: left }: World): Promise<void> {
@@ -100,7 +104,7 @@ async function leave({ screen, jobs: left }: World): Promise<void> {
   assert.is(exitCode, 0)
 }
 
-function draw(world: World, only: string): Action {
+export function draw(world: World, only = ''): Action {
   const possible = actions.filter(
     ({ name, may }) => name.includes(only) && (may === undefined || may(world)),
   )

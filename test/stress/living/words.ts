@@ -4,6 +4,7 @@ import type { ShellName } from '../../helpers/own-shell.ts'
 export interface Words {
   set: (value: string) => string
   get: string
+  define: (value: string) => string
   fail: string
   die: string
   read: string
@@ -14,6 +15,7 @@ export interface Words {
 const posix: Words = {
   set: (value) => `x=${value}`,
   get: 'echo "x is $x"',
+  define: (value) => `f() { echo "function ${value} $1"; }`,
   fail: '(exit 3)',
   die: 'kill -9 $$',
   read: 'read -r y; echo "got $y"',
@@ -28,6 +30,7 @@ export const words: Record<ShellName, Words> = {
     // By itself it leaves the status of the command before.
     set: (value) => `set -g x ${value}; true`,
     get: 'echo "x is $x"',
+    define: (value) => `function f; echo "function ${value} $argv[1]"; end`,
     fail: 'sh -c "exit 3"',
     die: 'kill -9 $fish_pid',
     read: 'read y; echo "got $y"',

@@ -14,6 +14,9 @@ export interface World {
   /** Where the shell stands, below `~`. */
   place: string
   variable: string
+  exported: string
+  /** Of a function and an alias; empty: there are none. */
+  defined: string
   /** Files that a suspended `cat` writes, the newest last. */
   suspended: string[]
   jobs: Job[]
@@ -51,6 +54,8 @@ export function createWorld(screen: Screen, shell: ShellName, seed: number): Wor
     bash: false,
     place: 'code',
     variable: '',
+    exported: '',
+    defined: '',
     suspended: [],
     jobs: [],
     jobCount: 0,
@@ -77,6 +82,8 @@ export function takeJob(world: World): Job {
 /** What dies with its shell. */
 export function loseShell(world: World): void {
   world.variable = ''
+  world.exported = ''
+  world.defined = ''
   world.suspended = []
   world.last = null
 }

@@ -5,6 +5,7 @@ import { createForeground } from './foreground.ts'
 import type { Display } from '../screen/display.ts'
 import { createEmulator, type Emulator } from '../screen/emulator.ts'
 import { createOverlay } from '../screen/overlay.ts'
+import { pastedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 
 /** How a line wants to be run. */
@@ -75,6 +76,12 @@ export function createShownCommand(
     run?.write(data).catch(() => undefined)
   }
 
+  /** What a person types, as the program wants to have it: a paste is typed where it has not asked for marks. */
+  function typeKey(data: string): void {
+    const pasted = emulator.modes.takesPastes ? null : pastedText(data)
+    type(pasted?.replaceAll(/\r?\n/g, '\r') ?? data)
+  }
+
   /** Asks the kernel, which takes a moment, what the program waits for. */
   function look(): void {
     const kind = run?.look().waitingForInput ?? null
@@ -114,7 +121,7 @@ export function createShownCommand(
       isVisited,
       isListening,
       waitsFor: () => (waiting?.isSure ? waiting.kind : null),
-      onInput: type,
+      onInput: typeKey,
       onInterrupt: () => (hasBegun() ? type('\u0003') : stop()),
       onKill: () => (run === null ? stop() : void run.stop('kill')),
       onBackground: () => hasBegun() && leave(),

@@ -9,8 +9,13 @@ export function isKey(data: string, ...keys: KeyId[]): boolean {
 
 /** The text of a key that types one, or of a paste; null for every other key. */
 export function typedText(data: string): string | null {
-  if (data.startsWith('\u001B[200~')) return data.slice(6, -6)
-  return data.length > 0 && !/[\u0000-\u001F\u007F]/.test(data) ? data : null
+  const isText = data.length > 0 && !/[\u0000-\u001F\u007F]/.test(data)
+  return pastedText(data) ?? (isText ? data : null)
+}
+
+/** The text of a paste; null for every key. */
+export function pastedText(data: string): string | null {
+  return data.startsWith('\u001B[200~') ? data.slice(6, -6) : null
 }
 
 /** Cuts what comes from the keyboard into whole key sequences. */

@@ -12,10 +12,13 @@ export interface MirroredModes {
   readonly showsCursor: boolean
   /** Whether it wants the mouse, or keys told in another way: every key is its own then. */
   readonly takesKeyboard: boolean
+  /** Whether it wants to be told which text was pasted. */
+  readonly takesPastes: boolean
 }
 
 /** DEC private modes (xterm, ctlseqs): cursor keys, mouse and its encodings, focus, bracketed paste. */
-const mirrored = new Set([1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004])
+const bracketedPaste = 2004
+const mirrored = new Set([1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, bracketedPaste])
 const mouse = [9, 1000, 1002, 1003]
 const showCursor = 25
 
@@ -89,17 +92,22 @@ export function mirrorModes({ parser }: Terminal, write: (text: string) => void)
     get takesKeyboard() {
       return kitty.length > 0 || mouse.some((mode) => on.has(mode))
     },
+    get takesPastes() {
+      return on.has(bracketedPaste)
+    },
     enter() {
       const modes = [...on].map((mode) => `\u001B[?${mode}h`)
       const pushed = kitty.map((flags) => `\u001B[>${flags}u`)
-      const paste = on.has(2004) ? '' : '\u001B[?2004l'
+      const paste = on.has(bracketedPaste) ? '' : '\u001B[?2004l'
       const shape = cursorShape === 0 ? '' : `\u001B[${cursorShape} q`
       return (
         paste + modes.join('') + pushed.join('') + otherKeys + shape + (keypad ? '\u001B=' : '')
       )
     },
     leave() {
-      const modes = [...on].filter((mode) => mode !== 2004).map((mode) => `\u001B[?${mode}l`)
+      const modes = [...on]
+        .filter((mode) => mode !== bracketedPaste)
+        .map((mode) => `\u001B[?${mode}l`)
       const pop = kitty.length > 0 ? `\u001B[<${kitty.length}u` : ''
       const keys = otherKeys === '' ? '' : '\u001B[>4m'
       const shape = cursorShape === 0 ? '' : '\u001B[0 q'

@@ -12,7 +12,7 @@ export interface Search {
 export interface TextSource {
   read(from: number, count: number): Promise<string[]>
   countLines(search: Search): Promise<number>
-  /** The next line that matches, or the one before; null: there is none. */
+  /** The first line that matches from this one on, or back from it; null: there is none. */
   find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<number | null>
   /** All of it, piece by piece. */
   readAll(search: Search): AsyncIterable<string | Uint8Array>
@@ -114,8 +114,9 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
     async find(pattern, from, backwards, search) {
       if (from < 0) return null
       const options = { pattern: pattern.source, ignoreCase: pattern.ignoreCase, backwards }
-      // There they count from 1.
-      const found = await text.find({ ...options, from: from + 1, ...scanOf(search) })
+      // There they count from 1, and the line to search from is not looked at itself.
+      const beside = backwards ? from + 2 : from
+      const found = await text.find({ ...options, from: beside, ...scanOf(search) })
       return found === null ? null : found.line - 1
     },
     close: () => text.close(),

@@ -170,6 +170,16 @@ test('keys, mouse, paste and kitty sequences reach the program as it has asked f
     assert.match(screen.raw().slice(screen.raw().lastIndexOf('\u001B[>5u')), '\u001B[<1u')
   }))
 
+test('a paste is typed to a program that has not asked to be told of pastes', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type(`!read -r a; read -r b; printf '%q+%q\\n' "$a" "$b"\r`)
+    await screen.shows('Ctrl-B background')
+    screen.type(keys.paste('one\ntwo'))
+    screen.type('\r')
+    await screen.shows('\none+two\n')
+  }))
+
 test('the answers of the terminal go back to the program', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')

@@ -24,43 +24,78 @@ export const commands: readonly Action[] = [
       run(world, next(world, 'nosuch'), [anything, '✗ exit 127 · <time> (command not found)']),
   },
   {
-    name: 'set a variable',
-    weight: 4,
-    async act(world) {
-      const value = next(world, 'v')
-      await run(world, world.say.set(value), [ok])
-      world.variable = value
-    },
+    name: 'pipeline',
+    weight: 3,
+    act: (world) => run(world, 'seq 1 9 | sort -r | head -n 2', ['9', '8', ok]),
   },
   {
-    name: 'look at the variable',
-    weight: 8,
-    act: (world) => run(world, world.say.get, [`x is ${world.variable}`.trimEnd(), ok]),
+    name: 'no newline at the end',
+    weight: 2,
+    act: (world) => run(world, 'printf abc', ['abc', ok]),
   },
   {
-    name: 'change the directory',
-    weight: 5,
-    async act(world) {
-      const place = world.random.pick(['code', 'code/sub', 'code/with space'])
-      const path = `${world.screen.home}/${place}`
-      await run(world, `cd "${path}"`, [ok], () => (world.place = place))
-    },
+    name: 'wide characters',
+    weight: 2,
+    act: (world) => run(world, 'echo "日本語 äöü e\u0301 😀"', ['日本語 äöü e\u0301 😀', ok]),
   },
   {
-    name: '/cd',
+    name: 'a long line',
     weight: 2,
     async act(world) {
-      const place = world.random.pick(['code', 'code/sub', 'code/with space'])
-      say(world, `/cd ~/${place.replace(' ', '\\ ')}\r`)
-      world.place = place
-      const path = `~/${place.replace(' ', '\\ ')}`
-      await shows(world, [`${mark(world)} /cd ${path}`, `! cd ${path}`, ok])
+      const words = 'word '.repeat(20 + world.random.below(30)).trimEnd()
+      await run(world, `echo ${words}`, [words, ok])
     },
   },
   {
-    name: 'pwd',
-    weight: 4,
-    act: (world) => run(world, 'pwd', [`${world.screen.home}/${world.place}`, ok]),
+    name: 'progress on one line',
+    weight: 2,
+    act: (world) => run(world, String.raw`printf '1 %%\r100 %%\rdone \n'`, ['done', ok]),
+  },
+  {
+    name: 'to both streams',
+    weight: 1,
+    act: (world) => run(world, `sh -c 'echo out; echo err >&2'`, ['out', 'err', ok]),
+  },
+  {
+    name: 'three lines at once',
+    weight: 2,
+    async act(world) {
+      const tokens = ['a', 'b', 'c'].map((letter) => next(world, letter))
+      const typed = tokens.map((token) => `${world.bash ? '' : '!'}echo ${token}\r`)
+      say(world, typed.join(''))
+      await shows(
+        world,
+        tokens.flatMap((token) => [`! echo ${token}`, token, ok]),
+      )
+    },
+  },
+  {
+    name: '/again',
+    weight: 1,
+    may: ({ last }) => last !== null,
+    async act(world) {
+      const { command, shows: wanted } = world.last ?? { command: '', shows: [] }
+      say(world, '/again\r')
+      await shows(world, [`${mark(world)} /again`, `! ${command}`, ...wanted])
+    },
+  },
+  {
+    name: 'what only tells',
+    weight: 2,
+    async act(world) {
+      const command = world.random.pick(['/help', '/history', '/artifacts', '/guard', '/usage'])
+      say(world, `${command}\r`)
+      await shows(world, [`${mark(world)} ${command}`, anything])
+    },
+  },
+  {
+    name: '/copy',
+    weight: 1,
+    async act(world) {
+      await run(world, 'seq 3', ['1', '2', '3', ok])
+      say(world, '/copy\r')
+      await shows(world, [`${mark(world)} /copy`, 'Copied 3 lines.'])
+    },
   },
   {
     name: 'a flood',

@@ -52,6 +52,32 @@ export const interrupts: readonly Action[] = [
     },
   },
   {
+    name: 'Ctrl-\\ on a program',
+    weight: 1,
+    async act(world) {
+      const token = next(world, 'begun')
+      const command = `echo ${token}; sleep 300`
+      type(world, command)
+      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      // The shell itself ignores the key, and it may not have started the program yet.
+      await delay(300)
+      world.screen.type('\u001C')
+      await shows(world, [`! ${command}`, token, anything, /✗ exit 131 · <time>.*/])
+    },
+  },
+  {
+    name: 'Esc on a program',
+    weight: 1,
+    async act(world) {
+      const token = next(world, 'begun')
+      const command = `echo ${token}; sleep 300`
+      type(world, command)
+      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      const pressed = await interrupt(world, keys.escape)
+      await shows(world, [`! ${command}`, token, '^C'.repeat(pressed), interrupted])
+    },
+  },
+  {
     name: 'suspend',
     weight: 3,
     may: ({ suspended }) => suspended.length < 3,
@@ -94,12 +120,12 @@ export const interrupts: readonly Action[] = [
  * A shell that is just about to start a program can miss an interrupt: a person presses the key again.
  * Gives how often it was pressed.
  */
-async function interrupt({ screen }: World): Promise<number> {
-  screen.type(keys.ctrl('c'))
+async function interrupt({ screen }: World, key = keys.ctrl('c')): Promise<number> {
+  screen.type(key)
   for (let tries = 0; tries < 50; tries++) {
     await delay(100)
     if (!screen.text().includes('Ctrl-C again')) return 1
   }
-  screen.type(keys.ctrl('c'))
+  screen.type(key)
   return 2
 }

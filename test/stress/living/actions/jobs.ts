@@ -72,6 +72,19 @@ export const jobs: readonly Action[] = [
     },
   },
   {
+    name: '/view -f',
+    weight: 1,
+    may: ({ jobs }) => jobs.length > 0,
+    async act(world) {
+      const job = world.random.pick(world.jobs)
+      say(world, `/view -f %${job.number}\r`)
+      await world.screen.holds(() => world.screen.isAlternate)
+      await world.screen.shows('follows')
+      world.screen.type('q')
+      await shows(world, [`${mark(world)} /view -f %${job.number}`])
+    },
+  },
+  {
     name: '/jobs',
     weight: 2,
     async act(world) {

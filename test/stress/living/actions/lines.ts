@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { keys } from '../../../helpers/keys.ts'
-import { anything, ok, say, shows, type } from '../checks.ts'
+import { anything, mark, ok, say, shows, type } from '../checks.ts'
 import { type Action, next } from '../world.ts'
 
 /** The line itself: its modes, what is typed and not run, what is repeated, what has many lines. */
@@ -59,6 +59,66 @@ export const lines: readonly Action[] = [
     },
   },
   {
+    name: 'Ctrl-R',
+    weight: 2,
+    may: ({ last }) => last !== null,
+    async act(world) {
+      const { command, shows: wanted } = world.last ?? { command: '', shows: [] }
+      world.screen.type(keys.ctrl('r'))
+      await world.screen.shows('history:')
+      world.screen.type(command.slice(0, 30))
+      await world.screen.shows(`history: ${command.slice(0, 20)}`)
+      world.screen.type('\r')
+      await world.screen.hides('history:')
+      world.screen.type('\r')
+      await shows(world, [`! ${command}`, ...wanted])
+    },
+  },
+  {
+    name: 'palette',
+    weight: 2,
+    async act(world) {
+      world.screen.type(keys.ctrl('p'))
+      await world.screen.shows('palette:')
+      world.screen.type('/guard')
+      await world.screen.shows('› /guard')
+      say(world, '\r')
+      await shows(world, [`${mark(world)} /guard`, anything])
+    },
+  },
+  {
+    name: 'completion',
+    weight: 3,
+    async act(world) {
+      const typed = `${world.bash ? '' : '!'}echo ~/code/su`
+      say(world, typed)
+      await world.screen.shows(typed)
+      world.screen.type('\t')
+      await world.screen.shows(`${typed}b/`)
+      world.screen.type('\r')
+      await shows(world, ['! echo ~/code/sub/', `${world.screen.home}/code/sub/`, ok])
+    },
+  },
+  {
+    name: 'an unfinished quote',
+    weight: 2,
+    async act(world) {
+      const token = next(world, 'quoted')
+      say(world, `${world.bash ? '' : '!'}echo "one\r${token}"\r`)
+      await shows(world, ['! echo "one', `  ${token}"`, 'one', token, ok])
+    },
+  },
+  {
+    name: 'a here-document',
+    weight: 2,
+    may: ({ shell }) => shell !== 'fish',
+    async act(world) {
+      const token = next(world, 'here')
+      say(world, `${world.bash ? '' : '!'}cat <<END\r${token}\rEND\r`)
+      await shows(world, ['! cat <<END', `  ${token}`, '  END', token, ok])
+    },
+  },
+  {
     name: 'a loop over lines',
     weight: 2,
     async act(world) {
@@ -95,11 +155,17 @@ export const lines: readonly Action[] = [
     weight: 1,
     async act(world) {
       const command = `rm -rf $${next(world, 'NOPE')}`
+      // What was typed before the question appeared is for the prompt.
+      const ahead = world.random.below(2) === 0 ? [next(world, 'yes')] : []
       type(world, command)
+      for (const token of ahead) type(world, `echo ${token}`)
       await world.screen.shows('yes (this once)')
       await delay(500)
+      world.screen.type('\r')
+      await world.screen.shows('Type one of these')
       world.screen.type('no\r')
-      await shows(world, [`! ${command}`, anything, '? no', anything, /✗ denied.*/])
+      const after = ahead.flatMap((token) => [`! echo ${token}`, token, ok])
+      await shows(world, [`! ${command}`, anything, '? no', anything, /✗ denied.*/, ...after])
     },
   },
 ]

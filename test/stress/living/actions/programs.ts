@@ -6,6 +6,8 @@ import { keys } from '../../../helpers/keys.ts'
 import { anything, ok, run, running, say, shows, type } from '../checks.ts'
 import { type Action, next, resize } from '../world.ts'
 
+const fixtures = join(import.meta.dirname, '../../../../fixtures/programs')
+
 /** Programs that read keys, or take the screen. */
 export const programs: readonly Action[] = [
   {
@@ -74,6 +76,63 @@ export const programs: readonly Action[] = [
     },
   },
   {
+    name: 'a paste for a program',
+    weight: 2,
+    async act(world) {
+      const token = next(world, 'pasted')
+      type(world, world.say.read)
+      await running(world)
+      world.screen.type(keys.paste(`${token} text`))
+      await world.screen.shows(`${token} text`)
+      world.screen.type('\r')
+      await shows(world, [
+        `! ${world.say.read}`,
+        new RegExp(`(?:read> )?${token} text`),
+        `got ${token} text`,
+        ok,
+      ])
+    },
+  },
+  {
+    name: 'a secret',
+    weight: 2,
+    async act(world) {
+      const command = join(fixtures, 'ask-password.sh')
+      type(world, command)
+      await world.screen.shows('a secret is not shown')
+      world.screen.type('secret\r')
+      await shows(world, [`! ${command}`, /Password: ?/, '6 characters', ok])
+      assert.not.match(world.screen.all(), 'secret\n')
+    },
+  },
+  {
+    name: 'a program with mouse and keys of its own',
+    weight: 2,
+    async act(world) {
+      const command = `node ${join(fixtures, 'show-keys.mjs')}`
+      type(world, command)
+      await world.screen.holds(() => world.screen.isAlternate)
+      await world.screen.shows('ready')
+      world.screen.type('x')
+      await world.screen.shows('"x"')
+      world.screen.type('q')
+      await shows(world, [`! ${command}`, 'ready', '"x"', ok])
+    },
+  },
+  {
+    name: 'top',
+    weight: 1,
+    async act(world) {
+      type(world, 'top')
+      await world.screen.shows(/PID +USER/)
+      await delay(300)
+      world.screen.type('q')
+      // It has emptied the screen.
+      world.seen = 0
+      await shows(world, [anything, ok])
+    },
+  },
+  {
     name: 'long output and the viewer',
     weight: 3,
     async act(world) {
@@ -94,6 +153,10 @@ export const programs: readonly Action[] = [
         resize(world)
         await delay(50)
       }
+      world.screen.type('?^4.$\r')
+      await world.screen.shows(/^49\n/)
+      world.screen.type('n')
+      await world.screen.shows(/^48\n/)
       world.screen.type('g')
       await world.screen.shows(/^1\n2\n3\n/)
       world.screen.type('q')

@@ -1,8 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { anything, ok, run, running, shows, type } from '../checks.ts'
-import { type Action, loseShell, resize } from '../world.ts'
+import { ok, run, running, say, shows, type } from '../checks.ts'
+import { keys } from '../../../helpers/keys.ts'
+import { type Action, resize } from '../world.ts'
 
-/** What befalls the terminal and the shell. */
+/** What programs ask of their terminal, and do not take back: colours, no cursor, the mouse, other keys. */
+const spoils = [
+  String.raw`printf '\033[31m\033[?25l'`,
+  String.raw`printf '\033[?1h\033='`,
+  String.raw`printf '\033[?2004h'`,
+  'stty -echo -icanon',
+]
+
+/** What befalls the terminal. */
 export const shocks: readonly Action[] = [
   {
     name: 'resize',
@@ -23,11 +32,9 @@ export const shocks: readonly Action[] = [
       resize(world)
       await delay(50)
       world.screen.type('there\r')
-      // A terminal that wraps the line of the running command anew may leave it above.
       await shows(world, [
         `! ${command}`,
-        anything,
-        /.*there/,
+        /(?:read> )?there/,
         'got there',
         `${world.rows} ${world.columns}`,
         ok,
@@ -35,27 +42,23 @@ export const shocks: readonly Action[] = [
     },
   },
   {
-    name: 'a command kills the shell',
-    weight: 1,
+    name: 'a program leaves its terminal spoiled',
+    weight: 2,
     async act(world) {
-      await run(world, world.say.die, [
-        anything,
-        /Your shell has ended \(SIGKILL\).*/,
-        /✗ SIGKILL · <time>/,
-      ])
-      loseShell(world)
+      const spoil = world.random.pick(spoils)
+      await run(world, spoil, [ok])
     },
   },
   {
-    name: 'somebody kills the shell',
-    weight: 1,
+    name: 'empty the screen',
+    weight: 2,
     async act(world) {
-      await run(world, world.say.pid, [/pid \d+/, ok])
-      const told = world.screen.all().matchAll(/^pid (\d+)$/gm)
-      const pid = Number([...told].at(-1)?.[1])
-      process.kill(pid, 'SIGKILL')
-      await shows(world, [/Your shell has ended \(SIGKILL\).*/])
-      loseShell(world)
+      const way = world.random.pick(['/clear\r', keys.ctrl('l'), 'clear'])
+      if (way === 'clear') type(world, way)
+      else say(world, way)
+      await world.screen.holds(() => world.screen.cursor().row === 0)
+      world.seen = world.screen.page().above.length
+      await shows(world, [])
     },
   },
 ]
