@@ -18,6 +18,12 @@ export function maybe(line: string | RegExp): Maybe {
   return { line }
 }
 
+/** A sentence of nacre's own, which it wraps at its words in a narrow window. */
+export function told(text: string): RegExp {
+  const words = escape(text).replaceAll(/ +/g, String.raw`\s+`)
+  return new RegExp(words.replaceAll('<time>', String.raw`(?:<time>|[\d.]+\nm?s)`))
+}
+
 /** What a line is typed behind. */
 export function mark({ bash }: World): string {
   return bash ? 'bash>' : '>'

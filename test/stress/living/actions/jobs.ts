@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { keys } from '../../../helpers/keys.ts'
-import { anything, mark, ok, running, say, shows, type } from '../checks.ts'
+import { anything, mark, ok, running, say, shows, told, type } from '../checks.ts'
 import { type Action, next, takeJob } from '../world.ts'
 
 /** Commands that go on in the background. */
@@ -35,7 +35,7 @@ export const jobs: readonly Action[] = [
     async act(world) {
       const job = takeJob(world)
       await writeFile(job.fifo, 'go\n')
-      await shows(world, [`[%${job.number}] ${job.command}  ${ok}`])
+      await shows(world, [told(`[%${job.number}] ${job.command}  ${ok}`)])
       say(world, `/view %${job.number}\r`)
       await world.screen.shows('heard go\n')
       world.screen.type('q')
@@ -51,7 +51,7 @@ export const jobs: readonly Action[] = [
       say(world, `/kill %${job.number}\r`)
       await shows(world, [
         `${mark(world)} /kill %${job.number}`,
-        `[%${job.number}] ${job.command}  ✗ stopped · <time>`,
+        told(`[%${job.number}] ${job.command}  ✗ stopped · <time>`),
       ])
     },
   },

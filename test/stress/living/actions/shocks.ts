@@ -8,7 +8,6 @@ const spoils = [
   String.raw`printf '\033[31m\033[?25l'`,
   String.raw`printf '\033[?1h\033='`,
   String.raw`printf '\033[?2004h'`,
-  'stty -echo -icanon',
 ]
 
 /** What befalls the terminal. */

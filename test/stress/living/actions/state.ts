@@ -1,4 +1,4 @@
-import { mark, maybe, ok, run, say, shows } from '../checks.ts'
+import { mark, maybe, ok, run, say, shows, told } from '../checks.ts'
 import { type Action, loseShell, next, type World } from '../world.ts'
 
 const places = ['code', 'code/sub', 'code/with space'] as const
@@ -123,5 +123,5 @@ async function endShell(world: World, command: string, how: string): Promise<voi
 }
 
 function ended(how: string): RegExp {
-  return new RegExp(`Your shell has ended \\(${how}\\); the next line gets a new one`)
+  return told(`Your shell has ended (${how}); the next line gets a new one`)
 }
