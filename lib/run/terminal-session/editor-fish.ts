@@ -65,6 +65,8 @@ function fish_prompt
   if test $__nacre_new = 1
     set -g __nacre_new 0
     set -g __nacre_q (math $__nacre_q + 1)
+    # Our keys know no marks around a paste, which \`read\` of fish 3 would ask for.
+    functions -e __fish_enable_bracketed_paste
 ${statePath === null ? '' : '    __nacre_leave'}
   end
   builtin printf ${mark('B;%s')} $__nacre_q
