@@ -5,14 +5,13 @@
  *                                        for this system can be tried here
  *     npm run build:binary -- --node     `dist/nacre-node`, on Node instead of Bun (sea.config.js)
  *
- * Bun bundles all of lib/, compiles it to bytecode and puts it, with the terminal addon, behind a copy
- * of its runtime. The runtimes come from the registry like any package; nothing else is fetched.
+ * Bun bundles all of lib/, compiles it to bytecode and puts it, with the terminal addon of macOS, behind a
+ * copy of its runtime. The runtimes come from the registry like any package; nothing else is fetched.
  */
 import { spawnSync } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ownHome, typicalUses } from './.ci/tools/code-cache.js'
 import { ensureTool } from './.ci/tools/install.js'
@@ -118,21 +117,19 @@ async function recordOrders(executable, folder) {
  * @param {string} what.output
  */
 async function compile({ bun, folder, runtime, system, orders, output }) {
-  const addon = findAddon(system)
+  const assets = await copyAssets(system ?? undefined, folder)
   const fresh = `${output}-${process.pid}`
-  const asset = join(folder, 'pty.node')
-  await rm(asset, { force: true })
-  if (addon !== null) await copyFile(addon, asset)
   const words = [
     ...['build', '--compile', '--bytecode', '--format=cjs', '--minify-whitespace'],
     ...['--minify-syntax', '--asset-naming=[name].[ext]', '--loader=.node:file'],
+    '--loader=.helper:file',
     // Else the folder in which nacre is started could set its variables and load code into it.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
     ...(orders.length === 0 ? [] : [`--bytecode-order=${orders.join(',')}`]),
     `--compile-executable-path=${runtime}`,
     ...(system === null ? [] : [`--target=bun-${wordsOf(system)}`]),
     join(folder, 'nacre.cjs'),
-    ...(addon === null ? [] : [asset]),
+    ...assets,
     `--outfile=${fresh}`,
   ]
   try {
@@ -148,17 +145,21 @@ async function compile({ bun, folder, runtime, system, orders, output }) {
 }
 
 /**
- * @param {System | null} system null: this one
- * @returns {string | null} the addon of the terminal; null where there is none for the system
+ * The terminal addon with the program that it starts others by (lib/run/terminal/pty/addon.ts). On Linux Bun
+ * does without.
+ *
+ * @param {System | undefined} system undefined: this one
+ * @param {string} folder where they go
+ * @returns {Promise<string[]>}
  */
-function findAddon(system) {
-  const require = createRequire(import.meta.url)
-  const { os, cpu } = system ?? { os: process.platform, cpu: process.arch }
-  try {
-    return require.resolve(`@lydell/node-pty-${os}-${cpu}/pty.node`)
-  } catch {
-    return null
-  }
+async function copyAssets(system, folder) {
+  if ((system?.os ?? process.platform) !== 'darwin') return []
+  const addon = await ensureTool('pty', system)
+  const assets = ['pty.node', 'spawn.helper'].map((name) => join(folder, name))
+  const [addonAsset = '', helperAsset = ''] = assets
+  await copyFile(addon, addonAsset)
+  await copyFile(join(dirname(addon), 'spawn-helper'), helperAsset)
+  return assets
 }
 
 const { values: options } = parseArgs({

@@ -199,7 +199,7 @@ const checks = {
       `coproc script -qec "${line}" /dev/null`,
       'shows() { while IFS= read -r -N1 -t 20 c <&"${COPROC[0]}"; do seen+=$c; ' +
         '[[ $seen == *"$1"* ]] && { seen=; return; }; done; echo "not shown: $1 in $seen"; exit 1; }',
-      "shows 'what can be typed'",
+      "shows 'what to type'",
       `printf '!echo "$((6 * 7)) of it"\\r' >&"\${COPROC[1]}"; shows '42 of it'; shows 'exit 0'`,
       `printf '/quit\\r' >&"\${COPROC[1]}"; wait "$COPROC_PID"; echo quit`,
     ]

@@ -33,6 +33,7 @@ const programs = {
   deno: ({ os, cpu, libc }) => `@deno/${os}-${cpu}${libc === null ? '' : `-${libc}`}/deno`,
   bun: ({ os, cpu, libc }) =>
     `@oven/bun-${os}-${cpu === 'arm64' ? 'aarch64' : cpu}${libc === 'musl' ? '-musl' : ''}/bin/bun`,
+  pty: ({ os, cpu }) => `@lydell/node-pty-${os}-${cpu}/pty.node`,
   pkg: null,
   pi: null,
   peers: null,

@@ -57,7 +57,7 @@ export async function checkPipes(run: Run): Promise<Check> {
   return { name: 'pipes', status: 'broken', detail, advice }
 }
 
-/** A terminal of its own, by the addon or by script(1). */
+/** A terminal of its own, by nacre itself or by script(1). */
 export async function checkTerminal(run: Run): Promise<Check> {
   const name = 'terminal'
   const { result, text, failure } = await attempt(run, {
@@ -65,7 +65,8 @@ export async function checkTerminal(run: Run): Promise<Check> {
     pty: true,
   })
   const fallback = result.notices.find((notice) => /script\(1\)|pty_off/.test(notice))
-  if (text === 'yes' && fallback === undefined) return works(name, 'the addon works')
+  if (text === 'yes' && fallback === undefined)
+    return works(name, 'a program runs on one of its own')
   const advice = fallback?.startsWith('pty_off')
     ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
     : adviseOn(

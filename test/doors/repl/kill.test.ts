@@ -16,7 +16,7 @@ const moments: Record<string, (screen: Screen) => Promise<void>> = {
   async 'with completions open'(screen) {
     await screen.shows('~/code')
     screen.type('/h')
-    await screen.shows('what can be typed')
+    await screen.shows('what to type')
   },
   async 'in a command'(screen) {
     await screen.shows('~/code')

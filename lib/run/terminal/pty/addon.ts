@@ -5,9 +5,10 @@ import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { messageOf } from '../../../protocol/errors.ts'
 import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
+import { openLibcTerminals } from './libc-terminal.ts'
 import { bun, findSea, isSingleExecutable, ownPlace } from '../../../system/runtime.ts'
 
-/** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript. */
+/** The native part of node-pty 1.1.0 (`src/unix/pty.cc`), below its JavaScript, or what does the same. */
 export interface PtyAddon {
   /** A new terminal. Both descriptors are non-blocking and not close-on-exec. */
   open(columns: number, rows: number): { master: number; slave: number; pty: string }
@@ -38,19 +39,24 @@ export interface LoadedAddon {
 const platformPackage = `@lydell/node-pty-${process.platform}-${process.arch}`
 
 /**
- * Loads the addon: in a single executable from its asset `pty.node`, else from the platform's package
- * beside node-pty. Throws an `Error` that says what is missing.
+ * Loads the addon: in a single executable from its assets, else from the platform's package beside
+ * node-pty; Bun on Linux does without. Throws an `Error` that says what is missing.
  */
 export function loadPtyAddon(options: { cacheFolder?: string } = {}): LoadedAddon {
-  const asset = readAsset()
+  if (bun !== null && process.platform === 'linux') {
+    return { addon: openLibcTerminals(), helperPath: '' }
+  }
+  const onMac = process.platform === 'darwin'
+  const asset = readAsset('pty.node')
   if (asset) {
-    return { addon: loadNative(extractAddon(asset, options.cacheFolder)), helperPath: '' }
+    const helper = onMac ? readAsset('spawn.helper') : null
+    const extract = (content: Uint8Array) => extractAddon(content, options.cacheFolder)
+    return { addon: loadNative(extract(asset)), helperPath: helper ? extract(helper) : '' }
   }
   try {
     // The platform's package belongs to node-pty and need not be visible from here.
     const requireBeside = createRequire(createRequire(ownPlace).resolve('node-pty'))
     const addon = requireBeside(`${platformPackage}/pty.node`) as PtyAddon
-    const onMac = process.platform === 'darwin'
     const helperPath = onMac ? requireBeside.resolve(`${platformPackage}/spawn-helper`) : ''
     return { addon, helperPath }
   } catch (error) {
@@ -61,11 +67,10 @@ export function loadPtyAddon(options: { cacheFolder?: string } = {}): LoadedAddo
   }
 }
 
-function readAsset(): Uint8Array | null {
-  if (bun !== null)
-    return isSingleExecutable() ? readFileSync(join(dirname(bun.main), 'pty.node')) : null
+function readAsset(name: string): Uint8Array | null {
+  if (bun !== null) return isSingleExecutable() ? readFileSync(join(dirname(bun.main), name)) : null
   const sea = findSea()
-  return sea === null ? null : new Uint8Array(sea.getRawAsset('pty.node'))
+  return sea === null ? null : new Uint8Array(sea.getRawAsset(name))
 }
 
 function loadNative(path: string): PtyAddon {
