@@ -170,6 +170,7 @@ export function createRun(parts: RunParts): LiveRun {
     group: () => running.group,
     result: () => result,
     declared: () => declared,
+    isHidden: () => isHidden,
   }
   const run: LiveRun = Object.assign(new Asked(asked), {
     id: request.id,
@@ -218,9 +219,6 @@ export function createRun(parts: RunParts): LiveRun {
       isHidden = true
       run.notice(text)
     },
-    get isHidden() {
-      return isHidden
-    },
     touch: () => deadlines.touch(),
     quietMs: () => deadlines.quietMs(),
     async [Symbol.asyncDispose]() {
@@ -237,10 +235,14 @@ interface Answers {
   result(): LiveRun['result']
   /** Null: the run is no job. */
   declared(): Promise<void> | null
+  isHidden(): boolean
 }
 
 /** What of a run is asked anew at each look. A class for the reason that `RunningProcess` gives. */
-class Asked implements Pick<LiveRun, 'pid' | 'group' | 'result' | 'isJob' | 'declared'> {
+class Asked implements Pick<
+  LiveRun,
+  'pid' | 'group' | 'result' | 'isJob' | 'declared' | 'isHidden'
+> {
   readonly #ask: Answers
 
   constructor(ask: Answers) {
@@ -265,6 +267,10 @@ class Asked implements Pick<LiveRun, 'pid' | 'group' | 'result' | 'isJob' | 'dec
 
   get declared(): Promise<void> {
     return this.#ask.declared() ?? Promise.resolve()
+  }
+
+  get isHidden(): boolean {
+    return this.#ask.isHidden()
   }
 }
 
