@@ -176,7 +176,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   agent_hosts: {
     shape: shape.list(
       shape.text('', { hint: 'host' }),
-      'Hosts on which a model may run commands, without a sandbox (default none)',
+      'Hosts on which a model may run commands, in a sandbox where nacre is installed there (default none)',
     ),
     workspace: 'trusted',
   },

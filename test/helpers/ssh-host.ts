@@ -37,7 +37,11 @@ export async function startServer(
   more: readonly string[] = [],
   /** Gives the `/etc/passwd` that the server sees; it gets the folder of the server. */
   makeUsers: ((folder: string) => string) | null = null,
-  { namespace, address = '127.0.0.1' }: { namespace?: string; address?: string } = {},
+  {
+    namespace,
+    address = '127.0.0.1',
+    environment = '',
+  }: { namespace?: string; address?: string; environment?: string } = {},
 ): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'nacre-ssh-'))
   const port = await findFreePort()
@@ -56,7 +60,7 @@ export async function startServer(
     'UsePAM no',
     'PermitRootLogin yes',
     // bash then takes itself for an inner shell, and reads no start file of this machine.
-    ...(makeUsers ? [] : ['SetEnv SHLVL=1']),
+    ...(makeUsers ? [] : [`SetEnv SHLVL=1 ${environment}`]),
     ...more,
   ]
   writeFileSync(join(folder, 'config'), `${settings.join('\n')}\n`)

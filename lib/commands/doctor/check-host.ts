@@ -119,11 +119,13 @@ async function checkSession(attempt: Attempt): Promise<Check> {
   return { name: 'sessions', status: 'missing', detail, advice: null }
 }
 
-/** Not needed; with it over there its jobs and its sandbox are to be had by logging in. */
+/** Only a sandbox needs it there. */
 async function checkNacre(attempt: Attempt): Promise<Check> {
   const { text } = await attempt('command -v nacre >/dev/null && nacre --version')
   const version = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]
   const detail =
-    version === undefined ? 'not installed there, and not needed' : `version ${version}`
+    version === undefined
+      ? 'not installed there; only --sandbox needs it'
+      : `version ${version}, for --sandbox`
   return works('nacre', detail)
 }

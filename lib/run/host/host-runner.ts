@@ -15,6 +15,7 @@ import { callThere, readSurvivors } from './call-there.ts'
 import type { Heard, HostClient } from './client.ts'
 import { createHostClient } from './clients.ts'
 import { describeEnd, followFrames } from './follower.ts'
+import { composeNacre, createSandboxesThere, type NacreThere } from './nacre-there.ts'
 import { describeCommand } from './remote-command.ts'
 import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
@@ -53,6 +54,7 @@ const stopMarginMs = 5000
 export function createHosts(options: HostOptions): Hosts {
   const clients = new Map<string, HostClient>()
   const sessions = new Map<string, Session>()
+  const sandboxes = createSandboxesThere()
 
   function findClient(host: string): HostClient {
     const address = options.named[host] ?? host
@@ -93,10 +95,11 @@ export function createHosts(options: HostOptions): Hosts {
       refuseWhatIsMissing(request)
       const client = findClient(host)
       if (client.scheduler === null) refuseSchedulerFields(request)
+      const nacre = await sandboxes.confine(request, host, client)
       if (request.session !== null)
         return openSession(request.session, host, client).run(request, sink)
       await client.connect()
-      return startOnHost({ request, sink, client, host, options })
+      return startOnHost({ request, sink, client, host, options, nacre })
     },
     listSessions: () => [...sessions.values()].map((session) => session.info()),
     async closeSession(name) {
@@ -117,17 +120,11 @@ const noSandbox: SandboxUse = { mechanism: 'none', network: 'on', degraded: true
 
 /** What a run on another machine cannot have is said before anything travels. */
 function refuseWhatIsMissing(request: Request): void {
-  const refuse = (code: string, message: string) => new StartError({ code, message, exitCode: 125 })
-  if (request.sandbox !== 'off' && !request.sandboxMayFallBack) {
-    throw refuse(
-      'sandbox_unavailable',
-      `The sandbox of this machine does not reach to the host ${request.host}; run without one`,
-    )
-  }
   const { session, stdin } = request
   if (session !== null && (request.pty !== null || !['none', 'closed'].includes(stdin.kind))) {
     const what = request.pty === null ? 'reads no input' : 'has no terminal'
-    throw refuse('host_session', `A session on the host ${request.host} ${what}; run without one`)
+    const message = `A session on the host ${request.host} ${what}; run without one`
+    throw new StartError({ code: 'host_session', message, exitCode: 125 })
   }
 }
 
@@ -144,12 +141,17 @@ interface HostStart {
   client: HostClient
   host: string
   options: HostOptions
+  /** It confines the run there; null: nothing does. */
+  nacre: NacreThere | null
 }
 
 async function startOnHost(start: HostStart): Promise<Running> {
-  const { request, client, host, options } = start
+  const { request, client, host, options, nacre } = start
   const name = randomBytes(16).toString('hex')
-  const remote = describeCommand(request, name, client.scheduler === null ? null : options.cwd)
+  const remote = {
+    ...describeCommand(request, name, client.scheduler === null ? null : options.cwd),
+    nacre: nacre && composeNacre(nacre, request),
+  }
   const follower = followFrames(request, name, start.sink)
 
   async function call(script: string, write: OutputSink['write']): Promise<Running> {
@@ -188,7 +190,7 @@ async function startOnHost(start: HostStart): Promise<Running> {
   }
 
   return changeRunning(() => running, {
-    sandbox: request.sandbox === 'off' ? null : noSandbox,
+    sandbox: request.sandbox === 'off' ? null : (nacre?.sandbox ?? noSandbox),
     exited: end(),
     stop,
     // A scheduler may let it wait for hours.

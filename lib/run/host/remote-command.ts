@@ -32,6 +32,7 @@ export function describeCommand(
     cwd: startsIn === null ? given : resolve(startsIn, given ?? '.'),
     shell: request.shell,
     login: request.login,
+    nacre: null,
     ownShell: takesOwnShell(request),
     env: { ...environment, ...request.env },
     merged: request.streams === 'merged',

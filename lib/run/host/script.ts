@@ -17,6 +17,8 @@ export interface RemoteCommand {
   login: boolean
   /** Where `shell` is null, the one that `$SHELL` names there comes first. */
   ownShell: boolean
+  /** The words of a nacre over there that runs the command in its sandbox; null: none does. */
+  nacre: readonly string[] | null
   env: Readonly<Record<string, string>>
   merged: boolean
   /**
@@ -73,7 +75,10 @@ export function composeRunScript(remote: RemoteCommand): string {
   const text = watches || input.kind === 'none' ? input.text : null
   const fed = text === null ? null : Buffer.from(text).toString('base64')
   const source = fed !== null ? '' : watches || input.kind === 'none' ? '</dev/null' : '<&3'
-  const words = `"$shell" ${remote.login ? '-lc' : '-c'} ${remote.commandWord ?? quoteWord(remote.command)}`
+  const runner = remote.nacre
+    ? `${remote.nacre.map(quoteWord).join(' ')} --shell "$shell"${remote.login ? ' --login' : ''} -c`
+    : `"$shell" ${remote.login ? '-lc' : '-c'}`
+  const words = `${runner} ${remote.commandWord ?? quoteWord(remote.command)}`
   const outputs = `>&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-`
   return [
     'exec 3<&0 4>&1 5>&2',

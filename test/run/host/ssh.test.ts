@@ -228,11 +228,6 @@ onBox('what works there is told', async ({ run }) => {
   )
 })
 
-onBox('a sandbox does not reach there', async ({ run }) => {
-  const result = await run('true', { sandbox: 'workspace' })
-  assert.is(result.error?.code, 'sandbox_unavailable')
-})
-
 function findProcesses(words: string): number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))

@@ -1,0 +1,88 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createExecutor } from '../../../lib/executor/executor.ts'
+import type { RequestInput } from '../../../lib/protocol/request/request.ts'
+import { cliCommand } from '../../helpers/cli.ts'
+import { findMarked } from '../../helpers/jobs.ts'
+import { findObstacle } from '../../helpers/sandbox-places.ts'
+import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
+import { until } from '../../helpers/until.ts'
+
+const obstacle = findSshObstacle() ?? (await findObstacle())
+if (obstacle !== null) console.log(`SKIP sandboxes on a host of ssh: ${obstacle}`)
+
+if (obstacle === null) {
+  const home = mkdtempSync(join(tmpdir(), 'there-'))
+  const programs = join(home, 'bin')
+  const work = join(home, 'work')
+  for (const folder of [programs, work]) mkdirSync(folder)
+  const environment = `PATH=${programs}:/usr/bin:/bin HOME=${home} XDG_STATE_HOME=${home}/state`
+  const server = await startServer('', [], null, { environment })
+  const executor = createExecutor({
+    stateDir: null,
+    environment: { ...process.env, PATH: `${makeClientFolder(server)}:${process.env['PATH']}` },
+  })
+  const run = (command: string, changes: Partial<RequestInput> = {}) =>
+    executor.run({
+      command,
+      origin: 'print',
+      host: 'box',
+      sandbox: 'workspace',
+      cwd: work,
+      streams: 'separate',
+      guard: false,
+      ...changes,
+    })
+  const installNacre = () => {
+    const words = cliCommand().map((word) => `'${word}'`)
+    writeFileSync(join(programs, 'nacre'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`)
+    chmodSync(join(programs, 'nacre'), 0o755)
+  }
+  test.after(async () => {
+    await executor.close()
+    await server.close()
+    rmSync(home, { recursive: true })
+  })
+
+  test('without a nacre there a run that needs a sandbox does not start', async () => {
+    const result = await run('true')
+    assert.is(result.error?.code, 'sandbox_unavailable')
+    assert.match(result.error?.message ?? '', /^The host box has no sandbox .*not installed there$/)
+    const agent = { origin: 'agent', sandbox: 'auto' } as const
+    const fallen = await run('echo ran', agent)
+    assert.equal([fallen.output ?? fallen.stdout, fallen.sandbox?.degraded], ['ran\n', true])
+  })
+
+  test('a nacre there confines the run, which else is as any other', async () => {
+    installNacre()
+    const command = `cat; echo in >inside; echo out >/usr/outside; echo err >&2; exit 7`
+    const result = await run(command, { stdin: { kind: 'text', text: 'given\n' }, network: 'off' })
+    assert.is(result.exitCode, 7, JSON.stringify(result))
+    assert.equal(result.sandbox, { mechanism: 'bubblewrap', network: 'off', degraded: false })
+    assert.is(result.stdout, 'given\n')
+    assert.match(result.stderr ?? '', /\/usr\/outside: Read-only file system\nerr\n$/)
+    assert.ok(existsSync(join(work, 'inside')))
+    assert.not.ok(existsSync('/usr/outside'))
+  })
+
+  test('a stop ends what is confined there', async () => {
+    const command = 'trap "" TERM; setsid sleep 7496 & echo begun; sleep 7496; sleep 7496'
+    const running = await executor.start({
+      ...{ command, origin: 'print', host: 'box', sandbox: 'workspace', cwd: work },
+      ...{ guard: false, env: { MINE: '7496' } },
+    })
+    for await (const line of running.lines()) {
+      assert.is(line, 'begun')
+      break
+    }
+    const result = await running.stop('kill')
+    assert.is(result.status, 'stopped', JSON.stringify(result))
+    assert.equal(result.survivors, [])
+    await until(() => findMarked('MINE', '7496').length === 0)
+  })
+}
+
+test.run()
