@@ -3,6 +3,7 @@ import type { OutputSink } from '../protocol/ports.ts'
 import type { Reading, TextPart } from '../protocol/result/reading.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
+import { createScanner, type Scanner } from './bytes/scan.ts'
 import { Journal } from './journal.ts'
 import { type KeptTexts, readKept } from './part.ts'
 
@@ -37,11 +38,21 @@ export interface Capture extends OutputSink {
   finish(): Promise<Captured>
 }
 
-export function createCapture(options: CaptureOptions): Capture {
-  return options.request.streams === 'merged' ? captureMerged(options) : captureSeparate(options)
+/** Makes the captures of one executor, which look over their bytes with the same scanner. */
+export function createCaptures(): (options: CaptureOptions) => Capture {
+  const scan = createScanner()
+  return (options) => createCapture(options, scan)
 }
 
-function captureMerged(options: CaptureOptions): Capture {
+/** `scan` may serve others too. */
+export function createCapture(options: CaptureOptions, scan = createScanner()): Capture {
+  const given = { ...options, scan }
+  return options.request.streams === 'merged' ? captureMerged(given) : captureSeparate(given)
+}
+
+type Given = CaptureOptions & { scan: Scanner }
+
+function captureMerged(options: Given): Capture {
   const journal = new Journal()
   const output = new CapturedStream({ ...options, stream: 'output', journals: [journal] })
   const kept = () => {
@@ -61,7 +72,7 @@ function captureMerged(options: CaptureOptions): Capture {
  * Two pipes: the system does not tell which of two bytes was written first, so that both together are in
  * the order in which they were read, line by line.
  */
-function captureSeparate(options: CaptureOptions): Capture {
+function captureSeparate(options: Given): Capture {
   const both = new Journal()
   const journals = { stdout: new Journal(), stderr: new Journal() }
   const open = (stream: 'stdout' | 'stderr') =>

@@ -6,7 +6,7 @@ import type { ArtifactStore } from './artifact/store.ts'
 import { FirstBytes } from './bytes/ends.ts'
 import { Filter } from './clean/filter.ts'
 import { type Journal, JournalFeed } from './journal.ts'
-import { createScanner } from './bytes/scan.ts'
+import type { Scanner } from './bytes/scan.ts'
 import { Window } from './window.ts'
 
 /** Raw output that is kept in memory until it is known whether it must go to disk. */
@@ -31,9 +31,16 @@ export interface ShownStream {
   notices: string[]
 }
 
+export interface StreamOptions extends CaptureOptions {
+  stream: StreamName
+  journals: readonly Journal[]
+  /** May serve other streams too. */
+  scan: Scanner
+}
+
 /** One stream of a run on both of its ways: raw into an artifact, clean into a window. */
 export class CapturedStream {
-  readonly #options: CaptureOptions & { stream: StreamName }
+  readonly #options: StreamOptions
   readonly #filter: Filter
   readonly #window: Window
   readonly #feeds: JournalFeed[]
@@ -41,10 +48,9 @@ export class CapturedStream {
   /** Raw bytes from the start on, while there is no writer and one may be needed. */
   #undecided = new FirstBytes(undecidedBytes)
 
-  constructor(options: CaptureOptions & { stream: StreamName; journals: readonly Journal[] }) {
+  constructor(options: StreamOptions) {
     this.#options = options
-    const { request } = options
-    const scan = createScanner()
+    const { request, scan } = options
     this.#window = new Window(request, scan)
     this.#feeds = options.journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({

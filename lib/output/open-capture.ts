@@ -1,14 +1,14 @@
 import type { Request, StreamMode } from '../protocol/request/request.ts'
 import type { ArtifactStore } from './artifact/store.ts'
-import type { Capture, Captured, createCapture } from './capture.ts'
+import type { Capture, Captured, createCaptures } from './capture.ts'
 
 /** What reads output is loaded with the first run whose text is wanted. */
 export function createCaptureOpener(store: ArtifactStore | null) {
-  let create: typeof createCapture | null = null
+  let open: ReturnType<typeof createCaptures> | null = null
   return async (request: Request, text: boolean): Promise<Capture> => {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-    create ??= (await import('./capture.ts')).createCapture
-    return create({ runId: request.id, command: request.command, request, store })
+    open ??= (await import('./capture.ts')).createCaptures()
+    return open({ runId: request.id, command: request.command, request, store })
   }
 }
 
