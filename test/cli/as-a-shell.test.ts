@@ -12,7 +12,7 @@ import { delimiter, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { quoteWord } from '../../lib/protocol/words.ts'
-import { cliCommand } from '../helpers/cli.ts'
+import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runCli, runJson } from '../helpers/run-cli.ts'
 import { type Finished, runProgram } from '../helpers/run-program.ts'
 
@@ -165,6 +165,31 @@ test('the guard sees parameters and words', async () => {
     assert.match(stderr.toString(), /rm-critical/)
   }
 })
+
+/** More than the standard streams, as a caller opens them; `"$@"` is the shell that gets them. */
+const givesDescriptors = `
+set -e
+cd "$DIR"
+"$@" -c 'echo three >&3; echo ten >&10; read -r line <&4; echo "$line"' 3>three 10>ten 4< <(echo four)
+printf 'echo script >&3\n' >script.sh
+"$@" script.sh 3>script
+if [[ $LISTS ]]; then
+  "$@" -c 'cd /proc/$$/fd; for fd in *; do if [[ -e $fd ]]; then echo "$fd"; fi; done' 5<>both 7</dev/null
+fi
+"$@" -c 'echo x >&8' || echo "status $?"
+cat three ten script
+`
+
+test('descriptors above 2 reach the command, and none of its own', () =>
+  withNacre(async (dir, env, nacre) => {
+    // Deno gives every program a copy of its own standard streams.
+    const environment = { ...env, DIR: dir, LISTS: cliRuntime() === 'deno' ? '' : '1' }
+    const through = async (shell: string) => {
+      const words = ['-c', givesDescriptors, '_', shell]
+      return comparable(await runProgram('bash', words, { env: environment }))
+    }
+    assert.equal(await through(nacre), await through('bash'))
+  }))
 
 test('make takes nacre for its shell', () =>
   withNacre(async (dir, env) => {

@@ -3,6 +3,7 @@ import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
 import { describeJob, describeTasks, describeTrouble } from '../../render/messages.ts'
+import { listGiven } from '../../system/descriptors.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
 import { createProgress } from './array.ts'
@@ -84,6 +85,7 @@ function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): 
     fields: {
       streams: options.run.streams ?? 'separate',
       ...(isGivenOn ? { outputTo: { stdout: 1, stderr: 2 } } : {}),
+      ...(wait === 'to the end' ? { descriptors: listGiven() } : {}),
       ...(keepsText ? { truncate: 'head-tail' } : { artifact: 'never' }),
       ...kept,
     },

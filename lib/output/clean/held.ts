@@ -5,6 +5,7 @@ export const maxEditableBytes = 8192
 
 const newline = 0x0a
 const newlineByte = Uint8Array.of(newline)
+const nothing = Buffer.alloc(0)
 const firstCapacity = 8 * 1024
 /** Text in longer pieces is passed on without a copy but for its last lines. */
 const directBytes = 16 * 1024
@@ -23,7 +24,7 @@ export class HeldText {
   readonly #emit: Emit
   readonly #rows: number
   readonly #scan: Scanner
-  #buffer = Buffer.allocUnsafeSlow(firstCapacity)
+  #buffer = nothing
   #end = 0
   /** The first line held has lost its start. */
   #cut: boolean
@@ -161,6 +162,10 @@ export class HeldText {
   }
 
   #makeRoom(length: number): void {
+    if (length <= firstCapacity && this.#buffer.length === 0) {
+      this.#grow(firstCapacity)
+      return
+    }
     if (this.#buffer.length < gatheredBytes) {
       this.#grow(Math.max(gatheredBytes, this.#end + length))
       return

@@ -87,25 +87,33 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
     stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
     outputTo: needsOutput({ ...input, sandbox }) ? null : (input.outputTo ?? null),
+    descriptors: isOpenToDescriptors({ ...input, sandbox }) ? (input.descriptors ?? []) : [],
     notices,
   }
 }
 
 /**
  * Whether nacre itself must see the output: to keep it, to wait for a part of it or for its silence, or
- * since the run is attached in another way. In a sandbox a descriptor would be a door: what it leads to
- * could be opened anew through /proc (proc(5)).
+ * since the run is attached in another way.
  */
 function needsOutput(input: RequestInput): boolean {
-  const { artifact, ready, inactivitySeconds, pty, session, host, sandbox } = input
   return (
-    artifact !== 'never' ||
-    sandbox !== 'off' ||
-    pty === true ||
-    [ready, session, host, input.array, input.commands].some((field) => field !== undefined) ||
-    toMs(inactivitySeconds || undefined) !== null ||
+    !isOpenToDescriptors(input) ||
+    input.artifact !== 'never' ||
+    input.ready !== undefined ||
+    toMs(input.inactivitySeconds || undefined) !== null ||
     input.streams === 'merged'
   )
+}
+
+/**
+ * Whether the command can have descriptors of ours: it is one process, made for it, on pipes and here. In
+ * a sandbox a descriptor would be a door: what it leads to could be opened anew through /proc (proc(5)).
+ */
+function isOpenToDescriptors(input: RequestInput): boolean {
+  const { sandbox, pty, session, host, array, commands } = input
+  const isElsewhere = [session, host, array, commands].some((field) => field !== undefined)
+  return sandbox === 'off' && pty !== true && !isElsewhere
 }
 
 function isHardened({ hardening }: OriginPolicy, { personAtInput }: ParseContext): boolean {

@@ -55,6 +55,9 @@ export const requestShape = shape.object(
     outputTo: shape.anything<OutputTo>(
       'Descriptors that the command writes to itself, where nothing else needs its output',
     ),
+    descriptors: shape.anything<readonly number[]>(
+      'Open descriptors above 2 that the command finds under the same numbers',
+    ),
   },
 )
 
@@ -137,6 +140,8 @@ export interface Request {
   readonly stdin: Stdin
   /** Null: its output is captured. */
   readonly outputTo: OutputTo | null
+  /** Descriptors of this process, above 2, that the command finds under the same numbers. */
+  readonly descriptors: readonly number[]
   /** What was changed on the way in (a clamped timeout); goes into the result. */
   readonly notices: readonly string[]
 }

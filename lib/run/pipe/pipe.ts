@@ -2,7 +2,7 @@ import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { Exit, Runner, Running } from '../../protocol/ports.ts'
-import type { OutputTo, Request } from '../../protocol/request/request.ts'
+import type { Request } from '../../protocol/request/request.ts'
 import type { Fifo, FifoPool } from './fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { isGroupAlive, readProcess } from '../../system/process/process-table.ts'
@@ -60,7 +60,7 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const startedMs = nowMs()
     const child =
       takePrestarted(deps.prestarted, launch, request, fifos) ??
-      (await start({ launch, input, fifos, outputTo: request.outputTo }, deps))
+      (await start({ launch, input, fifos, request }, deps))
     child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
@@ -112,6 +112,7 @@ function takePrestarted(
 ): StartedProcess | null {
   const [first, second = first] = fifos
   if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
+  if (request.descriptors.length > 0) return null
   return prestarted.take(launch, { stdout: first.path, stderr: second.path })
 }
 
@@ -119,17 +120,18 @@ interface Attachment {
   launch: Launch
   input: StandardInput
   fifos: Fifo[]
-  outputTo: OutputTo | null
+  request: Request
 }
 
 async function start(
-  { launch, input, fifos, outputTo }: Attachment,
+  { launch, input, fifos, request: { outputTo, descriptors } }: Attachment,
   { uninherited, groups }: PipeRunnerParts,
 ): Promise<StartedProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   try {
     const stdio = [input.stdin, outputTo?.stdout ?? first, outputTo?.stderr ?? second]
-    return await startProcess({ ...launch, stdio, detached: true, uninherited, groups })
+    const attached = { stdio, descriptors, detached: true, uninherited, groups }
+    return await startProcess({ ...launch, ...attached })
   } catch (error) {
     closeUnused(fifos)
     if (input.writeFd !== null) closeSync(input.writeFd)

@@ -25,6 +25,8 @@ export interface ProcessStart {
   /** Standard input, output and error. */
   stdio: readonly Given[]
   files?: readonly GivenFile[]
+  /** Descriptors of ours, above 2, that it finds under the same numbers. */
+  descriptors?: readonly number[]
   /** As the leader of a process session of its own. */
   detached?: boolean
   uninherited?: Uninherited
@@ -44,16 +46,21 @@ export interface StartedProcess extends ChildProcess {
  * either way, but for descriptors of the caller's among `stdio`.
  */
 export async function startProcess(start: ProcessStart): Promise<StartedProcess> {
-  const { file, args, stdio, files = [], uninherited, groups, env, ...options } = start
+  const { file, args, stdio, files = [], descriptors = [], uninherited, groups, ...rest } = start
+  const { env, ...options } = rest
   const opened: number[] = []
   const given: Given[] = [...stdio]
+  const give = (fd: number, own: number) => {
+    // `ignore` above 2 leaves a number as it is.
+    while (given.length < fd) given.push('ignore')
+    given[fd] = own
+  }
   try {
+    for (const fd of descriptors) give(fd, fd)
     for (const { fd, path, access } of files) {
       const own = openSync(path, access === 'read' ? 'r' : 'w', 0o600)
       opened.push(own)
-      // `ignore` above 2 leaves a number as it is.
-      while (given.length < fd) given.push('ignore')
-      given[fd] = own
+      give(fd, own)
     }
     const run = () =>
       spawn(file, args, {
