@@ -153,7 +153,8 @@ function wantsBoundedText(run: PrintOptions['run']): boolean {
 
 /**
  * What nacre has to say goes to stderr. A command that ended by itself has the last word there, so
- * that both streams hold what its shell would have written; a person at a terminal is told more.
+ * that both streams hold what its shell would have written; a person at a terminal is told more, and
+ * everybody that a run went without the sandbox that it was to have.
  */
 async function tell(
   result: Result,
@@ -164,7 +165,8 @@ async function tell(
   if (options.quiet) return
   const tasks = result.tasks ? describeTasks(result.tasks) : []
   const lines = [...describeTrouble(result), ...tasks, ...job]
-  if (lines.length === 0 && stderr.isTerminal) lines.push(...result.notices)
+  const isWithoutSandbox = result.sandbox?.degraded === true
+  if (lines.length === 0 && (stderr.isTerminal || isWithoutSandbox)) lines.push(...result.notices)
   if (options.run.artifact === 'always') {
     for (const kept of [result.artifact, result.stderrArtifact]) {
       if (kept) lines.push(`Output kept: ${kept.uri} (${kept.path})`)

@@ -43,6 +43,9 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   refuseWithoutScheduler(given, input)
   const policy = originPolicies[input.origin]
   const sandbox = input.sandbox ?? policy.sandbox
+  if (given.network === 'off' && sandbox === 'off') throw networkWithoutSandbox()
+  // Who asks for a run without the network must not get one that has it.
+  const sandboxGiven = !['auto', undefined].includes(given.sandbox) || given.network === 'off'
   const shell = input.shell ?? null
   const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
   const waitMs = chooseWaitMs(input)
@@ -75,8 +78,8 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     maxBytes: input.maxBytes ?? limits.maxBytes,
     truncate: input.truncate ?? policy.truncate,
     sandbox: sandbox === 'auto' ? 'workspace' : sandbox,
-    sandboxGiven: given.sandbox !== undefined && given.sandbox !== 'auto',
-    sandboxMayFallBack: sandbox === 'auto',
+    sandboxGiven,
+    sandboxMayFallBack: sandbox === 'auto' && !sandboxGiven,
     network: input.network ?? 'on',
     workspace: input.workspace === undefined ? null : toPath(input.workspace),
     shell,
@@ -147,6 +150,13 @@ function refuseWithoutScheduler(given: RequestInput, { host }: RequestInput): vo
   if (field === undefined || host !== undefined) return
   const message = `\`${field}\` is for a scheduler; name one with \`host\`: slurm://[partition]`
   throw new MisuseError('invalid_field', message, field)
+}
+
+/** Nothing but the sandbox can keep the network from a run. */
+function networkWithoutSandbox(): MisuseError {
+  const message =
+    '`network` off needs a sandbox; ask for one with `sandbox`: workspace or read-only'
+  return new MisuseError('invalid_field', message, 'network')
 }
 
 /** Null where it is to run once. Throws `MisuseError` where it cannot run many times. */

@@ -1,5 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { cliCommand } from '../../helpers/cli.ts'
+import { findObstacle } from '../../helpers/sandbox-places.ts'
 import { explainFailure, probeSandbox } from '../../../lib/run/sandbox/sandbox-probe.ts'
 
 const failed = new Error('Command failed')
@@ -31,6 +34,22 @@ test('what bwrap says is told with its cause and what to do', () => {
     assert.match(explainFailure(said, failed), told)
     assert.match(explainFailure(`warning\n${said}\n`, failed), told)
   }
+})
+
+test('print tells that there is no sandbox, and never runs with the network that is to be off', async () => {
+  if ((await findObstacle()) !== null) return console.log('SKIP hiding bwrap, which takes bwrap')
+  const { path } = await probeSandbox()
+  if (path === null) return assert.unreachable()
+  const hide = ['--dev-bind', '/', '/', '--ro-bind', '/dev/null', path]
+  const run = (...options: string[]) => {
+    const words = [...hide, ...cliCommand(), '-c', 'echo ran', '--sandbox', 'auto', ...options]
+    return spawnSync(path, words, { encoding: 'utf8' })
+  }
+  const { stdout, stderr } = run()
+  assert.is(stdout, 'ran\n')
+  assert.match(stderr, /^nacre: NOT SANDBOXED: .* install the package bubblewrap\n$/)
+  const off = run('--network', 'off')
+  assert.equal([off.stdout, off.status], ['', 125])
 })
 
 test('without bwrap the package is named', async () => {
