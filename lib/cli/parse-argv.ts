@@ -1,10 +1,10 @@
 import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/flag.ts'
-import { check } from '../protocol/shape/check.ts'
+import { check, checkWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
-import { expandHome, parseDuration } from '../protocol/words.ts'
+import { expandHome } from '../protocol/words.ts'
 
 export interface ParsedArgv {
   /** By long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
@@ -198,8 +198,8 @@ function convert(name: string, word: string, shape: Shape, home: string | undefi
       return check(shape, isPath ? expandHome(word, home) : word, name, { names: 'wire' })
     }
     case 'number': {
-      const value = shape.unit === 'seconds' ? parseDuration(word) : parseNumber(word)
-      return check(shape, value ?? word, name, { names: 'wire' })
+      const value = shape.unit === 'seconds' ? word : (parseNumber(word) ?? word)
+      return checkWritten(shape, value, name, { names: 'wire' })
     }
     default:
       return check(shape, word, name, { names: 'wire' })

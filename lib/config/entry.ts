@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
-import { check } from '../protocol/shape/check.ts'
+import { checkWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
-import { expandHome, parseDuration } from '../protocol/words.ts'
+import { expandHome } from '../protocol/words.ts'
 
 /** One key with its value, checked, and the place where it was said. */
 export interface Entry {
@@ -36,10 +36,8 @@ export function readKeyValue(
   shape: Shape,
   folders: Folders,
 ): unknown {
-  const isDuration =
-    shape.kind === 'number' && shape.unit === 'seconds' && typeof value === 'string'
-  const given = isDuration ? (parseDuration(value) ?? value) : value
-  return completePaths(check(shape, given, name, { names: 'wire', called: 'key' }), shape, folders)
+  const checked = checkWritten(shape, value, name, { names: 'wire', called: 'key' })
+  return completePaths(checked, shape, folders)
 }
 
 function completePaths(value: unknown, shape: Shape, folders: Folders): unknown {

@@ -1,7 +1,7 @@
 import type { ConfiguredKey } from '../protocol/configuration.ts'
 import type { JsonSchema, ObjectSchema } from '../protocol/shape/json-schema.ts'
 import { jsonSchema } from '../protocol/shape/json-schema.ts'
-import { wantedOf } from '../protocol/shape/check.ts'
+import { wantedWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
@@ -17,7 +17,7 @@ export function reportKeys(
     value: toWire(values.get(key)) ?? null,
     places: placesOf(key, entries),
     description: shape.description ?? '',
-    wanted: describeValue(shape),
+    wanted: wantedWritten(shape),
     variable,
     workspace: rightOf(workspace),
   }))
@@ -34,12 +34,6 @@ export function findReport(reports: readonly ConfiguredKey[], key: string): Conf
 function placesOf(key: string, entries: readonly Entry[]): string[] {
   const places = entries.filter(({ name }) => name === key).map(({ place }) => place)
   return keys.get(key)?.addsUp ? places : places.slice(-1)
-}
-
-function describeValue(shape: Shape): string {
-  return shape.kind === 'number' && shape.unit === 'seconds'
-    ? `${wantedOf(shape)}, in seconds or as 500ms, 30s, 5m, 2h`
-    : wantedOf(shape)
 }
 
 function rightOf(right: Key['workspace']): ConfiguredKey['workspace'] {

@@ -28,7 +28,7 @@ test('a number that is none', () =>
   refuses(
     ['-c', 'true', '--timeout', 'soon'],
     125,
-    /`--timeout` must be a number, 0 or more, not "soon"/,
+    /`--timeout` must be a number, 0 or more, in seconds or as 500ms, 30s, 5m, 2h, not "soon"/,
   ))
 test('a number out of range', () =>
   refuses(
@@ -38,6 +38,8 @@ test('a number out of range', () =>
   ))
 test('a choice that is none', () =>
   refuses(['-c', 'true', '--output-format', 'xml'], 125, /must be one of text, json, stream-json/))
+test('a run without the network where nothing keeps it from it', () =>
+  refuses(['-c', 'true', '--network', 'off'], 125, /`network` off needs a sandbox/))
 test('an assignment without a value', () =>
   refuses(['-c', 'true', '--env', 'X'], 125, /NAME=VALUE/))
 test('an empty program', () => refuses(['--', ''], 125, /command is empty/))

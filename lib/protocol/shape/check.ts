@@ -1,5 +1,6 @@
 import { MisuseError } from '../errors.ts'
 import { nearestName, toCamelCase, toSnakeCase } from '../wire.ts'
+import { parseDuration } from '../words.ts'
 import { isObject, type Kind, type Shape } from './shape.ts'
 
 /** How a check reads and names what it is given. */
@@ -67,7 +68,7 @@ function checkObject(
   path: string,
   reading: Reading,
 ): Record<string, unknown> {
-  if (!isObject(given)) throw invalid(path || 'params', 'an object', given)
+  if (!isObject(given)) throw invalid(path || nameOfAll(reading), 'an object', given)
   const checked: Record<string, unknown> = {}
   const within = path === '' ? '' : `${path}.`
   for (const [spelled, value] of Object.entries(given)) {
@@ -184,6 +185,9 @@ function isOfType(kind: Kind, given: unknown): boolean {
   }
 }
 
+/** What is called wrong where all of it is. */
+const nameOfAll = ({ names }: Reading) => (names === 'code' ? 'request' : 'params')
+
 /** What a value of this kind must be, in words: "a whole number, 20 to 400". */
 export function wantedOf(kind: Kind): string {
   switch (kind.kind) {
@@ -233,6 +237,28 @@ function pluralOf({ kind }: Kind): string {
       return 'values'
   }
 }
+
+/** Checks what a person wrote, who may write a time as `30s`. */
+export function checkWritten(
+  shape: Shape,
+  given: unknown,
+  name: string,
+  reading: Reading,
+): unknown {
+  const isTime = isDuration(shape) && typeof given === 'string'
+  if (!isTime) return check(shape, given, name, reading)
+  const seconds = parseDuration(given)
+  if (seconds === null) throw invalid(name, wantedWritten(shape), given)
+  return check(shape, seconds, name, reading)
+}
+
+/** What a person must write, in words. */
+export function wantedWritten(shape: Shape): string {
+  const wanted = wantedOf(shape)
+  return isDuration(shape) ? `${wanted}, in seconds or as 500ms, 30s, 5m, 2h` : wanted
+}
+
+const isDuration = (shape: Shape) => shape.kind === 'number' && shape.unit === 'seconds'
 
 /** Misuse of a field: what it must be, and what it is. */
 export function invalid(name: string, wanted: string, value: unknown): MisuseError {
