@@ -58,8 +58,12 @@ export function watchRefusedWrites(
       if (lines.length === 0) return []
       const places = findPlaces()
       if (places === null) return []
-      const path = lines.flatMap(findPaths).find((name) => isRefused(name, request.cwd, places))
-      return path === undefined ? [] : [compose(resolve(request.cwd, path), places)]
+      const folders = foldersOf(request)
+      const path = lines
+        .flatMap(findPaths)
+        .flatMap((name) => folders.map((folder) => resolve(folder, name)))
+        .find((named) => isRefused(named, places))
+      return path === undefined ? [] : [compose(path, places)]
     },
     lastWords() {
       keep(rest)
@@ -79,8 +83,17 @@ export function findPaths(line: string): string[] {
   return [...quoted, ...named].filter((text) => text !== '' && !text.includes('\0'))
 }
 
-function isRefused(name: string, cwd: string, places: SandboxPlaces): boolean {
-  const path = findReal(resolve(cwd, name))
+/** Where a relative name may begin: in the folder to which the command went last by its name, else before. */
+function foldersOf({ command, cwd }: Request): string[] {
+  const folders = [cwd]
+  for (const [, word = ''] of command.matchAll(/\b(?:cd|pushd)\s+([^\s;&|()<>]+)/g)) {
+    folders.unshift(resolve(folders[0] ?? cwd, word.replaceAll(/['"]/g, '')))
+  }
+  return folders
+}
+
+function isRefused(named: string, places: SandboxPlaces): boolean {
+  const path = findReal(named)
   if (path !== null && isHostRun(path, places)) return true
   const open = [...places.writable, places.tmp, '/dev', '/run']
   if (path === null || open.some((folder) => isWithin(path, folder))) return false

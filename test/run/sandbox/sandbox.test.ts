@@ -187,6 +187,8 @@ testInside('a refused write is told by its path', async ({ run, outside, workspa
     'sh -c \'echo x >"$OUT/target"\'',
     'rm "$OUT/target"',
     'mkdir "$OUT/folder/x" || true',
+    'cd .. && cd outside && touch new',
+    'cd "../outside"; echo x >target',
   ]
   for (const command of commands) {
     const { notices } = await run(command)
