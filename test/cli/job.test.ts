@@ -39,6 +39,16 @@ test('a background start answers at once, with how to come back to it', async ({
   }
 })
 
+test('the list of jobs tells which record is damaged', async ({ home }) => {
+  const { job_id: id } = await home.json(['-c', 'true', '--wait', '0'])
+  await home.run(['job', 'wait', String(id)])
+  const record = join(home.dir, 'ended', `${String(id)}.json`)
+  writeFileSync(record, '{"command":null}')
+  const list = await home.run(['job', 'list'])
+  assert.is(list.status, 0)
+  assert.is(list.stderr.toString(), `nacre: A damaged record is left out; remove it: ${record}\n`)
+})
+
 test('the exit status of a job is exact, and that of `wait`', async ({ home }) => {
   const cases: [command: string, status: number, fields: object][] = [
     ['exit 0', 0, { status: 'exited', exit_code: 0, signal: null }],

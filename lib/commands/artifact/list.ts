@@ -1,7 +1,14 @@
 import { type Action, printJson, takeWords } from './action.ts'
 
 /** What there is, newest first: a line each. */
-export const listArtifacts: Action = async ({ artifacts, words, numbers, asJson, streams }) => {
+export const listArtifacts: Action = async ({
+  artifacts,
+  words,
+  numbers,
+  asJson,
+  streams,
+  tell,
+}) => {
   takeWords(words, 'list')
   const found = (await artifacts.list()).slice(0, numbers['limit'])
   if (asJson) await printJson(streams, { artifacts: found })
@@ -13,6 +20,9 @@ export const listArtifacts: Action = async ({ artifacts, words, numbers, asJson,
       return `${id}  ${time}  ${String(bytes).padStart(11)}  ${state.padEnd(4)}  ${stream.padEnd(6)}  ${preview}\n`
     })
     await streams.stdout.write(rows.join(''))
+  }
+  for (const path of await artifacts.listDamaged()) {
+    await tell(`A damaged record is left out; remove it: ${path}`)
   }
   return 0
 }

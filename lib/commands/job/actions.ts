@@ -34,6 +34,9 @@ export const jobActions: Readonly<Record<string, Action>> = {
     if (json) await stdout.write(`${JSON.stringify(toWire({ jobs: entries }))}\n`)
     else
       await stdout.write(renderJobTable(entries, stdout.isTerminal ? columns(context) : Infinity))
+    for (const path of await jobs.listDamaged()) {
+      await tell(context, `A damaged record is left out; remove it: ${path}`)
+    }
     return 0
   },
 

@@ -94,6 +94,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
       return limit === undefined ? wanted : wanted.slice(-limit)
     },
+    listDamaged: async () => (await openKnown())?.listDamaged() ?? [],
     async show(id) {
       const place = await locate(id)
       return 'known' in place ? place.known.show(place.id) : place.look()

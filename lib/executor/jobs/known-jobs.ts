@@ -28,6 +28,7 @@ import {
   describeRecord,
   findRecordFile,
   type JobRecord,
+  listDamaged,
   listIds,
   readKeptTexts,
   readRecord,
@@ -40,6 +41,8 @@ export interface KnownJobs {
   /** The whole id that is meant. Throws `MisuseError` where that is none, or more than one. */
   resolve(given: string): string
   list(which: { runningOnly: boolean }): Promise<JobEntry[]>
+  /** The files of records that make no sense. */
+  listDamaged(): string[]
   show(id: string): Promise<Result>
   read(id: string, reading: Reading): Promise<JobOutput>
   /** Of an array: the tasks that have ended. */
@@ -191,6 +194,7 @@ export function openKnownJobs(dir: string): KnownJobs {
       ]
     },
 
+    listDamaged: () => listDamaged(dir),
     show: (id) => ask(findRecord(id), ['shell.status', { id }], resultOf),
 
     read(id, reading) {

@@ -28,6 +28,8 @@ export interface Jobs {
   readonly runningCount: number
   /** In the order in which they were started. */
   list(filter?: JobFilter): Promise<JobEntry[]>
+  /** The files of records that are damaged, whose jobs no list has. */
+  listDamaged(): Promise<string[]>
   show(id: string): Promise<Result>
   read(id: string, reading?: Reading): Promise<JobOutput>
   /** Of an array: the tasks that have ended. Throws `MisuseError` where it is none. */

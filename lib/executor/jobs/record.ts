@@ -196,6 +196,14 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
   return listIds(dir, which).flatMap((id) => decode(readOwnFile(read(dir, id)), id) ?? [])
 }
 
+/** The files of records that are there and make no sense. */
+export function listDamaged(dir: string): string[] {
+  const ids = new Set([...listIds(dir, 'alive'), ...listIds(dir, 'ended')])
+  return [...ids]
+    .filter((id) => readRecord(dir, id) === null)
+    .flatMap((id) => findRecordFile(dir, id) ?? [])
+}
+
 export function removeRecord(dir: string, id: string): void {
   rmSync(arrayFolder(dir, id), { recursive: true, force: true })
   const texts = streams.map((stream) => keptText(dir, id, stream))

@@ -1,10 +1,11 @@
-import { promises } from 'node:fs'
+import { existsSync, promises } from 'node:fs'
 import type { ArtifactInfo, Lines, Matches } from '../../protocol/result/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
+import { startOf } from '../../protocol/words.ts'
 import type { GrepOptions } from './search/grep.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import type { LineIndex, ScanOptions } from './line-index.ts'
@@ -44,6 +45,8 @@ export interface ArtifactStore {
   create(subject: ArtifactSubject): ArtifactWriter
   /** Newest first. */
   list(): Promise<ArtifactInfo[]>
+  /** The records that are damaged, whose artifacts no list has. */
+  listDamaged(): Promise<string[]>
   find(id: string): Promise<ArtifactInfo>
   /** A bounded part of the clean text, and where to go on. */
   read(id: string, range?: LineRange, options?: ScanOptions): Promise<Lines>
@@ -120,7 +123,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
         record: {
           id: createId('art'),
           runId,
-          command: command.slice(0, limits.commandPreviewChars),
+          command: startOf(command, limits.commandPreviewChars),
           stream,
           createdAt: new Date().toISOString(),
           endedAt: null,
@@ -135,11 +138,18 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
       })
     },
     async list() {
-      const ids = new Set((await namesIn(dir)).map(idOf).filter((id) => id !== null))
-      const found = await Promise.all([...ids].map((id) => inspect(dir, id)))
+      const found = await Promise.all((await listIds(dir)).map((id) => inspect(dir, id)))
       return found
         .filter((info) => info !== null)
         .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
+    },
+    async listDamaged() {
+      const ids = await listIds(dir)
+      const records = await Promise.all(ids.map((id) => readRecord(dir, id)))
+      return ids
+        .filter((_, index) => records[index] === null)
+        .map((id) => pathsOf(dir, id).record)
+        .filter((path) => existsSync(path))
     },
     open,
     read: (id, range, options) => useText(id, (text) => text.read(range, options)),
@@ -154,6 +164,10 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
 
 function isArtifactId(id: string): boolean {
   return id.startsWith('art_') && idPattern.test(id)
+}
+
+async function listIds(dir: string): Promise<string[]> {
+  return [...new Set((await namesIn(dir)).map(idOf).filter((id) => id !== null))]
 }
 
 /** What is known of an artifact; null where its file or its record is gone. */

@@ -23,6 +23,7 @@ import {
   listIds,
   readKeptTexts,
   readRecord,
+  listDamaged,
   readRecords,
   writeEnd,
   writeRecord,
@@ -102,6 +103,7 @@ test('what is no record is passed over', ({ dir }) => {
   ]) {
     writeFileSync(join(dir, `${id}.json`), text)
     assert.equal(readRecords(dir, 'alive'), [good], text)
+    assert.equal(listDamaged(dir), [join(dir, `${id}.json`)], text)
   }
   mkdirSync(join(dir, `${createId('run')}.json`))
   execFileSync('mkfifo', [join(dir, `${createId('run')}.json`)])

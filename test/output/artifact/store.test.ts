@@ -321,6 +321,8 @@ test('a damaged record, or a pipe or folder in its place, costs that entry only'
       found.map(({ id }) => id),
       [kept],
     )
+    const left = [damaged, piped, folder].map((id) => join(dir, `${id}.json`))
+    assert.equal((await store.listDamaged()).sort(), left.sort())
   }))
 
 test('an artifact is not followed through a link', () =>
