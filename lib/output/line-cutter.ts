@@ -20,6 +20,7 @@ export class LineCutter {
   #bytes = 0
   #chars = 0
   #hasCut = false
+  #keptAnEnd = false
 
   constructor(maxChars: number, maxBytes: number) {
     this.#maxChars = maxChars
@@ -31,6 +32,11 @@ export class LineCutter {
   /** Whether any line was cut so far, or the unfinished one will be. */
   get hasCut(): boolean {
     return this.#hasCut || this.#chars > this.#maxChars
+  }
+
+  /** Whether a line that was cut has kept its end, not its beginning. */
+  get keptAnEnd(): boolean {
+    return this.#keptAnEnd
   }
 
   /** Bytes of the unfinished line that are held back; where nothing is cut, all of it. */
@@ -61,6 +67,7 @@ export class LineCutter {
       this.#hasCut = true
       const omitted = Buffer.from(`… [${this.#chars - this.#maxChars} chars omitted]`)
       if (this.#bytes > this.#maxBytes) {
+        this.#keptAnEnd = true
         emit(omitted)
         emit(lastChars(this.#last.bytes, this.#maxChars))
       } else {
@@ -82,6 +89,7 @@ export class LineCutter {
     copy.#bytes = this.#bytes
     copy.#chars = this.#chars
     copy.#hasCut = this.#hasCut
+    copy.#keptAnEnd = this.#keptAnEnd
     return copy
   }
 

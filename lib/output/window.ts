@@ -120,7 +120,7 @@ export class Window {
     return {
       text,
       truncation: {
-        direction: this.#isWhole() ? 'head' : this.#shape,
+        direction: this.#isWhole() ? this.#lineDirection() : this.#shape,
         truncatedBy: cut.truncatedBy ?? (this.#all.total > this.#shown.total ? 'lines' : 'bytes'),
         totalLines: this.#all.total,
         totalBytes: this.#all.bytes,
@@ -129,6 +129,11 @@ export class Window {
         shownRanges: cut.ranges,
       },
     }
+  }
+
+  /** Which part is shown where every line is there and only long ones are cut. */
+  #lineDirection(): 'head' | 'tail' {
+    return this.#cutter?.keptAnEnd ? 'tail' : 'head'
   }
 
   #cut(): Cut {
