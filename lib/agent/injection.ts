@@ -1,5 +1,6 @@
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result/result.ts'
+import { startOf } from '../protocol/words.ts'
 
 /** Of one stream in a message: so many bytes of lines, from both ends. */
 const streamBytes = 16 * 1024
@@ -63,7 +64,7 @@ function renderInjection(result: Result, withText: boolean): string {
   })
   const json = {
     id: result.id,
-    command_preview: result.command.slice(0, limits.commandPreviewChars),
+    command_preview: startOf(result.command, limits.commandPreviewChars),
     exit_code: result.exitCode,
     signal: result.signal,
     duration_ms: result.durationMs,

@@ -60,11 +60,12 @@ export class Findings {
   /** Notes that a rule of the user has caught the command. */
   addUserRule({ name, rule: { decision, reason, suggestedTool } }: CompiledUserRule, text: string) {
     const said = reason ?? `\`${excerpt(text)}\` is caught by a rule of the user.`
+    const sentence = /[.!?]$/.test(said) ? said : `${said}.`
     const names = suggestedTool === undefined || said.split(/[^\w.-]+/).includes(suggestedTool)
     this.current.push({
       decision,
       rule: name,
-      message: names ? said : `${said} Use the tool \`${suggestedTool}\` instead.`,
+      message: names ? said : `${sentence} Use the tool \`${suggestedTool}\` instead.`,
       text,
       suggestedTool: suggestedTool ?? null,
       isFirm: decision === 'deny',

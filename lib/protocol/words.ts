@@ -19,6 +19,12 @@ export function expandHome(path: string, home: string | undefined): string {
   return path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : path
 }
 
+/** The first characters of a text, at most `length` units of UTF-16; no character is cut in half. */
+export function startOf(text: string, length: number): string {
+  const isHalf = text.length > length && /[\uD800-\uDBFF]/.test(text[length - 1] ?? '')
+  return text.slice(0, isHalf ? length - 1 : length)
+}
+
 const secondsOf: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 }
 
 /** `90`, `-1`, `500ms`, `30s`, `5m`, `2h` in seconds; null where it is none of these. */

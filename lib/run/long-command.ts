@@ -1,3 +1,4 @@
+import { startOf } from '../protocol/words.ts'
 import type { Launch } from './launch.ts'
 
 /**
@@ -31,10 +32,9 @@ export function splitCommand(
 function splitText(text: string): string[] {
   const parts: string[] = []
   for (let from = 0; from < text.length;) {
-    const end = from + partChars
-    const to = /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') ? end - 1 : end
-    parts.push(text.slice(from, to))
-    from = to
+    const part = startOf(text.slice(from, from + partChars + 1), partChars)
+    parts.push(part)
+    from += part.length
   }
   return parts
 }

@@ -1,6 +1,7 @@
 import type { ListResourcesResult, ReadResourceResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
+import { startOf } from '../../protocol/words.ts'
 
 const mimeType = 'text/plain'
 
@@ -18,7 +19,7 @@ export async function listArtifacts({ artifacts }: Executor): Promise<ListResour
     resources: list.map(({ id, uri, command, bytes, createdAt }) => ({
       uri,
       name: id,
-      title: command.slice(0, 80),
+      title: startOf(command, 80),
       description: `Output of \`${command}\`, ${createdAt}`,
       size: bytes,
       mimeType,

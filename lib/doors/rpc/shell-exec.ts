@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
+import { startOf } from '../../protocol/words.ts'
 import type { AnswerOf } from '../../wire/method.ts'
 import { notifyOfRun } from '../../wire/run-events.ts'
 import type { Handler } from './context.ts'
@@ -19,9 +20,9 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   const { stream, stdin, ...fields } = params
   const input: RequestInput = {
     timeoutSeconds: limits.shellExecTimeoutSeconds.default,
+    streams: 'separate',
     ...fields,
     ...(stdin === undefined ? {} : { stdin: { kind: 'text', text: stdin } }),
-    streams: 'separate',
     origin: 'rpc',
   }
   const { signal, approve, peer, client } = call
@@ -47,12 +48,12 @@ function describeExec(result: Result): AnswerOf<'shell.exec'> {
     id: result.id,
     exitCode: result.exitCode,
     signal: result.signal,
-    // A terminal has one stream only.
+    // A terminal has one stream only, and so have merged ones.
     stdout: result.stdout ?? result.output ?? '',
     stderr: result.stderr ?? '',
     truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
     durationMs: result.durationMs,
-    commandPreview: result.command.slice(0, limits.commandPreviewChars),
+    commandPreview: startOf(result.command, limits.commandPreviewChars),
     status: result.status,
     reason: result.reason,
   }

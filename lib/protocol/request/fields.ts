@@ -68,7 +68,7 @@ export const fields = {
     'One text in the order of writing, or stdout and stderr apart; together those are in the order of reading',
   ),
   head: shape.integer('Only the first lines of the text', { unit: 'lines' }),
-  tail: shape.integer('Only the last lines of the text (after --head)', { unit: 'lines' }),
+  tail: shape.integer('Only the last lines of the text (after `head`)', { unit: 'lines' }),
   maxLines: shape.integer('At most so many lines of text (default 2000)', {
     min: 1,
     unit: 'lines',

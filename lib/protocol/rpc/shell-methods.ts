@@ -16,7 +16,7 @@ import * as shape from '../shape/shape.ts'
 const { anyText, boolean, choice, integer, list, nullable, number, object, text } = shape
 
 const id = text('The id of the run', { hint: 'id' })
-const { streams, mode: _, ...runFields } = fields
+const { mode: _, ...runFields } = fields
 const stream = boolean('Send notifications while it runs (default false)')
 const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
 const nothing = object({})
@@ -71,7 +71,7 @@ export const shellMethods = {
     ),
   },
   'shell.start': {
-    params: object({}, { ...subjects, ...runFields, streams, stream }),
+    params: object({}, { ...subjects, ...runFields, stream }),
     result: resultShape,
   },
   'shell.status': { params: object({ id }), result: resultShape },

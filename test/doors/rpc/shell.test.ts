@@ -49,6 +49,10 @@ test('shell.exec takes the options of a run', () =>
     assert.is(killed.exit_code, null)
     const long = `true ${'x'.repeat(1000)}`
     assert.is((await exec({ command: long })).command_preview, long.slice(0, 400))
+    const emoji = `true ${'😀'.repeat(300)}`
+    assert.is((await exec({ command: emoji })).command_preview, emoji.slice(0, 399), 'whole ones')
+    const merged = await exec({ command: 'echo a; echo b >&2', streams: 'merged' })
+    assert.equal([merged.stdout, merged.stderr], ['a\nb\n', ''])
     const denied = await exec({ command: 'rm -rf /' })
     assert.is(denied.status, 'denied')
     assert.is(denied.verdict?.rule, 'rm-critical')
