@@ -17,6 +17,8 @@ export interface SuccessionOptions extends ShellStartParts {
   size: TerminalSize
   /** Asked at each word: who listens may change. */
   listener: () => TerminalSessionListener
+  /** Whether somebody runs a command, who tells of the end of its shell himself. */
+  isBusy: () => boolean
 }
 
 /** The shells of a session, one after the other: each takes the place of one that ended or was left. */
@@ -33,6 +35,8 @@ export interface ShellSuccession {
   awaitPrompt(request: Request): Promise<StartedShell>
   /** The shell that starts just now, or the one that is there. Rejects with `StartError`. */
   ensure(request: Request): Promise<StartedShell>
+  /** Gives what is said of a shell that ended with its command; where the result is not to say it, the listener hears it. */
+  tellEnd(exit: Exit, inResult: boolean): string[]
   /** Leaves the present shell to its command; the next one takes over its state. False: another is present. */
   pass(left: StartedShell, request: Request): boolean
   /** Ends a shell that was left, once what its commands have in the background has ended. */
@@ -46,7 +50,7 @@ export interface ShellSuccession {
 const jobsLookMs = 500
 
 export function createShellSuccession(options: SuccessionOptions): ShellSuccession {
-  const { listener } = options
+  const { listener, isBusy } = options
   let { size, cwd } = options
   let held: StartedShell | null = null
   let opening: Promise<StartedShell> | null = null
@@ -131,9 +135,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     void found.shell.ended.then((exit) => {
       if (held !== found || closed) return
       held = null
-      listener().onNotice(
-        `Your shell has ended (${describeEnd(exit)}); the next line gets a new one`,
-      )
+      if (!isBusy()) listener().onNotice(describeLoss(exit))
     })
   }
 
@@ -209,8 +211,9 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     async awaitPrompt(request) {
       for (;;) {
         const found = await ensure(request)
-        // One that has told the end of a command may yet end on the way to its prompt.
         if (await found.shell.awaitPrompt()) return found
+        // One that has told the end of a command may yet end on the way to its prompt.
+        listener().onNotice(describeLoss(await found.shell.ended))
       }
     },
     pass(left, request) {
@@ -221,6 +224,11 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       // A start that fails is told by the first run that needs it.
       ensure(request).catch(() => undefined)
       return true
+    },
+    tellEnd(exit, inResult) {
+      if (inResult) return [describeLoss(exit)]
+      listener().onNotice(describeLoss(exit))
+      return []
     },
     dismiss: (left) => void leaveWithoutJobs(left),
     resize(wanted) {
@@ -236,6 +244,10 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       await Promise.all(closings)
     },
   }
+}
+
+function describeLoss(exit: Exit): string {
+  return `Your shell has ended (${describeEnd(exit)}); the next line gets a new one`
 }
 
 function describeEnd({ code, signal }: Exit): string {

@@ -34,7 +34,11 @@ export function createTerminalSession(
   options: TerminalSessionOptions,
 ): TerminalSession {
   let listener: TerminalSessionListener = { onOutput: () => undefined, onNotice: () => undefined }
-  const shells = createShellSuccession({ ...options, listener: () => listener })
+  const shells = createShellSuccession({
+    ...options,
+    listener: () => listener,
+    isBusy: () => busy,
+  })
   let turns: Promise<void> = Promise.resolve()
   let waiting = 0
   let busy = false

@@ -66,7 +66,10 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     hasBegun = await called.begun
     const told = await called.ended
     await stopping
-    if (told.kind === 'gone') return { ...told.exit, cwd: shells.cwd }
+    if (told.kind === 'gone') {
+      const notices = isLeft ? [] : shells.tellEnd(told.exit, stopping === null)
+      return { ...told.exit, cwd: shells.cwd, notices }
+    }
     if (!hasBegun) throw neverStarted()
     const place = told.cwd?.startsWith('/') ? told.cwd : shells.cwd
     // The shell of a command that went on without its session has nobody any more.

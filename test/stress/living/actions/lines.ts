@@ -94,7 +94,11 @@ export const lines: readonly Action[] = [
       say(world, typed)
       await world.screen.shows(typed)
       world.screen.type('\t')
-      await world.screen.shows(`${typed}b/`)
+      // What is only suggested stands behind the cursor.
+      await world.screen.holds(() => {
+        const { line, column } = world.screen.page()
+        return line.slice(0, column).endsWith(`${typed}b/`)
+      })
       world.screen.type('\r')
       await shows(world, ['! echo ~/code/sub/', `${world.screen.home}/code/sub/`, ok])
     },

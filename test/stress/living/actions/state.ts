@@ -90,12 +90,13 @@ export const state: readonly Action[] = [
   {
     name: 'exec',
     weight: 1,
+    // Shells do not leave suspended programs at the first word.
+    may: ({ suspended }) => suspended.length === 0,
     act: (world) => endShell(world, `exec sh -c 'exit 3'`, 'exit 3'),
   },
   {
     name: 'exit',
     weight: 1,
-    // Shells do not leave suspended programs at the first word.
     may: ({ suspended }) => suspended.length === 0,
     act: (world) => endShell(world, 'exit 3', 'exit 3'),
   },
@@ -115,9 +116,9 @@ export const state: readonly Action[] = [
 
 async function endShell(world: World, command: string, how: string): Promise<void> {
   await run(world, command, [
-    maybe(/(?:logout|exit)/),
-    ended(how),
-    how === 'SIGKILL' ? '✗ SIGKILL · <time>' : '✗ exit 3 · <time>',
+    maybe('exit'),
+    // fish tells the end of the command before its own.
+    new RegExp(`${ended(how).source}\n✗ ${how} · <time>|✗ ${how} · <time>\n${ended(how).source}`),
   ])
   loseShell(world)
 }
