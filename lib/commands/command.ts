@@ -6,7 +6,7 @@ import type { Result } from '../protocol/result/result.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import type { Streams } from '../doors/streams.ts'
 
-/** A subcommand: `nacre <name> …`. `lib/commands/<name>/command.ts` exports it as `command`. */
+/** A subcommand: `nacre <name> …`. Its file exports it as `command`, and `commands.ts` names that file. */
 export interface Command {
   name: string
   /** Its whole line: `nacre job list|show …`. */
