@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
 import { openHome } from '../helpers/jobs.ts'
-import { until } from '../helpers/until.ts'
+import { hear, until } from '../helpers/until.ts'
 
 test('each line of stdin is a task, and the summary names those that failed', async () => {
   const home = openHome()
@@ -55,7 +54,7 @@ test('what has ended survives a kill of nacre, and the rest is named', async () 
       () => told.split('"type":"task"').length === 4,
       () => told,
     )
-    const gone = once(child, 'exit')
+    const gone = hear(child, 'exit')
     child.kill('SIGKILL')
     await gone
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs'
-import { once } from 'node:events'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ParsedScript, SyntaxNode } from 'unbash'
 import { loadGrammar } from '../../lib/guard/shell/grammar.ts'
 import { guardFor } from './helpers.ts'
+import { hear } from '../helpers/until.ts'
 
 /** `NACRE_ALL_SCRIPTS=1` reads every script of the machine in place of a sample. */
 const most = process.env['NACRE_ALL_SCRIPTS'] === '1' ? Infinity : 100
@@ -56,7 +56,7 @@ function isShellScript(path: string): boolean {
 
 async function bashAccepts(path: string): Promise<boolean> {
   const child = spawn('bash', ['-n', path], { stdio: 'ignore' })
-  const [code] = (await once(child, 'exit')) as [number | null]
+  const [code] = (await hear(child, 'exit')) as [number | null]
   return code === 0
 }
 

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { findProgram } from '../../lib/system/programs.ts'
-import { until } from './until.ts'
+import { hear, until } from './until.ts'
 
 /** Two nodes of Slurm on this machine, with a controller and a munge of their own. */
 export interface Cluster {
@@ -108,7 +107,7 @@ export async function startCluster({ processors = 1 } = {}): Promise<Cluster> {
     // In the order of the list: the nodes' last words still find the controller.
     for (const server of servers.reverse()) {
       if (server.exitCode !== null || server.signalCode !== null) continue
-      const gone = once(server, 'exit')
+      const gone = hear(server, 'exit')
       server.kill()
       const over = setTimeout(() => server.kill('SIGKILL'), 10_000)
       await gone
@@ -154,13 +153,13 @@ async function findFreePorts(count: number): Promise<number[]> {
   const probes = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   const ports: number[] = []
   for (const probe of probes) {
-    if (!probe.listening) await once(probe, 'listening')
+    if (!probe.listening) await hear(probe, 'listening')
     const address = probe.address()
     if (typeof address === 'object' && address) ports.push(address.port)
   }
   for (const probe of probes) {
     probe.close()
-    await once(probe, 'close')
+    await hear(probe, 'close')
   }
   return ports
 }

@@ -1,5 +1,4 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
@@ -12,6 +11,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { hear } from './until.ts'
 
 const sshd = '/usr/sbin/sshd'
 
@@ -80,7 +80,7 @@ export async function startServer(
   const close = async () => {
     if (server.exitCode === null && server.signalCode === null) {
       server.kill()
-      await once(server, 'exit')
+      await hear(server, 'exit')
     }
     rmSync(folder, { recursive: true })
   }
@@ -107,10 +107,10 @@ function listening(server: ChildProcess): Promise<void> {
 
 async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
+  await hear(probe, 'listening')
   const address = probe.address()
   probe.close()
-  await once(probe, 'close')
+  await hear(probe, 'close')
   return typeof address === 'object' && address ? address.port : 0
 }
 

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import { cliCommand } from '../helpers/cli.ts'
 import { runCli } from '../helpers/run-cli.ts'
 import { findLeftovers } from './leftovers.ts'
 import { createToken, describe, findByWords } from './processes.ts'
+import { hear } from '../helpers/until.ts'
 
 /** What a killed nacre was about; `stdin` is what it reads. */
 interface Form {
@@ -69,7 +69,7 @@ export async function tryKill(index: number, afterMs: number, victim: Victim): P
   })
   nacre.stdin?.on('error', () => undefined)
   nacre.stdin?.write(form.stdin?.(token) ?? '')
-  const exited = once(nacre, 'exit')
+  const exited = hear(nacre, 'exit')
   await delay(afterMs)
   nacre.kill('SIGKILL')
   await exited

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +8,7 @@ import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
 import { findProgram } from '../../lib/system/programs.ts'
 import { cliCommand } from '../helpers/cli.ts'
-import { until } from '../helpers/until.ts'
+import { hear, until } from '../helpers/until.ts'
 import { countUp, createToken, describe, findByWords } from './processes.ts'
 import { type StubbornProgram, stubbornPrograms } from './programs.ts'
 
@@ -150,7 +149,7 @@ async function stopByCommandLine(
   }
   await until(isUp, () => command)
   const stoppedMs = performance.now()
-  const ended = once(child, 'close')
+  const ended = hear(child, 'close')
   child.kill(cause as NodeJS.Signals)
   await Promise.race([ended, delay(20_000)])
   if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')

@@ -1,5 +1,4 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -21,6 +20,7 @@ import {
   type StoreOptions,
 } from '../../../lib/output/artifact/store.ts'
 import { withFolder } from '../temporary.ts'
+import { hear } from '../../helpers/until.ts'
 
 const numbered = (count: number) =>
   Array.from({ length: count }, (_, at) => `line ${at + 1}\n`).join('')
@@ -387,13 +387,13 @@ test('what a killed nacre left is listed as incomplete and can go', () =>
         stdio: ['ignore', 'pipe', 'inherit'],
       },
     )
-    await once(child.stdout, 'data')
+    await hear(child.stdout, 'data')
     const store = createArtifactStore({ dir, storeBytes: 1 })
     const [live] = await store.list()
     assert.is(live?.isLive, true)
     assert.equal((await store.prune()).removed, [], 'another process still writes it')
     child.kill('SIGKILL')
-    await once(child, 'exit')
+    await hear(child, 'exit')
     const [left] = await store.list()
     assert.is(left?.isLive, false)
     assert.is(left?.complete, false)

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { createWriteStream, promises } from 'node:fs'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
@@ -8,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { ArtifactText } from '../../../lib/output/artifact/text.ts'
 import { clean } from '../clean.ts'
 import { withFolder } from '../temporary.ts'
+import { hear } from '../../helpers/until.ts'
 
 /** Opens a file that holds these bytes. */
 async function withText(
@@ -90,7 +90,7 @@ test('a file that grows is read on from what is known of it', () =>
     assert.is(await text.countLines(), 1)
     const more = createWriteStream(path, { flags: 'a' })
     more.end('two\n'.repeat(100_000))
-    await once(more, 'close')
+    await hear(more, 'close')
     assert.is(await text.countLines(), 100_001)
     assert.is((await text.read({ offset: 100_000 })).text, 'two\n')
   }))

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,7 +14,7 @@ import {
   makeClientFolder,
   startServer,
 } from '../../helpers/ssh-host.ts'
-import { until } from '../../helpers/until.ts'
+import { hear, until } from '../../helpers/until.ts'
 
 const obstacle = findSshObstacle()
 if (obstacle !== null) console.log(`SKIP background jobs on a host of ssh: ${obstacle}`)
@@ -99,7 +98,7 @@ test('what nobody follows any more is ended in time', async () => {
   await until(() => /\/out\n/.test(said) && findMarked('MINE', '7495').length === 1)
   const folder = dirname(said.split('\n').at(-2) ?? '')
   assert.ok(existsSync(folder), said)
-  const ended = once(child, 'exit')
+  const ended = hear(child, 'exit')
   child.stdin.end()
   await ended
   assert.equal(findMarked('MINE', '7495'), [])

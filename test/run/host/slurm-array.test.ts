@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
 import { createHome } from '../../helpers/home.ts'
 import { runCli, runJson } from '../../helpers/run-cli.ts'
 import { type Cluster, findSlurmObstacle, startCluster } from '../../helpers/slurm-cluster.ts'
-import { until } from '../../helpers/until.ts'
+import { hear, until } from '../../helpers/until.ts'
 
 let cluster: Cluster | null = null
 let obstacle = findSlurmObstacle()
@@ -123,7 +122,7 @@ if (cluster !== null) {
       () => told.includes('"type":"task"'),
       () => told,
     )
-    const gone = once(child, 'exit')
+    const gone = hear(child, 'exit')
     child.kill('SIGKILL')
     await gone
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
 import { findMarked, openHome } from '../../helpers/jobs.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
-import { until } from '../../helpers/until.ts'
+import { hear, until } from '../../helpers/until.ts'
 
 const obstacle = findSshObstacle()
 if (obstacle !== null) console.log(`SKIP arrays on hosts of ssh: ${obstacle}`)
@@ -49,7 +48,7 @@ if (obstacle === null) {
     child.stdout.on('data', (bytes: Buffer) => (told += bytes.toString()))
     const there = () => findMarked('MINE', '7493').length
     await until(() => told.includes('"type":"task"') && there() > 3)
-    const gone = once(child, 'exit')
+    const gone = hear(child, 'exit')
     child.kill('SIGKILL')
     await gone
     await until(() => there() === 0)

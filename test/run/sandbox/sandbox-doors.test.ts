@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import {
   closeSync,
   existsSync,
@@ -17,6 +16,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
+import { hear } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP doors of the sandbox: ${obstacle}`)
@@ -243,7 +243,7 @@ if (obstacle === null) {
     const path = join(places.outside, 'young')
     const open = new Set<Socket>()
     const server = createServer((socket) => open.add(socket)).listen(path)
-    await once(server, 'listening')
+    await hear(server, 'listening')
     try {
       const result = await places.run(
         `perl -e 'use IO::Socket::UNIX; print IO::Socket::UNIX->new(Peer => "$ENV{OUT}/young") ? "in" : "out"'`,

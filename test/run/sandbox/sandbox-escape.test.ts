@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -6,6 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Escape, escapes } from '../../helpers/escapes.ts'
 import { findObstacle, openPlaces, secret } from '../../helpers/sandbox-places.ts'
+import { hear } from '../../helpers/until.ts'
 
 const asRoot = process.getuid?.() === 0
 const obstacle = await findObstacle()
@@ -19,17 +19,17 @@ function concerns({ user }: Escape): boolean {
 async function openServers() {
   const serve = () => createServer((socket) => socket.end(`${secret}\n`))
   const loopback = serve().listen(0, '127.0.0.1')
-  await once(loopback, 'listening')
+  await hear(loopback, 'listening')
   const name = `nacre-test-${process.pid}`
   const abstract = serve().listen(`\0${name}`)
-  await once(abstract, 'listening')
+  await hear(abstract, 'listening')
   const address = loopback.address()
   return {
     env: { PORT: String(typeof address === 'object' ? address?.port : ''), ABSTRACT: name },
     async close() {
       loopback.close()
       abstract.close()
-      await Promise.all([once(loopback, 'close'), once(abstract, 'close')])
+      await Promise.all([hear(loopback, 'close'), hear(abstract, 'close')])
     },
   }
 }

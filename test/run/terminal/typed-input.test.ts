@@ -1,11 +1,11 @@
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startTerminal } from '../../helpers/terminal-run.ts'
+import { hear } from '../../helpers/until.ts'
 
 test('a given text is typed, echoed, and ended', async () => {
   for (const text of ['', 'one\ntwo\n', 'no end of line']) {
@@ -40,7 +40,7 @@ test('an input without end keeps neither the run nor nacre from ending', async (
   let text = ''
   for await (const piece of child.stdout) text += piece
   assert.match(text, 'got one')
-  if (child.exitCode === null) await once(child, 'exit')
+  if (child.exitCode === null) await hear(child, 'exit')
   assert.is(child.exitCode, 0)
   child.stdin.destroy()
 })
