@@ -10,8 +10,8 @@ export function describeStartFailure(error: unknown, launch: Launch): StartError
     return new StartError({ code: 'too_long', message, exitCode: 126 })
   }
   if (isScarce(code)) return describeScarcity(code)
-  // A copy of a descriptor would have a number above the limit (fcntl(2), F_DUPFD).
-  if (code === 'EINVAL') return describeScarcity('EMFILE')
+  // A copy of a descriptor would have a number above the limit (fcntl(2), F_DUPFD; dup2(2)).
+  if (code === 'EINVAL' || code === 'EBADF') return describeScarcity('EMFILE')
   const message = `Cannot start ${launch.file}: ${messageOf(error)}`
   return new StartError({ code: 'spawn_failed', message, exitCode: code === 'EACCES' ? 126 : 125 })
 }

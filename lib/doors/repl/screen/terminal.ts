@@ -1,4 +1,3 @@
-import { nowMs } from '../../../system/clock.ts'
 import type { Streams } from '../../streams.ts'
 import { createKeyboard } from './keyboard.ts'
 
@@ -24,10 +23,8 @@ export interface TerminalListeners {
 
 const kitty = { ask: '\u001B[?u', on: '\u001B[>1u', off: '\u001B[<u' }
 /** Pastes are told as such, and whether the terminal has the focus. */
+const pasteBegins = '\u001B[200~'
 const modes = { on: '\u001B[?2004h\u001B[?1004h', off: '\u001B[?2004l\u001B[?1004l' }
-
-/** What was typed before is read by then, and nobody has typed anything since. */
-const earlyMs = 300
 
 export function openTerminal(streams: Streams, listeners: TerminalListeners): Terminal {
   const { stdin, stdout } = streams
@@ -36,7 +33,6 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   let kittyKeys = true
   let kittyOn = false
   let open = true
-  const openedMs = nowMs()
   const write = (text: string) => void stdout.write(text)
 
   function applyKitty(): void {
@@ -55,8 +51,9 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   )
   let isFirst = true
   function onData(data: string): void {
-    // What was typed before this terminal was open came through its line mode, where Enter is a newline.
-    const typed = isFirst && nowMs() - openedMs < earlyMs ? data.replaceAll('\n', '\r') : data
+    // What was typed before this terminal was open comes first, and through its line mode, where Enter is a
+    // newline. Where nothing was, the first key is none that makes a new line, and a paste stands in marks.
+    const typed = isFirst && !data.includes(pasteBegins) ? data.replaceAll('\n', '\r') : data
     isFirst = false
     if (raw) raw(typed)
     else keyboard.take(typed)
