@@ -128,7 +128,7 @@ export function createConversationStore({ folder, redact }: StoreOptions): Conve
 }
 
 function notFound(id: string): MisuseError {
-  const message = `There is no conversation \`${id.slice(0, 100)}\`; list them to see their ids`
+  const message = `There is no conversation \`${id.slice(0, 100)}\`; /resume in the REPL shows which there are`
   return new MisuseError('not_found', message, 'conversation')
 }
 

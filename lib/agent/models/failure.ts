@@ -132,8 +132,12 @@ function saidBy(error: unknown, body: string): string {
   for (let at = error.cause; at instanceof Error; at = at.cause) {
     if (!told.includes(at.message)) told += `: ${at.message}`
   }
-  return clip(told)
+  return clip(told.replace(adviceOfBun, ''))
 }
+
+/** What Bun's fetch tells a programmer. */
+const adviceOfBun =
+  /\. For more information, pass `verbose: true` in the second argument to fetch\(\)/
 
 function readMessage(body: string | undefined): string | null {
   if (body === undefined || body === '') return null

@@ -2,7 +2,6 @@ import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
-import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
@@ -10,7 +9,7 @@ import { createAnswer } from './answer.ts'
 import type { PrintOptions, Subject } from '../../protocol/print-options.ts'
 import type { Prompter } from './prompt.ts'
 import { readArray } from './array.ts'
-import { readLines, readText } from './stdin.ts'
+import { emptyPrompt, readLines, readText } from './stdin.ts'
 import { typeIntoRun } from '../terminal.ts'
 
 export interface PrintContext {
@@ -57,13 +56,6 @@ async function readPromptText(stdin: NodeJS.ReadStream): Promise<string> {
   const text = await readText(stdin)
   if (text.trim() !== '') return text
   throw emptyPrompt()
-}
-
-function emptyPrompt(): MisuseError {
-  return new MisuseError(
-    'empty_prompt',
-    "The prompt is empty; give it as words: nacre -p '<prompt>'",
-  )
 }
 
 /** The conversation with a model, opened with its first prompt. */

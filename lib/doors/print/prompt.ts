@@ -7,7 +7,7 @@ import type { Stdin } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
-import { readText } from './stdin.ts'
+import { emptyPrompt, readText } from './stdin.ts'
 
 /** The conversation of one call of print. */
 export interface Prompter {
@@ -47,6 +47,7 @@ export async function createPrompter(
     addCommand: (result) => session.addCommand(result),
     async ask(text, stdin) {
       const given = stdin.kind === 'descriptor' ? await readGiven(options, streams) : ''
+      if (given + text === '') throw emptyPrompt()
       const { status } = await session.prompt(given + text, {
         signal,
         ...(schema && { schema }),

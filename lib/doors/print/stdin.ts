@@ -8,6 +8,14 @@ export async function readText(stdin: NodeJS.ReadStream): Promise<string> {
   return text
 }
 
+/** There is nothing to ask, neither as words nor on standard input. */
+export function emptyPrompt(): MisuseError {
+  return new MisuseError(
+    'empty_prompt',
+    "The prompt is empty; give it as words: nacre -p '<prompt>'",
+  )
+}
+
 /** Standard input line by line, split at LF only. */
 export async function* readLines(stdin: NodeJS.ReadStream): AsyncGenerator<string> {
   let rest = ''

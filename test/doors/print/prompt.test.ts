@@ -337,6 +337,20 @@ test('a conversation too long for the model loses the middle of old results, whi
     )
   }))
 
+test('an empty prompt goes to no model, also where standard input is there and empty', () =>
+  withModelServer(async (server) => {
+    for (const [words, input] of [
+      [[''], ''],
+      [['  '], '\n'],
+      [[], ''],
+    ] as const) {
+      const { status, stderr } = await print(server, [...words, '--model', model], { input })
+      assert.match(stderr, /^nacre: The prompt is empty; give it as words/)
+      assert.is(status, 125)
+    }
+    assert.equal(server.requests(), [])
+  }))
+
 test('a prompt without a model says how to set one, and an unknown provider is named', () =>
   withModelServer(async (server) => {
     const keys = Object.keys(process.env).filter((name) => name.endsWith('_API_KEY'))
