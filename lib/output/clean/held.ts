@@ -30,6 +30,8 @@ export class HeldText {
   #cut: boolean
   #emitted = 0
   #lowest = 0
+  /** What stands before this place has gone off the top of the screen. */
+  #top = 0
 
   /** `startsInLine`: what comes first goes on in a line whose beginning is past editing. */
   constructor(emit: Emit, rows: number, scan: Scanner, startsInLine: boolean) {
@@ -100,9 +102,20 @@ export class HeldText {
 
   /** Takes the last whole line out, without its newline; null where there is none within reach. */
   takeAbove(): Uint8Array | null {
-    if (this.#end === 0) return null
-    const line = this.#takeFrom(this.#end - 1)
-    return line
+    if (this.#end === 0 || this.position.end <= this.#top) return null
+    return this.#takeFrom(this.#end - 1)
+  }
+
+  /**
+   * Says that the screen shows no more than so many of the whole lines. Those above them are out of reach for
+   * good: lines that are taken out leave the screen emptier and bring none back.
+   */
+  limitReach(lines: number): void {
+    let start = this.#end
+    for (let above = 0; above < lines && start > 0; above++) {
+      start = start < 2 ? 0 : this.#buffer.lastIndexOf(newline, start - 2) + 1
+    }
+    this.#top = Math.max(this.#top, this.#emitted + start)
   }
 
   /** What is held. Valid until the next call. */

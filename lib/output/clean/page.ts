@@ -150,11 +150,8 @@ export class Page {
   }
 
   up(count: number): void {
-    for (
-      let missing = count - this.#row;
-      missing > 0 && this.#lines.length < this.#rows;
-      missing--
-    ) {
+    if (count > this.#row) this.#limitReach()
+    for (let missing = count - this.#row; missing > 0; missing--) {
       const bytes = this.#held.takeAbove()
       if (bytes === null) break
       this.#lines.unshift(this.#lineOf(bytes))
@@ -186,6 +183,8 @@ export class Page {
   /** Everything from the cursor on. */
   eraseBelow(): void {
     this.eraseLine('right')
+    if (this.#row + 1 === this.#lines.length) return
+    this.#limitReach()
     this.#drop(this.#lines.splice(this.#row + 1))
   }
 
@@ -219,6 +218,11 @@ export class Page {
     if (this.#saved === null) return
     this.#row = Math.min(Math.max(this.#saved.row - this.#top, 0), this.#lines.length - 1)
     this.#column = this.#saved.column
+  }
+
+  /** The lines of the page are on the screen, with as many of those above them as have room there. */
+  #limitReach(): void {
+    this.#held.limitReach(this.#rows - this.#lines.length)
   }
 
   get #line(): Cells {

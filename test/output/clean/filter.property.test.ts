@@ -168,13 +168,19 @@ test('agrees with strip-ansi on colours and titles', async () => {
   )
 })
 
-test('agrees with the screen of xterm on redraws', async () => {
+test('agrees with the screen of xterm on redraws, also where the cursor would go above a low one', async () => {
   await fc.assert(
-    fc.asyncProperty(redraws, sizesArbitrary, async (raw, sizes) => {
-      const text = withoutBlanks(await clean(raw, sizes, size))
-      assert.is(text, await copyFromTerminal(raw, size, true), JSON.stringify(raw))
-    }),
-    { numRuns: 600 },
+    fc.asyncProperty(
+      redraws,
+      sizesArbitrary,
+      fc.constantFrom(60, 8, 3),
+      async (raw, sizes, rows) => {
+        const text = withoutBlanks(await clean(raw, sizes, { ...size, rows }))
+        const shown = await copyFromTerminal(raw, { ...size, rows }, true)
+        assert.is(text, shown, `${rows} rows: ${JSON.stringify(raw)}`)
+      },
+    ),
+    { numRuns: 900 },
   )
 })
 

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { clean, manySizes } from '../clean.ts'
+import { copyFromTerminal, withoutBlanks } from '../terminal.ts'
 
 const ESC = '\u001b'
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
@@ -154,6 +155,17 @@ test('a thousand frames of a tall display are read in linear time', async () => 
   const text = await clean(`${'\n'.repeat(40)}${frame.repeat(1000)}`)
   assert.is(text.split('\n').length, 41)
   assert.match(text, /^row 0 #+\nrow 1 /)
+})
+
+test('what has gone off the top of the screen stays, in any chunking', async () => {
+  const size = { rows: 10, columns: 80 }
+  const lines = Array.from({ length: 3000 }, (_, at) => `line ${at}\n`).join('')
+  // Each frame leaves fewer lines on the screen than it has found.
+  const raw = `${lines}${'row\n'.repeat(6)}${`${ESC}[8A${ESC}[Jrow\n`.repeat(12)}`
+  const shown = await copyFromTerminal(raw, size, true)
+  for (const sizes of [[Infinity], [1000], [1]]) {
+    assert.is(withoutBlanks(await clean(raw, sizes, size)), shown, `in pieces of ${sizes.join()}`)
+  }
 })
 
 test('the contents of a binary file are no output for a terminal', async () => {
