@@ -17,9 +17,9 @@ import type { Result } from '../protocol/result/result.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
 
 export interface Audit {
-  /** Writes the line of a run. Gives a notice where it could not be written, once. */
+  /** Writes the line of a run. Gives a notice the first time that a line could not be written. */
   record(result: Result, decision: string): string | null
-  /** No descriptor stays open from now on, whatever is still recorded. */
+  /** Closes the file; a line that is written afterwards opens it only for itself. */
   close(): void
 }
 

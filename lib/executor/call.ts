@@ -12,7 +12,10 @@ export interface Call {
   options: RunOptions
   /** Hears every event: the caller's listener, then whoever iterates over the run's events. */
   hear: RunListener
-  /** What is done with a sentence about the failure of the caller's listener, now or when it comes. */
+  /**
+   * Names who is told, in a sentence, that the caller's listener has failed: at once where it has failed
+   * already.
+   */
   onFailure: (act: (message: string) => void) => void
   stream: EventStream
   /** Until it settles, output is held back: whoever gets the run can listen to all of it. */
@@ -23,7 +26,7 @@ export interface Call {
   wait: (run: LiveRun) => Promise<Result>
 }
 
-/** `record` is told every end, and answers with what is to be said of that. */
+/** `record` is told of each run's end, and gives a notice where it has one. */
 export function createCall(
   options: RunOptions,
   opened: Promise<void> | null,
@@ -68,7 +71,7 @@ export function both(one: Answer, other: Answer): Answer {
 /** A run's listener, whose mistake ends the run and reaches its caller, never the event loop. */
 interface Listening {
   hear: RunListener
-  /** What is done with a sentence about the failure, now or when it comes. */
+  /** Names who is told of the failure, in a sentence: at once where it has happened already. */
   onFailure: (act: (message: string) => void) => void
   /** Throws what the listener threw first, if it did. */
   rethrow(): void

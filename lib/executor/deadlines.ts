@@ -2,9 +2,9 @@ import { nowMs } from '../system/clock.ts'
 import type { Request } from '../protocol/request/request.ts'
 
 export interface Deadlines {
-  /** Something was written. */
+  /** Tells that the run has written something. */
   touch(): void
-  /** How long nothing was written. */
+  /** For how long the run has written nothing. */
   quietMs(): number
   clear(): void
 }

@@ -5,7 +5,7 @@ import { allowed, type Verdict } from '../protocol/result/verdict.ts'
 import { joinWords } from '../protocol/words.ts'
 import type { RunOptions } from './options.ts'
 
-/** The guard's verdict, where it asks with the answer of whoever can be asked. */
+/** The guard's verdict; where that is to ask, the answer of the person who can be asked decides. */
 export async function decide(
   request: Request,
   guard: Guard,

@@ -5,7 +5,7 @@ const highWaterBytes = 256 * 1024
 
 /** The events of one run, for whoever iterates over them. */
 export interface EventStream extends AsyncIterable<RunEvent> {
-  /** Gives an event to every reader; a promise says that one of them is slow. */
+  /** Gives an event to every reader. A promise comes back where one of them has yet to take it. */
   push(event: RunEvent): ListenerAnswer | Promise<ListenerAnswer>
 }
 

@@ -34,7 +34,7 @@ export interface Executor {
    * `MisuseError` only.
    */
   start: (input: RequestInput, options?: RunOptions) => Promise<Run>
-  /** `start` and its `result`. */
+  /** Does what `start` does and waits for the `result`. */
   run: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `start` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request

@@ -32,7 +32,7 @@ const meanings: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   make: { 2: 'make failed' },
 }
 
-/** What shells mean by their own codes. */
+/** What shells mean by the codes that they give themselves. */
 const shellMeanings: Readonly<Record<number, string>> = {
   126: 'not executable',
   127: 'command not found',

@@ -42,7 +42,10 @@ export interface ArrayParts {
   cwd: string
 }
 
-/** sshd lets so many runs over one connection, by default 10 (MaxSessions), with some for stops. */
+/**
+ * How many tasks run at once on one host: sshd allows 10 sessions over one connection (MaxSessions), and some
+ * of these are kept for stopping tasks.
+ */
 const onHostAtOnce = 4
 
 /**
@@ -55,7 +58,7 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const store = parts.dir === null ? null : createArrayStore(parts.dir, request.id)
     const tally = createTally(array.tasks)
     const notices: string[] = []
-    /** One task after another writes what it wrote. */
+    /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
 
     async function onEnd(end: TaskEnd): Promise<void> {
@@ -84,7 +87,7 @@ export function createArrayRunner(parts: ArrayParts): Runner {
 }
 
 interface Work {
-  /** Settles when no task is to come any more. Gives what there is to say of them. */
+  /** Settles when no further task will begin. Gives the notices about them. */
   done: Promise<string[]>
   stop: Running['stop']
 }
@@ -147,7 +150,10 @@ function queue({ parts, request, array, tally, onEnd }: WorkParts, hosts: string
   })
 }
 
-/** The first round is handed over before this gives back, so that a refusal is one of the array. */
+/**
+ * The first round is handed to the scheduler before this returns, so that a refusal by the scheduler is the
+ * answer to the whole array.
+ */
 async function schedule(
   { parts, request, array, tally, onEnd }: WorkParts,
   scheduler: ArrayScheduler,
@@ -238,7 +244,7 @@ export function describeTask(request: Request, task: number, host: string | null
   }
 }
 
-/** Gives on the bytes that a task has written, each stream as a whole. */
+/** Passes on the bytes that a task has written, each stream as a whole. */
 async function passOutput(result: Result, sink: OutputSink): Promise<void> {
   const merged = result.output !== undefined
   const [first, second]: StreamName[] = merged ? ['output'] : ['stdout', 'stderr']

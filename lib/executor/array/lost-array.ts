@@ -19,12 +19,12 @@ import { createTally } from './tally.ts'
 
 /** An array whose nacre is gone: what its folder tells, and the scheduler that may still run it. */
 export interface LostArray {
-  /** Takes the ends that came since the last look. True: tasks go on. */
+  /** Records the tasks that have ended since the last look. True: some tasks still run. */
   refresh(): Promise<boolean>
   summarize(): TaskSummary
   /** What its tasks wrote, those that ended first at the beginning. */
   recapture(capture: Capture): Promise<void>
-  /** Ends its tasks, and takes their ends. Gives what there is to say. */
+  /** Stops its tasks and records how they ended. Gives notices. */
   cancel(): Promise<string[]>
 }
 
@@ -86,7 +86,7 @@ export function openLostArray(dir: string, id: string): LostArray | null {
   }
 }
 
-/** The result of a task without an executor: nothing more of its output is kept than it holds. */
+/** The result of a task whose executor is gone: it holds all of the output that is kept. */
 async function settleTask(request: Request, replay: Runner): Promise<Result> {
   const startedAtMs = nowMs()
   const capture = createCapture({

@@ -5,7 +5,7 @@ import type { LiveRun } from '../run.ts'
 
 /** Tasks that run a few at a time, where no scheduler does that. */
 export interface Queue {
-  /** Settles when every task has ended, or none is to begin any more. Gives what there is to say. */
+  /** Settles when every task has ended, or when no further one will begin. Gives notices. */
   readonly done: Promise<string[]>
   stop(reason: StopReason, options?: StopOptions): Promise<StopReport>
 }
@@ -18,14 +18,14 @@ export interface QueueParts {
   retries: number
   start(task: number, place: string | null): Promise<LiveRun>
   onRunning(count: number): void
-  /** Of each task, after its last try. */
+  /** Is told of the end of each task, after its last try. */
   onEnd(end: TaskEnd): Promise<void>
 }
 
 export function startQueue(parts: QueueParts): Queue {
   const waiting = parts.tasks.map((task) => ({ task, tries: 0 }))
   const running = new Set<LiveRun>()
-  /** Hosts that let nobody in, while there are others. */
+  /** Hosts that refused a connection; they are left out while other hosts answer. */
   const closedPlaces = new Map<string, string>()
   let stopping: { reason: StopReason; options?: StopOptions } | null = null
   const reports: Promise<Result>[] = []
@@ -48,7 +48,7 @@ export function startQueue(parts: QueueParts): Queue {
     return result
   }
 
-  /** One task after another at one place, until there is none left for it. */
+  /** Runs tasks one after another at one place, until none is left. */
   async function work(place: string | null): Promise<void> {
     for (;;) {
       if (stopping || closedPlaces.has(place ?? '')) return

@@ -15,16 +15,19 @@ export interface ScheduledRound {
   scheduler: ArrayScheduler
   round: ArrayRound
   folder: string
-  /** Names the frames of the tasks' scripts. */
+  /** The random word that begins each frame which the tasks' scripts write. */
   name: string
   /** The tasks whose end has been taken. */
   taken: Set<number>
-  /** Takes the end of a task: `replay` gives what it wrote, and how it ended. */
+  /** Records the end of a task: `replay` passes on what the task wrote and gives how it ended. */
   take(task: number, replay: Runner): Promise<void>
   onRunning(count: number): void
 }
 
-/** Looks once, and takes the ends that there are. Gives how many tasks have not ended; null: no answer. */
+/**
+ * Asks the scheduler once and records the tasks that have ended. Gives how many have not; null where the
+ * scheduler gave no answer.
+ */
 export async function lookAtRound(scheduled: ScheduledRound): Promise<number | null> {
   const { scheduler, round, folder, name, taken } = scheduled
   const states = await scheduler.look(round.jobId)

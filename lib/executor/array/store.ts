@@ -11,11 +11,11 @@ import { arrayFolder, readOwnFile } from '../jobs/record.ts'
 /** What is known of an array beside the ends of its tasks. */
 export interface ArrayRecord {
   request: Request
-  /** Names the frames of its tasks' scripts; where a scheduler runs them. */
+  /** The random word that begins each frame which its tasks' scripts write, where a scheduler runs them. */
   name: string
   /** The scheduler that runs its tasks; null where nacre itself does. */
   place: SchedulerPlace | null
-  /** One for all tasks, then one for those that are tried again. */
+  /** The first round has all tasks, each further one the tasks that are tried again. */
   rounds: ArrayRound[]
 }
 
@@ -62,7 +62,7 @@ function openStore(folder: string): ArrayStore {
   }
 }
 
-/** Null where a kill has cut the line. */
+/** Null where the line is cut off, as a kill may leave it. */
 function readEnd(line: string): TaskEnd | null {
   try {
     const end = fromWire(JSON.parse(line))

@@ -9,7 +9,7 @@ import {
 
 /** Counts the tasks of an array. */
 export interface Tally {
-  /** How many run now. */
+  /** How many tasks run now. */
   running: number
   /** The last end of a task counts. */
   add(end: TaskEnd): void

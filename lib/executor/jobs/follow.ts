@@ -3,7 +3,7 @@ import type { WireCall } from '../../wire/method.ts'
 import { notifyOfRun } from '../../wire/run-events.ts'
 import type { LiveRun } from '../run.ts'
 
-/** Who is told of a job: the other side of a connection. */
+/** The side of a connection that is told what happens to a job. */
 export type Follower = Pick<WireCall, 'id' | 'notify'>
 
 /** Tells what a run of this process writes from now on, and its end. */

@@ -16,7 +16,7 @@ export interface JobTable extends Jobs {
   /** The jobs of this process that run. */
   listOwn(): JobEntry[]
   stopAll(reason: StopReason): Promise<void>
-  /** Of an ended job whose text is on disk: lets go of what memory need not hold. */
+  /** Frees the memory of an ended job whose text is on disk. */
   shrink(run: LiveRun): void
 }
 
@@ -31,7 +31,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
   const own = (id: string) => alive.get(id) ?? ended.get(id)
   const ownJobs = () => [...ended.values(), ...alive.values()].filter((run) => run.isJob)
 
-  /** The run of this process, or where else the job is. */
+  /** Finds a job: a run of this process, or a job that another nacre holds or that has ended. */
   async function locate(given: string): Promise<LiveRun | { id: string; known: KnownJobs }> {
     const run = own(given)
     if (run) return run

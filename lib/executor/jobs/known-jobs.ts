@@ -45,7 +45,7 @@ export interface KnownJobs {
   listDamaged(): string[]
   show(id: string): Promise<Result>
   read(id: string, reading: Reading): Promise<JobOutput>
-  /** Of an array: the tasks that have ended. */
+  /** The tasks of an array that have ended. */
   tasks(id: string): Promise<TaskEnd[]>
   /** From the text that an ended job has left on disk; null where there is none. */
   readKept(id: string, reading: Reading): Promise<JobOutput | null>
@@ -92,7 +92,7 @@ export function openKnownJobs(dir: string): KnownJobs {
     return new MisuseError('damaged_record', message, 'job_id')
   }
 
-  /** Asks the owner; where it is gone, what the files say. */
+  /** Asks the process that holds the job; where that is gone, `otherwise` answers from the files. */
   async function ask<Name extends MethodName, Answer>(
     record: JobRecord,
     [method, params, options = {}]: Question<Name>,
@@ -277,7 +277,7 @@ type Question<Name extends MethodName> = [
   options?: Parameters<typeof askOnce>[3],
 ]
 
-/** A wait of no time at all is a look; the method wants some. */
+/** The method `shell.wait` refuses a time of zero, so that a mere look waits this long. */
 const leastWaitSeconds = 0.001
 
 /** What is known of the output of a run without a record. */

@@ -59,11 +59,11 @@ export interface Loss {
   captured: Captured
   /** Its processes are alive. */
   running: boolean
-  /** Set where it was stopped now. */
+  /** What the stop of the job has told, where it has just been stopped. */
   stopped: { survivors: Survivor[] } | null
 }
 
-/** What is told of a run without its owner. */
+/** The result of a run whose holder is gone. */
 export type LostRun = Pick<
   JobRecord,
   'id' | 'origin' | 'command' | 'cwd' | 'startedAt' | 'artifact'

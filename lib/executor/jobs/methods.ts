@@ -34,7 +34,7 @@ export function createJobPeer(): JobPeer {
   }
 }
 
-/** Looking after jobs, of every nacre of this user. */
+/** The methods that look after the jobs of every nacre of this user. */
 export const jobHandlers = {
   'shell.status': ({ id }, { jobs }) => jobs.show(id),
   'shell.list': async (filter, { jobs }) => ({ jobs: await jobs.list(filter) }),

@@ -25,7 +25,7 @@ import { readRecord, readRecords } from './record.ts'
 export interface Orphan {
   /** Of the run. */
   id: string
-  /** Oldest first. */
+  /** The processes of the run, the oldest first. */
   processes: ProcessEntry[]
 }
 
@@ -57,14 +57,17 @@ export async function endRunsOf(
   return survivors
 }
 
-/** What is left in there is known from its group alone: a daemon without environment and parents. */
+/**
+ * Kills what is left in a control group: a daemon without environment and parents is known from its group
+ * alone.
+ */
 async function endGroup(group: ControlGroup): Promise<void> {
   const deadlineMs = nowMs() + limits.killGraceMs
   group.kill()
   while (!group.remove() && nowMs() < deadlineMs) await delay(5)
 }
 
-/** The process that has the number of an owner now. */
+/** The name (`<pid>:<start time>`) of the process that has the number of an owner now. */
 function nameOwner(owner: string): string {
   return nameProcess(Number.parseInt(owner, 10)) || 'none'
 }

@@ -32,7 +32,7 @@ export interface Jobs {
   listDamaged(): Promise<string[]>
   show(id: string): Promise<Result>
   read(id: string, reading?: Reading): Promise<JobOutput>
-  /** Of an array: the tasks that have ended. Throws `MisuseError` where it is none. */
+  /** The tasks of an array that have ended. Throws `MisuseError` where the job is no array. */
   tasks(id: string): Promise<TaskEnd[]>
   /** Gives how it stands when the wait is over. */
   wait(id: string, wait?: JobWait): Promise<Result>

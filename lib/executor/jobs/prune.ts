@@ -5,7 +5,10 @@ import { isRunning } from '../../system/process/process-table.ts'
 import { ownerOfSocket } from '../../system/socket-place.ts'
 import { endedFolder, listFiles, listIds, removeRecord } from './record.ts'
 
-/** A file without its record, which a nacre is about to write, is at most so old. */
+/**
+ * A nacre writes the texts of a job shortly before its record: a text without a record that is older than
+ * this was left behind.
+ */
 const draftMs = 60_000
 const dayMs = 24 * 3600 * 1000
 

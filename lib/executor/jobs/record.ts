@@ -53,7 +53,7 @@ export interface JobRecord {
   textStarts: Partial<Record<StreamName, number>>
 }
 
-/** Where the records of ended jobs are. */
+/** The folder of the records of ended jobs. */
 export function endedFolder(dir: string): string {
   return join(dir, 'ended')
 }
@@ -149,7 +149,7 @@ function isRecord(value: unknown): value is JobRecord {
   )
 }
 
-/** So far as whoever shows it relies on. */
+/** Checks the fields of a result that every reader of a record relies on. */
 function isResult(value: unknown): boolean {
   return (
     isObject(value) &&
