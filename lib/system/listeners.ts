@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 /** A socket that takes connections (proc_pid_net(5)). */
 interface Listener {
   inode: string
-  /** Of whoever opened it. */
+  /** The user number of the process that opened it. */
   uid: number
 }
 
@@ -70,7 +70,7 @@ function ownerOf(pid: number): number | null {
   }
 }
 
-/** Null where it is gone, or not ours to read. */
+/** Null where the process is gone, or may not be read by this user. */
 function readLink(path: string): string | null {
   try {
     return readlinkSync(path)

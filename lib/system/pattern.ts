@@ -1,6 +1,6 @@
 import { type Context, createContext, Script } from 'node:vm'
 
-/** Fewer steps than this a pattern may take without being watched. */
+/** A pattern that takes fewer steps than this is not watched. */
 const maxSteps = 1e7
 
 /** A pattern was still looking when its time was up, or its engine has given up. */
@@ -12,7 +12,7 @@ export class SlowPatternError extends Error {}
  */
 export const engineGivesUpMs = process.versions['bun'] === undefined ? Infinity : 100
 
-/** How long patterns may take, together. */
+/** How long all the patterns of one search may take together. */
 export class PatternBudget {
   leftMs: number
 

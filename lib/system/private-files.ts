@@ -33,7 +33,10 @@ export function makePrivateFolder(path: string): void {
   }
 }
 
-/** A folder of another user is theirs to narrow; what root does there is not hidden from them anyway. */
+/**
+ * Only the owner of a folder narrows its rights: what root does in a folder of another user is not hidden
+ * from that user anyway.
+ */
 function narrow(path: string): void {
   const own = process.geteuid?.()
   const { mode, uid } = statSync(path)

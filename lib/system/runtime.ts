@@ -53,13 +53,15 @@ export function runtimeWords(entry: string, options: readonly string[] = []): st
   return [process.execPath, ...options, entry]
 }
 
-/** Part of a child process that may keep this one alive. Bun's streams of a child have neither. */
+/**
+ * A handle of a child process that can keep this process alive. Bun's streams of a child have neither method.
+ */
 interface Handle {
   ref?(): void
   unref?(): void
 }
 
-/** Says whether the handles keep this process alive. */
+/** Sets whether the handles keep this process alive. */
 export function setReferenced(handles: readonly (Handle | null)[], referenced: boolean): void {
   for (const handle of handles) {
     if (referenced) handle?.ref?.()

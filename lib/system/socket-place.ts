@@ -21,7 +21,7 @@ export function findSocketPlace(dir: string): SocketPlace {
   return fits(path) ? { path, remove: () => rmSync(path, { force: true }) } : makeSocketPlace()
 }
 
-/** A place in a temporary folder of its own. */
+/** Makes a place for a socket in a temporary folder of its own. */
 export function makeSocketPlace(): SocketPlace {
   const pathIn = (folder: string) => join(folder, 's')
   const folder = makeFilledFolder('socket', (made) => {

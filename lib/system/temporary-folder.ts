@@ -109,7 +109,7 @@ const refusals: ReadonlySet<string> = new Set([
   ],
 ])
 
-/** `error`: what the first of them said. */
+/** Says that no temporary place will do; `error` is what the first of them said. */
 export function describeNoPlace(places: readonly string[], error: unknown): StartError {
   const message =
     `Nothing can be written in any folder for temporary files (${places.join(', ')}): ` +
@@ -130,7 +130,7 @@ export function removeLeftFolders(more: readonly string[] = []): void {
   for (const place of [...listTemporaryPlaces(), ...more]) removeLeftIn(place)
 }
 
-/** The same in one folder. */
+/** Removes the folders of killed nacres in one folder. */
 export function removeLeftIn(place: string): void {
   for (const name of listNames(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []

@@ -20,15 +20,15 @@ import { isAlive, nameProcess } from './process-table.ts'
  */
 export interface ControlGroup extends UsageSource {
   readonly path: string
-  /** The numbers of all processes in it and in groups that these have made. */
+  /** The numbers of all processes in the group, and in the groups that these have made. */
   list(): number[]
   /** Whether a process of it lives. */
   isPopulated(): boolean
   /** Sends KILL to all at once, so that none can start another meanwhile. */
   kill(): void
-  /** Lets no process of it run, and so start another; or lets them go on. */
+  /** Freezes all processes of the group, so that none can start another, or lets them go on. */
   freeze(frozen: boolean): void
-  /** The same for whoever asks again and again: what is read stays open until it is closed. */
+  /** Reads the usage for a caller that asks again and again: the file stays open until it is closed. */
   openUsage(): OpenUsage
   /** Removes the group where nothing lives in it. False: something does. */
   remove(): boolean
@@ -46,7 +46,10 @@ export interface OpenUsage extends UsageSource {
 export interface GroupUsage {
   userMs: number
   systemMs: number
-  /** The most memory that all held at once; null where the kernel does not count it for groups. */
+  /**
+   * The most memory that all its processes held at once; null where the kernel does not count memory for
+   * groups.
+   */
   peakBytes: number | null
 }
 
@@ -73,11 +76,11 @@ export interface ControlGroups {
  */
 export function createControlGroups(): ControlGroups {
   const kept = new Set<ControlGroup>()
-  /** Undefined: not looked for yet. Null: the system makes none for us. */
+  /** Undefined until it has been looked for; null where the system lets this process make no groups. */
   let home: Home | null | undefined
   let made = 0
 
-  /** Makes a group and enters it. Null: there is none for this start. */
+  /** Makes a group and moves this process into it. Null where this start gets no group. */
   function enter({ path: own, prefix }: Home): ControlGroup | null {
     let group: ControlGroup | null = null
     try {
@@ -138,15 +141,18 @@ export function createControlGroups(): ControlGroups {
   }
 }
 
-/** In `cgroup.procs`: the process that writes. */
+/** The number that stands in `cgroup.procs` for the process that writes there. */
 const self = '0'
 
 /** The group that this process is in, where groups can be made in it. */
 interface Home {
   path: string
-  /** What the names of our groups begin with. */
+  /** The beginning of the names of the groups that this process makes. */
   prefix: string
-  /** Of its `cgroup.procs`, open all the time: the way back must not fail for want of a descriptor. */
+  /**
+   * The descriptor of its `cgroup.procs`, which stays open: the way back must not fail because no descriptor
+   * is left.
+   */
   procsFd: number
 }
 
@@ -162,12 +168,15 @@ function findHome(): Home | null | undefined {
   }
 }
 
-/** For a moment there are no descriptors, or no memory; it may be otherwise with the next start. */
+/** The system has no descriptors or no memory at this moment; the next start tries again. */
 function isExhausted(error: unknown): boolean {
   return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(error) ?? '')
 }
 
-/** The group at a path, whoever has made it. All that it is asked is answered as for an empty one once it is gone. */
+/**
+ * The group at a path, whoever has made it. Once it is gone, it answers every question as an empty group
+ * would.
+ */
 export function openControlGroup(path: string): ControlGroup {
   return {
     path,
@@ -249,7 +258,7 @@ function openUsage(path: string): OpenUsage {
   }
 }
 
-/** In microseconds. They stand at the beginning of the file. */
+/** The times, in microseconds, which stand at the beginning of the file. */
 const cpuTimes = /^user_usec (\d+)\nsystem_usec (\d+)$/m
 const usageMaxBytes = 512
 
@@ -301,7 +310,7 @@ function listGroupsIn(parent: string | null, isWanted: (name: string) => boolean
   }
 }
 
-/** Nobody is in a group that is gone. */
+/** Writes a file of a group. Where the group is gone nothing is written, since no process is in it. */
 function writeControl(group: string, file: string, value: string): void {
   try {
     writeFileSync(join(group, file), value)

@@ -42,7 +42,7 @@ function findEnvironment(): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[47])
 }
 
-/** A variable may be given more than once. */
+/** Finds every place where a variable is given, since an environment may hold it more than once. */
 function findValues(shown: Buffer, name: string): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = []
   const begin = Buffer.from(`${name}=`)

@@ -11,7 +11,7 @@ import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
  */
 export interface Presence {
   enter(): void
-  /** Once entered: the processes that were killed, by name (`<pid>:<start time>`). */
+  /** After `enter`, the names (`<pid>:<start time>`) of the processes that were killed. */
   findKilled(): string[]
   leave(): void
 }
@@ -21,7 +21,9 @@ export function presenceFolder(stateDir: string): string {
   return join(stateDir, 'present')
 }
 
-/** `folder` is for this alone. Where it cannot be written, nobody is told and nobody is found. */
+/**
+ * `folder` holds nothing but these files. Where it cannot be written, a kill of this process goes unnoticed.
+ */
 export function createPresence(folder: string): Presence {
   const own = join(folder, nameFile(nameProcess(process.pid)))
   let entered = false
@@ -60,7 +62,7 @@ export function readGroupOf(folder: string, owner: string): string | null {
 /** Processes of other namespaces cannot be seen from here: their files go when they are so old. */
 const foreignMs = 14 * 24 * 3600 * 1000
 
-/** What was killed under this name has been seen to. */
+/** Removes the file of a killed process: its runs have been ended. */
 export function forget(folder: string, owner: string): void {
   remove(join(folder, nameFile(owner)))
   for (const name of listFiles(folder)) {

@@ -14,7 +14,7 @@ export function readVariable(pid: number, name: string): string | null {
   return assignments?.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1) ?? null
 }
 
-/** Of a pipe or a terminal that is open. */
+/** What identifies an open pipe or terminal. */
 export interface FileIdentity {
   dev: number
   ino: number

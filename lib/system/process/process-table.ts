@@ -12,7 +12,10 @@ export interface ProcessEntry {
   foreground: number
   /** One letter: `R` runs, `S` sleeps, `D` waits for a device, `T` is stopped, `Z` has ended (proc(5)). */
   state: string
-  /** With the pid a name that is never given twice, where the system tells it (Linux: clock ticks since boot). */
+  /**
+   * The time of its start, on Linux in clock ticks since boot. There it names, together with the pid, one
+   * process for good.
+   */
   startTime: string
   zombie: boolean
 }
@@ -78,9 +81,12 @@ function listFromPs(which: readonly string[] = ['-A']): ProcessEntry[] {
 /** A process as another one finds it again: the number alone is given anew after its end. */
 export interface ProcessIdentity {
   pid: number
-  /** When it started, as the process table has it. */
+  /** The time at which it started, as the process table has it. */
   startTime: string
-  /** Which start of the machine that was; empty where the system does not tell (no /proc). */
+  /**
+   * The number of the start of the machine in which it ran; empty where the system does not tell it (no
+   * /proc).
+   */
   boot: string
 }
 
@@ -90,7 +96,7 @@ export function identifyProcess(pid: number): ProcessIdentity | null {
   return entry && { pid, startTime: entry.startTime, boot: readBoot() }
 }
 
-/** This process. */
+/** The identity of this process. */
 export function identifySelf(): ProcessIdentity {
   return identifyProcess(process.pid) ?? { pid: process.pid, startTime: '', boot: '' }
 }

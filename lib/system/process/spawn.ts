@@ -8,7 +8,7 @@ export type Given = IOType | 'ipc' | Stream | number | null | undefined
 
 /** A file that a process finds open beside its standard streams. */
 export interface GivenFile {
-  /** Under which number: 3 or above. */
+  /** The number under which the process finds it, 3 or above. */
   fd: number
   path: string
   access: 'read' | 'write'
@@ -27,17 +27,20 @@ export interface ProcessStart {
   files?: readonly GivenFile[]
   /** Descriptors of ours, above 2, that it finds under the same numbers. */
   descriptors?: readonly number[]
-  /** As the leader of a process session of its own. */
+  /** True: the process leads a process session of its own. */
   detached?: boolean
   uninherited?: Uninherited
-  /** Where it is to be in a control group of its own. */
+  /** Given where the process is to be in a control group of its own. */
   groups?: ControlGroups | undefined
 }
 
 /** A process that runs, or has just ended. */
 export interface StartedProcess extends ChildProcess {
   readonly pid: number
-  /** Holds it and all that it starts; null where none was asked for, or the kernel gives none. */
+  /**
+   * The control group that holds the process and all that it starts; null where none was asked for, or the
+   * kernel gives none.
+   */
   readonly group: ControlGroup | null
 }
 
