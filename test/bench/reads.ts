@@ -3,6 +3,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createArtifactStore } from '../../lib/output/artifact/store.ts'
+import { limits } from '../../lib/protocol/limits.ts'
 import { measure, median } from './measure.ts'
 import { formatMb, formatMs, printTable } from './table.ts'
 
@@ -11,16 +12,24 @@ const artifactBytes = Number(process.env['NACRE_BENCH_READ_BYTES'] ?? 5e9)
 const reads = 1000
 /** Each is a process of its own. */
 const cliReads = 20
-const sedReads = 5
+/** One of so many lines is longer than a reading gives at once. */
+const longEvery = 50_021
+const longChars = 200_000
 
-/** Reads of single lines anywhere in a large artifact, each held against what was written, some against sed. */
+/** Reads of single lines anywhere in a large artifact, long ones among them, each held against `sed -n`. */
 export async function benchReads(): Promise<void> {
   const state = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
   const dir = join(state, 'nacre/artifacts')
   try {
     const { id, path, lines } = await writeArtifact(dir)
-    const wanted = Array.from({ length: reads }, () => 1 + Math.floor(Math.random() * lines))
-    checkBySed(path, wanted.slice(0, sedReads))
+    const wanted = Array.from({ length: reads }, (_, at) => {
+      const line = 1 + Math.floor(Math.random() * lines)
+      return at % 20 === 0 ? Math.max(line - (line % longEvery), longEvery) : line
+    })
+    const printed = printBySed(path, wanted)
+    const check = (line: number, text: string) => {
+      if (!isShown(printed.get(line), text)) throw new Error(`line ${line} is not what sed prints`)
+    }
     const store = createArtifactStore({ dir })
     const read = (line: number) => store.read(id, { offset: line - 1, limit: 1 })
 
@@ -97,17 +106,27 @@ async function writeArtifact(dir: string): Promise<{ id: string; path: string; l
 
 /** What line `line` of the artifact holds. */
 function lineOf(line: number): string {
-  return line === 1 ? 'line 1\n' : `line ${line} ${'x'.repeat((line * 7919) % 160)}\n`
+  if (line === 1) return 'line 1\n'
+  const length = line % longEvery === 0 ? longChars : (line * 7919) % 160
+  return `line ${line} ${'x'.repeat(length)}\n`
 }
 
-/** sed needs seconds for each of them: a few show that it sees the same lines. */
-function checkBySed(path: string, wanted: readonly number[]): void {
-  for (const line of wanted) {
-    const printed = execFileSync('sed', ['-n', `${line}{p;q}`, path], { encoding: 'utf8' })
-    check(line, printed)
-  }
+/** What sed prints of these lines, in one pass. */
+function printBySed(path: string, wanted: readonly number[]): Map<number, string> {
+  const lines = [...new Set(wanted)].sort((a, b) => a - b)
+  // Each line passes one address only: all that stand before it are over.
+  const script = lines.map(
+    (line) => `:${line}\n${line}{p;n;b next${line}}\nn;b${line}\n:next${line}`,
+  )
+  const printed = execFileSync('sed', ['-n', '-f', '-', path], {
+    input: `${script.join('\n')}\nq\n`,
+    encoding: 'utf8',
+    maxBuffer: 1e9,
+  })
+  return new Map(printed.split(/(?<=\n)/).map((text, at) => [lines[at] ?? 0, text]))
 }
 
-function check(line: number, text: string): void {
-  if (text !== lineOf(line)) throw new Error(`line ${line} is another than was written`)
+/** A reading gives so much of a line. */
+function isShown(line: string | undefined, text: string): boolean {
+  return line !== undefined && text === line.slice(0, limits.maxBytes)
 }

@@ -61,13 +61,15 @@ const start: Landmark = {
   dropped: 0,
 }
 /** So much is read again at most, for any line. */
-const spacingBytes = 256 * 1024
+const spacingBytes = 64 * 1024
+/** Of a file at once. */
+const chunkBytes = 4 * spacingBytes
 
 /** Less is looked over again as fast as its index is read. */
-const keptAfterLandmarks = 16
+const keptAfterLandmarks = 64
 
 /**
- * Where the lines of a file are: a landmark in every 256 KiB, found by cleaning the file once, as far as
+ * Where the lines of a file are: a landmark in every 64 KiB, found by cleaning the file once, as far as
  * somebody asked for. Text before a landmark is final: nothing behind it reaches back over it.
  */
 export class LineIndex {
@@ -156,27 +158,31 @@ export class LineIndex {
     const filter = new Filter({ emit: (bytes) => counter.add(bytes), scan: counter.scan, at: from })
     /** Possible landmarks: nothing has reached back over them yet. */
     let candidates: Landmark[] = []
-    const chunk = Buffer.allocUnsafeSlow(spacingBytes)
+    const chunk = Buffer.allocUnsafeSlow(chunkBytes)
     let raw = from.raw
     for (;;) {
       signal?.throwIfAborted()
       const { bytesRead } = await file.read(chunk, 0, chunk.length, raw)
       if (bytesRead === 0) break
-      raw += bytesRead
-      await filter.write(chunk.subarray(0, bytesRead))
-      const lowest = from.text + filter.held.takeLowest()
-      candidates = candidates.filter(({ text }) => text <= lowest)
-      const final = from.text + filter.held.position.emitted
-      while (candidates.length > 0 && candidates[0]!.text <= final) {
-        this.#landmarks.push(candidates.shift()!)
+      for (let at = 0; at < bytesRead; at += spacingBytes) {
+        const piece = chunk.subarray(at, Math.min(at + spacingBytes, bytesRead))
+        raw += piece.length
+        const drawing = filter.write(piece)
+        if (drawing !== undefined) await drawing
+        const lowest = from.text + filter.held.takeLowest()
+        candidates = candidates.filter(({ text }) => text <= lowest)
+        const final = from.text + filter.held.position.emitted
+        while (candidates.length > 0 && candidates[0]!.text <= final) {
+          this.#landmarks.push(candidates.shift()!)
+        }
+        const { restart } = filter
+        if (restart === null) continue
+        const { unread, ...others } = restart
+        const position = counter.with(filter.held.bytes)
+        candidates.push({ ...position, ...others, raw: raw - unread })
       }
       onProgress?.(raw, size)
       if (isBehind(this.#landmarks.at(-1)!, place)) return
-      const { restart } = filter
-      if (restart === null) continue
-      const { unread, ...others } = restart
-      const position = counter.with(filter.held.bytes)
-      candidates.push({ ...position, ...others, raw: raw - unread })
     }
     filter.end()
     this.#end = { size: raw, lines: counter.lines, text: counter.text }
