@@ -93,17 +93,18 @@ export class Page {
 
   /** Shown text, newlines included. Answers how far it was read: less than `to` once the page has closed. */
   write(bytes: Uint8Array, from: number, to: number): number {
-    this.#credit += to - from
     let at = from
     while (at < to) {
       if (bytes[at] === newline) {
         at++
+        this.#credit++
         this.newline()
         if (!this.isOpen) return at
         continue
       }
       let stop = at
       while (stop < to && bytes[stop] !== newline) stop++
+      this.#credit += stop - at
       const line = this.#lines[this.#row]!
       at = line.write(this.#column, bytes, at, stop, maxEditableBytes)
       this.#column = line.next

@@ -178,6 +178,23 @@ test('/view opens the whole output, searches and scrolls', () =>
     assert.not.ok(screen.isAlternate)
   }))
 
+test('/view finds what stands far within one line, and goes sideways from there', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type(`!echo first; head -c 300000 /dev/zero | tr '\\0' a; echo needle; echo last\r`)
+    await screen.shows('✓ exit 0')
+    screen.type('v\r')
+    await screen.shows(/^first\na+…\nlast\n[^]*1–3 of 3/)
+    screen.type('/needle\r')
+    await screen.shows(/^a{26}needle\n/m)
+    screen.type('\u001B[C')
+    await screen.shows(/^a{6}needle\n/m)
+    screen.type('\u001B[D')
+    await screen.shows(/^a{26}needle\n/m)
+    screen.type('q')
+    await screen.shows('✓ exit 0')
+  }))
+
 test('the guard asks; an answer is remembered for exactly this command and can be taken back', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')

@@ -26,6 +26,12 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
   ['the last state of a progress line', '10%\r20%\r100%\n', '100%\n'],
   ['a shorter state leaves the rest', 'abc\rX\n', 'Xbc\n'],
   ['\\r at the very end', 'abc\r', 'abc'],
+  [
+    'lines that scrolled off are not reached, however often a part of the screen is erased',
+    `${'line\n'.repeat(200)}${`${ESC}[40A${ESC}[Jrow\n`.repeat(10)}`,
+    `${'line\n'.repeat(151)}row\n`,
+  ],
+  ['a place is saved as long, whatever the pieces are', `   ${ESC}7\n  ${ESC}8\n`, '   \n  '],
   ['backspace and overwrite', 'ab\bc\n', 'ac\n'],
   ['backspace erases', 'abc\b\b\n', 'a\n'],
   ['backspace at the start of a line', 'a\n\b\bb\n', 'a\nb\n'],

@@ -8,18 +8,28 @@ export interface Search {
   onProgress: (done: number) => void
 }
 
+/** A place in a text; both count from 0. */
+export interface TextPlace {
+  line: number
+  column: number
+}
+
 /** A text that may be too long to hold, read where it is looked at. Lines count from 0. */
 export interface TextSource {
-  read(from: number, count: number): Promise<string[]>
+  /** Of each line what stands from `column` on, of long ones a part. */
+  read(from: number, count: number, column?: number): Promise<string[]>
   countLines(search: Search): Promise<number>
   /** The first line that matches from this one on, or back from it; null: there is none. */
-  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<number | null>
+  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<TextPlace | null>
   /** All of it, piece by piece. */
   readAll(search: Search): AsyncIterable<string | Uint8Array>
   /** Whether more may come. */
   readonly grows: boolean
   close(): Promise<void>
 }
+
+/** Enough of a line for any screen. */
+const farBytes = 8192
 
 /** A text at hand; of a run that goes on, `read` gives all that there is now. */
 export function openLines(
@@ -35,13 +45,17 @@ export function openLines(
         .map((line) => `${line}\n`)
         .join('')
     },
-    read: async (from, count) => read().slice(from, from + count),
+    read: async (from, count, column = 0) =>
+      read()
+        .slice(from, from + count)
+        .map((line) => line.slice(column)),
     countLines: async () => read().length,
     async find(pattern, from, backwards) {
       const lines = read()
       const step = backwards ? -1 : 1
       for (let line = from; line >= 0 && line < lines.length; line += step) {
-        if (pattern.test(lines[line] ?? '')) return line
+        const column = (lines[line] ?? '').search(pattern)
+        if (column >= 0) return { line, column }
       }
       return null
     },
@@ -98,12 +112,14 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
   return {
     grows: info.isLive,
     readAll: ({ signal }) => text.readOn({ line: 0, column: 0 }, { signal }),
-    async read(from, count) {
+    async read(from, count, column = 0) {
       const lines: string[] = []
       // A part is bounded by bytes too.
       while (lines.length < count) {
         const offset = from + lines.length
-        const part = await text.read({ offset, limit: count - lines.length })
+        const range = { limit: count - lines.length, offset }
+        const inLine = { limit: 1, offset, column: column + 1, maxBytes: farBytes }
+        const part = await text.read(column > 0 ? inLine : range)
         if (part.to === 0) break
         lines.push(...(part.text.endsWith('\n') ? part.text.slice(0, -1) : part.text).split('\n'))
         if (part.nextOffset === null) break
@@ -117,7 +133,7 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
       // There they count from 1, and the line to search from is not looked at itself.
       const beside = backwards ? from + 2 : from
       const found = await text.find({ ...options, from: beside, ...scanOf(search) })
-      return found === null ? null : found.line - 1
+      return found === null ? null : { line: found.line - 1, column: found.column - 1 }
     },
     close: () => text.close(),
   }

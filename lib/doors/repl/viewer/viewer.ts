@@ -44,6 +44,8 @@ interface Query {
 /** Columns that what is shown has beside the place. */
 const leastTitle = 14
 const wheelLines = 3
+/** Behind so many columns lines are read from there on: a reading gives only so much of each. */
+const farColumns = 10_000
 const followMs = 200
 /** What has taken so long tells how far it is. */
 const progressMs = 150
@@ -56,6 +58,9 @@ export function createViewer(options: ViewerOptions): FullScreen {
   const { source, style, refresh } = options
   let top = 0
   let left = 0
+  /** The column from which the lines were read. */
+  let first = 0
+  let width = 80
   let height = 1
   let lines: string[] = []
   let total: number | null = null
@@ -94,7 +99,16 @@ export function createViewer(options: ViewerOptions): FullScreen {
   async function goTo(line: number): Promise<void> {
     const last = total === null ? line : Math.max(0, total - height)
     top = Math.max(0, Math.min(line, last))
-    lines = await source.read(top, height)
+    const column = left > farColumns ? left : 0
+    lines = await source.read(top, height, column)
+    first = column
+  }
+
+  const isOnScreen = (column: number) => column >= left && column < left + width
+
+  function goSideways(columns: number): void {
+    left = Math.max(0, left + columns)
+    if (Math.max(left, first) > farColumns) queue(() => goTo(top))
   }
 
   async function goToEnd(search: Search): Promise<void> {
@@ -106,7 +120,9 @@ export function createViewer(options: ViewerOptions): FullScreen {
     if (!pattern) return
     const found = await source.find(pattern, from, back, search)
     message = found === null ? `not found: ${pattern.source}` : ''
-    if (found !== null) await goTo(found)
+    if (found === null) return
+    left = isOnScreen(found.column) ? left : Math.max(0, found.column - Math.floor(width / 3))
+    await goTo(found.line)
   }
 
   function answer({ kind, text }: Query): void {
@@ -185,8 +201,8 @@ export function createViewer(options: ViewerOptions): FullScreen {
     const kind = (Object.keys(questions) as Kind[]).find((known) => known === data)
     if (kind) query = { kind, text: questions[kind].text }
     else if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
-    else if (isKey(data, 'right')) left += 20
-    else if (isKey(data, 'left')) left = Math.max(0, left - 20)
+    else if (isKey(data, 'right')) goSideways(20)
+    else if (isKey(data, 'left')) goSideways(-20)
   }
 
   function follow(): void {
@@ -228,6 +244,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
     },
     input: (data) => keyboard.take(data),
     draw(columns, rows, afresh) {
+      width = columns
       if (afresh && height !== Math.max(1, rows - 1)) {
         height = Math.max(1, rows - 1)
         queue(total === null ? async () => undefined : () => goTo(top))
@@ -237,7 +254,9 @@ export function createViewer(options: ViewerOptions): FullScreen {
       for (let row = 0; row < height; row++) {
         const line = showsHelp ? (help[row] ?? '') : lines[row]
         const shown =
-          line === undefined ? style.dim('~') : mark(cut(line, left, columns), pattern, style)
+          line === undefined
+            ? style.dim('~')
+            : mark(cut(line, Math.max(0, left - first), columns), pattern, style)
         text += `\u001B[${row + 1};1H\u001B[2K${shown}\u001B[0m`
       }
       const end = status(columns)
