@@ -4,6 +4,7 @@ import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import {
@@ -120,7 +121,8 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     const isError = results.some((result) => isErrorFor(result, context))
     const [result] = results
     if (jobIds || !result) {
-      return textResult(renderJobResults(results), isError, { jobs: toWire(results) })
+      const shown = await keepToOnePage(results, context)
+      return textResult(renderJobResults(shown), isError, { jobs: toWire(shown) })
     }
     return textResult(renderForModel(result), isError, toWire(result))
   },
@@ -145,6 +147,34 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     const result = await jobs.kill(jobIdOf(given))
     return textResult(renderForModel(result), false, toWire(result))
   },
+}
+
+/** Several jobs share the room of one: where they do not fit, each shows its last lines. */
+async function keepToOnePage(
+  results: readonly Result[],
+  context: ToolContext,
+): Promise<readonly Result[]> {
+  const { maxLines = limits.maxLines, maxBytes = limits.maxBytes } = boundsOf({}, context)
+  const share = {
+    maxLines: Math.max(1, Math.floor(maxLines / results.length)),
+    maxBytes: Math.max(1, Math.floor(maxBytes / results.length)),
+  }
+  const fits = (text: string, room: typeof share) =>
+    Buffer.byteLength(text) <= room.maxBytes && text.split('\n').length <= room.maxLines
+  const textOf = ({ output, stdout = '', stderr = '' }: Result) => output ?? stdout + stderr
+  if (fits(results.map(textOf).join(''), { maxLines, maxBytes })) return results
+  return Promise.all(
+    results.map(async (result) => {
+      if (fits(textOf(result), share)) return result
+      const { stdout: _, stderr: __, ...rest } = result
+      const { text } = await context.executor.jobs.read(result.id, {
+        ...share,
+        tail: share.maxLines,
+      })
+      const notice = `Only its last lines are shown, since ${results.length} jobs are told at once; bash_job read gives the others`
+      return { ...rest, output: text, truncation: null, notices: [...result.notices, notice] }
+    }),
+  )
 }
 
 function jobIdOf({ jobId, jobIds, action }: JobArguments): string {

@@ -137,6 +137,22 @@ test('a job is read from its end, and several are waited for at once', () =>
     for (const id of [long, ready]) await call('bash_job', { action: 'kill', job_id: id })
   }))
 
+test('several jobs that are waited for share the room of one', () =>
+  withTools(async (call) => {
+    const ids: string[] = []
+    for (const command of ['seq 1000 2500', 'seq 3000 4500', 'echo few; exit 3']) {
+      const { details } = await call('bash', { command, run_in_background: true })
+      ids.push(String(details['job_id']))
+    }
+    const { text } = await call('bash_job', { action: 'wait', job_ids: ids })
+    assert.ok(text.split('\n').length <= 2020, `${text.split('\n').length} lines`)
+    assert.match(text, `${ids[0]}:\n1835\n`)
+    assert.match(text, /\n2500\n\[The complete output: .*\n.*Only its last lines are shown/)
+    assert.match(text, /\n4500\n/)
+    assert.match(text, `${ids[2]}:\nfew\n`)
+    assert.match(text, '[exit status 3]')
+  }))
+
 test('a door whose callers give up gets a running job in time', () =>
   withTools(async (call) => {
     const { details } = await call('bash', { command: 'sleep 1000' }, { maxWaitSeconds: 0.05 })
