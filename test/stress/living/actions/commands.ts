@@ -42,8 +42,10 @@ export const commands: readonly Action[] = [
     name: 'a long line',
     weight: 2,
     async act(world) {
-      const words = 'word '.repeat(20 + world.random.below(30)).trimEnd()
+      // It takes two or three rows, which are shown in the smallest window.
+      const words = 'word '.repeat(Math.floor(world.columns / 2)).trimEnd()
       await run(world, `echo ${words}`, [words, ok])
+      world.last = null
     },
   },
   {

@@ -53,7 +53,7 @@ export const lines: readonly Action[] = [
     async act(world) {
       const { command, shows: wanted } = world.last ?? { command: '', shows: [] }
       world.screen.type(keys.up)
-      await world.screen.shows(command)
+      await world.screen.holds(() => world.screen.page().line !== mark(world))
       world.screen.type('\r')
       await shows(world, [`! ${command}`, ...wanted])
     },
