@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { anything, mark, ok, run, say, shows, type } from '../checks.ts'
+import { anything, mark, ok, run, say, shows, told, type } from '../checks.ts'
 import { type Action, next } from '../world.ts'
 
 /** What is typed and ends by itself. */
@@ -21,7 +21,10 @@ export const commands: readonly Action[] = [
     name: 'not found',
     weight: 2,
     act: (world) =>
-      run(world, next(world, 'nosuch'), [anything, '✗ exit 127 · <time> (command not found)']),
+      run(world, next(world, 'nosuch'), [
+        anything,
+        told('✗ exit 127 · <time> (command not found)'),
+      ]),
   },
   {
     name: 'pipeline',
