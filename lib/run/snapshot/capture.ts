@@ -19,6 +19,8 @@ export interface CapturedParts {
   optionsAfter: string
   /** To be read before the functions. */
   prelude: string
+  /** The shell has met a fault of syntax, and has read nothing behind it. */
+  hasSyntaxFault: boolean
 }
 
 export type Capture = { kind: 'captured'; parts: CapturedParts } | { kind: 'failed'; why: string }
@@ -96,10 +98,12 @@ function readParts(path: string): CapturedParts | null {
   if (fields.pop() !== 'end') return null
   const found = { f: new Map<string, string>(), a: new Map(), e: new Map() }
   const options = { b: '', o: '', p: '' }
+  let hasSyntaxFault = false
   for (let at = 0; at + 2 < fields.length; at += 3) {
     const [kind = '', name = '', value = ''] = fields.slice(at, at + 3)
     if (kind === 'f' || kind === 'a' || kind === 'e') found[kind].set(name, value)
     else if (kind === 'b' || kind === 'o' || kind === 'p') options[kind] = value
+    else if (kind === 's') hasSyntaxFault = true
   }
   return {
     functions: found.f,
@@ -108,5 +112,6 @@ function readParts(path: string): CapturedParts | null {
     optionsBefore: options.b,
     optionsAfter: options.o,
     prelude: options.p,
+    hasSyntaxFault,
   }
 }

@@ -107,6 +107,11 @@ export function createSnapshots(): Snapshots {
       const notices = setUp.dropped.map(
         (part) => `${startFile}: its ${part} could not be taken over`,
       )
+      if (parts.hasSyntaxFault) {
+        notices.push(
+          `${startFile} was taken over up to a fault of its syntax; \`${name} -n ${startFile}\` shows it`,
+        )
+      }
       return { exports: findChanged(parts.exports, use.env), setUp, borrowed, notices }
     } catch (error) {
       return failed(startFile, messageOf(error))

@@ -6,7 +6,8 @@ import { quoteWord } from '../../protocol/words.ts'
  * How one kind of shell is made to read a person's start files and to tell afterwards what they have set
  * up. What it tells are records of three texts, each ended by NUL: a letter (`f` a function, `a` an alias,
  * `e` an exported variable, `b` and `o` the options before and after, `p` what must be set before the rest
- * is read), a name, and the text or value. The word `end` closes them.
+ * is read, `s` that the syntax of the file is wrong), a name, and the text or value. The word `end` closes
+ * them.
  */
 export interface StartFiles {
   /** The files of this home. Where there is none, nothing is set up. */
@@ -33,7 +34,7 @@ const bash: StartFiles = {
       `\\builtin printf '${kind}\\0%s\\0' "$__nacre_n"; ${text}; \\builtin printf '\\0'; done`
     const wrapperText = [
       `__nacre_before="${options}"`,
-      `\\builtin . ${quoteWord(startFile)}`,
+      `\\builtin . ${quoteWord(startFile)}; __nacre_status=$?`,
       '\\unset -f builtin',
       '\\builtin trap - DEBUG ERR RETURN EXIT',
       // Before the values are read: this one could end the shell here, and the next ones disturb.
@@ -41,6 +42,9 @@ const bash: StartFiles = {
       `__nacre_after="${options}"`,
       '\\builtin set +euxC -f',
       `IFS=$'\\n'`,
+      // A file that fails is mostly one whose last command did; only the shell can tell a fault of syntax.
+      `case $__nacre_status in 0) ;; *) "$BASH" -O extglob -n ${quoteWord(startFile)} 2>/dev/null ||`,
+      `\\builtin printf 's\\0\\0\\0' ${to};; esac`,
       `{ ${each('a', '-a', '\\builtin alias -- "$__nacre_n"')}; } ${to}`,
       '\\builtin unalias -a',
       `{ ${each('f', '-A function', '\\builtin declare -f -- "$__nacre_n"')}`,

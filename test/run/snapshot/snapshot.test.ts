@@ -215,7 +215,6 @@ const taken: Record<string, string> = {
   'a file that asks':
     'read -rp "Name? " name; kept() { echo kept; }; select x in a b; do break; done',
   'a file that fails': 'false; no-such-program; kept() { echo kept; }; (exit 3)',
-  'a syntax error at its end': 'kept() { echo kept; }\nif then fi (',
   'an early return': 'kept() { echo kept; }; return 3; echo no',
   'an agent in the background': 'sleep 100 & setsid sleep 100 & disown -a; kept() { echo kept; }',
   'an EXIT trap': `trap 'echo bye; sleep 100' EXIT; kept() { echo kept; }`,
@@ -264,6 +263,20 @@ for (const [name, rc] of Object.entries(refused)) {
     })
   })
 }
+
+test('an rc file with a fault of syntax costs a notice and what stands behind it', async () => {
+  const rc = 'kept() { echo kept; }\nif then\nlost() { echo lost; }\n'
+  await withPerson({ rc }, async ({ run }) => {
+    const { stdout, notices } = await run('kept; type lost 2>/dev/null || echo none')
+    assert.is(stdout, 'kept\nnone\n')
+    assert.is(notices.length, 1)
+    assert.match(notices[0] ?? '', /\.bashrc was taken over up to a fault of its syntax; `bash -n /)
+  })
+  // One whose last command fails is whole.
+  await withPerson({ rc: 'shopt -s extglob\n[[ a = @(b|c) ]]' }, async ({ run }) => {
+    assert.equal((await run('echo runs')).notices, [])
+  })
+})
 
 test('it is captured once, by whoever needs it first, and again when the file changes', async () => {
   await withPerson({}, async ({ run, home }) => {
