@@ -1,4 +1,4 @@
-import { nowMs } from '../system/clock.ts'
+import { nowMs, roundMs } from '../system/clock.ts'
 import type { Executor, RunOptions } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result/result.ts'
@@ -160,7 +160,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
           usage: end.usage,
           model: model?.id ?? wanted,
           conversationId: conversation.id,
-          durationMs: nowMs() - startedAtMs,
+          durationMs: roundMs(nowMs() - startedAtMs),
           error: end.error,
         }
         working = null

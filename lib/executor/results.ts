@@ -2,6 +2,7 @@ import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
 import type { Exit, StartFailure, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
+import { roundMs } from '../system/clock.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 
@@ -147,7 +148,7 @@ function withProgress(request: Request, progress: Progress): Result {
     ...text,
     ...(sandbox ? { sandbox } : {}),
     ...(tasks ? { tasks } : {}),
-    durationMs: Math.round(durationMs * 1000) / 1000,
+    durationMs: roundMs(durationMs),
     notices: [...result.notices, ...notices, ...captureNotices],
   }
 }

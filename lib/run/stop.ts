@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import { nowMs } from '../system/clock.ts'
+import { nowMs, roundMs } from '../system/clock.ts'
 import { limits } from '../protocol/limits.ts'
 import type { StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
@@ -72,10 +72,9 @@ export function measureUsage(
 ): Usage | null {
   const usage = group?.readUsage()
   if (!usage) return null
-  const round = (ms: number) => Math.round(ms * 1000) / 1000
   return {
-    userMs: round(usage.userMs - (before?.userMs ?? 0)),
-    systemMs: round(usage.systemMs - (before?.systemMs ?? 0)),
+    userMs: roundMs(usage.userMs - (before?.userMs ?? 0)),
+    systemMs: roundMs(usage.systemMs - (before?.systemMs ?? 0)),
     maxRssBytes: usage.peakBytes,
   }
 }

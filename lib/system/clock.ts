@@ -6,3 +6,6 @@ export function nowMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1e6
 }
+
+/** A time for people and programs: to the microsecond, without the dust of floating point. */
+export const roundMs = (ms: number): number => Math.round(ms * 1000) / 1000

@@ -86,7 +86,9 @@ function checkObject(
   for (const name of Object.keys(required)) {
     if (name in checked) continue
     const spelled = within + (reading.names === 'wire' ? toSnakeCase(name) : name)
-    throw new MisuseError('missing_field', `\`${spelled}\` is missing`, spelled)
+    const shape = required[name]
+    const values = shape?.kind === 'choice' ? `; it must be ${wantedOf(shape)}` : ''
+    throw new MisuseError('missing_field', `\`${spelled}\` is missing${values}`, spelled)
   }
   return checked
 }
