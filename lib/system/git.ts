@@ -12,8 +12,7 @@ export function findGitRoot(directory: string): string | null {
 /** Below a file, or in a folder that may not be entered, nothing is. */
 function isThere(path: string): boolean {
   try {
-    lstatSync(path)
-    return true
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
     return false
   }

@@ -21,9 +21,15 @@ const bufferBytes = 64 * 1024
 /** A pipe holds at most this much (pipe-max-size of an ordinary user, proc(5)). */
 const pipeMaxBytes = 1024 * 1024
 
-/** Reads the non-blocking read end of a FIFO while its writers run, and takes ownership of `fd`. */
-export function readPipe(fd: number, take: TakeBytes): PipeReader {
-  const buffer = new Uint8Array(bufferBytes)
+/**
+ * Reads the non-blocking read end of a FIFO while its writers run, and takes ownership of `fd`. `buffer`
+ * is the reader's own until that is closed.
+ */
+export function readPipe(
+  fd: number,
+  take: TakeBytes,
+  buffer = new Uint8Array(bufferBytes),
+): PipeReader {
   let pending: Promise<unknown> | null = null
   let dropping = false
   let closed = false

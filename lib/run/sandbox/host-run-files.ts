@@ -64,7 +64,9 @@ export function findHostRunFiles(
   ].filter((path) => !lifted.some((open) => isWithin(path, open)))
   const before = new Map(named.map((path) => [path, describeEntry(path)]))
   return {
-    present: [...before.keys()].flatMap((path) => findInside(path, [workspace, ...gitStores])),
+    present: [...before].flatMap(([path, was]) =>
+      was === 'nothing' ? [] : findInside(path, [workspace, ...gitStores]),
+    ),
     refusePlanted: () =>
       [...before].flatMap(([path, was]) => {
         const mayBeNew = was === 'nothing' || was.startsWith('link ')
@@ -128,7 +130,7 @@ function readText(path: string): string {
 /** The canonical path of what exists in one of the folders that a run may write. */
 function findInside(path: string, folders: readonly string[]): string[] {
   try {
-    const real = realpathSync(path)
+    const real = realpathSync.native(path)
     return folders.some((folder) => real !== folder && isWithin(real, folder)) ? [real] : []
   } catch {
     return []
@@ -138,7 +140,9 @@ function findInside(path: string, folders: readonly string[]): string[] {
 /** What tells an entry from another one in its place: a mount keeps files, but not names of links. */
 function describeEntry(path: string): string {
   try {
-    const stat = lstatSync(path)
+    // Most are not there, and an error for each would take longer than everything else.
+    const stat = lstatSync(path, { throwIfNoEntry: false })
+    if (stat === undefined) return 'nothing'
     return stat.isSymbolicLink() ? `link ${readlinkSync(path)}` : 'there'
   } catch {
     return 'nothing'

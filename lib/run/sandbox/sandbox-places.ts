@@ -74,7 +74,7 @@ export function findPlaces(
   options: PlacesOptions,
   youngSockets: boolean,
 ): SandboxPlaces {
-  const cwd = realpathSync(request.cwd)
+  const cwd = realpathSync.native(request.cwd)
   const workspace =
     request.workspace === null ? chooseRoot(request, cwd, options) : findFolder(request.workspace)
   if (workspace === '/') {
@@ -122,7 +122,7 @@ const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
 /** Who works for somebody does not choose its own workspace by choosing a directory. */
 function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
   const { workspaceFrom } = originPolicies[request.origin]
-  return findRoot(workspaceFrom === 'nacre' ? realpathSync(base) : cwd)
+  return findRoot(workspaceFrom === 'nacre' ? realpathSync.native(base) : cwd)
 }
 
 /** The git root, else the directory itself. */

@@ -31,7 +31,7 @@ const pipeMaxBytes = 1024 * 1024
  * of another run.
  */
 export function createSessionOutput(pipes: FifoPool): SessionOutput {
-  const buffer = new Uint8Array(bufferBytes)
+  let buffer = new Uint8Array(bufferBytes)
   let fifo: Fifo | null = null
   let take: (bytes: Uint8Array) => ReturnType<OutputSink['write']> = () => undefined
   let following: { reader: PipeReader; holdFd: number } | null = null
@@ -71,7 +71,7 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
       try {
         // Between two writers of the run the pipe must not look ended.
         const holdFd = openSync(fifo.path, constants.O_WRONLY | constants.O_NONBLOCK)
-        following = { reader: readPipe(fifo.readFd, take), holdFd }
+        following = { reader: readPipe(fifo.readFd, take, buffer), holdFd }
         return true
       } catch (error) {
         if (!isScarce(codeOf(error))) throw error
@@ -89,8 +89,12 @@ export function createSessionOutput(pipes: FifoPool): SessionOutput {
         closeSync(holdFd)
         const atEnd = await reader.drain()
         discard(atEnd)
-        if (atEnd) reader.close()
-        else reader.leave()
+        if (atEnd) {
+          reader.close()
+        } else {
+          reader.leave()
+          buffer = new Uint8Array(bufferBytes)
+        }
         return
       }
       if (await empty(fifo.readFd)) return
