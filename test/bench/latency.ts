@@ -23,7 +23,7 @@ export async function benchLatency(): Promise<void> {
   await withExecutor(async (executor) => {
     const run = (command: string, session?: string) => async () => {
       const where = session === undefined ? {} : { session }
-      await executor.run({ command, origin: 'agent', ...where })
+      await executor.run({ command, origin: 'agent', sandbox: 'off', ...where })
     }
     const timeBoth = async (way: (command: string) => () => Promise<void>, apartMs = 0) => ({
       builtin: await time(way('true'), apartMs),

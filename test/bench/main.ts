@@ -14,6 +14,7 @@ import { rows as rpcRows } from './rpc.ts'
 import { benchSandbox, benchWork } from './sandbox.ts'
 import { benchStart } from './start.ts'
 import { printTable } from './table.ts'
+import { benchTurns } from './turn.ts'
 
 const groups: Record<string, () => Promise<void>> = {
   start: benchStart,
@@ -21,6 +22,7 @@ const groups: Record<string, () => Promise<void>> = {
   endless: benchEndless,
   reads: benchReads,
   latency: benchLatency,
+  turn: benchTurns,
   endurance: benchEndurance,
   guard: benchGuard,
   sandbox: benchSandbox,
