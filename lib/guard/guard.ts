@@ -11,7 +11,7 @@ import { createSuggestTool } from './rules/suggest-tool.ts'
 import { type CompiledUserRule, compileUserRules, invalidRules } from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 
-/** So long may the patterns of all rules take for one command, together. */
+/** How long the patterns of all rules may take together for one command. */
 const patternsMs = 250
 
 /**

@@ -16,7 +16,7 @@ export const configuredProviderShape = shape.object(
 )
 export type ConfiguredProvider = shape.Infer<typeof configuredProviderShape>
 
-/** By name. */
+/** Providers by their names. */
 export type ConfiguredProviders = Readonly<Record<string, ConfiguredProvider>>
 
 /** One key of the configuration as a person asks for it: what it is, what it holds, and where that was said. */

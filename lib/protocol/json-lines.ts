@@ -22,7 +22,7 @@ export function isBlankLine(line: Uint8Array): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)
 }
 
-/** Throws where a line nests too deeply or holds too many values, before anything is made of it. */
+/** Throws where a line nests too deeply or holds too many values, before it is parsed. */
 function checkSize(bytes: Buffer): void {
   if (bytes.length <= maxDepth) return
   let depth = 0

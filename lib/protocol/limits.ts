@@ -10,12 +10,15 @@ export const limits = {
   /** `truncate: none` still ends somewhere: the longest line of a protocol. */
   noneMaxBytes: 64 * 1024 * 1024,
 
-  /** Between TERM and KILL when a run is stopped. */
+  /** The time between TERM and KILL when a run is stopped. */
   stopGraceMs: 2000,
   /** After KILL, how long to look for what is still alive before it is named as a survivor. */
   killGraceMs: 3000,
 
-  /** What a client asked before the end of its input is answered, and goes on so long for that. */
+  /**
+   * After the end of a client's input, what it asked before may run on for this long, so that it is still
+   * answered.
+   */
   endOfInputMs: 10_000,
 
   /** Deadlines by mode, in seconds. */
@@ -30,25 +33,28 @@ export const limits = {
   storeBytes: 2 * 1024 * 1024 * 1024,
   storeAgeDays: 14,
 
-  /** Alive at once, of one user. */
+  /** How many jobs of one user may be alive at once. */
   jobs: 64,
-  /** Ended ones that stay readable. */
+  /** How many ended jobs stay readable. */
   jobsKept: 200,
   jobAgeDays: 7,
-  /** What goes on without anybody ends after so long. */
+  /** A job that nobody waits for is stopped after this time. */
   supervisedSeconds: 86_400,
   jobWaitSeconds: 300,
-  /** Of one array. */
+  /** How many tasks one array may have. */
   arrayTasks: 100_000,
   sessions: 32,
   sessionIdleMinutes: 30,
-  /** Starts that the system has too few files or processes for wait until none went well for so long. */
+  /**
+   * Where the system has too few files or processes for a start, the start is tried again until none has
+   * succeeded for this long.
+   */
   startPatienceMs: 5000,
   snapshotMs: 2000,
 
   /** A longer command is refused: the guard reads every command to its end. */
   commandChars: 262_144,
-  /** Of a command in lists and previews. */
+  /** How much of a command stands in lists and previews. */
   commandPreviewChars: 400,
   auditBytes: 16 * 1024 * 1024,
 } as const

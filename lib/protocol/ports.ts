@@ -17,7 +17,7 @@ export interface Exit {
   stoppedBy?: StopReason
   /** How long it took, where its host has measured that. */
   durationMs?: number
-  /** Of an array: how its tasks have ended. */
+  /** How the tasks of an array have ended. */
   tasks?: TaskSummary
   /** Where a session stands afterwards. */
   cwd?: string
@@ -25,12 +25,12 @@ export interface Exit {
   notStarted?: StartFailure
   /** Short sentences for the reader: a lost session shell, processes left behind. */
   notices?: string[]
-  /** What it took of the machine, where the system tells. */
+  /** What the run used of the machine, where the system tells. */
   usage?: Usage | null
 }
 
 export interface StopReport {
-  /** What was still alive in spite of KILL. */
+  /** The processes that were still alive in spite of KILL. */
   survivors: Survivor[]
   /** Short sentences for the reader: what may have been left behind. */
   notices?: string[]
@@ -39,7 +39,7 @@ export interface StopReport {
 /** The reason of an abort that is a person's Ctrl-C, or SIGINT to nacre: the run ends by INT first. */
 export const interruption = 'SIGINT'
 
-/** What the system is asked for beside the reason. */
+/** How a run is stopped, beside the reason for it. */
 export interface StopOptions {
   /** As a person's Ctrl-C does it: INT comes before the signal that the request names. */
   interrupt?: boolean
@@ -83,9 +83,9 @@ export interface Running {
   stop(reason: StopReason, options?: StopOptions): Promise<StopReport>
   /** The path of the control group that holds all of it; null where the kernel gives none. */
   readonly group: string | null
-  /** Of a run that can be written to: whether it waits for input, and of which kind. */
+  /** Whether a run that can be written to waits for input, and for which kind of it. */
   waitingForInput(): 'line' | 'password' | 'raw' | null
-  /** Of an array: how its tasks stand; else null. */
+  /** How the tasks of an array stand; null for any other run. */
   tasks(): TaskSummary | null
 }
 
@@ -95,7 +95,7 @@ export interface Running {
  */
 export interface OutputSink {
   write(stream: StreamName, bytes: Uint8Array): ListenerAnswer | Promise<ListenerAnswer>
-  /** Takes the end of a task, of an array. */
+  /** Is told that a task of an array has ended. */
   tellTask?: (end: TaskEnd, counts: TaskCounts) => ListenerAnswer | Promise<ListenerAnswer>
 }
 
@@ -111,5 +111,5 @@ export class StartError extends Error {
   }
 }
 
-/** May this run? Pure, no input or output. */
+/** Decides whether a request may run. It is a pure function, without input or output. */
 export type Guard = (request: Request) => Verdict | Promise<Verdict>

@@ -35,7 +35,7 @@ export interface PromptOptions {
   resume: string | null
   /** Whether the conversation is kept. */
   keep: boolean
-  /** Null: the usual number. */
+  /** Null: the usual number of steps. */
   maxSteps: number | null
   maxCostUsd: number | null
   yes: boolean

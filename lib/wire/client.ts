@@ -18,7 +18,7 @@ import { fromErrorObject } from './errors.ts'
 /** A notification with the parameters of its method. */
 export type RpcNotification = NotificationOf<RpcNotifications>
 
-/** The same with what nacres tell each other. */
+/** A notification, also of the kinds that only nacres send each other. */
 export type AnyNotification = NotificationOf<AllNotifications>
 
 type NotificationOf<Table> = {
@@ -188,11 +188,11 @@ export async function askOnce<Name extends keyof AllMethods>(
 
 interface Receiver {
   receive(message: unknown): void | Promise<void>
-  /** What came is no message. */
+  /** Is told where what came is no message. */
   fail(why: string): void
 }
 
-/** Gives messages on, one after the other; while one is being taken, nothing is read. */
+/** Passes messages on one after the other; while one is being taken, nothing is read. */
 function readMessages(stream: Readable, receiver: Receiver): void {
   const messages: unknown[] = []
   let taking = false

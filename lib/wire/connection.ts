@@ -11,9 +11,9 @@ export interface Sink {
   readonly closed: boolean
 }
 
-/** With more than this under way, whoever streams output waits. */
+/** While more than this waits to be read by the client, whoever streams output waits. */
 const highWaterBytes = 1024 * 1024
-/** With more than this, nothing more is read from the client. */
+/** While more than this waits to be read by the client, nothing is read from it. */
 const stopReadingBytes = 16 * 1024 * 1024
 
 /** The way to the client: whole lines, in the order of sending, never more in memory than it reads. */
@@ -128,7 +128,7 @@ export interface MessageReceiver {
 /** How much of a line that is no message is looked at. */
 const lookedAtBytes = 1000
 
-/** Gives on each line that comes, no faster than the answers are read. Settles at the end of the input. */
+/** Passes on each line that comes, no faster than the answers are read. Settles at the end of the input. */
 export function receiveMessages(
   input: Readable,
   connection: Connection,

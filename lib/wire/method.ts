@@ -12,7 +12,7 @@ import { toWire } from '../protocol/wire.ts'
 
 /** One request under way, as its method sees it. */
 export interface WireCall {
-  /** Of its message; null of a notification. */
+  /** The id of its message; null for a notification. */
   readonly id: RequestId
   /** Aborts when the request is cancelled or the connection ends. */
   readonly signal: AbortSignal

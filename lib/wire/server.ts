@@ -6,7 +6,7 @@ import { type Connection, notification } from './connection.ts'
 import { errorCodes, toErrorObject } from './errors.ts'
 import type { Method, WireCall } from './method.ts'
 
-/** Each is answered, and all of them run at once. */
+/** How many requests a batch may hold: each is answered, and all of them run at once. */
 const maxBatch = 10_000
 
 /** The serving side of one connection: JSON-RPC 2.0. */

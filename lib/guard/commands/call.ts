@@ -27,7 +27,7 @@ export interface Call {
   readonly words: readonly Text[]
   readonly args: readonly Text[]
   readonly scope: Scope
-  /** What it reads; null: not from this command. */
+  /** What the command reads, as far as it is known; null: it does not come from this command. */
   readonly stdin: Text | null
   readonly shell: Shell
 }

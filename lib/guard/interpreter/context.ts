@@ -18,7 +18,7 @@ const most = {
   loops: 2,
 } as const
 
-/** So many commands are read, and no more: the verdict is `ask`. */
+/** How many commands are read. Where there are more, the verdict is `ask`. */
 const maxCommands = 5000
 
 /** Whether a command runs, is a guess at an unknown name, or stands in a function nobody calls. */
@@ -51,7 +51,7 @@ interface Frame {
 
 /** Where a command reads and writes. */
 export interface Channels {
-  /** What it reads; null: not from this command. */
+  /** What the command reads, as far as it is known; null: it does not come from this command. */
   readonly stdin: Text | null
   /** The files that are opened for writing. */
   readonly writes: readonly Text[]

@@ -23,7 +23,10 @@ import { type Programs, start } from './start.ts'
 import { WrittenFiles } from './written-files.ts'
 
 const maxOutputLength = 65_536
-/** So many `$(` a script may have. The parser takes the square of their number where none ends. */
+/**
+ * How many `$(` a script may have: where none of them ends, the parser takes the square of their number of
+ * steps.
+ */
 const maxOpened = 10_000
 
 /**

@@ -4,7 +4,7 @@ import { empty, Text, unknown } from '../shell/text.ts'
 import { expandText, expandWord } from '../shell/word.ts'
 import type { Reader } from './context.ts'
 
-/** So many readings of one command are followed one by one. */
+/** How many readings of one command are followed one by one. */
 const maxReadings = 24
 
 /** Variables whose value another program runs as a command. */

@@ -71,7 +71,7 @@ export function start(
   return table.follow({ name, words, args, scope, stdin, shell: reader })
 }
 
-/** Starts it under each name in turn, since it may be any of them. */
+/** Starts an unknown command under each name in turn, since it may be any of them. */
 function startAs(
   names: readonly Text[],
   words: readonly Text[],

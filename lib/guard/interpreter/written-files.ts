@@ -2,7 +2,7 @@ import type { ParsedScript } from 'unbash'
 import type { Scope } from '../shell/scope.ts'
 import { absoluteNames, empty, Text, unknown } from '../shell/text.ts'
 
-/** Where bash starts counting down the descriptors of `<(…)`; here they count up. */
+/** The first descriptor of the paths for `<(…)`. bash counts down from here, and these count up. */
 const firstDescriptor = 63
 
 /** The files that the command itself writes, and the paths that stand for `<(…)` and `>(…)`. */

@@ -14,7 +14,7 @@ export interface OptionStyle {
 
 /** The arguments of a program, told apart. Options stand without their dashes. */
 export class Options {
-  /** In order, abbreviations completed. */
+  /** The names of the options in their order, with abbreviations completed. */
   readonly flags: string[] = []
   /** Options that have something unknown in them. */
   readonly unknownFlags: Text[] = []

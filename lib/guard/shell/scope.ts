@@ -11,7 +11,7 @@ const maxLength = 8192
 export interface Variable {
   /** Every value that it may have here. */
   readonly values: readonly Text[]
-  /** The elements, of an array. */
+  /** The elements, where it is an array. */
   readonly elements?: readonly Text[]
 }
 
@@ -92,7 +92,7 @@ export class Scope {
     }
   }
 
-  /** The same, apart from the directory. */
+  /** Adds the variables of another branch, but not its directory. */
   mergeVariables(other: Scope): void {
     for (const [name, variable] of other.variables) {
       const own = this.variables.get(name)

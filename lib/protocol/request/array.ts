@@ -6,7 +6,7 @@ export interface ArrayRequest {
   readonly tasks: readonly number[]
   /** What each of the tasks runs, in their order; null: all run the command of the request. */
   readonly commands: readonly string[] | null
-  /** At most so many at once, on each host; null: what is usual there. */
+  /** How many tasks run at once on each host; null: as many as is usual there. */
   readonly atOnce: number | null
   /** How often a task that did not succeed is tried again. */
   readonly retries: number
