@@ -30,7 +30,9 @@ test('a start that fails leaves no descriptor', async () => {
     assert.is((error as NodeJS.ErrnoException).code, 'ENOENT')
   }
   await turn()
-  assert.is(countDescriptors(), before)
+  // Node 24 closes one of its own meanwhile.
+  const after = countDescriptors()
+  assert.ok(after <= before, `${after} descriptors, where there were ${before}`)
 })
 
 test('a terminal in a sandbox whose start fails leaves no descriptor', async () => {
