@@ -17,6 +17,7 @@ const words = {
     read: 'read -r y; echo "got $y"',
     loop: 'while :; do :; done',
     export: 'export E=5',
+    status: '$?',
     trapEnd: "trap 'echo ended >> ~/ended' EXIT",
   },
   zsh: {
@@ -27,6 +28,7 @@ const words = {
     read: 'read -r y; echo "got $y"',
     loop: 'while :; do :; done',
     export: 'export E=5',
+    status: '$?',
     trapEnd: "trap 'echo ended >> ~/ended' EXIT",
   },
   fish: {
@@ -37,6 +39,7 @@ const words = {
     read: 'read y; echo "got $y"',
     loop: 'while true; end',
     export: 'set -gx E 5',
+    status: '$status',
     trapEnd: 'function bye --on-event fish_exit; echo ended >> ~/ended; end',
   },
 } as const
@@ -103,6 +106,22 @@ export function testOwnShell(shell: ShellName): void {
         assert.not.match(result.output ?? '', /^not/m)
       }
       assert.is((await run('echo after')).output, 'after\n')
+    }))
+
+  test('tells how every stage of a pipeline ended, and the shell sees nothing of it', () =>
+    withOwnShell(shell, async ({ run }) => {
+      const failed = await run("sh -c 'exit 3' | true")
+      assert.equal([failed.exitCode, failed.pipeStatus], [0, [3, 0]])
+      const last = await run("true | sh -c 'exit 4' # the last one")
+      assert.equal([last.exitCode, last.pipeStatus], [4, [0, 4]])
+      assert.is((await run(`echo ${say.status}`)).output, '4\n')
+      if (shell !== 'fish') {
+        assert.is((await run('cat <<END | cat\nwithin\nEND')).output, 'within\n')
+      }
+      if (shell === 'bash') {
+        await run('set -x')
+        assert.not.match((await run('echo traced | cat')).output ?? '', '__nacre')
+      }
     }))
 
   test('suspends a program by Ctrl-Z, and goes on with it by fg', () =>

@@ -30,6 +30,7 @@ export interface Screen {
   /** As when the window of the terminal is closed. */
   close(): void
   readonly isAlternate: boolean
+  readonly showsCursor: boolean
   readonly modes: xterm.IModes
   readonly pid: number
   readonly exited: Promise<{ exitCode: number; signal: number }>
@@ -232,6 +233,9 @@ function openScreen(
     close: () => child.destroy(),
     get isAlternate() {
       return terminal.buffer.active.type === 'alternate'
+    },
+    get showsCursor() {
+      return raw.lastIndexOf('\u001B[?25h') >= raw.lastIndexOf('\u001B[?25l')
     },
     get modes() {
       return terminal.modes

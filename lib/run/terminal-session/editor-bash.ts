@@ -19,6 +19,7 @@ export const editorBash: EditorDialect = {
   quote: quoteWord,
   lendVariable: bashDialect.lendVariable,
   restoreVariable: bashDialect.restoreVariable,
+  keepStages: '{ __nacre_s=$? __nacre_v=("${PIPESTATUS[@]}"); } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
   forgetEnd: '\\builtin trap - EXIT',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
@@ -45,10 +46,12 @@ function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellS
 ${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 \\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null
 __nacre_s=0 __nacre_q=0
-__nacre_c= __nacre_p=
+__nacre_c= __nacre_p= __nacre_v=
 __nacre_end() {
-  __nacre_s=$?
-  \\builtin printf ${mark('D;%s;%s')} "$__nacre_s" "$PWD"
+  local __nacre_r=$? IFS=' '
+  [[ $__nacre_v ]] || __nacre_s=$__nacre_r
+  \\builtin printf ${mark('D;%s;%s;%s')} "$__nacre_s" "\${__nacre_v[*]}" "$PWD"
+  __nacre_v=
   \\builtin return "$__nacre_s"
 }
 __nacre_ready() {

@@ -14,6 +14,8 @@ export interface EditorDialect {
   quote: (text: string) => string
   /** Sets and exports a variable for one command, and keeps what was there. */
   lendVariable: (name: string, quotedValue: string) => string
+  /** Behind a command with a pipeline: keeps the statuses of its stages, which `eval` would lose. */
+  keepStages: string
   /** Gives back what `lendVariable` kept. */
   restoreVariable: (name: string) => string
   changeDirectory: (quotedPath: string) => string

@@ -17,6 +17,7 @@ export const editorFish: EditorDialect = {
   restoreVariable: (name) =>
     `if test "$__nacre_k_${name}[1]" = 1; set -gx ${name} $__nacre_k_${name}[2..-1]; ` +
     `else; set -e ${name}; end; set -e __nacre_k_${name}`,
+  keepStages: 'set -g __nacre_v $pipestatus',
   changeDirectory: (path) => `builtin cd -- ${path}`,
   forgetEnd: `functions -e (functions --handlers-type generic | string replace -rf '^fish_exit ' '')`,
   exportVariable: (name, value) => `set -gx ${name} ${value}`,
@@ -42,6 +43,7 @@ set -g __nacre_q 0
 set -g __nacre_running 0
 set -g __nacre_new 1
 set -g __nacre_j 0
+set -g __nacre_v
 function __nacre_stopped
   if jobs -q
     count (jobs | string match -r '\\tstopped\\t')
@@ -54,10 +56,11 @@ function __nacre_end --on-event fish_postexec
   set -g __nacre_new 1
   test $__nacre_running = 1; or return $__nacre_s
   set -g __nacre_running 0
-  # fish gives a job that is suspended the status 0; other shells have 128 and the signal.
+  # A job that is suspended leaves fish's status as it was; other shells have 128 and the signal.
   set -l told $__nacre_s
-  test $told = 0; and test (__nacre_stopped) -gt $__nacre_j; and set told ${suspendedStatus}
-  builtin printf ${mark('D;%s;%s')} $told "$PWD"
+  test (__nacre_stopped) -gt $__nacre_j; and set told ${suspendedStatus}
+  builtin printf ${mark('D;%s;%s;%s')} $told "$__nacre_v" "$PWD"
+  set -g __nacre_v
   return $__nacre_s
 end
 function fish_prompt

@@ -14,7 +14,7 @@ import { createPromptWait } from './prompt-wait.ts'
 
 /** How a command ended: the shell told, or it is gone. */
 export type CommandEnd =
-  | { kind: 'told'; status: number; cwd: string | null }
+  | { kind: 'told'; status: number; stages: number[]; cwd: string | null }
   | { kind: 'gone'; exit: Exit }
 
 /** A command that the editor was called for. Neither promise rejects. */
@@ -147,7 +147,7 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
         // A shell inside of this one may have been given its prompt, with the number of the last one.
         if (number === prompt) return
         // An interrupt can end what tells the end of a command, too.
-        endRun({ kind: 'told', status: interruptedStatus, cwd: null })
+        endRun({ kind: 'told', status: interruptedStatus, stages: [], cwd: null })
       }
       phase = 'idle'
       prompt = number
@@ -162,9 +162,10 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       tellBegun(hasBegun)
       for (const typed of early.splice(0)) if (hasBegun) void input.type(typed)
     } else if (name === 'D' && phase === 'running') {
-      const [status = '', ...cwd] = fields
+      const [status = '', told = '', ...cwd] = fields
+      const stages = told === '' ? [] : told.split(' ').map(Number)
       phase = 'ending'
-      endRun({ kind: 'told', status: Number(status), cwd: cwd.join(';') })
+      endRun({ kind: 'told', status: Number(status), stages, cwd: cwd.join(';') })
     } else if (name === 'R' && settleAnswer) {
       clearTimeout(answerTimer)
       phase = 'idle'

@@ -22,6 +22,7 @@ export const editorZsh: EditorDialect = {
   quote: quoteWord,
   lendVariable: zshDialect.lendVariable,
   restoreVariable: zshDialect.restoreVariable,
+  keepStages: '{ __nacre_s=$? __nacre_v=($pipestatus) } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
   forgetEnd: 'builtin trap - EXIT; zshexit_functions=(); builtin unfunction zshexit 2>/dev/null',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
@@ -59,10 +60,13 @@ ${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </d
 builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
 typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p=
+typeset -ga __nacre_v
 function __nacre_end {
-  __nacre_s=$?
+  local __nacre_r=$? IFS=' '
+  (( $#__nacre_v )) || __nacre_s=$__nacre_r
   { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
-  builtin printf ${mark('D;%s;%s')} $__nacre_s $PWD
+  builtin printf ${mark('D;%s;%s;%s')} $__nacre_s "$__nacre_v" $PWD
+  __nacre_v=()
   builtin return $__nacre_s
 }
 function __nacre_ready {

@@ -61,7 +61,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     mine = found
     startedMs = nowMs()
     before = composeBefore(found)
-    found.files.turn(encodeTurn(before, request.command))
+    found.files.turn(encodeTurn(before, composeCommand(found)))
     called = found.shell.run((bytes) => sink.write('output', bytes))
     hasBegun = await called.begun
     const told = await called.ended
@@ -75,7 +75,9 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     // The shell of a command that went on without its session has nobody any more.
     if (isLeft) shells.dismiss(found)
     else shells.cwd = place
-    return { code: stopping ? null : told.status, signal: stopping ? 'SIGINT' : null, cwd: place }
+    if (stopping) return { code: null, signal: 'SIGINT', cwd: place }
+    const pipeStatus = told.stages.length > 0 ? told.stages : null
+    return { code: told.status, signal: null, cwd: place, pipeStatus }
   }
 
   function composeBefore({ dialect, lent }: StartedShell): string {
@@ -89,6 +91,13 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     if (cwdGiven && cwd !== shells.cwd) before.push(dialect.changeDirectory(quote(cwd)))
     before.push(dialect.exportVariable(markVariable, quote(request.id)))
     return before.join('; ')
+  }
+
+  /** A here-document, or a last backslash, would take what follows as its own. */
+  function composeCommand({ dialect }: StartedShell): string {
+    const { command } = request
+    const mayAdd = command.includes('|') && !command.includes('<<') && !command.endsWith('\\')
+    return mayAdd ? `${command}\n${dialect.keepStages}` : command
   }
 
   async function stop(reason: StopReason): Promise<StopReport> {

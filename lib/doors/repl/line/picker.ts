@@ -87,5 +87,6 @@ export function pick(
         },
       }),
     )
+    display.replayKeys()
   })
 }

@@ -43,11 +43,10 @@ export function renderEnd(result: Result, style: Style): string {
       if (result.exitCode === suspended)
         return style.yellow('… suspended') + `${after} · !fg goes on`
       const meaning = result.exitCode === interrupted ? 'interrupted' : result.exitMeaning
-      const text = `exit ${result.exitCode}${meaning === null ? '' : ` (${meaning})`}`
-      // The meaning stands behind the time where there is a failure to explain.
-      return result.exitCode === 0
-        ? style.green(`✓ ${text}`) + after
-        : style.red(`✗ exit ${result.exitCode}`) + after + (meaning === null ? '' : ` (${meaning})`)
+      const why = [meaning ?? '', describeStages(result)].filter((text) => text !== '').join('; ')
+      const paint = result.exitCode === 0 ? style.green : style.red
+      const mark = result.exitCode === 0 ? '✓' : '✗'
+      return paint(`${mark} exit ${result.exitCode}`) + after + (why === '' ? '' : ` (${why})`)
     }
     case 'signaled':
       return style.red(`✗ ${result.signal}`) + after
@@ -60,6 +59,15 @@ export function renderEnd(result: Result, style: Style): string {
     default:
       return style.red(result.status === 'denied' ? '✗ denied' : '✗ lost')
   }
+}
+
+/** Ended by a pipe that nobody read to its end, which is how `| head` ends what it has read enough of. */
+const cutShort = 141
+
+/** Where a stage before the last has failed, which the exit status does not tell. */
+function describeStages({ pipeStatus }: Result): string {
+  const failed = pipeStatus?.slice(0, -1).some((status) => status !== 0 && status !== cutShort)
+  return failed ? `stages: ${pipeStatus?.join(', ')}` : ''
 }
 
 export function outputLines(result: Result): string[] {

@@ -19,7 +19,7 @@ export interface Display {
   refresh(): void
   /** Keeps a key for the next view that asks for it: what is typed ahead is not lost. */
   keepKey(data: string): void
-  /** Gives the kept keys to the view on top. */
+  /** Gives the kept keys to whoever has the screen, or the view on top. */
   replayKeys(): void
   /** Hands the whole screen and the keyboard over. Gives what takes them back. */
   lend(screen: FullScreen): () => void
@@ -145,9 +145,11 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     refresh,
     keepKey: (data) => void kept.push(data),
     replayKeys() {
-      const view = views.at(-1)
-      while (kept.length > 0 && view !== undefined && views.at(-1) === view) {
-        view.key(kept.shift() ?? '')
+      const [screen, view] = [borrower, views.at(-1)]
+      while (kept.length > 0 && borrower === screen && views.at(-1) === view) {
+        if (screen) screen.input(kept.shift() ?? '')
+        else if (view) view.key(kept.shift() ?? '')
+        else return
       }
     },
     lend(screen) {

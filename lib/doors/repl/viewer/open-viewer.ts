@@ -1,5 +1,5 @@
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Run } from '../../../executor/executor.ts'
@@ -9,6 +9,7 @@ import type { Result } from '../../../protocol/result/result.ts'
 import { outputLines } from '../screen/block.ts'
 import { oneLine } from '../screen/columns.ts'
 import type { SlashContext } from '../slash/slash-command.ts'
+import { shortenHome } from '../status-bar.ts'
 import { openArtifact, openLines, openRun, type Search, type TextSource } from './text-source.ts'
 import { createViewer } from './viewer.ts'
 
@@ -42,7 +43,8 @@ async function viewSource(
   follows: boolean,
   context: SlashContext,
 ): Promise<void> {
-  const { display, style, state } = context
+  const { display, style, state, environment } = context
+  const home = environment['HOME']
   try {
     const pipe = await new Promise<string | null>((settle) => {
       const takeBack = display.lend(
@@ -52,14 +54,21 @@ async function viewSource(
           style,
           follows,
           refresh: () => display.refresh(),
+          onAhead: (data) => display.keepKey(data),
           copy: (text) => display.copy(text),
-          save: (name, search) => save(source, resolve(state.cwd, expandHome(name)), search),
+          async save(name, search) {
+            const path = resolve(state.cwd, name.replace(/^~(?=\/)/, home ?? '~'))
+            await save(source, path, search)
+            return `saved as ${shortenHome(path, home)}`
+          },
           onClose(pipe) {
             takeBack()
             settle(pipe)
           },
         }),
       )
+      // What was typed ahead is for the viewer.
+      display.replayKeys()
     })
     if (pipe !== null) await handOver(pipe, source, context)
   } finally {
@@ -67,14 +76,17 @@ async function viewSource(
   }
 }
 
-async function save(source: TextSource, path: string, { signal, onProgress }: Search) {
+async function save(
+  source: TextSource,
+  path: string,
+  { signal, onProgress }: Search,
+): Promise<void> {
   try {
     const file = createWriteStream(path, { flags: 'wx' })
     await pipeline(source.readAll({ signal, onProgress }), file, { signal })
-    return `saved as ${path}`
   } catch (error) {
     const isThere = codeOf(error) === 'EEXIST'
-    throw new Error(isThere ? `${path} is there already` : `not saved: ${messageOf(error)}`, {
+    throw new Error(isThere ? `is there already: ${path}` : `not saved: ${messageOf(error)}`, {
       cause: error,
     })
   }
@@ -102,8 +114,4 @@ async function handOver(
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-function expandHome(name: string): string {
-  return name === '~' || name.startsWith('~/') ? homedir() + name.slice(1) : name
 }

@@ -14,6 +14,8 @@ export interface ViewerOptions {
   refresh: () => void
   /** `pipe`: a command that is to read all of the text; an empty one is the pager. */
   onClose: (pipe: string | null) => void
+  /** A key that came right behind the one that has closed it. */
+  onAhead: (data: string) => void
   /** To the clipboard of the person's terminal. */
   copy: (text: string) => void
   /** Writes all of the text into a file. Gives the sentence that tells of it, and rejects with one. */
@@ -228,7 +230,10 @@ export function createViewer(options: ViewerOptions): FullScreen {
     return style.inverse(spread(` ${title}`, `${told} `, columns))
   }
 
-  const keyboard = createKeyboard(key, () => undefined)
+  const keyboard = createKeyboard(
+    (data) => (isOpen ? key(data) : options.onAhead(data)),
+    () => undefined,
+  )
   return {
     enter() {
       isOpen = true
