@@ -106,7 +106,9 @@ export async function repl(context: ReplContext): Promise<number> {
       print,
       runLine: (command, injected) => runLine(command, injected, slash),
     }
+    const { damage } = slash.history
     print([`${style.salmon('nacre')} ${context.version} · /help tells what to type`])
+    if (damage !== null) print([style.yellow(damage)])
     // The first prompt comes first.
     starting = setImmediate(() => {
       session().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
@@ -19,7 +19,6 @@ test('output is live: it is there while the command runs', () =>
     await screen.shows('> ')
     screen.type('!echo before; read line < fifo; echo after $line\r'.replace('!', '!mkfifo fifo; '))
     await screen.shows(/before\nrunning · .* · Ctrl-C stops · Ctrl-B background/)
-    const { writeFileSync } = await import('node:fs')
     writeFileSync(join(screen.home, 'code/fifo'), 'go\n')
     await screen.shows('before\nafter go\n✓ exit 0')
   }))
@@ -95,7 +94,6 @@ test('what is typed while a command runs is not lost', () =>
     screen.type('!mkfifo fifo; echo started; read line < fifo\r')
     await screen.shows('started\nrunning')
     screen.type('!echo ahead\r')
-    const { writeFileSync } = await import('node:fs')
     writeFileSync(join(screen.home, 'code/fifo'), 'go\n')
     await screen.shows('ahead\n✓ exit 0')
   }))
@@ -268,6 +266,29 @@ test('/cd, /sandbox and /history work in both modes', () =>
     screen.type('/history with\r')
     await screen.shows('! mkdir "with space"')
   }))
+
+test('a damaged state folder costs what is damaged and a sentence each, never the command', () =>
+  withScreen({ columns: 200, prepare: damageState }, async (screen) => {
+    await screen.shows(/2 lines of .*\/history cannot be read\n[^]*> /)
+    screen.type('!rm -rf $NOPE\r')
+    await screen.shows(/Remembered approvals cannot be read: .*\/approvals\.json: /)
+    await answer(screen, 'always\r')
+    await screen.shows(/This answer is not remembered: [^]*✓ exit 0/)
+    screen.type('!seq 1 3000\r')
+    await screen.shows(/The complete output was not kept: [^]*\n✓ exit 0/)
+    assert.match(screen.all(), 'The audit line could not be written: ')
+    screen.type('!echo on\r')
+    await screen.shows('on\n✓ exit 0')
+  }))
+
+/** Files where folders are to be, folders where files are, and what no JSON is. */
+function damageState(home: string): void {
+  const state = join(home, 'state/nacre')
+  mkdirSync(join(state, 'audit.jsonl'), { recursive: true })
+  writeFileSync(join(state, 'artifacts'), '')
+  writeFileSync(join(state, 'history'), 'no JSON\n{"kind":\n')
+  writeFileSync(join(state, 'approvals.json'), '{"x')
+}
 
 test('every run is in the audit as one of the repl', () =>
   withScreen({}, async (screen) => {

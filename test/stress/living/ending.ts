@@ -66,12 +66,10 @@ export async function endNacre(screen: Screen, ending: Ending, next: boolean): P
 }
 
 function isUsable(screen: Screen): boolean {
-  const raw = screen.raw()
-  const showsCursor = raw.lastIndexOf('\u001B[?25h') >= raw.lastIndexOf('\u001B[?25l')
   const { mouseTrackingMode, bracketedPasteMode, applicationCursorKeysMode } = screen.modes
   const { sendFocusMode } = screen.modes
   return (
-    showsCursor &&
+    screen.showsCursor &&
     !screen.isAlternate &&
     mouseTrackingMode === 'none' &&
     !bracketedPasteMode &&

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { codeOf } from '../../../protocol/errors.ts'
+import { codeOf, messageOf } from '../../../protocol/errors.ts'
 import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
 
 /** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
@@ -62,8 +62,16 @@ function readApprovals(file: string): Approval[] {
     throw error
   }
   // What cannot be read grants nothing.
-  const entries: unknown = JSON.parse(text)
+  const entries = parse(text, file)
   return Array.isArray(entries) ? entries.filter(isApproval) : []
+}
+
+function parse(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Error(`${file}: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 function isApproval(entry: unknown): entry is Approval {

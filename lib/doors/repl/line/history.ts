@@ -2,6 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../../protocol/errors.ts'
 import { createId } from '../../../protocol/ids.ts'
+import { countOf } from '../screen/columns.ts'
 import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
 
 /** One line that was typed: in which language, where, and how it ended. */
@@ -16,6 +17,8 @@ export interface HistoryEntry {
 
 /** What was typed at the prompt, kept between starts and shared by every nacre of the user. */
 export interface History {
+  /** A sentence on what of the file cannot be read; null: all of it was. */
+  readonly damage: string | null
   /** Oldest first, each text of a kind once, where it was used last. */
   list(): readonly HistoryEntry[]
   /** A text that begins with a space is not kept. `end` tells how it ended. */
@@ -34,6 +37,7 @@ export function openHistory(file: string): History {
   const byId = new Map<string, HistoryEntry>()
   let list: HistoryEntry[] | null = null
   let told = false
+  let damaged = 0
   for (const line of readLines(file)) take(line)
 
   function put(entry: HistoryEntry): void {
@@ -43,12 +47,13 @@ export function openHistory(file: string): History {
     list = null
   }
 
-  /** A line that a full disk has cut is passed over. */
+  /** A line that is damaged, or that a full disk has cut, is passed over. */
   function take(line: string): void {
     let value: unknown
     try {
       value = JSON.parse(line)
     } catch {
+      damaged++
       return
     }
     if (typeof value === 'string') return put(readOld(value))
@@ -82,6 +87,9 @@ export function openHistory(file: string): History {
   }
 
   return {
+    get damage() {
+      return damaged === 0 ? null : `${countOf(damaged, 'line')} of ${file} cannot be read`
+    },
     list: () => (list ??= [...known.values()]),
     add({ kind, text, cwd }) {
       if (text.trim() === '' || text.startsWith(' ')) return { lost: null, end: () => undefined }

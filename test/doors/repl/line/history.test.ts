@@ -43,11 +43,13 @@ test('never recalls a prompt as a command, nor a command as a prompt', () => {
   assert.is(recall(prompt, true), null)
 })
 
-test('reads what earlier versions have kept, and passes over what is torn', () => {
+test('reads what earlier versions have kept, passes over what is torn, and says so', () => {
   const path = file('old')
   openHistory(path).add({ kind: 'prompt', text: 'first', cwd: '' })
   appendFileSync(path, `${JSON.stringify('!ls')}\n${JSON.stringify('hello')}\n{"kind":"comm`)
   assert.equal(texts(path), ['prompt first', 'command ls', 'prompt hello'])
+  assert.is(openHistory(path).damage, `1 line of ${path} cannot be read`)
+  assert.is(openHistory(file('none')).damage, null)
 })
 
 test('says once where nothing can be kept, and goes on', () => {
