@@ -116,7 +116,7 @@ export function drawAnimation(frames: readonly Frame[], { columns, rows, endMs }
   const height = rows * cell.height + 2 * margin
   const classes = [...styles].map(([style, name]) => `.${name}{${style}}`)
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(width)} ${round(height)}" width="${round(width)}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" fill="${textColor}" role="img" aria-label="The REPL of nacre">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(width)} ${round(height)}" width="${round(width)}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" xml:space="preserve" fill="${textColor}" role="img" aria-label="The REPL of nacre">`,
     `<style>text{white-space:pre}${classes.join('')}</style>`,
     `<rect width="100%" height="100%" rx="8" fill="${pageColor}"/>`,
     ...drawn,

@@ -27,6 +27,8 @@ interface Step {
   readMs?: number
 }
 
+/** DECTCEM */
+const cursorMode = 25
 const controlB = '\u0002'
 
 const scene: readonly Step[] = [
@@ -78,13 +80,23 @@ async function record(): Promise<{ frames: Frame[]; endMs: number }> {
     rows: size.rows,
     allowProposedApi: true,
   })
+  let showsCursor = true
+  for (const final of ['h', 'l']) {
+    terminal.parser.registerCsiHandler({ prefix: '?', final }, (modes) => {
+      if (modes.includes(cursorMode)) showsCursor = final === 'h'
+      return false
+    })
+  }
   const frames: Frame[] = []
   const startedMs = performance.now()
   let written = () => {}
   const keep = () => {
     const { active } = terminal.buffer
     const rows = Array.from({ length: size.rows }, (_, row) =>
-      readRow(active.getLine(active.baseY + row), row === active.cursorY ? active.cursorX : null),
+      readRow(
+        active.getLine(active.baseY + row),
+        showsCursor && row === active.cursorY ? active.cursorX : null,
+      ),
     )
     frames.push({ atMs: performance.now() - startedMs, rows })
     written()

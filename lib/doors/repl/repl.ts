@@ -69,7 +69,7 @@ export async function repl(context: ReplContext): Promise<number> {
     found.resize({ columns: display.columns, rows: display.rows })
     found.listen({
       onOutput: (bytes, phase) => stray.take(bytes, phase),
-      onNotice: (text) => runner.tell(text),
+      onNotice: (text) => print([style.yellow(text)]),
     })
     return found
   }

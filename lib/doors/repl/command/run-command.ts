@@ -40,8 +40,6 @@ export interface CommandRunner {
   /** Shows a job on its terminal again. */
   attach(job: NumberedJob): Promise<void>
   jobs(): readonly NumberedJob[]
-  /** Prints what the shell has to say: below the command that runs, where it has begun. */
-  tell(notice: string): void
   /** The terminal has another size. */
   resize(columns: number, rows: number): void
 }
@@ -71,7 +69,6 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   const jobs: NumberedJob[] = []
   const shownJobs = new Map<NumberedJob, ShownCommand>()
   let current: ShownCommand | null = null
-  let notices: string[] = []
 
   function headline(command: string): string[] {
     const [first = '', ...rest] = command.split('\n')
@@ -153,17 +150,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     notify(job.command, result)
   }
 
-  function tellNotices(): void {
-    if (notices.length > 0) display.print(notices.map(style.yellow))
-    notices = []
-  }
-
   return {
     jobs: () => jobs,
-    tell(notice) {
-      notices.push(notice)
-      if (current?.run?.pid == null) tellNotices()
-    },
     async run(wanted) {
       parts.beforePrint()
       display.printWhole(headline(wanted.shownAs ?? wanted.command))
@@ -190,7 +178,6 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       const { run } = shown
       if (result) await finish(shown, result, asked)
       else if (run) leaveRunning(shown, run)
-      tellNotices()
       return result
     },
     async attach(job) {
