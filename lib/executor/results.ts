@@ -92,6 +92,7 @@ export function endedResult(request: Request, ending: Ending): Result {
   result.usage = exit.usage ?? null
   if (exit.durationMs !== undefined) result.durationMs = exit.durationMs
   if (exit.tasks) result.tasks = exit.tasks
+  if (exit.startedIn !== undefined) result.cwd = exit.startedIn
   if (exit.notStarted) {
     const { code, message } = exit.notStarted
     const reason = stopped?.reason ?? null

@@ -18,6 +18,10 @@ export function notifyOfRun(
         const { id, stream, data } = event
         return call.notify('shell.output', { id, stream, data })
       }
+      case 'task': {
+        const { type: _, ...told } = event
+        return call.notify('shell.task', toWire(told) as AllNotifications['shell.task'])
+      }
       case 'exited': {
         const { id, result } = event
         return call.notify('shell.exited', {

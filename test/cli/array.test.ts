@@ -21,6 +21,17 @@ test('each line of stdin is a task, and the summary names those that failed', as
   }
 })
 
+test('a prompt to a model is no task', async () => {
+  const home = openHome()
+  try {
+    const { stderr, status } = await home.run(['--array', '3', '-p', 'hello'])
+    assert.is(status, 125)
+    assert.match(stderr.toString(), /^nacre: An array runs a command, not a prompt: /)
+  } finally {
+    await home.close()
+  }
+})
+
 test('an array in the background is held, waited for, and its tasks are told', async () => {
   const home = openHome()
   try {

@@ -19,4 +19,13 @@ export const hostCommands: readonly string[] = [
   'cat <<END\nhere $((6*7))\nEND',
   'set -e; false; echo not reached',
   'echo one; echo two | cat >&2; echo three',
+  'seq 1 300000 | md5sum; seq 1 300000 | tail -c 100',
 ]
+
+/** What programs may do with their outputs on every kind of host. Node gives its own children sockets, which do not. */
+export const outputProbe = {
+  command:
+    'echo err >/dev/stderr; echo out >/dev/stdout; echo both | tee /dev/stderr; cat /dev/stdin',
+  stdout: 'out\nboth\n',
+  stderr: 'err\nboth\n',
+} as const

@@ -1,8 +1,8 @@
 /**
  * `npm run stress [-- stops [count] | kills [count] | saboteurs [count] | living [count] |
- * endings [count]]`: what takes minutes and is tried in small in the suite. Stops runs of every stubborn kind, for every cause, on
+ * endings [count] | cuts [count]]`: what takes minutes and is tried in small in the suite. Stops runs of every stubborn kind, for every cause, on
  * pipes, sessions and terminals; kills nacres at random moments; runs what spoils the shell of a session;
- * lives in the REPL, with each shell, and ends it in the midst of that. Counts what is left or wrong.
+ * lives in the REPL, with each shell, and ends it in the midst of that; cuts the connection to a host. Counts what is left or wrong.
  *
  *     --seed <n>         the same again, of living and endings
  *     --shell <name>     the life with this shell only
@@ -14,6 +14,8 @@
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { findSshObstacle } from '../helpers/ssh-host.ts'
+import { findNetworkObstacle, openLine, tryCut } from './cuts.ts'
 import { measureStart, openVictim, tryKill } from './kills.ts'
 import { ownShells } from '../helpers/own-shell.ts'
 import { withSessions } from '../helpers/sessions.ts'
@@ -153,6 +155,32 @@ async function stressEndings(wanted: number): Promise<number> {
   return wrong
 }
 
+/** Every fourth cut drops packets, which takes as long as a silent line is waited for. */
+async function stressCuts(wanted: number): Promise<number> {
+  let wrong = 0
+  for (const cause of ['server', 'packets'] as const) {
+    const rounds = cause === 'packets' ? Math.floor(wanted / 4) : Math.ceil((wanted * 3) / 4)
+    const obstacle = findSshObstacle() ?? (cause === 'packets' ? findNetworkObstacle() : null)
+    if (obstacle !== null) {
+      console.log(`SKIP cuts (${cause}): ${obstacle}`)
+      continue
+    }
+    const line = await openLine(cause)
+    try {
+      for (let round = 0; round < rounds; round++) {
+        const cutMs = cause === 'packets' ? Math.random() * 25_000 : 0
+        const found = await tryCut(line, Math.random() * 1000, cutMs)
+        wrong += found.length
+        for (const fault of found) console.log(`${cause}: ${fault}`)
+      }
+      console.log(`${rounds} cuts (${cause}): ${wrong} wrong`)
+    } finally {
+      await line.close()
+    }
+  }
+  return wrong
+}
+
 let faults = 0
 if (what === 'all' || what === 'stops') faults += await stressStops(Number(count ?? 250))
 if (what === 'all' || what === 'kills') faults += await stressKills(Number(count ?? 100))
@@ -161,4 +189,5 @@ if (what === 'all' || what === 'saboteurs') {
 }
 if (what === 'all' || what === 'living') faults += await stressLiving(Number(count ?? 100))
 if (what === 'all' || what === 'endings') faults += await stressEndings(Number(count ?? 30))
+if (what === 'all' || what === 'cuts') faults += await stressCuts(Number(count ?? 40))
 process.exit(faults === 0 ? 0 : 1)

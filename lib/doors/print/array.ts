@@ -1,6 +1,7 @@
 import type { RequestInput } from '../../protocol/request/request.ts'
 import { formatDuration } from '../../render/messages.ts'
 import type { RunEvent } from '../../protocol/result/event.ts'
+import { hasSucceeded, nameEnd } from '../../protocol/result/tasks.ts'
 import type { Streams, Writer } from '../streams.ts'
 import { readLines } from './stdin.ts'
 
@@ -27,17 +28,22 @@ export interface Progress {
 export function createProgress(stderr: Writer): Progress | null {
   if (!stderr.isTerminal) return null
   const startedAtMs = Date.now()
+  const failures = new Map<string, number>()
   let isShown = false
   return {
-    async hear({ ended, total, failed }) {
+    async hear({ ended, total, result }) {
+      const name = nameEnd(result)
+      if (!hasSucceeded(result)) failures.set(name, (failures.get(name) ?? 0) + 1)
       const columns = stderr.size()?.columns ?? 80
-      const width = Math.max(10, Math.min(40, columns - 50))
+      const width = Math.max(10, Math.min(40, columns - 60))
       const done = Math.round((ended / total) * width)
       const bar = `${'#'.repeat(done)}${'.'.repeat(width - done)}`
-      const failures = failed === 0 ? '' : `, ${failed} failed`
       const time = formatDuration(Date.now() - startedAtMs)
+      const ends = [...failures].map(([end, count]) => `, ${end}: ${count}`).join('')
+      // A longer line would go on in the next one, and could not be taken away.
+      const line = `[${bar}] ${ended} of ${total}, ${time}${ends}`.slice(0, columns - 1)
       isShown = true
-      await stderr.write(`\r\u001b[K[${bar}] ${ended} of ${total}${failures}, ${time}`)
+      await stderr.write(`\r\u001b[K${line}`)
     },
     async clear() {
       if (!isShown) return

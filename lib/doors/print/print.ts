@@ -1,5 +1,6 @@
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
@@ -88,6 +89,12 @@ async function answerPrompt(
   const prompt = options.subject ? null : parsePrompt(text)
   if (prompt !== null && prompt.kind !== 'command') {
     if (text.trim() === '' && stdin.kind === 'none') throw emptyPrompt()
+    if (options.run.array !== undefined) {
+      throw new MisuseError(
+        'wrong_usage',
+        'An array runs a command, not a prompt: nacre --array N -c <command>',
+      )
+    }
     return prompts.ask(text.trim(), stdin)
   }
   const addCommand = prompt?.injected ? prompts.addCommand : null

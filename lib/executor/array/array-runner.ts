@@ -58,11 +58,14 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const store = parts.dir === null ? null : createArrayStore(parts.dir, request.id)
     const tally = createTally(array.tasks)
     const notices: string[] = []
+    /** Where the first one began that has ended: on one host all do. */
+    let startedIn: string | null = null
     /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
 
     async function onEnd(end: TaskEnd): Promise<void> {
       tally.add(end)
+      startedIn ??= end.result.cwd
       store?.append(end)
       const counts = tally.count()
       last = last.then(() => passOutput(end.result, sink)).then(() => sink.tellTask?.(end, counts))
@@ -75,7 +78,8 @@ export function createArrayRunner(parts: ArrayParts): Runner {
       tally.running = 0
       const tasks = tally.summarize()
       const code = tasks.succeeded === tasks.total ? 0 : 1
-      return { code, signal: null, tasks, notices: [...notices, ...told] }
+      const place = startedIn === null ? {} : { startedIn }
+      return { code, signal: null, tasks, ...place, notices: [...notices, ...told] }
     })
     return createRunning({
       pid: () => null,

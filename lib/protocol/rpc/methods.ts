@@ -200,6 +200,16 @@ export const rpcNotifications = {
     requestId,
   }),
   'shell.output': object({ id: anyText(), stream: choice(streamNames), data: anyText() }),
+  /** Of an array: a task has ended, after its last try. `ended` of `total` have by now. */
+  'shell.task': object({
+    id: anyText(),
+    task: integer(),
+    tries: integer(),
+    result: resultShape,
+    ended: integer(),
+    failed: integer(),
+    total: integer(),
+  }),
   'shell.exited': object({
     id: anyText(),
     status: choice(statuses),

@@ -26,6 +26,8 @@ export interface Scheduler {
 /** What was heard of a command on another machine. */
 export interface Heard {
   begun: boolean
+  /** The directory in which it began. */
+  startedIn: string | null
   /** Of the command over there. */
   pid: number | null
   code: number | null

@@ -26,6 +26,7 @@ const lastWordsBytes = 4096
 export function followFrames(request: Request, name: string, sink: OutputSink): Follower {
   const state: Heard = {
     begun: false,
+    startedIn: null,
     pid: null,
     code: null,
     signal: null,
@@ -51,7 +52,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
   })
 
   function tell(frame: Frame): void {
-    if (frame.kind === 'begin') state.begun = true
+    if (frame.kind === 'begin') Object.assign(state, { begun: true, startedIn: frame.cwd })
     if (frame.kind === 'pid') state.pid = frame.pid
     if (frame.kind === 'time') state.durationMs = frame.durationMs
     if (frame.kind === 'refused') state.refused = frame.reason
@@ -99,12 +100,12 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
 }
 
 /** How the run has ended over there, from what was heard of it here. */
-export function describeEnd(
-  exit: Exit,
-  { state, words }: Follower,
-  host: string,
-  request: Request,
-): Exit {
+export function describeEnd(exit: Exit, follower: Follower, host: string, request: Request): Exit {
+  const { startedIn } = follower.state
+  return { ...tellEnd(exit, follower, host, request), ...(startedIn !== null && { startedIn }) }
+}
+
+function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: Request): Exit {
   const { notices = [] } = exit
   if (state.refused !== null) {
     return { ...exit, notStarted: describeRefused(state.refused) }

@@ -186,7 +186,8 @@ async function startOnHost(start: HostStart): Promise<Running> {
 
   async function end(): Promise<Exit> {
     const exit = describeEnd(await running.exited, follower, host, request)
-    return client.scheduler?.describeEnd(request.id, follower.state, exit) ?? exit
+    const told = await client.scheduler?.describeEnd(request.id, follower.state, exit)
+    return { ...(told ?? exit), ...(exit.startedIn && { startedIn: exit.startedIn }) }
   }
 
   return changeRunning(() => running, {

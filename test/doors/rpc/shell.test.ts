@@ -160,6 +160,32 @@ test('a detached run goes on and is still followed', async () => {
   )
 })
 
+test('the end of each task of an array is told', async () => {
+  const told: RpcNotification[] = []
+  const onNotification = (it: RpcNotification) => void told.push(it)
+  await withClient(
+    async (client) => {
+      const command = 'echo "task $NACRE_TASK"; exit $((NACRE_TASK == 2))'
+      const { id } = await client.request('shell.start', { command, array: '3', jobs: 1 })
+      await client.request('shell.wait', { id })
+    },
+    { onNotification },
+  )
+  const tasks = told.flatMap(({ method, params }) => (method === 'shell.task' ? [params] : []))
+  assert.equal(
+    tasks.map(({ task, ended, failed, total, result }) => ({
+      ...{ task, ended, failed, total },
+      output: result.output,
+      code: result.exit_code,
+    })),
+    [
+      { task: 1, ended: 1, failed: 0, total: 3, output: 'task 1\n', code: 0 },
+      { task: 2, ended: 2, failed: 1, total: 3, output: 'task 2\n', code: 1 },
+      { task: 3, ended: 3, failed: 1, total: 3, output: 'task 3\n', code: 0 },
+    ],
+  )
+})
+
 test('a job reads what is sent until its input ends', () =>
   withClient(async (client) => {
     const { id } = await client.request('shell.start', {

@@ -4,6 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
+import { hostCommands, outputProbe } from '../../helpers/host-commands.ts'
 import { type Container, findPodmanObstacle, startContainer } from '../../helpers/podman-host.ts'
 
 let container: Container | null = null
@@ -38,6 +39,41 @@ if (container !== null) {
     assert.is(result.exitCode, 4)
     assert.is(result.stdout, 'out\nroot:x:0:0:root:/root:/bin/sh\n/root\n')
     assert.is(result.stderr, 'err\n')
+  })
+
+  test('commands give there what the same shell gives here', async () => {
+    const check = async (command: string) => {
+      const there = await run(command, { streams: 'separate' })
+      const here = spawnSync(join(folder, 'system/bin/busybox'), ['sh', '-c', command], {
+        input: '',
+        encoding: 'utf8',
+      })
+      assert.is(there.exitCode, here.status, `${command}: ${JSON.stringify(there)}`)
+      assert.is(there.signal, here.signal, command)
+      assert.is(there.stdout, here.stdout, command)
+      assert.is(there.stderr, here.stderr, command)
+      assert.is(there.cwd, '/root')
+    }
+    // Each call of podman takes a second on a busy machine.
+    for (let at = 0; at < hostCommands.length; at += 3) await check(hostCommands[at] ?? '')
+    const { command, ...written } = outputProbe
+    const { stdout, stderr } = await run(command, { streams: 'separate' })
+    assert.equal({ stdout, stderr }, written)
+  })
+
+  test('a session keeps its state in the container', async () => {
+    await run('cd /etc; kept=yes', { session: 'work' })
+    const after = await run('pwd; echo "$kept"', { session: 'work', streams: 'merged' })
+    assert.is(after.output, '/etc\nyes\n', JSON.stringify(after))
+  })
+
+  test('a run on a terminal has one in the container', async () => {
+    const result = await run('test -t 0 && test -t 1 && stty size', {
+      pty: true,
+      columns: 90,
+      rows: 20,
+    })
+    assert.is(result.output, '20 90\n', JSON.stringify(result))
   })
 
   test('input reaches the container', async () => {

@@ -71,8 +71,9 @@ if (cluster !== null) {
         [4, 'exited', 0, null, 'out 4 4\n', 'err\n'],
       ],
     )
-    const { tasks: summary } = lines.at(-1) as { tasks: Record<string, unknown> }
+    const { tasks: summary, cwd } = lines.at(-1) as { tasks: Record<string, unknown>; cwd: string }
     assert.equal(summary['failures'], [2, 3])
+    assert.is(cwd, home.workspace)
   })
 
   test('commands of their own, tried again where they fail', async () => {

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
-import { hostCommands } from '../../helpers/host-commands.ts'
+import { hostCommands, outputProbe } from '../../helpers/host-commands.ts'
 import { type Cluster, findSlurmObstacle, startCluster } from '../../helpers/slurm-cluster.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -54,10 +54,14 @@ if (cluster !== null) {
       const there = await run(command, { streams: 'separate' })
       const here = spawnSync('bash', ['-c', command], { input: '', encoding: 'utf8' })
       assert.is(there.exitCode, here.status, `${command}: ${JSON.stringify(there)}`)
+      assert.is(there.cwd, process.cwd())
       assert.is(there.signal, here.signal, command)
       assert.is(there.stdout, here.stdout, command)
       assert.is(there.stderr, here.stderr, command)
     }
+    const { command, ...written } = outputProbe
+    const { stdout, stderr } = await run(command, { streams: 'separate' })
+    assert.equal({ stdout, stderr }, written)
   })
 
   test('a run has the cores, the memory and the options that it asks for', async () => {

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,7 +9,7 @@ import { checkHost } from '../../../lib/commands/doctor/check-host.ts'
 import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
-import { hostCommands } from '../../helpers/host-commands.ts'
+import { hostCommands, outputProbe } from '../../helpers/host-commands.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
 
 const obstacle = findSshObstacle()
@@ -50,8 +51,12 @@ onBox('commands give there what bash gives here', async ({ run }) => {
     assert.is(there.stdout, here.stdout, command)
     assert.is(there.stderr, here.stderr, command)
     assert.is(there.host, 'box')
+    assert.is(there.cwd, userInfo().homedir)
   }
   await Promise.all(hostCommands.map(check))
+  const { command, ...written } = outputProbe
+  const { stdout, stderr } = await run(command, { streams: 'separate' })
+  assert.equal({ stdout, stderr }, written)
 })
 
 onBox('input, variables and directory come along', async ({ run }) => {

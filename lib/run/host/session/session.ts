@@ -127,7 +127,9 @@ export function createHostSession(options: HostSessionOptions): Session {
       if (heard.state.gone !== null) current.child.stdin?.end()
       active = null
       await stopping
-      return { ...settle(current, heard, request, stopping !== null), notices }
+      const { startedIn } = heard.state
+      const settled = settle(current, heard, request, stopping !== null)
+      return { ...settled, notices, ...(startedIn !== null && { startedIn }) }
     }
 
     active = {

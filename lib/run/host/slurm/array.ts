@@ -178,7 +178,8 @@ async function replayTask({ folder, name, task, state, request, sink }: Replay):
   if (heard.refused !== null || heard.code === 0) return { ...told, ...took }
   if (!heard.begun && state?.job.state === 'CANCELLED') return neverBegan()
   const bySlurm = state && describeJobEnd(state.job, heard)
-  if (bySlurm) return { ...bySlurm, ...took }
+  const startedIn = heard.startedIn === null ? {} : { startedIn: heard.startedIn }
+  if (bySlurm) return { ...bySlurm, ...startedIn, ...took }
   if (heard.code !== null) return { ...told, ...took }
   const where = heard.begun ? 'its end was not told' : `it has written nothing to ${folder}`
   const lost = `Task ${task} is lost: ${where}; do the nodes share that folder?`
