@@ -54,7 +54,8 @@ if (obstacle === null) {
         assert.not.ok(result.output?.includes(secret), said)
         if (escape.stopped) assert.match(result.output ?? '', escape.stopped)
         if (escape.harm) {
-          const free = await places.run(escape.command, { ...changes, sandbox: 'off' })
+          const outside = { ...changes, sandbox: 'off', network: 'on' } as const
+          const free = await places.run(escape.command, outside)
           const harmed = () => places.observe() !== before || (free.output ?? '').includes(secret)
           // The end of a process that was killed takes a moment.
           for (let look = 0; look < 500 && !harmed(); look++) await delay(10)
