@@ -185,13 +185,14 @@ export function testOwnShell(shell: ShellName): void {
     ))
 
   test('replaces a shell that a command ends', () =>
-    withOwnShell(shell, async ({ run, notices }) => {
+    withOwnShell(shell, async ({ run, session, notices }) => {
       await run(say.set)
       const ended = await run('exit 4')
       assert.is(ended.exitCode, 4)
       // fish has told the end of its command before it ends.
       const said = () => [...ended.notices, ...notices].join('\n')
       await until(() => said().includes('shell has ended (exit 4)'), said)
+      assert.ok((await complete(session, 'mkd')).includes('mkdir'), 'the next one completes')
       assert.is((await run('echo "+$x"')).output, '+\n')
     }))
 

@@ -27,8 +27,6 @@ export interface ShellSuccession {
   cwd: string
   /** Null where none has come to its prompt since the last one ended. */
   readonly held: StartedShell | null
-  /** Set while one starts. */
-  readonly opening: Promise<StartedShell> | null
   /** The one that takes keys, also while it starts and its start files ask something. */
   readonly present: EditorShell | null
   /** A shell at its prompt. Rejects with `StartError`. */
@@ -200,9 +198,6 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     },
     get held() {
       return held
-    },
-    get opening() {
-      return opening
     },
     get present() {
       return held?.shell ?? arising

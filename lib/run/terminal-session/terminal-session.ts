@@ -43,11 +43,14 @@ export function createTerminalSession(
   let waiting = 0
   let busy = false
   let closed = false
+  /** What the next shell is started as, where it is needed ahead of a command. */
+  let latest: Request | null = null
 
   return {
     run(request, sink) {
       checkRequest(request, null)
       if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
+      latest = request
       const turn = createTurn(request, sink, shells)
       waiting++
       turns = turns.then(async () => {
@@ -59,12 +62,15 @@ export function createTerminalSession(
       return turn.running
     },
     open(request) {
+      latest = request
       // A start that fails is told by the first run that needs it.
       shells.ensure(request).catch(() => undefined)
     },
     listen: (chosen) => void (listener = chosen),
     async complete(line) {
-      const found = shells.held ?? (await shells.opening?.catch(() => null))
+      if (busy || closed || !latest) return null
+      // A start that fails is told by the first run that needs it.
+      const found = await shells.ensure(latest).catch(() => null)
       // A shell that has just started, or whose prompt hooks still run, is there in a moment.
       if (!found || busy || !(await found.shell.awaitPrompt()) || busy) return null
       found.files.turn(encodeQuestion(line))
