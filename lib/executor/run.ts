@@ -8,6 +8,7 @@ import type { Reading } from '../protocol/result/reading.ts'
 import { interruption, type Running, type StopOptions, type StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Result, StopReason } from '../protocol/result/result.ts'
+import { Asked } from './asked.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import type { EventStream } from './event-stream.ts'
 import { endedResult, runningResult } from './results.ts'
@@ -227,51 +228,6 @@ export function createRun(parts: RunParts): LiveRun {
   })
   const result = markHandled(parts.wait(run))
   return run
-}
-
-interface Answers {
-  pid(): LiveRun['pid']
-  group(): LiveRun['group']
-  result(): LiveRun['result']
-  /** Null: the run is no job. */
-  declared(): Promise<void> | null
-  isHidden(): boolean
-}
-
-/** What of a run is asked anew at each look. A class for the reason that `RunningProcess` gives. */
-class Asked implements Pick<
-  LiveRun,
-  'pid' | 'group' | 'result' | 'isJob' | 'declared' | 'isHidden'
-> {
-  readonly #ask: Answers
-
-  constructor(ask: Answers) {
-    this.#ask = ask
-  }
-
-  get pid(): LiveRun['pid'] {
-    return this.#ask.pid()
-  }
-
-  get group(): LiveRun['group'] {
-    return this.#ask.group()
-  }
-
-  get result(): LiveRun['result'] {
-    return this.#ask.result()
-  }
-
-  get isJob(): boolean {
-    return this.#ask.declared() !== null
-  }
-
-  get declared(): Promise<void> {
-    return this.#ask.declared() ?? Promise.resolve()
-  }
-
-  get isHidden(): boolean {
-    return this.#ask.isHidden()
-  }
 }
 
 /** A run of this process as a line of the list of jobs. */

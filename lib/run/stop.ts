@@ -4,7 +4,8 @@ import { limits } from '../protocol/limits.ts'
 import type { StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Usage } from '../protocol/result/result.ts'
-import type { ControlGroup, GroupUsage, UsageSource } from '../system/process/control-group.ts'
+import type { ControlGroup } from '../system/process/control-group.ts'
+import type { GroupUsage, UsageSource } from '../system/process/group-usage.ts'
 import {
   isOrphan,
   describeProcess,

@@ -6,17 +6,14 @@ import { MisuseError } from '../errors.ts'
 import { createId } from '../ids.ts'
 import { type OriginPolicy, originPolicies } from '../origin.ts'
 import { limits } from '../limits.ts'
+import { chooseTimeoutMs, chooseWaitMs, type TimeoutsByMode, toMs } from './times.ts'
 import {
   type Ready,
   type Request,
   type RequestDefaults,
   type RequestInput,
   requestShape,
-  type TimeMode,
 } from './request.ts'
-
-/** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
-const maxTimerMs = 2 ** 31 - 1
 
 export interface ParseContext {
   /** Where relative directories begin. */
@@ -26,7 +23,7 @@ export interface ParseContext {
   /** Laid under every input, as the configuration has them. */
   defaults?: RequestDefaults | undefined
   /** Deadlines by mode, in seconds, in place of the usual ones. */
-  timeoutSeconds?: Readonly<Partial<Record<TimeMode, number>>> | undefined
+  timeoutSeconds?: TimeoutsByMode | undefined
   /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
   terminals?: 'auto' | 'on' | 'off' | undefined
   /** A person sits at the standard input. Default: false. */
@@ -251,37 +248,6 @@ function refuseEmpty(field: string, text: string): void {
 function contradiction(one: string, other: string): MisuseError {
   const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
   return new MisuseError('invalid_field', message, other)
-}
-
-function chooseTimeoutMs(
-  input: RequestInput,
-  defaults: Pick<OriginPolicy, 'deadline' | 'clamped'> & Pick<ParseContext, 'timeoutSeconds'>,
-  notices: string[],
-): number | null {
-  const { mode = 'default', timeoutSeconds: asked } = input
-  if (asked === undefined) {
-    const limited = defaults.deadline || mode !== 'default'
-    return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
-  }
-  if (!defaults.clamped) return asked === 0 ? null : toMs(asked)
-  const { min } = limits.agentTimeoutSeconds
-  const max = Math.max(limits.agentTimeoutSeconds.max, limits.timeoutSeconds[mode])
-  // 0 asks for no deadline; an agent's run always has one, so it gets the longest.
-  const seconds = asked === 0 ? max : Math.min(max, Math.max(min, asked))
-  if (seconds !== asked) {
-    notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
-  }
-  return toMs(seconds)
-}
-
-/** A background start returns at once, unless it says what to wait for. */
-function chooseWaitMs(input: RequestInput): number | null {
-  const atOnce = input.mode === 'background' && input.ready === undefined
-  return toMs(input.waitSeconds ?? (atOnce ? 0 : undefined))
-}
-
-function toMs(seconds: number | undefined): number | null {
-  return seconds === undefined ? null : Math.min(seconds * 1000, maxTimerMs)
 }
 
 /** Throws `MisuseError` where it is none of the three. */

@@ -4,13 +4,13 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readSync,
   rmdirSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
+import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
 import { findOwnGroup, readGroupFile } from './own-group.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
@@ -32,25 +32,6 @@ export interface ControlGroup extends UsageSource {
   openUsage(): OpenUsage
   /** Removes the group where nothing lives in it. False: something does. */
   remove(): boolean
-}
-
-export interface UsageSource {
-  /** What the processes of the group, ended ones too, have used so far; null where it cannot be read. */
-  readUsage(): GroupUsage | null
-}
-
-export interface OpenUsage extends UsageSource {
-  close(): void
-}
-
-export interface GroupUsage {
-  userMs: number
-  systemMs: number
-  /**
-   * The most memory that all its processes held at once; null where the kernel does not count memory for
-   * groups.
-   */
-  peakBytes: number | null
 }
 
 /** Makes control groups for what one process starts. */
@@ -222,54 +203,6 @@ function subtractUsage(group: ControlGroup, before: GroupUsage | null): ControlG
       const usage = group.openUsage()
       return { ...usage, readUsage: () => subtract(usage.readUsage()) }
     },
-  }
-}
-
-/** On a kernel without the controller for memory there is no `memory.peak`. */
-function openUsage(path: string): OpenUsage {
-  const buffer = Buffer.alloc(usageMaxBytes)
-  const cpuFd = openToRead(join(path, 'cpu.stat'))
-  const peakFd = openToRead(join(path, 'memory.peak'))
-
-  /** Empty where there is no such file, or the group is gone. */
-  function read(fd: number | null): string {
-    if (fd === null) return ''
-    try {
-      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
-    } catch {
-      return ''
-    }
-  }
-
-  return {
-    readUsage() {
-      const [, user, system] = cpuTimes.exec(read(cpuFd)) ?? []
-      if (user === undefined) return null
-      const peak = Number.parseInt(read(peakFd), 10)
-      return {
-        userMs: Number(user) / 1000,
-        systemMs: Number(system) / 1000,
-        peakBytes: Number.isNaN(peak) ? null : peak,
-      }
-    },
-    close() {
-      for (const fd of [cpuFd, peakFd]) if (fd !== null) closeSync(fd)
-    },
-  }
-}
-
-/** The times, in microseconds, which stand at the beginning of the file. */
-const cpuTimes = /^user_usec (\d+)\nsystem_usec (\d+)$/m
-const usageMaxBytes = 512
-
-function openToRead(path: string): number | null {
-  // An error is far dearer than a look.
-  if (!existsSync(path)) return null
-  try {
-    return openSync(path, 'r')
-  } catch {
-    // It is gone, or there are no more descriptors: the usage is not known then.
-    return null
   }
 }
 

@@ -10,7 +10,7 @@ import { sessionRequest } from '../command/run-command.ts'
 import type { ReplContext } from '../context.ts'
 import { createStrayOutput } from '../screen/stray-output.ts'
 import { createStyle } from '../screen/style.ts'
-import { composeCd } from '../slash/change-directory.ts'
+import { composeCd } from '../slash/slash-commands.ts'
 import { readPlainLines } from './plain-lines.ts'
 
 const help =

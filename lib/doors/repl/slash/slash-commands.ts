@@ -1,9 +1,9 @@
+import { quoteWord } from '../../../protocol/words.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import { fields } from '../../../protocol/request/fields.ts'
 import { outputLines } from '../screen/block.ts'
 import { countOf, formatBytes, oneLine } from '../screen/columns.ts'
 import { recall } from '../line/history.ts'
-import { composeCd } from './change-directory.ts'
 import { helpLines } from './help.ts'
 import { attach, killJob, listJobs, numbers, runningNumbers, view } from './jobs.ts'
 import type { SlashCommand, SlashContext } from './slash-command.ts'
@@ -186,4 +186,12 @@ function listHistory(rest: string, { history, state, print, style }: SlashContex
       return text + failed + place
     }),
   )
+}
+
+/** `/cd` as the shell itself would have it, quotes and all. */
+export function composeCd(rest: string): string {
+  const wanted = rest.trim()
+  if (wanted === '') return 'cd'
+  const isBare = /^[^\s'"\\$`~*?[]*$/.test(wanted) || wanted === '-' || /^~|["'\\$]/.test(wanted)
+  return `cd ${isBare ? wanted : quoteWord(wanted)}`
 }

@@ -6,12 +6,8 @@ import { codeOf } from '../../../protocol/errors.ts'
 import { StartError } from '../../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../../launch.ts'
-import type {
-  ControlGroup,
-  ControlGroups,
-  OpenUsage,
-  UsageSource,
-} from '../../../system/process/control-group.ts'
+import type { ControlGroup, ControlGroups } from '../../../system/process/control-group.ts'
+import type { OpenUsage, UsageSource } from '../../../system/process/group-usage.ts'
 import {
   startProcess,
   type StartedProcess,

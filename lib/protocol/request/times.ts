@@ -1,0 +1,44 @@
+import type { OriginPolicy } from '../origin.ts'
+import { limits } from '../limits.ts'
+import type { RequestInput, TimeMode } from './request.ts'
+
+/** Deadlines in seconds. */
+export type TimeoutsByMode = Readonly<Partial<Record<TimeMode, number>>>
+
+/** setTimeout counts in 32 bits; 24 days are enough for a deadline. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** The deadline of a run, null for none; where an agent asked for another, `notices` are told. */
+export function chooseTimeoutMs(
+  input: RequestInput,
+  defaults: Pick<OriginPolicy, 'deadline' | 'clamped'> & {
+    timeoutSeconds?: TimeoutsByMode | undefined
+  },
+  notices: string[],
+): number | null {
+  const { mode = 'default', timeoutSeconds: asked } = input
+  if (asked === undefined) {
+    const limited = defaults.deadline || mode !== 'default'
+    return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
+  }
+  if (!defaults.clamped) return asked === 0 ? null : toMs(asked)
+  const { min } = limits.agentTimeoutSeconds
+  const max = Math.max(limits.agentTimeoutSeconds.max, limits.timeoutSeconds[mode])
+  // 0 asks for no deadline; an agent's run always has one, so it gets the longest.
+  const seconds = asked === 0 ? max : Math.min(max, Math.max(min, asked))
+  if (seconds !== asked) {
+    notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
+  }
+  return toMs(seconds)
+}
+
+/** A background start returns at once, unless it says what to wait for. */
+export function chooseWaitMs(input: RequestInput): number | null {
+  const atOnce = input.mode === 'background' && input.ready === undefined
+  return toMs(input.waitSeconds ?? (atOnce ? 0 : undefined))
+}
+
+/** Null: none. Longer times end where a timer does. */
+export function toMs(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : Math.min(seconds * 1000, maxTimerMs)
+}
