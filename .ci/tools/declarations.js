@@ -43,7 +43,7 @@ function readDescriptions(source) {
   const found = new Map()
   const within = String.raw`(?:[^'()[]|\[[^\]]*\]|\([^()]*\))*`
   const field = new RegExp(
-    String.raw`(?:/\*\* ((?:(?!\*/)[^])*?) \*/\s+)?\b(\w+)(?:: | = )(?:shape\.)?[a-z]\w+(?:(?:<\w+>)?\((?:${within}'((?:[^'\\\n]|\\.)+)')?)?`,
+    String.raw`(?:/\*\* ((?:(?!\*/)[^])*?) \*/\s+)?\b(\w+)(?:: | = )(?:shape\.)?[a-z]\w+(?:(?:<[^<>()]+>)?\((?:${within}'((?:[^'\\\n]|\\.)+)')?)?`,
     'g',
   )
   for (const [, comment, name = '', description] of source.matchAll(field)) {
