@@ -1,13 +1,18 @@
-/** The characters of the POSIX classes, in the C locale. */
+/** The characters of the POSIX classes and of `word`, which bash adds, in the C locale. */
 const characterClasses: Readonly<Record<string, string>> = {
   alpha: 'a-zA-Z',
   alnum: 'a-zA-Z0-9',
+  blank: ' \t',
+  cntrl: '\0-\x1f\x7f',
   digit: '0-9',
-  lower: 'a-z',
-  upper: 'A-Z',
-  punct: '!-/:-@',
-  print: ' -~',
   graph: '!-~',
+  lower: 'a-z',
+  print: ' -~',
+  punct: '!-/:-@[-`{-~',
+  space: ' \t-\r',
+  upper: 'A-Z',
+  word: 'a-zA-Z0-9_',
+  xdigit: '0-9a-fA-F',
 }
 
 /** Where the set of a glob ends that begins at `start` (`[…]`); where it does not end, what stops it. */

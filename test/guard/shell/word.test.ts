@@ -146,6 +146,25 @@ test('a glob matches what bash lets it match', () => {
   }
 })
 
+test('a class of characters in a glob has those that it has in bash', () => {
+  const classes = (
+    'alpha alnum blank cntrl digit graph lower print punct space upper word xdigit unheard'
+  ).split(' ')
+  const characters = Array.from({ length: 127 }, (_, code) => String.fromCharCode(code + 1))
+  const loop =
+    'for class in $1; do for c in "${@:2}"; do [[ $c == [[:$class:]] ]] && printf 1 || printf 0; done; echo; done'
+  const { stdout } = spawnSync('bash', ['-c', loop, '_', classes.join(' '), ...characters], {
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C' },
+  })
+  const rows = stdout.trimEnd().split('\n')
+  for (const [index, name] of classes.entries()) {
+    const glob = new Text(`[[:${name}:]]`).activated()
+    const told = characters.map((character) => (glob.matches(character) ? '1' : '0')).join('')
+    assert.is(told, rows[index], name)
+  }
+})
+
 test('an unknown value is known to be unknown', async () => {
   const [seen] = await seenCommands('show "$NOT_ASSIGNED"', { home: '/home/u', cwd: folder })
   assert.is(seen?.args[0]?.isKnown, false)
