@@ -42,10 +42,8 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
   let gone: string | null = null
   let hasEnded = false
   let isOver = false
-  let hurry = () => {}
-  const over = new Promise<void>((resolve) => {
-    hurry = resolve
-  })
+  /** Ends the pause between two connections, and its timer, which would keep nacre alive. */
+  const over = new AbortController()
   void follower.ended.then(() => (hasEnded = true))
 
   /** A connection, whose bytes are those of the files from its beginning on. */
@@ -93,11 +91,11 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
       if (current.begun.stdout) {
         lostAtMs = nowMs()
         pauseMs = retryMs.first
-        // Of the next one, which may not come about.
+        // Where no new connection comes about, this one is looked at again: it counts once.
         current.begun.stdout = false
       }
       if (nowMs() > lostAtMs + keptPatienceSeconds * 1000) return exit
-      await Promise.race([delay(pauseMs), over])
+      await pause(pauseMs, over.signal)
       pauseMs = Math.min(retryMs.longest, pauseMs * 2)
       if (!isOver) await tryAgain(folder)
     }
@@ -107,6 +105,8 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
     try {
       await client.connect()
       current = await open((connection) => composeAttachScript(there, connection, received))
+      // A stop that came meanwhile has ended the connection before this one.
+      if (isOver) await stop()
     } catch (error) {
       if (!(error instanceof StartError)) throw error
     }
@@ -115,13 +115,20 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
   /** Has the folder over there removed, and ends the client. */
   async function stop(): Promise<StopReport> {
     isOver = true
-    hurry()
+    over.abort()
     const { running } = current
     // A client that has ended takes no farewell; the watch over there cleans up then.
     await running.write(forgetLine).catch(() => undefined)
-    await Promise.race([running.exited, delay(farewellMs)])
+    const timer = new AbortController()
+    await Promise.race([running.exited, pause(farewellMs, timer.signal)])
+    timer.abort()
     return running.stop('kill')
   }
 
   return changeRunning(() => current.running, { exited: followToEnd(), stop })
+}
+
+/** Waits so long, or until the signal aborts. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, null, { signal }).catch(() => undefined)
 }
