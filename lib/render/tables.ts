@@ -1,6 +1,6 @@
 import type { JobEntry } from '../protocol/result/job.ts'
+import { nameEnd, type TaskEnd } from '../protocol/result/tasks.ts'
 import { formatDuration } from './messages.ts'
-import { renderTable } from './table.ts'
 
 /** The jobs as a table for people: one line each, its command last and as long as the width allows. */
 export function renderJobTable(jobs: readonly JobEntry[], columns: number): string {
@@ -34,4 +34,36 @@ function describeState(job: JobEntry): string {
 /** Without line breaks and without anything that a terminal would act on. */
 function toOneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, '; ').replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+}
+
+/** The tasks that have ended as a table for people, a line each. */
+export function renderTaskTable(ends: readonly TaskEnd[]): string {
+  if (ends.length === 0) return 'No task has ended.\n'
+  const rows = ends.map(({ task, tries, result }) => [
+    String(task),
+    nameEnd(result),
+    formatDuration(result.durationMs),
+    String(tries),
+    result.host ?? '',
+    result.artifact?.path ?? '',
+  ])
+  return renderTable(['TASK', 'END', 'TIME', 'TRIES', 'HOST', 'OUTPUT'], rows)
+}
+
+/** Rows of text under a head, in columns as wide as their widest cell; each line is cut at `width`. */
+function renderTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  width = Infinity,
+): string {
+  const table = [head, ...rows]
+  const widths = head.map((_, column) =>
+    table.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
+  )
+  return table
+    .map((row) => {
+      const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      return `${cells.join('  ').trimEnd().slice(0, width).trimEnd()}\n`
+    })
+    .join('')
 }
