@@ -15,7 +15,7 @@ import type { Request } from '../../protocol/request/request.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { ArtifactRef, Result, StopReason } from '../../protocol/result/result.ts'
 import { hasSucceeded, type TaskEnd } from '../../protocol/result/tasks.ts'
-import { openArrayScheduler, type SchedulerPlace } from '../../run/host/arrays.ts'
+import { openArrayScheduler, type SchedulerPlace } from '../../run/host/clients.ts'
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { createRunning } from '../../run/running.ts'
 import { nowMs } from '../../system/clock.ts'
@@ -58,7 +58,7 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const store = parts.dir === null ? null : createArrayStore(parts.dir, request.id)
     const tally = createTally(array.tasks)
     const notices: string[] = []
-    /** Where the first one began that has ended: on one host all do. */
+    /** The directory in which the first task that has ended was begun; on one host all begin there. */
     let startedIn: string | null = null
     /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
@@ -190,7 +190,7 @@ async function schedule(
         async take(task, replay) {
           const run = await parts.startTask(describeTask(request, task, request.host), replay)
           const result = await run.ended
-          // It has no end, as where nacre itself would have started it.
+          // A task that was cancelled before it began has no end, as in an array that nacre itself runs.
           if (stopping && result.status === 'not_started') return
           if (hasSucceeded(result) || tries > array.retries || stopping) {
             await onEnd({ task, tries, result })

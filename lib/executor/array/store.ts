@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Request } from '../../protocol/request/request.ts'
-import type { SchedulerPlace } from '../../run/host/arrays.ts'
+import type { SchedulerPlace } from '../../run/host/clients.ts'
 import type { TaskEnd } from '../../protocol/result/tasks.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'

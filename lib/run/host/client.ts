@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import type { Survivor } from '../../protocol/result/result.ts'
 
 /** The system's own client of a host: its configuration, keys and policies hold. */
 export interface HostClient {
@@ -50,4 +52,38 @@ export function unreachable(host: string, why: string): StartError {
 
 export function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1)?.trim() ?? ''
+}
+
+/** How long a host may take to answer beside what its script takes. */
+const marginMs = 5000
+
+/** Runs a script of nacre's own on a host, to its end. Gives what it wrote, cut where the host answers no more. */
+export async function callThere(
+  client: HostClient,
+  script: string,
+  scriptMs: number,
+): Promise<string> {
+  const { file, args } = client.compose(script, false)
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const over = setTimeout(() => child.kill('SIGKILL'), scriptMs + marginMs)
+  await new Promise<void>((resolve) => {
+    child.once('error', () => resolve())
+    child.once('close', () => resolve())
+  })
+  clearTimeout(over)
+  return said
+}
+
+/** The processes that the script of a stop has found left there; null where it could not name them all. */
+export function readSurvivors(said: string): Survivor[] | null {
+  const lines = said.trimEnd().split('\n')
+  if (lines.at(-1) !== 'done') return null
+  return lines.slice(0, -1).flatMap((line): Survivor[] => {
+    const [, number, command = '?'] = /^(\d+) (.*)$/.exec(line) ?? []
+    return number === undefined ? [] : [{ pid: Number(number), command }]
+  })
 }

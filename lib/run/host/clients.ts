@@ -1,17 +1,19 @@
 import { StartError } from '../../protocol/ports.ts'
 import { findProgram } from '../../system/programs.ts'
-import type { HostAddress } from './address.ts'
+import { type HostAddress, parseHostAddress } from './address.ts'
 import type { HostClient } from './client.ts'
+import { describeCommand } from './remote-command.ts'
 import { composeBootstrapWords } from './script.ts'
+import { type ArrayScheduler, createSlurmArrays } from './slurm/array.ts'
 import { createSlurmClient } from './slurm/client.ts'
 import { createSshClient } from './ssh-client.ts'
 
-/** `environment`: that of nacre, where the client finds its configuration. */
-export function createHostClient(
-  address: HostAddress,
-  environment: Readonly<Record<string, string | undefined>>,
-): HostClient {
-  const find = (name: string) => findClient(name, environment['PATH'] ?? '/usr/bin:/bin')
+/** The environment of nacre, in which the client of a host finds its configuration. */
+type ClientEnvironment = Readonly<Record<string, string | undefined>>
+
+/** Makes the client of a host. */
+export function createHostClient(address: HostAddress, environment: ClientEnvironment): HostClient {
+  const find = findIn(environment)
   switch (address.kind) {
     case 'ssh':
       return createSshClient(address, () => find('ssh'), environment)
@@ -44,7 +46,31 @@ export function createHostClient(
   }
 }
 
-/** Where a client comes from, where its package has another name. */
+/** How a scheduler is reached that runs an array. */
+export interface SchedulerPlace {
+  /** `slurm://[partition]`. */
+  address: string
+  environment: ClientEnvironment
+  /** Where the tasks begin. */
+  cwd: string
+}
+
+/** The scheduler that an address names; null where that is none. Throws `MisuseError`. */
+export function openArrayScheduler({
+  address,
+  environment,
+  cwd,
+}: SchedulerPlace): ArrayScheduler | null {
+  const parsed = parseHostAddress(address)
+  if (parsed.kind !== 'slurm') return null
+  const slurm = { find: findIn(environment), environment }
+  return createSlurmArrays(parsed, slurm, (request, name) => describeCommand(request, name, cwd))
+}
+
+const findIn = (environment: ClientEnvironment) => (name: string) =>
+  findClient(name, environment['PATH'] ?? '/usr/bin:/bin')
+
+/** The packages of the clients, where their names are others. */
 const packages: Readonly<Record<string, string>> = {
   ssh: 'openssh-client',
   srun: 'slurm-client',
@@ -54,7 +80,7 @@ const packages: Readonly<Record<string, string>> = {
 }
 
 /** The path of a client. Throws `StartError` where there is none. */
-export function findClient(name: string, path: string): string {
+function findClient(name: string, path: string): string {
   const found = findProgram(name, path)
   if (found !== null) return found
   const message = `${name} is not on the PATH: install ${packages[name] ?? name} to reach such hosts`

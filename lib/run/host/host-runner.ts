@@ -11,8 +11,7 @@ import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
 import { markVariable } from '../stop.ts'
 import { parseHostAddress } from './address.ts'
-import { callThere, readSurvivors } from './call-there.ts'
-import type { Heard, HostClient } from './client.ts'
+import { callThere, type Heard, type HostClient, readSurvivors } from './client.ts'
 import { createHostClient } from './clients.ts'
 import { describeEnd, followFrames } from './follower.ts'
 import { composeNacre, createSandboxesThere, type NacreThere } from './nacre-there.ts'
@@ -141,7 +140,7 @@ interface HostStart {
   client: HostClient
   host: string
   options: HostOptions
-  /** It confines the run there; null: nothing does. */
+  /** The nacre that confines the run there; null: the run goes unconfined. */
   nacre: NacreThere | null
 }
 

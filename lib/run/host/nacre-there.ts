@@ -2,8 +2,7 @@ import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SandboxUse } from '../../protocol/result/result.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { callThere } from './call-there.ts'
-import type { HostClient } from './client.ts'
+import { callThere, type HostClient } from './client.ts'
 import { noRcFile } from './script.ts'
 
 /** A nacre on another machine, which confines runs there as it does for whoever calls it there. */
@@ -13,12 +12,12 @@ export interface NacreThere {
   sandbox: SandboxUse
 }
 
-/** A start of it takes a moment, and its sandbox tries the kernel. */
+/** How long the nacre there may take to start and to try what the kernel there lets a sandbox do. */
 const answerMs = 15_000
 
 /** Finds what confines runs on other machines, once for each kind of confinement. */
 export interface SandboxesThere {
-  /** Null: nothing does. Rejects with `StartError` where something must. */
+  /** Null: the run goes unconfined. Rejects with `StartError` where it must not. */
   confine(request: Request, host: string, client: HostClient): Promise<NacreThere | null>
 }
 
@@ -34,7 +33,7 @@ export function createSandboxesThere(): SandboxesThere {
     if (request.session !== null) return 'a session there has none'
     const key = [host, ...composeSandbox(request)].join(' ')
     const before = await known.get(key)
-    // What must have it asks again: it may have been installed since.
+    // A run that must have a sandbox looks again, since nacre may have been installed there meanwhile.
     const isEnough = typeof before === 'object' || request.sandboxMayFallBack
     if (before !== undefined && isEnough) return before
     const found = findNacre(client, request)
@@ -55,7 +54,7 @@ export function createSandboxesThere(): SandboxesThere {
   }
 }
 
-/** Looks for a nacre there, also on the path of a login, and tries its sandbox. Else gives what is missing. */
+/** Looks for a nacre there, also on the path of a login shell, and tries its sandbox. A text says what is missing. */
 async function findNacre(client: HostClient, request: Request): Promise<NacreThere | string> {
   const words = composeSandbox(request).map(quoteWord).join(' ')
   const script = [

@@ -16,9 +16,9 @@ import { composeAttachScript, composeKeptScript, forgetLine, type KeptRun } from
 
 export interface KeptParts {
   client: HostClient
-  /** What the run over there is told by. */
+  /** Hears of the run over there, and gives on what it writes. */
   follower: Follower
-  /** The most that a script may have. Throws `StartError`. */
+  /** Throws `StartError` where a script is too long. */
   check(script: string): void
   /** Starts the client here, which runs this there and waits for its input. */
   call(script: string, write: OutputSink['write']): Promise<Running>
