@@ -2,6 +2,7 @@ import { MisuseError } from '../protocol/errors.ts'
 import type { Flag } from '../protocol/request/flag.ts'
 import type { Fields } from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
+import { lowerFirst } from '../protocol/words.ts'
 
 /** An option that only some actions of a command have: `job read --tail`. */
 export interface ActionFlag extends Flag {
@@ -42,8 +43,4 @@ export function checkActionFlags(
       `\`--${flag.name}\` is an option of ${others}, not of \`${command} ${action}\`; leave it out`,
     )
   }
-}
-
-function lowerFirst(text: string): string {
-  return text.slice(0, 1).toLowerCase() + text.slice(1)
 }

@@ -14,6 +14,12 @@ export class MisuseError extends Error {
   }
 }
 
+/** Two fields that cannot both be meant; the second one is named as the one at fault. */
+export function contradiction(one: string, other: string): MisuseError {
+  const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
+  return new MisuseError('invalid_field', message, other)
+}
+
 /** The text of anything thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -25,6 +25,11 @@ export function startOf(text: string, length: number): string {
   return text.slice(0, isHalf ? length - 1 : length)
 }
 
+/** A description as it goes on behind a colon. */
+export function lowerFirst(text: string): string {
+  return text.slice(0, 1).toLowerCase() + text.slice(1)
+}
+
 const secondsOf: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 }
 
 /** `90`, `-1`, `500ms`, `30s`, `5m`, `2h` in seconds; null where it is none of these. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { MisuseError } from '../../protocol/errors.ts'
+import { contradiction, MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
@@ -7,6 +7,7 @@ import { readingParams } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
+import { lowerFirst } from '../../protocol/words.ts'
 import {
   renderForModel,
   renderJobOutput,
@@ -104,10 +105,7 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     const { jobs } = context.executor
     const { signal, maxWaitSeconds = limits.jobWaitSeconds } = context
     const { jobIds, jobId, any, ready } = given
-    if (jobIds && jobId !== undefined) {
-      const message = '`job_ids` and `job_id` contradict each other; leave one of them out'
-      throw new MisuseError('invalid_field', message, 'job_ids')
-    }
+    if (jobIds && jobId !== undefined) throw contradiction('job_id', 'job_ids')
     if (jobIds?.length === 0) {
       throw new MisuseError('invalid_field', '`job_ids` must name at least one job', 'job_ids')
     }
@@ -193,8 +191,4 @@ function missing(field: string, action: string): MisuseError {
     `\`${field}\` is missing: ${action} needs it${where}`,
     field,
   )
-}
-
-function lowerFirst(text: string): string {
-  return text.slice(0, 1).toLowerCase() + text.slice(1)
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { check, invalid } from '../shape/check.ts'
 import { type ArrayRequest, parseTasks } from './array.ts'
 import { expandHome, joinWords } from '../words.ts'
-import { MisuseError } from '../errors.ts'
+import { contradiction, MisuseError } from '../errors.ts'
 import { createId } from '../ids.ts'
 import { type OriginPolicy, originPolicies } from '../origin.ts'
 import { limits } from '../limits.ts'
@@ -243,11 +243,6 @@ function describeCommands(commands: readonly string[] | undefined): string | und
 function refuseEmpty(field: string, text: string): void {
   if (text.trim() !== '') return
   throw new MisuseError('empty_command', 'The command is empty; say what to run', field)
-}
-
-function contradiction(one: string, other: string): MisuseError {
-  const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
-  return new MisuseError('invalid_field', message, other)
 }
 
 /** Throws `MisuseError` where it is none of the three. */

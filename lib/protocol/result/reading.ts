@@ -1,4 +1,4 @@
-import { MisuseError } from '../errors.ts'
+import { contradiction } from '../errors.ts'
 import { limits } from '../limits.ts'
 import * as shape from '../shape/shape.ts'
 
@@ -80,7 +80,5 @@ export function refuseBoth<Name extends string>(
   others: readonly Name[],
 ): void {
   const other = others.find((name) => name !== one && given[name] !== undefined)
-  if (given[one] === undefined || other === undefined) return
-  const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`
-  throw new MisuseError('invalid_field', message, one)
+  if (given[one] !== undefined && other !== undefined) throw contradiction(other, one)
 }
