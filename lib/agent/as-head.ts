@@ -2,10 +2,10 @@ import { nowMs } from '../system/clock.ts'
 import type { RunListener } from '../protocol/result/event.ts'
 import type { Result } from '../protocol/result/result.ts'
 
-/** What is written after the first lines goes to the artifact for so long. */
+/** How long what comes after the first lines still goes to the artifact. */
 const graceMs = 300
 
-/** In the place of a head(1) that was taken off a command: it reads, and is gone a moment after its lines. */
+/** Stands for a head(1) that was taken off a command: it reads, and is gone a moment after its lines. */
 export interface Head {
   listener: RunListener
   /** The result with the status of the pipeline that head(1) would have ended. */

@@ -82,7 +82,7 @@ function readSubject(parsed: ParsedArgv): Subject | null {
   return { script, ...shellOptions, ...(parameters.length > 0 && { parameters }) }
 }
 
-/** Whether the words speak to a shell, to which a first word is the name of a script. */
+/** Whether options of a shell were given: to a shell, the first word is the name of a script. */
 function hasShellOptions(options: Readonly<Record<string, unknown>>): boolean {
   return readShellOptions(options).shellOptions !== undefined
 }

@@ -37,7 +37,7 @@ export interface ToolContext {
    * broken tool. An error is then only what did not run, or was stopped.
    */
   exitIsResult?: boolean
-  /** The client cuts longer answers itself, and leaves no longer ones whole. */
+  /** The most that the client takes whole: it cuts longer answers itself. */
   atMost?: TextBounds
   /** Callers of this door give up after a while: a run that takes longer goes on as a job. */
   maxWaitSeconds?: number

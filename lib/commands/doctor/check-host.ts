@@ -119,7 +119,7 @@ async function checkSession(attempt: Attempt): Promise<Check> {
   return { name: 'sessions', status: 'missing', detail, advice: null }
 }
 
-/** Only a sandbox needs it there. */
+/** Only a run in a sandbox needs a nacre there. */
 async function checkNacre(attempt: Attempt): Promise<Check> {
   const { text } = await attempt('command -v nacre >/dev/null && nacre --version')
   const version = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]

@@ -18,7 +18,6 @@ import {
   type ProcessEntry,
 } from '../../system/process/process-table.ts'
 import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
-
 import { readRecord, readRecords } from './record.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */

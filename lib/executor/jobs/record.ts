@@ -19,7 +19,6 @@ import type { Origin, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
-
 import { isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 
 /**

@@ -83,7 +83,10 @@ export function findPaths(line: string): string[] {
   return [...quoted, ...named].filter((text) => text !== '' && !text.includes('\0'))
 }
 
-/** Where a relative name may begin: in the folder to which the command went last by its name, else before. */
+/**
+ * The folders in which a relative name may begin: those to which the command goes by cd, the last one first,
+ * then the one in which it was started.
+ */
 function foldersOf({ command, cwd }: Request): string[] {
   const folders = [cwd]
   for (const [, word = ''] of command.matchAll(/\b(?:cd|pushd)\s+([^\s;&|()<>]+)/g)) {

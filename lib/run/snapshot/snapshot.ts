@@ -70,8 +70,9 @@ interface Found {
 /**
  * Runs a person's start files once for each shell, and again when one of them has changed, and keeps what
  * they set up in memory: values of variables may be secrets. Variables and PATH are those of the person's
- * own shell (`$SHELL`); functions, aliases and options those of the shell that runs the command, and what
- * means the same there of those of the person's own. Start files that fail, ask, or take more than 2 s cost a notice.
+ * own shell (`$SHELL`). Functions, aliases and options are those of the shell that runs the command, and of
+ * the person's own shell those that mean the same there. Start files that fail, ask, or take more than 2 s
+ * cost a notice.
  */
 export function createSnapshots(): Snapshots {
   const known = new Map<string, Promise<Found>>()

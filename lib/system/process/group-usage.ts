@@ -64,12 +64,12 @@ const cpuTimes = /^user_usec (\d+)\nsystem_usec (\d+)$/m
 const usageMaxBytes = 512
 
 function openToRead(path: string): number | null {
-  // An error is far dearer than a look.
+  // To throw and catch an error takes far longer than this look.
   if (!existsSync(path)) return null
   try {
     return openSync(path, 'r')
   } catch {
-    // It is gone, or there are no more descriptors: the usage is not known then.
+    // The group is gone, or there are no more descriptors: then its usage is not known.
     return null
   }
 }

@@ -147,9 +147,10 @@ test('a glob matches what bash lets it match', () => {
 })
 
 test('a class of characters in a glob has those that it has in bash', () => {
-  const classes = (
-    'alpha alnum blank cntrl digit graph lower print punct space upper word xdigit unheard'
-  ).split(' ')
+  const classes =
+    'alpha alnum blank cntrl digit graph lower print punct space upper word xdigit unheard'.split(
+      ' ',
+    )
   const characters = Array.from({ length: 127 }, (_, code) => String.fromCharCode(code + 1))
   const loop =
     'for class in $1; do for c in "${@:2}"; do [[ $c == [[:$class:]] ]] && printf 1 || printf 0; done; echo; done'

@@ -15,7 +15,7 @@ const spinMs = 300
  * commands it is that pipe. A shell that waits there, or spins, has lost what it would tell the end with.
  * Linux only: elsewhere nothing shows it, and such a run goes on to its deadline.
  *
- * What comes back begins the watch of one run in the shell `pid`, and gives what ends it.
+ * Gives a function that begins the watch of one run in the shell `pid`, and gives the one that ends it.
  */
 export function createStrayWatch(
   inputFd: number,
