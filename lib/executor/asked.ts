@@ -10,7 +10,7 @@ export interface Answers {
   isHidden(): boolean
 }
 
-/** What of a run is asked anew at each look. A class for the reason that `RunningProcess` gives. */
+/** What of a run is asked anew at each look. It is a class for the reason that `run/running.ts` gives. */
 export class Asked {
   readonly #ask: Answers
 

@@ -6,6 +6,7 @@ import type { Exit, OutputSink, Runner, Running, StopReport } from '../../protoc
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
+import { startOf } from '../../protocol/words.ts'
 import type { SandboxUse, StopReason, Survivor } from '../../protocol/result/result.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
@@ -269,7 +270,7 @@ async function stopOnHost(
   if (left !== null) await waitForCode(state, stopMarginMs)
   await stopClient()
   if (left !== null) return { survivors: left }
-  const command = `${request.command.slice(0, 80)} (on ${host}, which did not answer)`
+  const command = `${startOf(request.command, 80)} (on ${host}, which did not answer)`
   return { survivors: pid === null ? [] : [{ pid, command }] }
 }
 
