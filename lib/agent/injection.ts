@@ -111,5 +111,7 @@ function cutEnds(text: string): string {
 function cutTo(text: string, side: 'start' | 'end'): string {
   const room = streamBytes / 2
   if (text.length <= room) return text
-  return side === 'start' ? text.slice(0, room) : text.slice(-room)
+  if (side === 'start') return startOf(text, room)
+  // The second half of a character without its first one is no text.
+  return text.slice(-room).replace(/^[\uDC00-\uDFFF]/, '')
 }

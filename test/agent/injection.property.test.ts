@@ -65,4 +65,15 @@ test('however much waits, a message stays bounded, in order, and taken off only 
     { numRuns: 20 },
   ))
 
+test('what is cut at both ends has no half of a character', () => {
+  const queue = createInjectionQueue()
+  const faces = '😀'.repeat(9000)
+  queue.add(resultOf('cat faces', `x${faces}${'\n'.repeat(200)}${faces}x`))
+  const [, json = ''] = block.exec(queue.peek().text) ?? []
+  const { stdout_excerpt: excerpt } = JSON.parse(json) as { stdout_excerpt: string }
+  const [head = '', tail = ''] = excerpt.split('\n… [lines left out] …\n')
+  assert.is(head.trimEnd(), `x${'😀'.repeat(4095)}`)
+  assert.is(tail.trimStart(), `${'😀'.repeat(4095)}x`)
+})
+
 test.run()

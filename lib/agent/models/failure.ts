@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/shape/shape.ts'
+import { startOf } from '../../protocol/words.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import type { ModelFailure } from './model.ts'
 
@@ -154,7 +155,7 @@ function readMessage(body: string | undefined): string | null {
 
 function clip(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
-  return line.length <= saidChars ? line : `${line.slice(0, saidChars)}…`
+  return line.length <= saidChars ? line : `${startOf(line, saidChars)}…`
 }
 
 /** Seconds, or a date (RFC 9110, section 10.2.3). */

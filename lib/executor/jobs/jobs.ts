@@ -2,6 +2,7 @@ import type { JobEntry, JobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseReady } from '../../protocol/request/parse-request.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
+import { startOf } from '../../protocol/words.ts'
 import { shrinkRun } from '../ended-run.ts'
 import type { LiveRun } from '../run.ts'
 import { waitAtMost } from '../wait.ts'
@@ -172,7 +173,7 @@ export function refuseJob(
   alive: readonly Pick<JobEntry, 'id' | 'command'>[],
 ): { code: string; message: string } | null {
   if (alive.length < limits.jobs) return null
-  const some = alive.slice(0, 3).map(({ id, command }) => `${id} (${command.slice(0, 40)})`)
+  const some = alive.slice(0, 3).map(({ id, command }) => `${id} (${startOf(command, 40)})`)
   const message = `${alive.length} jobs are alive, and no more than ${limits.jobs} may be; stop one first, for example ${some.join(', ')}`
   return { code: 'too_many_jobs', message }
 }
