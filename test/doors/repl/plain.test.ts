@@ -4,6 +4,7 @@ import { findProgram } from '../../../lib/system/programs.ts'
 import { keys } from '../../helpers/keys.ts'
 import { keepFishQuiet, ownShells } from '../../helpers/own-shell.ts'
 import { withScreen } from '../../helpers/screen.ts'
+import { isAlive } from '../../helpers/terminal-run.ts'
 
 for (const shell of ownShells) {
   test(`a dumb terminal gets lines without escape sequences, from one shell: ${shell}`, () =>
@@ -44,6 +45,19 @@ for (const shell of ownShells) {
         assert.not.match(screen.raw(), '\u001B')
       },
     ))
+}
+
+for (const ending of ['SIGTERM', 'closed'] as const) {
+  test(`${ending} in a command ends it, and nacre`, () =>
+    withScreen({ env: { TERM: 'dumb' } }, async (screen) => {
+      await screen.shows('> ')
+      screen.type("!sh -c 'echo begun $$; exec sleep 1000'\r")
+      await screen.shows(/^begun \d+$/m)
+      const pid = Number(/^begun (\d+)$/m.exec(screen.text())?.[1])
+      if (ending === 'closed') screen.close()
+      else process.kill(screen.pid, ending)
+      await screen.holds(() => !isAlive(screen.pid) && !isAlive(pid))
+    }))
 }
 
 test.run()

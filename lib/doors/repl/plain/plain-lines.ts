@@ -8,6 +8,8 @@ export interface PlainLines {
   askAnew(mark: string): Promise<string | null>
   /** What has been typed since the last line was asked for, and is for nobody yet. */
   takeAhead(): string
+  /** Settles when no line can come any more: the terminal has gone, or the lines were ended. */
+  readonly ended: Promise<void>
   close(): void
 }
 
@@ -27,6 +29,10 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
   let asked: { mark: string; settle: (line: string | null) => void } | null = null
   let typed = ''
   let open = true
+  let tellEnded = () => {}
+  const ended = new Promise<void>((resolve) => {
+    tellEnded = resolve
+  })
   const write = (text: string) => void stdout.write(text)
 
   function settle(line: string | null): void {
@@ -84,7 +90,11 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
     })
   }
 
-  const end = () => settle(null)
+  function end(): void {
+    settle(null)
+    tellEnded()
+  }
+
   stdin.setEncoding('utf8')
   stdin.setRawMode(true)
   stdin.on('data', onData).on('end', end).on('error', end)
@@ -93,6 +103,7 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
 
   return {
     ask,
+    ended,
     async askAnew(mark) {
       const before = pending
       pending = ''

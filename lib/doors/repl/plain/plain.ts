@@ -4,8 +4,7 @@ import type { AgentSession } from '../../../agent/session.ts'
 import type { Run, RunOptions } from '../../../executor/executor.ts'
 import { MisuseError } from '../../../protocol/errors.ts'
 import { parsePrompt } from '../../../protocol/request/prompt.ts'
-import { describeTrouble } from '../../../render/messages.ts'
-import { renderEnd } from '../screen/block.ts'
+import { describeFaults, renderEnd } from '../screen/block.ts'
 import { sessionRequest } from '../command/run-command.ts'
 import type { ReplContext } from '../context.ts'
 import { createStrayOutput } from '../screen/stray-output.ts'
@@ -72,7 +71,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     running = null
     stop = null
     if (injected) (await openAgentSession()).addCommand(result)
-    const told = [...describeTrouble(result), ...result.notices, renderEnd(result, style)]
+    const told = [...describeFaults(result, false), renderEnd(result, style)]
     await write(`${last === '\n' ? '' : '\n'}${told.join('\n')}\n`)
   }
 
@@ -118,7 +117,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     await write(`${help}\n`)
   }
 
-  try {
+  async function converse(): Promise<void> {
     for (;;) {
       const line = await lines.ask(bash ? 'bash> ' : '> ')
       if (line === null && bash && !signal.aborted) {
@@ -126,7 +125,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
         await write('\n')
         continue
       }
-      if (line === null || line.trim() === '/quit') return 0
+      if (line === null || line.trim() === '/quit') return
       if (line.trim() === '') continue
       try {
         await answer(line)
@@ -135,6 +134,12 @@ export async function plainRepl(context: ReplContext): Promise<number> {
         await write(`${error.message}\n`)
       }
     }
+  }
+
+  try {
+    // A command under way ends with nacre.
+    await Promise.race([converse(), lines.ended])
+    return 0
   } finally {
     stray.flush()
     lines.close()
