@@ -47,9 +47,12 @@ export function openShellFiles(visible: boolean): ShellFiles {
   const turnFd = openSync(join(folder, 'turn'), 'wx+', 0o600)
   const statePath = join(folder, 'state')
   let open = true
+  /** None where a command or a cleaner of temporary files has removed the folder: the shell goes on without. */
+  const list = () => (existsSync(folder) ? readdirSync(folder) : [])
+
   /** All but that behind the last prompt. */
   function removeOldStates(): void {
-    const numbers = readdirSync(folder)
+    const numbers = list()
       .filter(isState)
       .map((name) => Number(name.slice(6)))
     for (const number of numbers) {
@@ -81,7 +84,7 @@ export function openShellFiles(visible: boolean): ShellFiles {
     },
     hide() {
       if (!anonymous) return
-      for (const name of readdirSync(folder)) {
+      for (const name of list()) {
         if (!isState(name)) rmSync(join(folder, name), { recursive: true })
       }
     },

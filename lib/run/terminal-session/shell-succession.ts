@@ -80,8 +80,9 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
 
   async function openShell(request: Request): Promise<StartedShell> {
     const state = await inherited
-    inherited = Promise.resolve('')
     let found = await begin(request, { plain: false, state })
+    // Where the system had too little for a start, the next one takes it over.
+    inherited = Promise.resolve('')
     if (!(await found.shell.awaitPrompt())) {
       const how = describeEnd(await found.shell.ended)
       found = await begin(request, { plain: true, state })

@@ -4,8 +4,10 @@ import {
   type OutputSink,
   type Running,
   StartError,
+  type StartFailure,
   type StopReport,
 } from '../../protocol/ports.ts'
+import { messageOf } from '../../protocol/errors.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { createRunning } from '../running.ts'
@@ -50,8 +52,8 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     try {
       end(await run())
     } catch (error) {
-      if (!(error instanceof StartError)) throw error
-      end({ code: null, signal: null, notStarted: error.failure })
+      const notStarted = error instanceof StartError ? error.failure : describeFault(error)
+      end({ code: null, signal: null, notStarted })
     }
   }
 
@@ -135,6 +137,12 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
       },
     }),
   }
+}
+
+/** Whatever fails here, who waits for the command hears of it: a full disk takes not even its text. */
+function describeFault(error: unknown): StartFailure {
+  const message = `Your shell could not be given the command: ${messageOf(error)}`
+  return { code: 'session_failed', message, exitCode: 125 }
 }
 
 function neverStarted(): StartError {

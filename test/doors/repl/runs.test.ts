@@ -73,6 +73,15 @@ test('/kill stops a job with all that it started', () =>
     await screen.shows(/sleep 1000 {2}✗ stopped/)
   }))
 
+test("the shell goes on where a command has removed nacre's temporary files", () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type('!x=5; rm -r ../tmp/nacre-shell-*; echo removed\r')
+    await screen.shows('removed\n✓ exit 0')
+    screen.type('!echo after $x\r')
+    await screen.shows('after 5\n✓ exit 0')
+  }))
+
 test('leaving with running jobs asks', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
