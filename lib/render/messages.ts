@@ -1,6 +1,6 @@
 import type { Result, TaskSummary } from '../protocol/result/result.ts'
 
-/** What a person is told of a result beside its output: why it did not end by itself. */
+/** Why a run did not end by itself. Its notices are told beside this. */
 export function describeTrouble(result: Result): string[] {
   switch (result.status) {
     case 'denied':
@@ -9,7 +9,7 @@ export function describeTrouble(result: Result): string[] {
     case 'lost':
       return [result.error?.message ?? 'The command could not be started']
     case 'stopped':
-      return [describeStop(result), ...result.notices]
+      return [describeStop(result)]
     default:
       return []
   }

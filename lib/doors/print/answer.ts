@@ -154,7 +154,7 @@ function wantsBoundedText(run: PrintOptions['run']): boolean {
 /**
  * What nacre has to say goes to stderr. A command that ended by itself has the last word there, so
  * that both streams hold what its shell would have written; a person at a terminal is told more, and
- * everybody that a run went without the sandbox that it was to have.
+ * everybody what a stop has left, and that a run went without the sandbox that it was to have.
  */
 async function tell(
   result: Result,
@@ -164,7 +164,8 @@ async function tell(
 ): Promise<void> {
   if (options.quiet) return
   const tasks = result.tasks ? describeTasks(result.tasks) : []
-  const lines = [...describeTrouble(result), ...tasks, ...job]
+  const left = result.status === 'stopped' ? result.notices : []
+  const lines = [...describeTrouble(result), ...left, ...tasks, ...job]
   const isWithoutSandbox = result.sandbox?.degraded === true
   if (lines.length === 0 && (stderr.isTerminal || isWithoutSandbox)) lines.push(...result.notices)
   if (options.run.artifact === 'always') {

@@ -4,7 +4,13 @@ import type { RequestInput } from '../../../protocol/request/request.ts'
 import type { Result } from '../../../protocol/result/result.ts'
 import type { TerminalSession } from '../../../protocol/sessions.ts'
 import { nowMs } from '../../../system/clock.ts'
-import { joinWrapped, renderClose, renderEnd, renderMissing } from '../screen/block.ts'
+import {
+  describeFaults,
+  joinWrapped,
+  renderClose,
+  renderEnd,
+  renderMissing,
+} from '../screen/block.ts'
 import type { Display } from '../screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
 import { keptRuns, type ReplState } from '../state.ts'
@@ -146,7 +152,10 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     shown.emulator.close()
     keep(result, shown.wanted)
     const [command = ''] = job.command.split('\n')
-    display.print([`${style.dim(`[%${job.number}]`)} ${command}  ${renderEnd(result, style)}`])
+    display.print([
+      `${style.dim(`[%${job.number}]`)} ${command}  ${renderEnd(result, style)}`,
+      ...describeFaults(result, false).map(style.yellow),
+    ])
     notify(job.command, result)
   }
 

@@ -22,13 +22,18 @@ export function renderClose(result: Result, style: Style, asked: boolean): strin
         ),
       ]
     : []
-  const trouble = asked || isCancelled(result) ? [] : describeTrouble(result)
-  return [...[...trouble, ...result.notices].map(style.yellow), ...kept, renderEnd(result, style)]
+  return [...describeFaults(result, asked).map(style.yellow), ...kept, renderEnd(result, style)]
 }
 
-/** What the person has done is no trouble to be told of. */
+/** What went wrong, and what is still alive. `asked`: the person knows why it did not run. */
+export function describeFaults(result: Result, asked: boolean): string[] {
+  return [...(asked || isCancelled(result) ? [] : describeTrouble(result)), ...result.notices]
+}
+
+/** What the person has done is no trouble to be told of; a limit that was reached is. */
 function isCancelled({ status, reason }: Result): boolean {
-  return status === 'stopped' || (status === 'not_started' && reason === 'cancel')
+  const isTheirs = reason === 'cancel' || reason === 'kill'
+  return isTheirs && (status === 'stopped' || status === 'not_started')
 }
 
 /** 128 and the number of the signal with which a terminal suspends (TSTP): Linux, macOS. */
