@@ -81,10 +81,13 @@ async function save(
   path: string,
   { signal, onProgress }: Search,
 ): Promise<void> {
+  let isOurs = false
   try {
-    const file = createWriteStream(path, { flags: 'wx' })
+    const file = createWriteStream(path, { flags: 'wx' }).once('open', () => (isOurs = true))
     await pipeline(source.readAll({ signal, onProgress }), file, { signal })
   } catch (error) {
+    // A part of it would look like all of it, and its name would be taken.
+    if (isOurs) rmSync(path, { force: true })
     const isThere = codeOf(error) === 'EEXIST'
     throw new Error(isThere ? `is there already: ${path}` : `not saved: ${messageOf(error)}`, {
       cause: error,

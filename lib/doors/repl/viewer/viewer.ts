@@ -72,6 +72,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
   let message = ''
   let showsHelp = false
   let follows = options.follows
+  let following: NodeJS.Timeout | undefined
   let busy: AbortController | null = null
   /** One movement after another, in the order of the keys. */
   let work = Promise.resolve()
@@ -210,12 +211,13 @@ export function createViewer(options: ViewerOptions): FullScreen {
   function follow(): void {
     follows = true
     queue(goToEnd)
+    clearInterval(following)
     const timer = setInterval(() => {
       if (!isOpen || !follows) return clearInterval(timer)
       if (!busy) queue(goToEnd)
       if (!source.grows) follows = false
     }, followMs)
-    timer.unref()
+    following = timer.unref()
   }
 
   function status(columns: number): string {
@@ -284,7 +286,7 @@ function cut(line: string, left: number, columns: number): string {
 
 function mark(line: string, pattern: RegExp | null, style: Style): string {
   return pattern
-    ? line.replace(new RegExp(pattern, 'giu'), (found) =>
+    ? line.replace(new RegExp(pattern, `g${pattern.flags}`), (found) =>
         found === '' ? '' : style.inverse(found),
       )
     : line
