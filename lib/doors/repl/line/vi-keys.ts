@@ -1,5 +1,14 @@
 import { isKey, typedText } from '../screen/keyboard.ts'
-import { type CharSearch, lineEnd, lineStart, move, type Place, searchChar } from './vi-motions.ts'
+import {
+  afterChar,
+  beforeChar,
+  type CharSearch,
+  lineEnd,
+  lineStart,
+  move,
+  type Place,
+  searchChar,
+} from './vi-motions.ts'
 
 /** The line that vi keys work on. */
 export interface EditedLine {
@@ -63,7 +72,7 @@ export function createViKeys(line: EditedLine): ViKeys {
     isCommanding = true
     pending = nothing
     const place = line.place()
-    if (place.at > lineStart(place)) line.moveTo(place.at - 1)
+    if (place.at > lineStart(place)) line.moveTo(beforeChar(place))
   }
 
   /** Where a motion leads, gone as often as was asked. */
@@ -85,7 +94,12 @@ export function createViKeys(line: EditedLine): ViKeys {
       const { at, text } = line.place()
       const [from, to] = at <= target.at ? [at, target.at] : [target.at, at]
       if (target.lines) operateOnLines(operator, from, to)
-      else operate(operator, from, Math.min(text.length, to + (target.inclusive ? 1 : 0)))
+      else
+        operate(
+          operator,
+          from,
+          Math.min(text.length, target.inclusive ? afterChar({ text, at: to }) : to),
+        )
     }
     pending = nothing
   }
@@ -93,7 +107,7 @@ export function createViKeys(line: EditedLine): ViKeys {
   /** A command leaves the cursor on a character, not behind the last. */
   function stay(at: number): void {
     const { text } = line.place()
-    const last = Math.max(lineStart({ text, at }), lineEnd({ text, at }) - 1)
+    const last = Math.max(lineStart({ text, at }), beforeChar({ text, at: lineEnd({ text, at }) }))
     line.moveTo(Math.min(at, last))
   }
 
@@ -118,16 +132,19 @@ export function createViKeys(line: EditedLine): ViKeys {
 
   function put(after: boolean): void {
     const { text, at } = line.place()
-    const to = Math.min(text.length, after && text !== '' ? at + 1 : at)
+    const to = Math.min(text.length, after && text !== '' ? afterChar({ text, at }) : at)
     const put = register.repeat(count())
     line.replace({ text: text.slice(0, to) + put + text.slice(to), at: to })
-    stay(to + Math.max(0, put.length - 1))
+    stay(Math.max(to, beforeChar({ text: line.place().text, at: to + put.length })))
     change = [...typed]
   }
 
   function changeChars(next: (char: string) => string): void {
     const { text, at } = line.place()
-    const to = Math.min(lineEnd({ text, at }), at + count())
+    let to = at
+    for (let times = 0; times < count() && to < lineEnd({ text, at }); times++) {
+      to = afterChar({ text, at: to })
+    }
     const changed = [...text.slice(at, to)].map(next).join('')
     line.replace({ text: text.slice(0, at) + changed + text.slice(to), at: to })
     stay(Math.max(at, to - 1))

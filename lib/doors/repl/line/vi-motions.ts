@@ -17,6 +17,12 @@ export interface CharSearch {
   char: string
 }
 
+/** Behind the character at the cursor, and before the one that it stands behind: some are two units long. */
+export const afterChar = ({ text, at }: Place) =>
+  at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1)
+export const beforeChar = ({ text, at }: Place) =>
+  at - ((text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1)
+
 export const lineStart = ({ text, at }: Place) => text.lastIndexOf('\n', at - 1) + 1
 
 export function lineEnd({ text, at }: Place): number {
@@ -85,14 +91,14 @@ function matchingBracket(place: Place): number | null {
 
 /** Null where a key is no motion, or it leads nowhere. */
 export function move(key: string, place: Place): Target | null {
-  const { text, at } = place
+  const { text } = place
   const to = (target: number | null) => (target === null ? null : { at: target })
   switch (key) {
     case 'h':
-      return to(Math.max(lineStart(place), at - 1))
+      return to(Math.max(lineStart(place), beforeChar(place)))
     case 'l':
     case ' ':
-      return to(Math.min(lineEnd(place), at + 1))
+      return to(Math.min(lineEnd(place), afterChar(place)))
     case '0':
       return to(lineStart(place))
     case '^':

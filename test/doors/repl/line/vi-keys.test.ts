@@ -30,6 +30,10 @@ const commands: readonly (readonly [string, string])[] = [
   ['echo a-b.c d', '0$dB'],
   ['  indented', '^x'],
   ['x', 'x'],
+  ['echo a😀b', 'X'],
+  ['echo 😀b', '0wx'],
+  ['echo a 😀', '0fade'],
+  ['echo a😀', '2rx'],
 ]
 /** The same, where the last command begins to take text. */
 const insertions: readonly (readonly [string, string])[] = [
