@@ -15,10 +15,7 @@ export const interrupts: readonly Action[] = [
     name: 'Ctrl-C on a program',
     weight: 4,
     async act(world) {
-      const token = next(world, 'begun')
-      const command = `echo ${token}; sleep 300`
-      type(world, command)
-      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      const { command, token } = await beginToSleep(world)
       const pressed = await interrupt(world)
       await shows(world, [`! ${command}`, token, '^C'.repeat(pressed), interrupted])
     },
@@ -55,10 +52,7 @@ export const interrupts: readonly Action[] = [
     name: 'Ctrl-\\ on a program',
     weight: 1,
     async act(world) {
-      const token = next(world, 'begun')
-      const command = `echo ${token}; sleep 300`
-      type(world, command)
-      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      const { command, token } = await beginToSleep(world)
       // The shell itself ignores the key, and it may not have started the program yet.
       await delay(300)
       world.screen.type('\u001C')
@@ -69,10 +63,7 @@ export const interrupts: readonly Action[] = [
     name: 'Esc on a program',
     weight: 1,
     async act(world) {
-      const token = next(world, 'begun')
-      const command = `echo ${token}; sleep 300`
-      type(world, command)
-      await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+      const { command, token } = await beginToSleep(world)
       const pressed = await interrupt(world, keys.escape)
       await shows(world, [`! ${command}`, token, '^C'.repeat(pressed), interrupted])
     },
@@ -117,6 +108,15 @@ export const interrupts: readonly Action[] = [
     },
   },
 ]
+
+/** Types a command that sleeps behind a word, which it has written by then. */
+async function beginToSleep(world: World): Promise<{ command: string; token: string }> {
+  const token = next(world, 'begun')
+  const command = `echo ${token}; sleep 300`
+  type(world, command)
+  await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
+  return { command, token }
+}
 
 /**
  * A shell that is just about to start a program can miss an interrupt: a person presses the key again.
