@@ -73,6 +73,19 @@ test('/kill stops a job with all that it started', () =>
     await screen.shows(/sleep 1000 {2}✗ stopped/)
   }))
 
+test('the viewer marks what its search finds, and nothing else', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type("!printf 'one\\nOne\\n'\r")
+    await screen.shows('✓ exit 0')
+    screen.type('v\r')
+    await screen.shows('1–2 of 2')
+    screen.type('/One\r')
+    await screen.holds(() => screen.raw().includes('\u001B[7mOne'))
+    assert.not.match(screen.raw(), '\u001B[7mone')
+    screen.type('q')
+  }))
+
 test("the shell goes on where a command has removed nacre's temporary files", () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
