@@ -164,9 +164,13 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       await Promise.race([shell.ended, closing, delay(jobsLookMs)])
     }
     // Its state, traps and all, has gone over to the next one.
-    if (!closed && (await shell.awaitPrompt())) {
-      files.turn(encodeTurn('', dialect.forgetEnd))
-      await Promise.race([shell.run(() => undefined).ended, closing])
+    try {
+      if (!closed && (await shell.awaitPrompt())) {
+        files.turn(encodeTurn('', dialect.forgetEnd))
+        await Promise.race([shell.run(() => undefined).ended, closing])
+      }
+    } catch {
+      // The disk takes no more, so the shell cannot be told: it ends with its own traps.
     }
     await leave(found)
   }
