@@ -197,7 +197,7 @@ onBox('a model runs on the hosts that it may use, and on no other', async ({ fol
     findTool('bash').call(given, {
       executor,
       origin: 'agent',
-      fields: { cwd: '/work/here/only', sandbox: 'auto' },
+      fields: { cwd: '/only/here', sandbox: 'auto' },
     })
   try {
     const [tool] = toolsWith(executor.agentHosts)

@@ -32,6 +32,13 @@ export function spread(left: string, right: string, columns: number): string {
   return gap > 0 ? left + ' '.repeat(gap) + right : fit(left, columns)
 }
 
+/** The end of a text, where not all of it has room: of what is typed that is what is seen. */
+export function lastColumns(text: string, columns: number): string {
+  let shown = text
+  while (widthOf(shown) > columns) shown = shown.slice(1)
+  return shown
+}
+
 /** As many of the parts, from the first on, as have room in one line. */
 export function joinFitting(parts: readonly string[], columns: number): string {
   const [first = '', ...others] = parts

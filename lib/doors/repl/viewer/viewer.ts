@@ -1,5 +1,5 @@
 import { messageOf } from '../../../protocol/errors.ts'
-import { countOf, expandTabs, fit, spread, widthOf, wrap } from '../screen/columns.ts'
+import { countOf, expandTabs, fit, lastColumns, spread, widthOf, wrap } from '../screen/columns.ts'
 import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { Search, TextSource } from './text-source.ts'
@@ -271,13 +271,6 @@ export function createViewer(options: ViewerOptions): FullScreen {
       return `\u001B[?2026h\u001B[?25l${text}\u001B[${rows};1H\u001B[2K${end}${cursor}\u001B[?2026l`
     },
   }
-}
-
-/** Of what is typed the end is seen. */
-function lastColumns(text: string, columns: number): string {
-  let shown = text
-  while (widthOf(shown) > columns) shown = shown.slice(1)
-  return shown
 }
 
 function cut(line: string, left: number, columns: number): string {
