@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Screen, withScreen } from '../../../helpers/screen.ts'
@@ -79,15 +81,18 @@ test('vi keys edit the line as bash has them', async () => {
     await screen.shows('~/code')
     ours = await edit(screen, (since) => screen.raw().slice(since).includes('\u001B[7m>'))
   })
+  // Typed at the prompt, they would change what the editor believes to be on the screen.
   const settings = [
     ...['editing-mode vi', 'show-mode-in-prompt on', 'keyseq-timeout 1', 'bell-style none'],
     ...['vi-ins-mode-string "ins"', 'vi-cmd-mode-string "cmd"', 'enable-bracketed-paste off'],
-  ]
-  const bash = ['bash', '--norc', '--noprofile', '-i']
-  await withScreen({ program: bash, env: { PS1: '> ' } }, async (screen) => {
+  ].map((setting) => `set ${setting}\n`)
+  const bash = {
+    program: ['bash', '--norc', '--noprofile', '-i'],
+    env: { PS1: '> ' },
+    prepare: (home: string) => writeFileSync(join(home, '.inputrc'), settings.join('')),
+  }
+  await withScreen(bash, async (screen) => {
     try {
-      for (const setting of settings) screen.type(`bind 'set ${setting}'\r`)
-      screen.type('clear\r')
       await screen.holds(() => screen.page().line === 'ins>')
       theirs = await edit(screen, () => screen.page().line.startsWith('cmd>'))
     } finally {
