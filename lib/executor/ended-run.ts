@@ -15,7 +15,7 @@ export function createEndedRun({
   wait,
 }: Pick<RunParts, 'request' | 'stream' | 'wait'> & { result: Result }): LiveRun {
   const startedAt = new Date().toISOString()
-  const run = holdEnd({
+  return holdEnd({
     request,
     result,
     pid: null,
@@ -24,10 +24,8 @@ export function createEndedRun({
     isJob: false,
     texts: nothing,
     events: stream,
-    waited: () => waited,
+    wait,
   })
-  const waited = markHandled(wait(run))
-  return run
 }
 
 /**
@@ -46,7 +44,7 @@ export function shrinkRun(run: LiveRun, result: Result): LiveRun {
     isJob,
     texts: copyLast(run.kept(), shrunkBytes),
     events,
-    waited: () => waited,
+    wait: () => waited,
   })
 }
 
@@ -61,7 +59,7 @@ interface End {
   isJob: boolean
   texts: KeptTexts
   events: LiveRun['events']
-  waited(): Promise<Result>
+  wait: RunParts['wait']
 }
 
 function holdEnd(end: End): LiveRun {
@@ -73,13 +71,11 @@ function holdEnd(end: End): LiveRun {
     ...readKept(texts, reading),
     status: result.status,
   })
-  return {
+  const run: LiveRun = {
     id,
     request,
     pid,
-    get result() {
-      return end.waited()
-    },
+    result: ended,
     ended,
     left: Promise.resolve(),
     startedAt,
@@ -106,4 +102,5 @@ function holdEnd(end: End): LiveRun {
     quietMs: () => 0,
     async [Symbol.asyncDispose]() {},
   }
+  return Object.assign(run, { result: markHandled(end.wait(run)) })
 }

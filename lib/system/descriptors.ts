@@ -26,6 +26,11 @@ export function isNullDevice({ rdev }: Stats): boolean {
   return rdev === statSync('/dev/null').rdev
 }
 
+/** Whether it is a pipe that is in no folder: its link reads `pipe:[…]` (proc(5)). Linux only: elsewhere false. */
+export function isUnnamedPipe(fd: number): boolean {
+  return follow(fd)?.leadsTo.startsWith('pipe:') ?? false
+}
+
 /** Loaded with the first terminal. */
 export function loadTty(): typeof tty {
   return process.getBuiltinModule('node:tty')

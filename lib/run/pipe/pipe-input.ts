@@ -9,8 +9,8 @@ export interface PipeInput {
    * with `MisuseError` where nobody reads any more.
    */
   write(data: string | Uint8Array): Promise<void>
-  /** What the pipe has taken so far. */
-  readonly writtenBytes: number
+  /** How many bytes the pipe has taken so far. */
+  countWritten(): number
   /** End of file, after what was written. */
   end(): void
   /** Gives up what is still to be written. */
@@ -71,9 +71,7 @@ export function createPipeInput(fd: number): PipeInput {
   }
 
   return {
-    get writtenBytes() {
-      return writtenBytes
-    },
+    countWritten: () => writtenBytes,
     async write(data) {
       if (ended || closed) throw unread()
       await enqueue(() => writeAll(typeof data === 'string' ? Buffer.from(data) : data))

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, fstatSync, openSync, read, readFileSync, readlinkSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, read, readFileSync, readSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
-import { isNullDevice, isTerminal } from '../../system/descriptors.ts'
+import { isNullDevice, isTerminal, isUnnamedPipe } from '../../system/descriptors.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { findProgram, systemPath } from '../../system/programs.ts'
 import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
@@ -32,13 +32,8 @@ export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedSt
       'The standard input is a folder, through which a run could leave the sandbox; give it a file or nothing (</dev/null)'
     throw new StartError({ code: 'stdin_is_folder', message, exitCode: 125 })
   }
-  if (isNullDevice(stat) || isTerminal(fd) || (stat.isFIFO() && !hasName(fd))) return asItIs
+  if (isNullDevice(stat) || isTerminal(fd) || isUnnamedPipe(fd)) return asItIs
   return stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes)
-}
-
-/** An unnamed pipe is in no folder: its link reads `pipe:[…]` (proc(5)). */
-function hasName(fd: number): boolean {
-  return !readlinkSync(`/proc/self/fd/${fd}`).startsWith('pipe:')
 }
 
 const chunkBytes = 64 * 1024
@@ -55,7 +50,7 @@ async function relayFile(fd: number, pipes: FifoPool): Promise<SealedStdin> {
     stdin: { kind: 'descriptor', fd: readFd },
     release() {
       input.close()
-      skip(fd, input.writtenBytes - skip(readFd, Infinity))
+      skip(fd, input.countWritten() - skip(readFd, Infinity))
       closeSync(readFd)
     },
   }

@@ -159,7 +159,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
     const current = await ensureShell(request)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
-    const stdin = openSessionStdin(request.stdin, current.shared)
+    const stdin = openSessionStdin(request.stdin, current)
     const { paths, used } = await outputs.open(request.streams, sink)
     const startedMs = nowMs()
     const { status, lastArgument } = carried

@@ -74,7 +74,10 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       void leave(held)
     }
     held = null
-    opening = openShell(request).finally(() => (opening = null))
+    opening = openShell(request).finally(() => {
+      opening = null
+      arising = null
+    })
     return opening
   }
 
@@ -92,7 +95,6 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       }
       listener().onNotice(`Your start files ended the shell (${how}): this one runs without them`)
     }
-    arising = null
     if (closed) {
       await leave(found)
       throw refuse('session_closed', 'The session has been closed')

@@ -73,7 +73,12 @@ export function createTerminalSession(
       const found = await shells.ensure(latest).catch(() => null)
       // A shell that has just started, or whose prompt hooks still run, is there in a moment.
       if (!found || busy || !(await found.shell.awaitPrompt()) || busy) return null
-      found.files.turn(encodeQuestion(line))
+      try {
+        found.files.turn(encodeQuestion(line))
+      } catch {
+        // The disk takes no more, so the shell cannot be asked.
+        return null
+      }
       const answer = await found.shell.ask(completeTimeoutMs)
       return answer === null ? null : answer.split('\n')
     },

@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
@@ -202,6 +202,21 @@ test('standard input is a text, nothing, or closed', async () => {
     assert.is((await run('cat; echo $?')).stdout, '0\n')
     assert.is((await run('cat 2>/dev/null; echo $?', { stdin: { kind: 'closed' } })).stdout, '1\n')
     assert.is((await run('cat; echo $?')).stdout, '0\n')
+  })
+})
+
+test('a session reads from a named pipe also what a writer has left that is gone', async () => {
+  if (process.platform !== 'linux') return console.log('SKIP named pipes: they want /proc')
+  await withSessions(async ({ directory, run }) => {
+    const path = join(directory, 'pipe')
+    execFileSync('mkfifo', [path])
+    const writer = openSync(path, 'r+')
+    const fd = openSync(path, 'r')
+    writeSync(writer, 'left\n')
+    closeSync(writer)
+    const { stdout } = await run('cat', { stdin: { kind: 'descriptor', fd }, timeoutSeconds: 5 })
+    closeSync(fd)
+    assert.is(stdout, 'left\n')
   })
 })
 

@@ -68,6 +68,11 @@ zshTest('a zsh that ends is replaced where it stood', async () => {
     const stopped = await collected
     assert.equal([stopped.code, stopped.signal, stopped.stdout], [null, 'SIGTERM', 'up\n'])
     assert.is((await run('pwd', { shell })).stdout, '/usr\n')
+    for (const limit of [3, 13]) {
+      assert.is((await run(`ulimit -n ${limit}`, { shell })).code, 0)
+      const after = await run('pwd', { shell })
+      assert.equal([after.stdout, after.notices?.length], ['/usr\n', 1])
+    }
   })
 })
 

@@ -84,6 +84,15 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     ]
   }
 
+  async function show(shown: ShownCommand, ...how: Parameters<ShownCommand['show']>) {
+    current = shown
+    try {
+      return await shown.show(...how)
+    } finally {
+      current = null
+    }
+  }
+
   /** `asked`: the person has been told why it did not run. */
   async function finish(shown: ShownCommand, result: Result, asked = false): Promise<void> {
     if (shown.wanted.shownAs === undefined) keep(result, shown.wanted)
@@ -181,9 +190,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
           },
         },
       )
-      current = shown
-      const result = await shown.show(started, () => stop.abort())
-      current = null
+      const result = await show(shown, started, () => stop.abort())
       const { run } = shown
       if (result) await finish(shown, result, asked)
       else if (run) leaveRunning(shown, run)
@@ -194,9 +201,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       if (!shown) return
       display.printWhole(headline(job.command))
       shown.resize(display.columns, display.rows)
-      current = shown
-      const result = await shown.show(Promise.resolve(job.run), () => undefined)
-      current = null
+      const result = await show(shown, Promise.resolve(job.run), () => undefined)
       if (!result) {
         display.print([
           style.yellow(`[%${job.number}] goes on after ${formatDuration(nowMs() - job.startedMs)}`),

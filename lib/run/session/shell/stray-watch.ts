@@ -1,4 +1,5 @@
-import { fstatSync, readlinkSync, statSync } from 'node:fs'
+import { fstatSync, readlinkSync } from 'node:fs'
+import { holdsFile } from '../../../system/process/process-details.ts'
 import { readCpuMs } from '../../../system/process/process-table.ts'
 import { findBlockedReader } from '../../terminal/blocked-reader.ts'
 
@@ -25,16 +26,6 @@ export function createStrayWatch(
   const own = fstatSync(inputFd)
   const ownLink = readlinkSync(`/proc/self/fd/${inputFd}`)
 
-  function isBetweenCommands(pid: number): boolean {
-    try {
-      const input = statSync(`/proc/${pid}/fd/0`)
-      return input.ino === own.ino && input.dev === own.dev
-    } catch {
-      // It is gone, or may not be looked into.
-      return false
-    }
-  }
-
   function waitsForUs(pid: number): boolean {
     const reader = findBlockedReader(pid, (link) => link === ownLink)
     return reader !== null && reader !== 'hidden'
@@ -44,7 +35,7 @@ export function createStrayWatch(
     let looks = 0
     let usedMs = 0
     const timer = setInterval(() => {
-      if (!isBetweenCommands(pid) && !waitsForUs(pid)) looks = 0
+      if (!holdsFile(pid, own) && !waitsForUs(pid)) looks = 0
       else if (looks++ === 0) usedMs = readCpuMs(pid)
       if (looks < looksNeeded) return
       if (readCpuMs(pid) - usedMs < spinMs && !waitsForUs(pid)) return

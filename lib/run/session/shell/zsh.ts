@@ -13,10 +13,13 @@ export const zshDialect: SessionDialect = {
   compose({ turnPath, cwd, oldCwd, setUp, login }) {
     const token = '"${__nacre_c[6]-}"'
     const turn = [
-      `__nacre_x=(${token} "$__nacre_q" "$-" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" 1 "\${#__nacre_s}" ` +
-        `"\${__nacre_s[@]}" ${token} "")`,
-      '__nacre_g=0 __nacre_q=1',
+      '__nacre_f=$- __nacre_o=0',
       `\\builtin set +${suspendedOptions}`,
+      // A shell that may open no more files would run no command.
+      '{ { __nacre_o=1; } <&0 >/dev/null 2>/dev/null; } always { TRY_BLOCK_ERROR=0; }',
+      `__nacre_x=(${token} "$__nacre_q" "$__nacre_f" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" $__nacre_o ` +
+        `"\${#__nacre_s}" "\${__nacre_s[@]}" ${token} "")`,
+      '__nacre_g=0 __nacre_q=1',
       `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`,
       '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',
       '__nacre_s=() __nacre_p=',
