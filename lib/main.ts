@@ -6,6 +6,7 @@ import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
 import { chooseMode, isDoorChosen, optionsGoOn, readInvocation } from './cli/invocation.ts'
 import { readPromptOptions } from './cli/prompt-options.ts'
 import { readRunOptions } from './cli/run-options.ts'
+import { shellOffFlags } from './cli/shell-flags.ts'
 import { version } from './protocol/version.ts'
 import { logicalDirectory, stateDirectory } from './config/paths.ts'
 import { agentSettings } from './main/agent-settings.ts'
@@ -39,7 +40,11 @@ async function dispatch(argv: readonly string[], streams: Streams): Promise<numb
   if (argv[0] === 'help') return help(argv.slice(1), streams)
   const first = findCommand(argv[0])
   if (first) return runCommand(await first(), argv.slice(1), streams)
-  const parsed = parseArgv(argv, flags, { home: process.env['HOME'], goesOn: optionsGoOn })
+  const parsed = parseArgv(argv, flags, {
+    home: process.env['HOME'],
+    goesOn: optionsGoOn,
+    offFlags: shellOffFlags,
+  })
   const { options, positionals, isSeparated } = parsed
   const named = isSeparated || isDoorChosen(options) ? null : findCommand(positionals[0])
   if (!named) return open(parsed, streams)
@@ -151,9 +156,10 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
         personAtInput: streams.input === 'terminal',
       })
       const { print } = await import('./doors/print/print.ts')
-      return withExecutor(options, streams, (executor, signal) =>
+      return withExecutor(options, streams, (executor, signal, _, keepStatus) =>
         print(invocation.print, {
           executor,
+          keepStatus,
           runSupervised: (input, options) => supervise(invocation.artifactDir, input, options),
           streams,
           signal,

@@ -24,8 +24,9 @@ export function exitStatusOf(result: Result): number {
   }
 }
 
-function statusOfStop({ reason, signal }: Result): number {
+function statusOfStop({ reason, signal, ownExitCode }: Result): number {
   if (reason === 'timeout' || reason === 'inactivity') return 124
+  if (ownExitCode !== undefined) return ownExitCode
   return signalStatus(reason === 'cancel' ? 'SIGINT' : (signal ?? 'SIGTERM'))
 }
 

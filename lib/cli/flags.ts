@@ -2,6 +2,7 @@ import { type FieldName, fieldNames, fields } from '../protocol/request/fields.t
 import type { Flag } from '../protocol/request/flag.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
+import { otherShellFlags, shellFlags } from './shell-flags.ts'
 
 /** Fields whose option is not their name, or that have none. */
 const spelledOtherwise: Partial<Record<FieldName, string | null>> = {
@@ -49,20 +50,6 @@ export const runFlags: readonly Flag[] = [
     description: 'Leave the environment as it is',
     field: 'hardening',
     value: false,
-  },
-]
-
-/** Options of the shell, as bash has them. */
-export const shellFlags: readonly Flag[] = [
-  { name: 'errexit', short: 'e', shape: null, description: 'Stop at the first command that fails' },
-  { name: 'nounset', short: 'u', shape: null, description: 'Take unset variables for an error' },
-  { name: 'xtrace', short: 'x', shape: null, description: 'Show each command before it runs' },
-  { name: 'noexec', short: 'n', shape: null, description: 'Only check the syntax, run nothing' },
-  {
-    name: 'option',
-    short: 'o',
-    shape: shape.list(shape.text('', { hint: 'name' })),
-    description: 'Switch on an option of `set -o`, such as pipefail',
   },
 ]
 
@@ -124,7 +111,7 @@ export const doorFlags: readonly Flag[] = [
   quietFlag,
   artifactDirFlag,
   helpFlag,
-  { name: 'version', short: 'v', shape: null, description: 'Show the version' },
+  { name: 'version', shape: null, description: 'Show the version; so does -v alone' },
 ]
 
 /** What a model may do, and which conversation it goes on with. */
@@ -173,4 +160,10 @@ export const promptFlags: readonly Flag[] = [
   },
 ]
 
-export const flags: readonly Flag[] = [...doorFlags, ...shellFlags, ...promptFlags, ...runFlags]
+export const flags: readonly Flag[] = [
+  ...doorFlags,
+  ...shellFlags,
+  ...promptFlags,
+  ...runFlags,
+  ...otherShellFlags,
+]

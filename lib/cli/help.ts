@@ -1,6 +1,7 @@
 import { type Flag, hintOf } from '../protocol/request/flag.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
-import { doorFlags, helpFlag, promptFlags, runFlags, shellFlags } from './flags.ts'
+import { doorFlags, helpFlag, promptFlags, runFlags } from './flags.ts'
+import { otherShellFlags, shellFlags } from './shell-flags.ts'
 
 /** What the help tells of a subcommand. */
 export interface DescribedCommand {
@@ -21,11 +22,23 @@ export const doors: readonly (readonly [usage: string, description: string])[] =
   ['nacre --rpc', 'JSON-RPC 2.0 on stdin and stdout'],
 ]
 
-/** The options of nacre itself, as help and manual group them. */
-export const flagGroups: readonly (readonly [title: string, flags: readonly Flag[]])[] = [
+const others = otherShellFlags
+  .map(({ name, short }) => (short === undefined || short === 'v' ? `--${name}` : `-${short}`))
+  .join(' ')
+
+/** The options of nacre itself, as help and manual group them; `others` are in the manual alone. */
+export const flagGroups: readonly (readonly [
+  title: string,
+  flags: readonly Flag[],
+  others?: readonly Flag[],
+])[] = [
   ['Front door', doorFlags],
   ['Prompts for a model', promptFlags],
-  ['The shell, as in bash', shellFlags],
+  [
+    `The shell, as in bash (also ${others}; + in place of - switches off)`,
+    shellFlags,
+    otherShellFlags,
+  ],
   ['Shaping a run (a duration is seconds, or 500ms, 30s, 5m, 2h; 0 is none)', runFlags],
 ]
 

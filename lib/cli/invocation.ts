@@ -69,11 +69,12 @@ function readSubject(parsed: ParsedArgv): Subject | null {
   if (command !== undefined) {
     return { command, ...shellOptions, ...(positionals.length > 0 && { parameters: positionals }) }
   }
+  if (options['stdin']) return { script: '-', ...shellOptions, parameters: positionals }
   const isPrompt = findMode(parsed) !== 'print' || options['print'] || options['mode']
   if ((isPrompt || parsed.isSeparated) && hasShellOptions(options)) {
     throw new MisuseError(
       'wrong_usage',
-      '`-e`, `-u`, `-x`, `-n` and `-o` are options of a shell: they need `-c <command>` or a script file',
+      'Options of a shell, such as `-e` and `-o`, need `-c <command>`, `-s` or a script file',
     )
   }
   if (isPrompt) return null
@@ -84,12 +85,20 @@ function readSubject(parsed: ParsedArgv): Subject | null {
 
 /** Whether options of a shell were given: to a shell, the first word is the name of a script. */
 function hasShellOptions(options: Readonly<Record<string, unknown>>): boolean {
-  return readShellOptions(options).shellOptions !== undefined
+  const { shellOptions = [] } = readShellOptions(options)
+  // Terminals and editors start `$SHELL -i`, or `-il`, for a person.
+  return shellOptions.some((option) => option !== '-i')
+}
+
+/** `-v` is an option of a shell too; without anything to run it asks for the version. */
+function isVerboseAlone(options: Readonly<Record<string, unknown>>): boolean {
+  const { shellOptions = [] } = readShellOptions(options)
+  return shellOptions.length === 1 && shellOptions[0] === 'verbose'
 }
 
 /** Whether the options say what nacre is to do, so that no word names a subcommand. */
 export function isDoorChosen(options: Readonly<Record<string, unknown>>): boolean {
-  return ['command', 'print', 'rpc', 'mode'].some((name) => options[name] !== undefined)
+  return ['command', 'stdin', 'print', 'rpc', 'mode'].some((name) => options[name] !== undefined)
 }
 
 /**
@@ -117,8 +126,9 @@ const modes = ['rpc', 'print', 'repl'] as const
  */
 export function chooseMode(parsed: ParsedArgv, subcommands: readonly string[]): InvocationMode {
   const mode = findMode(parsed, subcommands)
-  const { command } = parsed.options
-  if (mode === 'rpc' && (command !== undefined || parsed.positionals.length > 0)) {
+  const { command, stdin } = parsed.options
+  const isGiven = command !== undefined || stdin === true || parsed.positionals.length > 0
+  if (mode === 'rpc' && isGiven) {
     throw new MisuseError(
       'wrong_usage',
       'The RPC mode reads its requests from standard input alone',
@@ -131,10 +141,11 @@ function findMode(
   { options, positionals, isSeparated }: ParsedArgv,
   subcommands: readonly string[] = [],
 ): InvocationMode {
+  const isAlone = options['command'] === undefined && positionals.length === 0
   if (options['help']) return 'help'
-  if (options['version']) return 'version'
+  if (options['version'] || (isAlone && isVerboseAlone(options))) return 'version'
   if (options['rpc']) return 'rpc'
-  if (options['print'] || options['command'] !== undefined) return 'print'
+  if (options['print'] || options['command'] !== undefined || options['stdin']) return 'print'
   const named = options['mode'] as string | undefined
   if (named !== undefined) {
     const mode = modes.find((known) => known === named)

@@ -45,7 +45,10 @@ export function writeManual({ version, date, commands, keys, variables }: Manual
     'disk, clean and bounded text, an honest word on how the command ended, and nothing left running.',
     ...doors.flatMap(([usage, description]) => item(bold(usage), description)),
     '.SH OPTIONS',
-    ...flagGroups.flatMap(([title, flags]) => [`.SS ${prose(title)}`, ...flags.flatMap(option)]),
+    ...flagGroups.flatMap(([title, flags, others = []]) => [
+      `.SS ${prose(title)}`,
+      ...[...flags, ...others].flatMap(option),
+    ]),
     '.SH COMMANDS',
     ...commands.flatMap(writeCommand),
     '.SH CONFIGURATION',

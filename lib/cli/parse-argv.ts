@@ -5,6 +5,7 @@ import { check, checkWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
+import { shellOptionList } from './shell-flags.ts'
 
 export interface ParsedArgv {
   /** By long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
@@ -22,6 +23,8 @@ export interface ParseOptions {
    * options may still follow. Where not, all words from this one on are positionals. Default: always.
    */
   goesOn?: (word: string, given: ReadonlySet<string>) => boolean
+  /** What `+` and letters switch off, in front of a command or a script. Default: nothing. */
+  offFlags?: readonly Flag[]
 }
 
 /** Reads the words of a command line by a table of flags. Throws `MisuseError`. */
@@ -31,13 +34,14 @@ export function parseArgv(
   options: ParseOptions = {},
 ): ParsedArgv {
   const cli = cac('nacre')
-  const { marked, used, ...words } = spellOut(argv, flags, options)
+  const { marked, used, shellOptions, ...words } = spellOut(argv, flags, options)
   for (const flag of used) {
     cli.option(flag.shape === null ? `--${flag.name}` : `--${flag.name} <value>`, flag.description)
   }
   cli.globalCommand.ignoreOptionDefaultValue()
   const found = cli.parse(['', '', ...marked], { run: false }).options
   const parsed: ParsedArgv = { options: {}, ...words }
+  if (shellOptions.length > 0) parsed.options[shellOptionList] = shellOptions
   for (const flag of used) {
     const key = optionKey(flag)
     const given: unknown = found[toOptionName(key)]
@@ -65,6 +69,7 @@ interface SpelledOut extends Omit<ParsedArgv, 'options'> {
   marked: string[]
   /** cac takes its time for each flag that it is told of. */
   used: Set<Flag>
+  shellOptions: string[]
 }
 
 /**
@@ -74,29 +79,37 @@ interface SpelledOut extends Omit<ParsedArgv, 'options'> {
 function spellOut(
   argv: readonly string[],
   flags: readonly Flag[],
-  { goesOn = () => true }: ParseOptions,
+  { goesOn = () => true, offFlags = [] }: ParseOptions,
 ): SpelledOut {
   const marked: string[] = []
   const used = new Set<Flag>()
   const names = new Set<string>()
   const positionals: string[] = []
   let isSeparated = false
+  const shellOptions: string[] = []
   /** The flag whose value is the next word that is no option. */
   let waiting: Flag | null = null
+  let firstWordIsTaken = false
 
   /** Takes one option; gives how many of the words behind it were its value. */
   function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
     if (flag.isSingle && used.has(flag)) {
       throw new MisuseError('wrong_usage', `\`${name}\` was given twice; give it once`)
     }
-    used.add(flag)
     names.add(flag.name)
     if (flag.shape === null) {
       if (given !== undefined) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
+      if (flag.toShellOption) {
+        shellOptions.push(flag.toShellOption(''))
+        return 0
+      }
+      used.add(flag)
       marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
       return 0
     }
+    if (flag.takesFirstWord) firstWordIsTaken = true
     if (flag.takesFirstWord && !name.startsWith('--')) {
+      used.add(flag)
       waiting = flag
       return 0
     }
@@ -109,6 +122,11 @@ function spellOut(
       const usage = `${name} <${hintOf(shape)}>`
       throw new MisuseError('wrong_usage', `\`${name}\` needs a value: ${usage}`)
     }
+    if (flag.toShellOption) {
+      shellOptions.push(flag.toShellOption(value))
+      return
+    }
+    used.add(flag)
     marked.push(`--${flag.name}=${mark}${value}`)
   }
 
@@ -127,8 +145,8 @@ function spellOut(
   function takeJoined(word: string, next: readonly string[]): number {
     let taken = 0
     for (let at = 1; at < word.length; at++) {
-      const name = `-${word[at]}`
-      const flag = findFlag(name, flags, word)
+      const name = `${word[0]}${word[at]}`
+      const flag = findFlag(`-${word[at]}`, word[0] === '+' ? offFlags : flags, word)
       const rest = word.slice(at + 1)
       if (flag.shape?.kind === 'number' && rest !== '') return taken + take(name, flag, rest)
       taken += take(name, flag, undefined, next[taken])
@@ -146,7 +164,10 @@ function spellOut(
       positionals.push(...argv.slice(index + (isCommand ? 2 : isWord ? 0 : 1)))
       break
     }
-    if (!/^-./.test(word)) {
+    const mayBeOff = waiting !== null || (!firstWordIsTaken && !goesOn(word, names))
+    if (mayBeOff && /^\+[a-z]/i.test(word) && offFlags.length > 0) {
+      index += takeJoined(word, argv.slice(index + 1))
+    } else if (!/^-./.test(word)) {
       if (giveToWaiting(word)) continue
       const end = goesOn(word, names) ? index + 1 : argv.length
       positionals.push(...argv.slice(index, end))
@@ -161,7 +182,7 @@ function spellOut(
     }
   }
   giveToWaiting(undefined)
-  return { marked, used, positionals, isSeparated }
+  return { marked, used, shellOptions, positionals, isSeparated }
 }
 
 function findFlag(word: string, flags: readonly Flag[], within = word): Flag {

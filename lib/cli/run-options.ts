@@ -1,7 +1,8 @@
 import { MisuseError } from '../protocol/errors.ts'
 import type { RequestInput, RunFields } from '../protocol/request/request.ts'
-import { runFlags, shellFlags } from './flags.ts'
+import { runFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
+import { shellOptionList } from './shell-flags.ts'
 
 /** What says where and how all commands run, those of a model too. */
 const placeFields = [
@@ -47,13 +48,10 @@ function parseAssignments(texts: string[]): Record<string, string> {
   )
 }
 
-/** `-e`, `-u`, `-x`, `-n` and `-o <name>` by their names in `set -o`. */
+/** The options of the shell, in their order. */
 export function readShellOptions(
   options: Readonly<Record<string, unknown>>,
 ): Pick<RequestInput, 'shellOptions'> {
-  const names = shellFlags.flatMap(({ name }) => {
-    const given = options[name]
-    return given === true ? [name] : ((given ?? []) as string[])
-  })
-  return names.length === 0 ? {} : { shellOptions: names }
+  const shellOptions = options[shellOptionList] as string[] | undefined
+  return shellOptions === undefined ? {} : { shellOptions }
 }

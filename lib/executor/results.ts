@@ -106,6 +106,7 @@ export function endedResult(request: Request, ending: Ending): Result {
     result.notices.push(...survivors, ...(stopped.notices ?? []))
     const { signal } = exit
     const limitMs = limitOf(request, reason)
+    const ownExitCode = reason === 'cancel' && isSeen(request) ? exit.code : null
     return {
       ...result,
       status: 'stopped',
@@ -113,6 +114,7 @@ export function endedResult(request: Request, ending: Ending): Result {
       reason,
       survivors: stopped.survivors,
       ...(limitMs !== null && { limitSeconds: limitMs / 1000 }),
+      ...(ownExitCode !== null && { ownExitCode }),
     }
   }
   result.notices.push(...(exit.notices ?? []))
@@ -124,6 +126,11 @@ export function endedResult(request: Request, ending: Ending): Result {
     ? describeTasks(exit.tasks)
     : describeExit(request.command, exit.code ?? 0)
   return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
+}
+
+/** Whether nacre sees the end itself, not through a shell, to which an end by a signal is an exit code. */
+function isSeen({ session, host, sandbox, array }: Request): boolean {
+  return session === null && host === null && sandbox === 'off' && array === null
 }
 
 function describeTasks({ failed, total }: TaskSummary): string | null {

@@ -11,8 +11,9 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIG
 
 /**
  * Gives the exit status of `use`, or that of the signal that ended nacre; the executor is closed
- * either way. After SIGINT the process itself ends by it. `onCrash` takes what is to be done first after
- * a fault of nacre's own.
+ * either way. After SIGINT the process itself ends by it. Where `keepStatus` was called, the status of
+ * `use` stands: its command has answered the signal by itself. `onCrash` takes what is to be done first
+ * after a fault of nacre's own.
  */
 export async function withExecutor(
   options: ExecutorOptions,
@@ -21,6 +22,7 @@ export async function withExecutor(
     executor: Executor,
     signal: AbortSignal,
     onCrash: (restore: () => void) => void,
+    keepStatus: () => void,
   ) => Promise<number>,
 ): Promise<number> {
   const { createExecutor } = await import('../executor/executor.ts')
@@ -31,6 +33,7 @@ export async function withExecutor(
     endedBy ??= signal
     ending.abort(signal)
   }
+  let keepsStatus = false
   let restore = () => {}
   const crash = (error: unknown) => {
     restore()
@@ -43,15 +46,18 @@ export async function withExecutor(
   for (const signal of endingSignals) process.on(signal, end)
   process.on('uncaughtException', crash)
   try {
-    const status = await use(executor, ending.signal, (wanted) => {
+    const setRestore = (wanted: () => void) => {
       restore = wanted
+    }
+    const status = await use(executor, ending.signal, setRestore, () => {
+      keepsStatus = true
     })
-    return endedBy === null ? status : signalStatus(endedBy)
+    return endedBy === null || keepsStatus ? status : signalStatus(endedBy)
   } finally {
     await executor.close()
     process.off('uncaughtException', crash)
     for (const signal of endingSignals) process.off(signal, end)
-    if (endedBy === 'SIGINT') process.once('exit', endByInterrupt)
+    if (endedBy === 'SIGINT' && !keepsStatus) process.once('exit', endByInterrupt)
   }
 }
 

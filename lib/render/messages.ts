@@ -9,7 +9,8 @@ export function describeTrouble(result: Result): string[] {
     case 'lost':
       return [result.error?.message ?? 'The command could not be started']
     case 'stopped':
-      return [describeStop(result)]
+      // What a script does on Ctrl-C is its own end, and it has the last word.
+      return result.ownExitCode === undefined ? [describeStop(result)] : []
     default:
       return []
   }

@@ -127,12 +127,24 @@ type Words = Pick<Launch, 'file' | 'argv0' | 'args'>
 function composeShell(shell: FoundShell, request: Request, use: ShellUse | undefined): Words {
   if (use) return { ...shell, args: use.args(use.share) }
   const { login, script, parameters } = request
-  const options = request.shellOptions.flatMap((name) => ['-o', name])
+  const options = composeOptions(request.shellOptions)
   if (script !== null) {
-    return { ...shell, args: [...options, ...(login ? ['-l'] : []), script, ...parameters] }
+    const words = script === '-' ? ['-s', '--', ...parameters] : [script, ...parameters]
+    return { ...shell, args: [...options, ...(login ? ['-l'] : []), ...words] }
   }
   const words = splitCommand(shell, request.command, parameters)
   return { ...shell, args: [...options, login ? '-lc' : '-c', ...words] }
+}
+
+/** As the words of a shell; bash wants those that begin with two dashes first. */
+function composeOptions(shellOptions: readonly string[]): string[] {
+  const isLong = (option: string) => option.startsWith('--')
+  return [
+    ...shellOptions.filter(isLong),
+    ...shellOptions
+      .filter((option) => !isLong(option))
+      .flatMap((option) => (/^[+-]/.test(option) ? option.split(' ') : ['-o', option])),
+  ]
 }
 
 /** A program with its words, found as a shell would find it. */

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   mkdirSync,
@@ -58,6 +60,18 @@ const sameWords: string[][] = [
   ['-e', 'no-such-script'],
   ['-uc', 'echo "$unset_here"; echo not reached'],
   ['-xc', 'echo "$1"', '_', 'a b'],
+  ['-vc', 'echo a\necho b'],
+  ['-e', '+e', '-c', 'false; echo reached'],
+  ['-c', '+e', 'echo "$-"'],
+  ['-c', 'echo "$@"', '_', '+e', '+x'],
+  ['+eo', 'pipefail', '+h', '-c', 'echo "$-" "$SHELLOPTS"'],
+  ['+o', 'braceexpand', '-c', 'echo {a,b}'],
+  ['-afkbtBCEHPTc', 'echo "$-"'],
+  ['-O', 'extglob', '+O', 'extquote', '-c', 'echo /@(etc|usr); shopt extquote'],
+  ['-O', 'nosuch', '-c', 'true'],
+  ['--noprofile', '--norc', '-eo', 'pipefail', '-c', 'false | true; echo not reached'],
+  ['--posix', '-c', 'echo "$SHELLOPTS"'],
+  ['-rc', 'cd /'],
   ['-o', 'noglob', '-c', 'echo /*'],
   ['-lc', 'shopt -q login_shell; echo $?'],
   ['-lc', 'echo "$0 $1"', '_', 'a'],
@@ -74,6 +88,30 @@ for (const words of sameWords) {
   })
 }
 
+test('commands on standard input, as from curl: -s', async () => {
+  const input = 'echo "$0 $1 $2"; read -r line\nread by it\necho "got $line"; exit 4\n'
+  for (const words of [['-s', 'a b', '--quiet'], ['-es'], ['-s', '--', '--quiet', '-c'], ['-s']]) {
+    const [own, theirs] = await Promise.all([
+      runCli(words, { input }),
+      runProgram('bash', words, { input }),
+    ])
+    assert.equal(comparable(own), comparable(theirs))
+  }
+})
+
+test('-i reads the start file of an interactive shell', () =>
+  withNacre(async (dir, env) => {
+    writeFileSync(join(dir, '.bashrc'), 'alias hello="echo hello from the alias"\n')
+    const options = { env: { ...env, HOME: dir } }
+    const { stdout } = await runCli(['-ic', 'hello'], options)
+    assert.is(stdout.toString(), 'hello from the alias\n')
+  }))
+
+test('-v alone is the version', async () => {
+  const [short, long] = await Promise.all([runCli(['-v']), runCli(['--version'])])
+  assert.equal(comparable(short), comparable(long))
+})
+
 test('a login shell is bash, whatever shell the logins of the person have', async () => {
   const env = { ...process.env, SHELL: '/bin/sh' }
   const { stdout } = await runCli(['-lc', 'echo "$0 ${BASH_VERSION:+is bash}"'], { env })
@@ -87,7 +125,7 @@ test('options of a shell without a command or a script are refused, not passed o
     ['-eo', 'pipefail', '-p', '!true'],
   ]) {
     const { stderr, status } = await runCli(words)
-    assert.match(stderr.toString(), /they need `-c <command>` or a script file/)
+    assert.match(stderr.toString(), /need `-c <command>`, `-s` or a script file/)
     assert.is(status, 125, words.join(' '))
   }
 })
@@ -302,6 +340,32 @@ test('a duration has its unit; 0 is none', async () => {
   for (const wrong of ['5x', 'ms', '1h30m', '']) {
     assert.is((await runCli(['-c', 'true', '--timeout', wrong])).status, 125, wrong)
   }
+})
+
+/** How a program ends, whose process group gets the signal when it has written something. */
+async function endBy(signal: NodeJS.Signals, words: string[]): Promise<unknown[]> {
+  const [program = '', ...args] = words
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+  const exited = once(child, 'exit')
+  await once(child.stdout, 'data')
+  process.kill(-(child.pid ?? 0), signal)
+  return exited
+}
+
+for (const command of ['trap "exit 7" INT TERM', 'trap "exit 0" INT TERM', ':']) {
+  test(`a Ctrl-C ends nacre as it ends bash: ${command}`, async () => {
+    const words = ['-c', `${command}; echo up; sleep 300; true`]
+    const [own, theirs] = await Promise.all([
+      endBy('SIGINT', [...cliCommand(), ...words]),
+      endBy('SIGINT', ['bash', ...words]),
+    ])
+    assert.equal(own, theirs)
+  })
+}
+
+test('a script that answers TERM with an exit status of its own ends nacre with that', async () => {
+  const words = ['-c', 'trap "exit 7" TERM; echo up; sleep 300']
+  assert.equal(await endBy('SIGTERM', [...cliCommand(), ...words]), [7, null])
 })
 
 test('what timed out is told with its limit', async () => {

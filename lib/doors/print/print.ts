@@ -20,6 +20,8 @@ export interface PrintContext {
   streams: Streams
   signal: AbortSignal
   exitStatusOf: (result: Result) => number
+  /** The status is to stand, though a signal came. */
+  keepStatus: () => void
   agentSettings: () => AgentSettings
 }
 
@@ -39,6 +41,12 @@ async function* readPrompts(
   streams: Streams,
 ): AsyncGenerator<{ prompt: string; stdin: Stdin }> {
   if (subject !== null || prompt !== null) {
+    if (subject?.script === '-' && streams.input === 'terminal') {
+      throw new MisuseError(
+        'wrong_usage',
+        '`-s` reads commands from standard input, which is a terminal here; nacre alone is interactive',
+      )
+    }
     const given: Stdin = { kind: 'descriptor', fd: 0 }
     yield {
       prompt: prompt ?? '',
@@ -125,6 +133,7 @@ async function answerPrompt(
     ? await context.runSupervised(wanted, runOptions)
     : await runHere(wanted, runOptions)
   await answer.finish(result)
+  if (result.ownExitCode !== undefined) context.keepStatus()
   addCommand?.(result)
   return context.exitStatusOf(result)
 

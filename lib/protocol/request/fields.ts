@@ -120,13 +120,15 @@ export const subjects = {
     shape.anyText(),
     'In place of `command`: an array of which each task runs one of these',
   ),
-  script: shape.text('In place of `command`: a file that the shell runs', { hint: 'path' }),
+  script: shape.text('In place of `command`: a file that the shell runs; - is its standard input', {
+    hint: 'path',
+  }),
   parameters: shape.list(
     shape.anyText(),
     'What the command finds as $0, $1, …; the script as $1, $2, …',
   ),
   shellOptions: shape.list(
     shape.text('', { hint: 'option' }),
-    'Options of the shell by their names in `set -o`: errexit, pipefail',
+    'Options of the shell by their names in `set -o`: errexit, pipefail; or as bash has them: +o errexit, -O extglob, -i',
   ),
 }

@@ -16,6 +16,8 @@ export interface Flag {
   isSingle?: boolean
   /** After its short name its value is the first word that is no option, as with a shell's `-c`. */
   takesFirstWord?: boolean
+  /** It is an option of the shell: what it, or its value, is in `shellOptions` of a request. */
+  toShellOption?: (value: string) => string
   /** The field of a request that it sets, and the value where it takes none. */
   field?: FieldName
   value?: unknown

@@ -179,6 +179,9 @@ function chooseArray(input: RequestInput): ArrayRequest | null {
   return { tasks, commands: commands ?? null, atOnce: jobs ?? null, retries: retry ?? 0 }
 }
 
+/** None of them may be a command, which the guard would not see. */
+const shellOption = /^(?:(?:\+o |[+-]O )?\w[\w-]*|-[ir]|--no(?:rc|profile|editing))$/
+
 type Subject = Pick<Request, 'command' | 'args' | 'script' | 'parameters' | 'shellOptions'>
 
 /** What is to run. Throws `MisuseError` where that is nothing, or more than one thing. */
@@ -201,10 +204,15 @@ function chooseSubject(input: RequestInput): Subject {
     if (parameters.length > 0) throw contradiction(place, 'parameters')
     if (shellOptions.length > 0) throw contradiction(place, 'shellOptions')
   }
+  const wrong = shellOptions.find((option) => !shellOption.test(option))
+  if (wrong !== undefined) {
+    throw invalid('shellOptions', 'options as bash has them, such as errexit or -O extglob', wrong)
+  }
+  const scriptWords = script === '-' ? [input.shell ?? 'bash', '-s'] : [script ?? '']
   const command =
     input.command ??
     describeCommands(input.commands) ??
-    joinWords(args ?? [script ?? '', ...parameters])
+    joinWords(args ?? [...scriptWords, ...parameters])
   refuseEmpty(given, args ? (args[0] ?? '') : command)
   if (command.length > limits.commandChars) {
     throw new MisuseError(
