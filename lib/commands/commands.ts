@@ -11,6 +11,7 @@ export const commands: Readonly<Record<string, () => Promise<{ command: Command 
   doctor: () => import('./doctor/command.ts'),
   completion: () => import('./completion/command.ts'),
   reap: () => import('./reap/command.ts'),
+  carry: () => import('./carry.ts'),
   supervise: () => import('./supervise/command.ts'),
 }
 

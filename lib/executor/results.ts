@@ -91,6 +91,7 @@ export function endedResult(request: Request, ending: Ending): Result {
   result.pipeStatus = exit.pipeStatus ?? null
   result.usage = exit.usage ?? null
   if (exit.durationMs !== undefined) result.durationMs = exit.durationMs
+  if (exit.sandbox) result.sandbox = exit.sandbox
   if (exit.tasks) result.tasks = exit.tasks
   if (exit.startedIn !== undefined) result.cwd = exit.startedIn
   if (exit.notStarted) {

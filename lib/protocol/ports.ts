@@ -29,6 +29,8 @@ export interface Exit {
   notices?: string[]
   /** What the run used of the machine, where the system tells. */
   usage?: Usage | null
+  /** What confined it, where its host tells that at the end. */
+  sandbox?: SandboxUse
 }
 
 export interface StopReport {

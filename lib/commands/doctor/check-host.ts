@@ -119,13 +119,13 @@ async function checkSession(attempt: Attempt): Promise<Check> {
   return { name: 'sessions', status: 'missing', detail, advice: null }
 }
 
-/** Only a run in a sandbox needs a nacre there. */
+/** A shell is enough there, but for a sandbox. */
 async function checkNacre(attempt: Attempt): Promise<Check> {
   const { text } = await attempt('command -v nacre >/dev/null && nacre --version')
   const version = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]
   const detail =
     version === undefined
-      ? 'not installed there; only --sandbox needs it'
-      : `version ${version}, for --sandbox`
+      ? 'not installed there; runs have no pipe_status and no sandbox'
+      : `version ${version}, which carries the runs`
   return works('nacre', detail)
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { Survivor } from '../../protocol/result/result.ts'
+import type { ToldResult } from './frames.ts'
 
 /** The system's own client of a host: its configuration, keys and policies hold. */
 export interface HostClient {
@@ -37,6 +37,11 @@ export interface Heard {
   signal: string | null
   /** How long the command took, by the clock over there. */
   durationMs: number | null
+  /** What the shell over there has counted. */
+  used: { userMs: number; systemMs: number } | null
+  /** A nacre over there carries the command, and what it tells of its end. */
+  carried: boolean
+  told: ToldResult | null
   refused: string | null
   /** Where a session stands; the status of its shell, where that has ended. */
   cwd: string | null
@@ -76,14 +81,4 @@ export async function callThere(
   })
   clearTimeout(over)
   return said
-}
-
-/** The processes that the script of a stop has found left there; null where it could not name them all. */
-export function readSurvivors(said: string): Survivor[] | null {
-  const lines = said.trimEnd().split('\n')
-  if (lines.at(-1) !== 'done') return null
-  return lines.slice(0, -1).flatMap((line): Survivor[] => {
-    const [, number, command = '?'] = /^(\d+) (.*)$/.exec(line) ?? []
-    return number === undefined ? [] : [{ pid: Number(number), command }]
-  })
 }

@@ -1,8 +1,10 @@
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { Exit, OutputSink, StartFailure } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import type { SandboxUse } from '../../protocol/result/result.ts'
 import { type Heard, lastLine, unreachable } from './client.ts'
-import { createFrameReader, type Frame } from './frames.ts'
+import { createFrameReader, type Frame, type ToldResult } from './frames.ts'
+import { noNacreThere } from './script.ts'
 
 /** What is heard of a run on another machine. */
 export interface Follower {
@@ -31,6 +33,9 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     code: null,
     signal: null,
     durationMs: null,
+    used: null,
+    carried: false,
+    told: null,
     refused: null,
     cwd: null,
     gone: null,
@@ -55,6 +60,9 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     if (frame.kind === 'begin') Object.assign(state, { begun: true, startedIn: frame.cwd })
     if (frame.kind === 'pid') state.pid = frame.pid
     if (frame.kind === 'time') state.durationMs = frame.durationMs
+    if (frame.kind === 'used') state.used = { userMs: frame.userMs, systemMs: frame.systemMs }
+    if (frame.kind === 'carried') state.carried = true
+    if (frame.kind === 'result') state.told = frame.told
     if (frame.kind === 'refused') state.refused = frame.reason
     if (frame.kind === 'end') Object.assign(state, { code: frame.code, signal: frame.signal })
     if (frame.kind === 'at') state.cwd = frame.cwd
@@ -101,15 +109,30 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
 
 /** How the run has ended over there, from what was heard of it here. */
 export function describeEnd(exit: Exit, follower: Follower, host: string, request: Request): Exit {
-  const { startedIn } = follower.state
-  return { ...tellEnd(exit, follower, host, request), ...(startedIn !== null && { startedIn }) }
+  return { ...tellEnd(exit, follower, host, request), ...describeHeard(follower.state, request) }
+}
+
+/** What was heard of the run beside its end, whoever knows that best. */
+export function describeHeard(
+  { startedIn, used, told, carried, durationMs }: Heard,
+  request: Request,
+): Pick<Exit, 'startedIn' | 'usage' | 'sandbox' | 'durationMs'> {
+  const usage = told?.usage ?? (used && { ...used, maxRssBytes: null })
+  const sandbox = told?.sandbox ?? (carried ? null : noSandbox)
+  return {
+    ...(startedIn !== null && { startedIn }),
+    ...(durationMs !== null && { durationMs }),
+    ...(usage && { usage }),
+    ...(request.sandbox !== 'off' && sandbox && { sandbox }),
+  }
 }
 
 function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: Request): Exit {
   const { notices = [] } = exit
   if (state.refused !== null) {
-    return { ...exit, notStarted: describeRefused(state.refused) }
+    return { ...exit, notStarted: describeRefused(state.refused, host) }
   }
+  if (state.told !== null) return describeTold(state.told, host)
   if (state.code !== null) return describeCode(state.code, state.signal)
   if (!state.begun) {
     return { ...exit, notStarted: unreachable(host, lastLine(words())).failure }
@@ -124,14 +147,31 @@ export function describeCode(code: number, signal: string | null): Exit {
   return signal === null ? { code, signal: null, notices: [] } : { code: null, signal, notices: [] }
 }
 
-function describeRefused(reason: string): StartFailure {
+/** What confines a run of `sandbox: auto` where no nacre is. */
+const noSandbox: SandboxUse = { mechanism: 'none', network: 'on', degraded: true }
+
+/** The end of a run as the nacre over there tells it. */
+function describeTold(told: ToldResult, host: string): Exit {
+  const { exitCode: code, signal, reason, pipeStatus, error, notices } = told
+  const exit: Exit = { code, signal, pipeStatus, notices }
+  if (told.status === 'stopped' && reason !== null) return { ...exit, stoppedBy: reason }
+  if (error === null) return exit
+  return { ...exit, notStarted: describeFailure(error.code, error.message, host) }
+}
+
+function describeFailure(code: string, why: string, host: string): StartFailure {
+  const message =
+    code === 'sandbox_unavailable' ? `The host ${host} has no sandbox for this run: ${why}` : why
+  return { code, message, exitCode: code === 'shell_not_found' ? 127 : 125 }
+}
+
+function describeRefused(reason: string, host: string): StartFailure {
   const codes: readonly [RegExp, string][] = [
     [/^Working directory does not exist/, 'cwd_not_found'],
     [/^Working directory is not a directory/, 'cwd_not_a_directory'],
     [/^Working directory may not/, 'cwd_not_accessible'],
+    [new RegExp(`^${noNacreThere}`), 'sandbox_unavailable'],
   ]
   const code = codes.find(([pattern]) => pattern.test(reason))?.[1]
-  return code === undefined
-    ? { code: 'shell_not_found', message: reason, exitCode: 127 }
-    : { code, message: reason, exitCode: 125 }
+  return describeFailure(code ?? 'shell_not_found', reason, host)
 }

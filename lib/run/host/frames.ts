@@ -1,3 +1,7 @@
+import type { Result } from '../../protocol/result/result.ts'
+import { isObject } from '../../protocol/shape/shape.ts'
+import { fromWire } from '../../protocol/wire.ts'
+
 /**
  * What the script on a host tells beside the command's own bytes, in the same streams, since a client
  * such as ssh has no others: a record separator (0x1e), the name of the run that only the two sides
@@ -9,6 +13,12 @@ export type Frame =
   | { kind: 'pid'; pid: number }
   /** The command has ended: with a status, or by a signal where the shell over there could tell. */
   | { kind: 'end'; code: number; signal: string | null }
+  /** A nacre over there carries the command. */
+  | { kind: 'carried' }
+  /** What the nacre over there tells of the run. */
+  | { kind: 'result'; told: ToldResult }
+  /** What the shell over there has counted of it. */
+  | { kind: 'used'; userMs: number; systemMs: number }
   /** When it began and ended by the clock over there; null where that counts no milliseconds. */
   | { kind: 'time'; durationMs: number | null }
   /** Of a session: where it stands after a command. */
@@ -25,7 +35,15 @@ export interface FrameReader {
   readonly preamble: string
 }
 
-const longestFrame = 8 * 1024
+/** What a nacre tells of a run that it carries, beside the streams and the exit status. */
+export type ToldResult = Pick<
+  Result,
+  'status' | 'exitCode' | 'signal' | 'reason' | 'pipeStatus' | 'usage' | 'error' | 'notices'
+> &
+  Pick<Partial<Result>, 'sandbox'>
+
+/** The result of a run names processes and files. */
+const longestFrame = 64 * 1024
 const longestPreamble = 64 * 1024
 
 /** One reader for one stream; a frame may be cut anywhere. */
@@ -108,6 +126,14 @@ function parseFrame(text: string): Frame | null {
       const tookMs = Number(to) - Number(from)
       return { kind, durationMs: tookMs >= 0 ? tookMs : null }
     }
+    case 'carried':
+      return { kind }
+    case 'result':
+      return readResult(value)
+    case 'used': {
+      const [userMs, systemMs] = value.split(' ').map(readTime)
+      return userMs === undefined || systemMs === undefined ? null : { kind, userMs, systemMs }
+    }
     case 'at':
       return { kind, cwd: value }
     case 'gone':
@@ -116,5 +142,22 @@ function parseFrame(text: string): Frame | null {
       return { kind, reason: value }
     default:
       return null
+  }
+}
+
+/** As times(1p) has it: `1m2.500s`. */
+function readTime(text: string): number {
+  const [, minutes, seconds = ''] = /^(\d+)m(\d+(?:[.,]\d+)?)s$/.exec(text) ?? []
+  return Math.round((Number(minutes) * 60 + Number(seconds.replace(',', '.'))) * 1000)
+}
+
+/** Null where another version of nacre, or a bad line, has told something else. */
+function readResult(text: string): Frame | null {
+  try {
+    const told: unknown = fromWire(JSON.parse(text))
+    const isWhole = isObject(told) && 'status' in told && Array.isArray(told['notices'])
+    return isWhole ? { kind: 'result', told: told as unknown as ToldResult } : null
+  } catch {
+    return null
   }
 }

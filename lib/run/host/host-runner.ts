@@ -2,25 +2,32 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Exit, OutputSink, Runner, Running, StopReport } from '../../protocol/ports.ts'
+import type {
+  Exit,
+  OutputSink,
+  Runner,
+  Running,
+  StopOptions,
+  StopReport,
+} from '../../protocol/ports.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { startOf } from '../../protocol/words.ts'
-import type { SandboxUse, StopReason, Survivor } from '../../protocol/result/result.ts'
+import type { StopReason } from '../../protocol/result/result.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
 import { markVariable } from '../stop.ts'
 import { parseHostAddress } from './address.ts'
-import { callThere, type Heard, type HostClient, readSurvivors } from './client.ts'
+import type { Heard, HostClient } from './client.ts'
 import { createHostClient } from './clients.ts'
-import { describeEnd, followFrames } from './follower.ts'
-import { composeNacre, createSandboxesThere, type NacreThere } from './nacre-there.ts'
-import { describeCommand } from './remote-command.ts'
+import { describeEnd, describeHeard, followFrames } from './follower.ts'
+import { describeCommand, describeStop } from './remote-command.ts'
+import { endThere } from './end-there.ts'
 import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
 import { createHostSession } from './session/session.ts'
-import { composeRunScript, composeStopScript, markThere, runMark } from './script.ts'
+import { allowCarrying, composeRunScript, markThere, runMark } from './script.ts'
 
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
@@ -54,7 +61,6 @@ const stopMarginMs = 5000
 export function createHosts(options: HostOptions): Hosts {
   const clients = new Map<string, HostClient>()
   const sessions = new Map<string, Session>()
-  const sandboxes = createSandboxesThere()
 
   function findClient(host: string): HostClient {
     const address = options.named[host] ?? host
@@ -95,11 +101,11 @@ export function createHosts(options: HostOptions): Hosts {
       refuseWhatIsMissing(request)
       const client = findClient(host)
       if (client.scheduler === null) refuseSchedulerFields(request)
-      const nacre = await sandboxes.confine(request, host, client)
+      refuseSandbox(request, client)
       if (request.session !== null)
         return openSession(request.session, host, client).run(request, sink)
       await client.connect()
-      return startOnHost({ request, sink, client, host, options, nacre })
+      return startOnHost({ request, sink, client, host, options })
     },
     listSessions: () => [...sessions.values()].map((session) => session.info()),
     async closeSession(name) {
@@ -115,9 +121,6 @@ export function createHosts(options: HostOptions): Hosts {
   }
 }
 
-/** What confines a run of `sandbox: auto` there. */
-const noSandbox: SandboxUse = { mechanism: 'none', network: 'on', degraded: true }
-
 /** What a run on another machine cannot have is said before anything travels. */
 function refuseWhatIsMissing(request: Request): void {
   const { session, stdin } = request
@@ -126,6 +129,18 @@ function refuseWhatIsMissing(request: Request): void {
     const message = `A session on the host ${request.host} ${what}; run without one`
     throw new StartError({ code: 'host_session', message, exitCode: 125 })
   }
+}
+
+/** A run that must have a sandbox gets one from a nacre over there, and only a run of its own. */
+function refuseSandbox(
+  { sandbox, sandboxMayFallBack, session, host }: Request,
+  client: HostClient,
+) {
+  const isRefused = client.scheduler !== null || session !== null
+  if (sandbox === 'off' || sandboxMayFallBack || !isRefused) return
+  const why = session === null ? 'a scheduler has none' : 'a session there has none'
+  const message = `The host ${host} has no sandbox for this run: ${why}`
+  throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
 }
 
 function refuseSchedulerFields({ cores, memory, sbatch, host }: Request): void {
@@ -141,17 +156,13 @@ interface HostStart {
   client: HostClient
   host: string
   options: HostOptions
-  /** The nacre that confines the run there; null: the run goes unconfined. */
-  nacre: NacreThere | null
 }
 
 async function startOnHost(start: HostStart): Promise<Running> {
-  const { request, client, host, options, nacre } = start
+  const { request, client, host, options } = start
   const name = randomBytes(16).toString('hex')
-  const remote = {
-    ...describeCommand(request, name, client.scheduler === null ? null : options.cwd),
-    nacre: nacre && composeNacre(nacre, request),
-  }
+  const startsIn = client.scheduler === null ? null : options.cwd
+  const remote = describeCommand(request, name, startsIn)
   const follower = followFrames(request, name, start.sink)
 
   async function call(script: string, write: OutputSink['write']): Promise<Running> {
@@ -179,19 +190,18 @@ async function startOnHost(start: HostStart): Promise<Running> {
     await running.stop('kill')
   })
 
-  async function stop(reason: StopReason): Promise<StopReport> {
-    stopping ??= stopOnHost(start, follower.state, running, reason)
+  async function stop(reason: StopReason, how?: StopOptions): Promise<StopReport> {
+    stopping ??= stopOnHost(start, follower.state, running, [reason, how])
     return stopping
   }
 
   async function end(): Promise<Exit> {
     const exit = describeEnd(await running.exited, follower, host, request)
     const told = await client.scheduler?.describeEnd(request.id, follower.state, exit)
-    return { ...(told ?? exit), ...(exit.startedIn && { startedIn: exit.startedIn }) }
+    return { ...(told ?? exit), ...describeHeard(follower.state, request) }
   }
 
   return changeRunning(() => running, {
-    sandbox: request.sandbox === 'off' ? null : (nacre?.sandbox ?? noSandbox),
     exited: end(),
     stop,
     // A scheduler may let it wait for hours.
@@ -253,7 +263,7 @@ async function stopOnHost(
   start: HostStart,
   state: Heard,
   running: Running,
-  reason: StopReason,
+  [reason, how]: [StopReason, StopOptions | undefined],
 ): Promise<StopReport> {
   const { request, client, host } = start
   const stopClient = () => running.stop(reason)
@@ -266,7 +276,14 @@ async function stopOnHost(
     return report
   }
   if (state.code !== null || (pid === null && !outlivesConnection(start))) return stopClient()
-  const left = await endThere(client, request, pid)
+  const stop = describeStop(request, how?.interrupt)
+  const allowed = state.carried ? allowCarrying(stop) : stop
+  const left = await endThere({
+    client,
+    assignment: runMark(markThere(request.id)),
+    pid,
+    stop: allowed,
+  })
   if (left !== null) await waitForCode(state, stopMarginMs)
   await stopClient()
   if (left !== null) return { survivors: left }
@@ -277,15 +294,4 @@ async function stopOnHost(
 async function waitForCode(state: Heard, timeoutMs: number): Promise<void> {
   const deadline = nowMs() + timeoutMs
   while (state.code === null && nowMs() < deadline) await delay(10)
-}
-
-/** What is left there; null where nobody could say. */
-async function endThere(
-  client: HostClient,
-  request: Request,
-  pid: number | null,
-): Promise<Survivor[] | null> {
-  const graceMs = limits.stopGraceMs
-  const script = composeStopScript(runMark(markThere(request.id)), pid, graceMs / 1000)
-  return readSurvivors(await callThere(client, script, graceMs + limits.killGraceMs))
 }

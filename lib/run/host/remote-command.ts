@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
-import { limits } from '../../protocol/limits.ts'
 import { takesOwnShell } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { buildEnvironment } from '../environment.ts'
 import { markVariable, ownerVariable } from '../stop.ts'
-import { markThere, type RemoteCommand } from './script.ts'
+import { type CarryingNacre, markThere, type RemoteCommand, type StopThere } from './script.ts'
 
 /**
  * What a request is on another machine. `startsIn`: the directory here in which it begins, where the
@@ -32,7 +31,8 @@ export function describeCommand(
     cwd: startsIn === null ? given : resolve(startsIn, given ?? '.'),
     shell: request.shell,
     login: request.login,
-    nacre: null,
+    // A scheduler counts the memory of whatever runs in a job.
+    nacre: startsIn === null ? describeNacre(request) : null,
     ownShell: takesOwnShell(request),
     env: { ...environment, ...request.env },
     merged: request.streams === 'merged',
@@ -43,6 +43,31 @@ export function describeCommand(
         : stdin.kind === 'none' || stdin.kind === 'closed'
           ? { kind: 'lifeline', text: null }
           : { kind: 'client' },
-    graceSeconds: limits.stopGraceMs / 1000,
+    stop: describeStop(request),
   }
+}
+
+/** How a run is stopped over there; `interrupt`: as a person's Ctrl-C does it. */
+export function describeStop({ signal, killAfterMs }: Request, interrupt = false): StopThere {
+  const name = signal.replace(/^SIG/, '')
+  return { signals: interrupt ? ['INT', name] : [name], graceSeconds: killAfterMs / 1000 }
+}
+
+/** The guard has judged the command here, and the script gives the environment. */
+function describeNacre(request: Request): CarryingNacre | null {
+  const { sandbox, sandboxMayFallBack, network, workspace, signal, killAfterMs, pty } = request
+  const confines = sandbox !== 'off'
+  // It would stand between the command and its terminal.
+  if (pty && !confines) return null
+  const words = [
+    `--sandbox=${sandbox}`,
+    `--network=${network}`,
+    ...(workspace === null ? [] : [`--workspace=${workspace}`]),
+    `--signal=${signal.replace(/^SIG/, '')}`,
+    `--kill-after=${killAfterMs}ms`,
+    '--timeout=0',
+    '--no-guard',
+    '--no-harden',
+  ]
+  return { words, confines, isNeeded: confines && !sandboxMayFallBack }
 }

@@ -17,8 +17,8 @@ export interface RemoteCommand {
   login: boolean
   /** Where `shell` is null, the one that `$SHELL` names there comes first. */
   ownShell: boolean
-  /** The words of a nacre over there that runs the command in its sandbox; null: none does. */
-  nacre: readonly string[] | null
+  /** How a nacre over there would carry the command; null: none is looked for. */
+  nacre: CarryingNacre | null
   env: Readonly<Record<string, string>>
   merged: boolean
   /**
@@ -31,9 +31,26 @@ export interface RemoteCommand {
     | { kind: 'client' }
     | { kind: 'terminal' }
     | { kind: 'none'; text: string | null }
-  graceSeconds: number
+  stop: StopThere
   /** The script tells how long the command took, where date(1) there counts milliseconds. */
   tellsTime?: boolean
+}
+
+/** A nacre over there, which tells more of a run than a shell does, and has a sandbox. */
+export interface CarryingNacre {
+  /** The options of the run. */
+  words: readonly string[]
+  /** Whether it is to confine the run: then it is looked for on the path of a login shell too. */
+  confines: boolean
+  /** Without it the run does not begin. */
+  isNeeded: boolean
+}
+
+/** How the processes of a run are ended over there. */
+export interface StopThere {
+  /** What they get, one after the other, before KILL: `INT`, `TERM`, … */
+  signals: readonly string[]
+  graceSeconds: number
 }
 
 /**
@@ -75,10 +92,7 @@ export function composeRunScript(remote: RemoteCommand): string {
   const text = watches || input.kind === 'none' ? input.text : null
   const fed = text === null ? null : Buffer.from(text).toString('base64')
   const source = fed !== null ? '' : watches || input.kind === 'none' ? '</dev/null' : '<&3'
-  const runner = remote.nacre
-    ? `${remote.nacre.map(quoteWord).join(' ')} --shell "$shell"${remote.login ? ' --login' : ''} -c`
-    : `"$shell" ${remote.login ? '-lc' : '-c'}`
-  const words = `${runner} ${remote.commandWord ?? quoteWord(remote.command)}`
+  const head = quoteWord(frameHead(name))
   const outputs = `>&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-`
   return [
     'exec 3<&0 4>&1 5>&2',
@@ -88,24 +102,28 @@ export function composeRunScript(remote: RemoteCommand): string {
     ...composeTellers(name, merged || isTerminal),
     ...composeDirectory(cwd),
     shell,
+    ...composeSearch(remote.nacre),
     // A session of its own, where the system has a program for it: then its group is known. On a
     // terminal it would lose that.
     isTerminal ? 'own=' : 'own=; command -v setsid >/dev/null 2>&1 && own=setsid',
     'begin',
+    '[ -z "$nacre" ] || tell carried',
     ...(remote.tellsTime ? ['from=$(date +%s%3N)'] : []),
     ...(watches
       ? [
-          ...composeStop(runMark(remote.mark), remote.graceSeconds),
+          ...composeStop(runMark(remote.mark), allowCarrying(remote.stop)),
           '(trap : TERM; read -r line; find_group; stop_run) <&3 >/dev/null 2>&1 3<&- 4>&- 5>&- &',
           'watch=$!',
         ]
       : []),
     `said=$(trap : TERM; exec 2>&1; ${fed === null ? '' : `printf %s ${fed} | base64 -d | `}` +
-      `(${exports.join('; ')}; exec $own sh -c ${quoteWord(tellPid)} ${quoteWord(frameHead(name))} ${words}) ${source} ${outputs}` +
-      '; echo "code=$?")',
-    'code=${said##*code=} signal=',
-    '[ "$code" -gt 128 ] && [ "$said" != "code=$code" ] && signal=$(kill -l "$code" 2>/dev/null)',
+      `(${[...exports, ...composeWords(remote)].join('; ')}; exec $own sh -c ${quoteWord(tellPid)} ${head} "$@") ${source} ${outputs}` +
+      '; echo "code=$?"; times)',
+    // The second line of times(1p) has what was counted of its children.
+    'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
+    '[ "$code" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
     ...(watches ? ['kill -KILL "$watch" 2>/dev/null'] : []),
+    'tell "used $used"',
     ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),
     'tell "end $code $signal"',
   ].join('\n')
@@ -116,6 +134,36 @@ export function composeRunScript(remote: RemoteCommand): string {
  * itself for an inner shell (bash(1), INVOCATION); the login shell has read it already.
  */
 export const noRcFile = 'SHLVL=${SHLVL:-0}; [ "$SHLVL" -gt 0 ] || SHLVL=1; export SHLVL'
+
+/** Makes the command the words of what runs it, a nacre or its shell. */
+function composeWords({ name, command, commandWord, nacre, login }: RemoteCommand): string[] {
+  const carry = ['carry', frameHead(name), ...(nacre?.words ?? [])].map(quoteWord).join(' ')
+  const ofCarry = `--shell "$shell"${login ? ' --login' : ''} -- "$1"`
+  return [
+    `set -- ${commandWord ?? quoteWord(command)}`,
+    ...(nacre ? [`[ -z "$nacre" ] || set -- "$nacre" ${carry} ${ofCarry}`] : []),
+    `[ "$#" -gt 1 ] || set -- "$shell" ${login ? '-lc' : '-c'} "$1"`,
+  ]
+}
+
+/** Finds a nacre over there; nothing where none is to carry the command. */
+function composeSearch(nacre: CarryingNacre | null): string[] {
+  if (nacre === null) return ['nacre=']
+  const onLogin = '"${SHELL:-sh}" -lc "command -v nacre" </dev/null 2>/dev/null | tail -n 1'
+  return [
+    'nacre=$(command -v nacre)',
+    ...(nacre.confines ? [`[ -n "$nacre" ] || nacre=$(${onLogin})`] : []),
+    ...(nacre.isNeeded ? [`[ -n "$nacre" ] || refuse ${quoteWord(noNacreThere)}`] : []),
+  ]
+}
+
+/** What is refused where only a nacre over there could have confined the run. */
+export const noNacreThere = 'nacre is not installed there'
+
+/** A nacre that carries a command has processes of its own to end first. */
+export function allowCarrying({ signals, graceSeconds }: StopThere): StopThere {
+  return { signals, graceSeconds: graceSeconds + 1 }
+}
 
 /** Tells the number of the process that becomes the command. */
 const tellPid = 'printf "%spid %s\\n" "$0" "$$"; exec "$@"'
@@ -142,13 +190,9 @@ export function findNamedShell(name: string): string {
  * A script that ends what carries an assignment there, and the group of `pid` where that is known. It
  * prints a line `pid command` for what is left, and `done`.
  */
-export function composeStopScript(
-  assignment: string,
-  pid: number | null,
-  graceSeconds: number,
-): string {
+export function composeStopScript(assignment: string, pid: number | null, stop: StopThere): string {
   return [
-    ...composeStop(assignment, graceSeconds),
+    ...composeStop(assignment, stop),
     `group=${pid ?? 'none'}`,
     'stop_run',
     'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
@@ -177,10 +221,12 @@ function composeDirectory(cwd: string | null): string[] {
 }
 
 /**
- * Functions that send TERM to the run's group and to every process that has this assignment in its
+ * Functions that send signals to the run's group and to every process that has this assignment in its
  * environment, and KILL to what is left after the grace. Without /proc (proc(5)) the mark cannot be read, and the group is all that is known.
  */
-export function composeStop(assignment: string, graceSeconds: number): string[] {
+export function composeStop(assignment: string, { signals, graceSeconds }: StopThere): string[] {
+  const looks = Math.max(1, Math.ceil((graceSeconds / signals.length) * 10))
+  const asks = signals.map((name) => `signal_run ${name}; signal_run CONT; wait_run ${looks} :`)
   return [
     `marked() { grep -l ${quoteWord(assignment)} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
     // A zombie (Z) has ended; nobody may ever wait for it.
@@ -190,7 +236,7 @@ export function composeStop(assignment: string, graceSeconds: number): string[] 
     // The group that the command leads; without /proc it is looked for below this script.
     'find_group() { if [ -r /proc/self/stat ]; then group=$(for p in $(marked); do sed -n "s/^$p (.*) . [0-9]* $p .*/$p/p" "/proc/$p/stat" 2>/dev/null; done | head -n 1); else group=$(ps -A -o pid= -o ppid= -o pgid= | awk -v top="$$" \'{ parent[$1] = $2; if ($1 == $3) leads[$1] } END { for (p in leads) { q = p; while (q in parent && q != top) q = parent[q]; if (q == top && p != top) print p } }\' | head -n 1); fi; group=${group:-none}; }',
     // By count and by clock: on a busy machine each look takes its time.
-    'wait_run() { left=$(($1 * 10)) until=$(($(date +%s) + $1 + 1)); while [ "$left" -gt 0 ] && [ -n "$(living)" ] && [ "$(date +%s)" -lt "$until" ]; do $2; sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done; }',
-    `stop_run() { signal_run TERM; signal_run CONT; wait_run ${Math.max(1, Math.ceil(graceSeconds))} :; wait_run 2 'signal_run KILL'; }`,
+    'wait_run() { left=$1 until=$(($(date +%s) + $1 / 10 + 1)); while [ "$left" -gt 0 ] && [ -n "$(living)" ] && [ "$(date +%s)" -lt "$until" ]; do $2; sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done; }',
+    `stop_run() { ${asks.join('; ')}; wait_run 20 'signal_run KILL'; }`,
   ]
 }

@@ -91,7 +91,12 @@ if (obstacle === null) {
 
 test('what nobody follows any more is ended in time', async () => {
   const script = `${tellFolder}; NACRE_RUN=run_left MINE=7495 sleep 7495`
-  const kept = { script, mark: 'run_left', graceSeconds: 1, patienceSeconds: 2 }
+  const kept = {
+    script,
+    mark: 'run_left',
+    stop: { signals: ['TERM'], graceSeconds: 1 },
+    patienceSeconds: 2,
+  }
   const child = spawn('sh', ['-c', composeKeptScript(kept, 'c')])
   let said = ''
   child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()))

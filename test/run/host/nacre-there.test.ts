@@ -54,6 +54,8 @@ if (obstacle === null) {
     const agent = { origin: 'agent', sandbox: 'auto' } as const
     const fallen = await run('echo ran', agent)
     assert.equal([fallen.output ?? fallen.stdout, fallen.sandbox?.degraded], ['ran\n', true])
+    const busy = await run('i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done', { sandbox: 'off' })
+    assert.ok((busy.usage?.userMs ?? 0) > 20, JSON.stringify(busy.usage))
   })
 
   test('a nacre there confines the run, which else is as any other', async () => {
@@ -66,6 +68,34 @@ if (obstacle === null) {
     assert.match(result.stderr ?? '', /\/usr\/outside: Read-only file system\nerr\n$/)
     assert.ok(existsSync(join(work, 'inside')))
     assert.not.ok(existsSync('/usr/outside'))
+  })
+
+  test('a nacre there carries a plain run too, and changes nothing else of it', async () => {
+    const plain = { sandbox: 'off' } as const
+    const piped = await run('cat | wc -c; false | true | (exit 3)', {
+      ...plain,
+      stdin: { kind: 'text', text: 'x'.repeat(50_000) },
+    })
+    assert.equal([piped.stdout, piped.stderr, piped.exitCode], ['50000\n', '', 3])
+    const { usage } = await executor.run({ command: 'true', origin: 'print' })
+    assert.is(piped.usage?.maxRssBytes === null, usage?.maxRssBytes === null, 'as a run here')
+    assert.is(piped.cwd, work)
+    assert.is(piped.sandbox, undefined)
+    const killed = await run('kill -SEGV $$', plain)
+    assert.equal([killed.status, killed.signal], ['signaled', 'SIGSEGV'])
+    const raw = await run('printf "a\\0b\\377c" | od -An -c; echo $PAGER $NACRE $MINE', {
+      ...plain,
+      env: { MINE: 'given', PAGER: 'less' },
+    })
+    assert.match(raw.stdout ?? '', /^ +a +\\0 +b +377 +c\nless 1 given\n$/)
+    const merged = await run('echo out; echo err >&2; pwd', {
+      ...plain,
+      streams: 'merged',
+      cwd: '/usr',
+    })
+    assert.equal([merged.output, merged.notices], ['out\nerr\n/usr\n', []])
+    const refused = await run('true', { ...plain, cwd: '/does/not/exist' })
+    assert.is(refused.error?.code, 'cwd_not_found')
   })
 
   test('a stop ends what is confined there', async () => {

@@ -1,6 +1,6 @@
 import { quoteWord } from '../../../protocol/words.ts'
 import { frameHead } from '../frames.ts'
-import { composeStop, runMark } from '../script.ts'
+import { allowCarrying, composeStop, runMark, type StopThere } from '../script.ts'
 
 /** What a run over there wrote to each stream, in bytes. */
 export type Offsets = Record<'stdout' | 'stderr', number>
@@ -10,7 +10,7 @@ export interface KeptRun {
   script: string
   /** The value of `NACRE_RUN` over there. */
   mark: string
-  graceSeconds: number
+  stop: StopThere
   /** How long it may go on when nobody follows it. */
   patienceSeconds: number
 }
@@ -78,10 +78,10 @@ function composeFollower(connection: string): string {
 
 const lookEverySeconds = 2
 
-function composeWatch({ mark, graceSeconds, patienceSeconds }: KeptRun): string {
+function composeWatch({ mark, stop, patienceSeconds }: KeptRun): string {
   const looks = Math.ceil(patienceSeconds / lookEverySeconds)
   return [
-    ...composeStop(runMark(mark), graceSeconds),
+    ...composeStop(runMark(mark), allowCarrying(stop)),
     `left=${looks}`,
     'while [ -d "$1" ]; do',
     `if kill -0 "$(cat "$1/follower" 2>/dev/null)" 2>/dev/null; then left=${looks}; else left=$((left - 1)); fi`,

@@ -4,16 +4,23 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createId } from '../../../protocol/ids.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { takesOwnShell } from '../../../protocol/origin.ts'
-import { type Exit, type OutputSink, StartError, type StopReport } from '../../../protocol/ports.ts'
+import {
+  type Exit,
+  type OutputSink,
+  StartError,
+  type StopOptions,
+  type StopReport,
+} from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { createIdleTimer } from '../../session/idle.ts'
 import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
 import type { Session } from '../../session/session.ts'
-import { callThere, type HostClient, readSurvivors } from '../client.ts'
+import type { HostClient } from '../client.ts'
+import { endThere } from '../end-there.ts'
 import { describeEnd, type Follower, followFrames } from '../follower.ts'
-import { describeCommand } from '../remote-command.ts'
-import { composeStopScript, markThere, runMark } from '../script.ts'
+import { describeCommand, describeStop } from '../remote-command.ts'
+import { markThere, runMark } from '../script.ts'
 import { createFrameReader, frameHead } from '../frames.ts'
 import { composeSessionScript, composeTurn, nameTurn } from './script.ts'
 
@@ -38,6 +45,13 @@ interface Shell {
   alive: boolean
   /** Of the command that it runs; what a shell before it says late is not for that. */
   follower: Follower | null
+}
+
+/** One command of it. */
+interface Turn {
+  current: Shell
+  heard: Follower
+  request: Request
 }
 
 /** A shell on another machine that keeps its state from run to run. */
@@ -71,7 +85,7 @@ export function createHostSession(options: HostSessionOptions): Session {
       shell: request.shell,
       login: request.login,
       ownShell: takesOwnShell(request),
-      graceSeconds: limits.stopGraceMs / 1000,
+      stop: describeStop(request),
     })
     const { file, args } = client.compose(script, false)
     const child = spawn(file, args, {
@@ -135,8 +149,8 @@ export function createHostSession(options: HostSessionOptions): Session {
       pid: null,
       exited: finish(),
       group: null,
-      stop() {
-        stopping ??= stop(current, heard, request)
+      stop(how) {
+        stopping ??= stop({ current, heard, request }, how)
         return stopping
       },
     }
@@ -165,25 +179,24 @@ export function createHostSession(options: HostSessionOptions): Session {
   }
 
   /** Ends the command and what it started; where that does not help, its shell too. */
-  async function stop(current: Shell, heard: Follower, request: Request): Promise<StopReport> {
-    const survivors = await endThere(runMark(markThere(request.id)))
+  async function stop(
+    { current, heard, request }: Turn,
+    options?: StopOptions,
+  ): Promise<StopReport> {
+    const end = { client, pid: null, stop: describeStop(request, options?.interrupt) }
+    const assignment = runMark(markThere(request.id))
+    const survivors = await endThere({ ...end, assignment })
     const deadline = nowMs() + patienceMs
     const isOver = () => heard.state.code !== null || heard.state.gone !== null || !current.alive
     while (!isOver() && nowMs() < deadline) await delay(10)
     if (!isOver()) {
-      await endThere(`NACRE_SESSION=${current.mark}`)
+      await endThere({ ...end, assignment: `NACRE_SESSION=${current.mark}` })
       current.child.stdin?.end()
       while (!isOver() && nowMs() < deadline + limits.killGraceMs) await delay(10)
       current.child.kill('SIGTERM')
     }
     if (survivors !== null) return { survivors }
     return { survivors: [], notices: [`The host ${host} did not answer; what ran there may go on`] }
-  }
-
-  async function endThere(assignment: string) {
-    const graceMs = limits.stopGraceMs
-    const script = composeStopScript(assignment, null, graceMs / 1000)
-    return readSurvivors(await callThere(client, script, graceMs + limits.killGraceMs))
   }
 
   async function close(): Promise<void> {

@@ -5,7 +5,7 @@ import { joinTasks } from '../../../protocol/request/array.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { markVariable, ownerVariable } from '../../stop.ts'
 import type { HostAddress } from '../address.ts'
-import { describeEnd, followFrames } from '../follower.ts'
+import { describeEnd, describeHeard, followFrames } from '../follower.ts'
 import { frameHead } from '../frames.ts'
 import { createRunning } from '../../running.ts'
 import { composeRunScript, type RemoteCommand } from '../script.ts'
@@ -172,16 +172,15 @@ async function replayTask({ folder, name, task, state, request, sink }: Replay):
     }
   }
   const heard = follower.state
-  const took = heard.durationMs === null ? {} : { durationMs: heard.durationMs }
   const host = request.host ?? ''
   const told = describeEnd({ code: null, signal: null }, follower, host, request)
-  if (heard.refused !== null || heard.code === 0) return { ...told, ...took }
+  if (heard.refused !== null || heard.code === 0) return told
   if (!heard.begun && state?.job.state === 'CANCELLED') return neverBegan()
   const bySlurm = state && describeJobEnd(state.job, heard)
-  const startedIn = heard.startedIn === null ? {} : { startedIn: heard.startedIn }
-  if (bySlurm) return { ...bySlurm, ...startedIn, ...took }
-  if (heard.code !== null) return { ...told, ...took }
+  const beside = describeHeard(heard, request)
+  if (bySlurm) return { ...bySlurm, ...beside }
+  if (heard.code !== null) return told
   const where = heard.begun ? 'its end was not told' : `it has written nothing to ${folder}`
   const lost = `Task ${task} is lost: ${where}; do the nodes share that folder?`
-  return { code: null, signal: null, lost, ...took }
+  return { code: null, signal: null, lost, ...beside }
 }
