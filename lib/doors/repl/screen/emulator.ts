@@ -21,6 +21,8 @@ export interface Emulator {
   readonly isFilled: boolean
   /** Whether the program has emptied the screen, and not only that of a full-screen program. */
   readonly wasCleared: boolean
+  /** Whether more comes than anybody can read. */
+  readonly isFlooded: boolean
   readonly modes: MirroredModes
   close(): void
 }
@@ -49,6 +51,8 @@ export interface EmulatorOptions {
 }
 
 const scrollback = 1000
+/** So many windows full of text are drawn of a flood: the window may grow, and lines be drawn over. */
+const windowsKept = 4
 /** Of the REPL beside a running command: its headline, how long it has run, the status bar, and some air. */
 const ownRows = 6
 
@@ -80,6 +84,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
         }),
       ),
     mayPass: () => !isFullScreen(),
+    lines: () => windowsKept * terminal.rows,
   })
 
   return {
@@ -131,6 +136,9 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     get isFilled() {
       const { normal } = terminal.buffer
       return normal.baseY > 0 || normal.cursorY >= terminal.rows - ownRows
+    },
+    get isFlooded() {
+      return flood.isPassing
     },
     get wasCleared() {
       return start !== undefined
