@@ -4,6 +4,7 @@ import type { Reading, TextPart } from '../protocol/result/reading.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
 import { createScanner, type Scanner } from './bytes/scan.ts'
+import { createRewriters, type OpenRewriter } from './clean/rewriter.ts'
 import { Journal } from './journal.ts'
 import { type KeptTexts, readKept } from './part.ts'
 
@@ -38,19 +39,21 @@ export interface Capture extends OutputSink {
   finish(): Promise<Captured>
 }
 
-/** Makes the captures of one executor, which look over their bytes with the same scanner. */
+/** Makes the captures of one executor, which go over their bytes with the same code and memory. */
 export function createCaptures(): (options: CaptureOptions) => Capture {
-  const scan = createScanner()
-  return (options) => createCapture(options, scan)
+  const shared = { scan: createScanner(), openRewriter: createRewriters() }
+  return (options) => {
+    const given = { ...options, ...shared }
+    return options.request.streams === 'merged' ? captureMerged(given) : captureSeparate(given)
+  }
 }
 
-/** `scan` may serve others too. */
-export function createCapture(options: CaptureOptions, scan = createScanner()): Capture {
-  const given = { ...options, scan }
-  return options.request.streams === 'merged' ? captureMerged(given) : captureSeparate(given)
+/** A capture by itself. */
+export function createCapture(options: CaptureOptions): Capture {
+  return createCaptures()(options)
 }
 
-type Given = CaptureOptions & { scan: Scanner }
+type Given = CaptureOptions & { scan: Scanner; openRewriter: OpenRewriter }
 
 function captureMerged(options: Given): Capture {
   const journal = new Journal()

@@ -5,6 +5,7 @@ import type { ArtifactWriter } from './artifact/writer.ts'
 import type { ArtifactStore } from './artifact/store.ts'
 import { FirstBytes } from './bytes/ends.ts'
 import { Filter } from './clean/filter.ts'
+import type { OpenRewriter } from './clean/rewriter.ts'
 import { type Journal, JournalFeed } from './journal.ts'
 import type { Scanner } from './bytes/scan.ts'
 import { Window } from './window.ts'
@@ -34,8 +35,9 @@ export interface ShownStream {
 export interface StreamOptions extends CaptureOptions {
   stream: StreamName
   journals: readonly Journal[]
-  /** May serve other streams too. */
+  /** Both may serve other streams too. */
   scan: Scanner
+  openRewriter: OpenRewriter
 }
 
 /** One stream of a run on both of its ways: raw into an artifact, clean into a window. */
@@ -50,7 +52,7 @@ export class CapturedStream {
 
   constructor(options: StreamOptions) {
     this.#options = options
-    const { request, scan } = options
+    const { request, scan, openRewriter } = options
     this.#window = new Window(request, scan)
     this.#feeds = options.journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
@@ -60,6 +62,7 @@ export class CapturedStream {
         for (const feed of this.#feeds) feed.settle(text)
       },
       scan,
+      openRewriter,
       ...(request.pty === null ? {} : request.pty),
     })
     if (this.#keepsRaw && request.artifact === 'always') this.#startWriter()

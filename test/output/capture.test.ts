@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
@@ -146,6 +147,24 @@ test('separate streams have their own text, limits and artifacts', () =>
     assert.equal(stderrTruncation?.shownRanges, [[2, 6]])
     assert.is(readFileSync(stderrArtifact!.path, 'utf8'), `\u001b[31m${numbered(6)}`)
   }))
+
+test('two streams of binary data, in turns, are cleaned as each would be alone', async () => {
+  const noise = randomBytes(1_500_000)
+  const colours = Buffer.alloc(noise.length, '\u001b[31mred\u001b[0m, caf\u00e9 \u{1f680}\r\n\0')
+  const shown = async (streams: Record<string, Buffer>) => {
+    const capture = open({ streams: 'separate' }, null)
+    for (let at = 0; at < noise.length; at += 65_521) {
+      for (const [stream, bytes] of Object.entries(streams)) {
+        await capture.write(stream as 'stdout', bytes.subarray(at, at + 65_521))
+      }
+    }
+    return capture.finish()
+  }
+  const both = await shown({ stdout: noise, stderr: colours })
+  assert.is(both.stdout, (await shown({ stdout: noise })).stdout)
+  assert.is(both.stderr, (await shown({ stderr: colours })).stderr)
+  assert.match(both.stderr!, /^red, caf\u00e9 \u{1f680}$/mu)
+})
 
 test('a snapshot tells what there is while the run goes on', () =>
   withFolder(async (dir) => {

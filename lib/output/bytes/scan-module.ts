@@ -30,7 +30,7 @@ loop
   get newlines  get newline  i8x16.bitmask  i32.popcnt  i32.add  set newlines
 
   (controls |= v < 32, neither newline nor tab; or v = 127)
-  get v  splat 32  i8x16.lt_u  get newline  v128.andnot
+  get v  splat 31  i8x16.le_u  get newline  v128.andnot
   get v  splat 9  i8x16.eq  v128.andnot
   get v  splat 127  i8x16.eq  v128.or
   get controls  v128.or  set controls

@@ -88,9 +88,11 @@ const zeros = new Uint8Array(16 * 1024)
 /** Where a run of NUL bytes ends that begins at `from`. */
 export function endOfZeros(bytes: Uint8Array, from: number): number {
   let at = from
-  const size = zeros.length
-  while (bytes.length - at >= size && Buffer.compare(bytes.subarray(at, at + size), zeros) === 0) {
-    at += size
+  for (let size = zeros.length; size >= 64; size /= 2) {
+    const some = size === zeros.length ? zeros : zeros.subarray(0, size)
+    while (bytes.length - at >= size && Buffer.compare(bytes.subarray(at, at + size), some) === 0) {
+      at += size
+    }
   }
   while (bytes[at] === 0) at++
   return at

@@ -50,17 +50,21 @@ const instructions: Record<string, Instruction> = {
   'i32.popcnt': () => [0x69],
   'i32.add': () => [0x6a],
   'i32.sub': () => [0x6b],
+  'i32.mul': () => [0x6c],
   'i32.and': () => [0x71],
   'i32.or': () => [0x72],
   'i32.xor': () => [0x73],
   'i32.shl': () => [0x74],
   'i32.shr_u': () => [0x76],
   'v128.load': (operand) => [0xfd, 0x00, 0x00, ...unsigned(Number(operand()))],
+  'v128.load32_zero': (operand) => [0xfd, 0x5c, 0x00, ...unsigned(Number(operand()))],
+  'v128.load64_zero': (operand) => [0xfd, 0x5d, 0x00, ...unsigned(Number(operand()))],
   'v128.store': (operand) => [0xfd, 0x0b, 0x00, ...unsigned(Number(operand()))],
-  splat: (operand) => [0x41, ...signed(Number(operand())), 0xfd, 0x0f],
+  // Of 16 equal bytes; each is made once, before the function begins.
+  splat: (operand, local) => [0x20, local(splatOf(operand()))],
+  'i8x16.swizzle': () => [0xfd, 0x0e],
   'i8x16.eq': () => [0xfd, 0x23],
-  'i8x16.lt_s': () => [0xfd, 0x25],
-  'i8x16.lt_u': () => [0xfd, 0x26],
+  'i8x16.le_u': () => [0xfd, 0x2a],
   'v128.and': () => [0xfd, 0x4e],
   'v128.andnot': () => [0xfd, 0x4f],
   'v128.or': () => [0xfd, 0x50],
@@ -97,10 +101,20 @@ declare const WebAssembly:
     }
 
 function assembleModule({ source, ...shape }: FunctionSource): Uint8Array {
-  const { locals, vectors } = shape
+  const words = source
+    .replace(/\(.*\)/g, '')
+    .trim()
+    .split(/\s+/)
+  const splats = [...new Set(words.filter((_, at) => words[at - 1] === 'splat'))]
+  const locals = [...shape.locals, ...splats.map(splatOf)]
+  const vectors = shape.vectors + splats.length
   const numbers = locals.length - vectors - (shape.hasParameter ? 1 : 0)
   const groups = [[numbers, i32], ...(vectors > 0 ? [[vectors, v128]] : [])]
-  const body = [groups.length, ...groups.flat(), ...assemble(source, locals)]
+  const makeSplats = splats.flatMap((byte) => {
+    const local = locals.indexOf(splatOf(byte))
+    return [0x41, ...signed(Number(byte)), 0xfd, 0x0f, 0x21, local]
+  })
+  const body = [groups.length, ...groups.flat(), ...makeSplats, ...assemble(words, locals)]
   const magic = [0x00, 0x61, 0x73, 0x6d]
   const version = [0x01, 0x00, 0x00, 0x00]
   const exported = [2, ...name('memory'), 0x02, 0, ...name('run'), 0x00, 0]
@@ -116,19 +130,19 @@ function assembleModule({ source, ...shape }: FunctionSource): Uint8Array {
   ])
 }
 
-function assemble(text: string, locals: readonly string[]): number[] {
-  const words = text
-    .replace(/\(.*\)/g, '')
-    .trim()
-    .split(/\s+/)
+/** The local that holds a vector of 16 equal bytes. */
+const splatOf = (byte: string) => `16 of ${byte}`
+
+function assemble(words: readonly string[], locals: readonly string[]): number[] {
   const bytes: number[] = []
-  const operand = () => words.shift()!
+  let next = 0
+  const operand = () => words[next++]!
   const local = (name: string) => {
     const index = locals.indexOf(name)
     if (index < 0) throw new Error(`no local ${name}`)
     return index
   }
-  while (words.length > 0) bytes.push(...instructions[operand()]!(operand, local))
+  while (next < words.length) bytes.push(...instructions[operand()]!(operand, local))
   return bytes
 }
 

@@ -1,6 +1,6 @@
 import type { HeldText } from './held.ts'
 import type { Page } from './page.ts'
-import { createRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
+import { type OpenRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
 import { replacement } from '../bytes/utf8.ts'
 
 const defaultAfterBytes = 256 * 1024
@@ -8,6 +8,7 @@ const defaultAfterBytes = 256 * 1024
 export interface FastWayOptions {
   held: HeldText
   page: Page
+  openRewriter: OpenRewriter
   /** Bytes that take the common way before this one is made ready. Default 256 KiB. */
   afterBytes: number | undefined
 }
@@ -16,19 +17,21 @@ export interface FastWayOptions {
 export class FastWay {
   readonly #held: HeldText
   readonly #page: Page
+  readonly #openRewriter: OpenRewriter
   #rewriter: Rewriter | null = null
   /** Negative once it is ready, or known not to work. */
   #bytesUntilReady: number
 
-  constructor({ held, page, afterBytes = defaultAfterBytes }: FastWayOptions) {
+  constructor({ held, page, openRewriter, afterBytes = defaultAfterBytes }: FastWayOptions) {
     this.#held = held
+    this.#openRewriter = openRewriter
     this.#page = page
     this.#bytesUntilReady = afterBytes
   }
 
   /** False where WebAssembly does not work. */
   makeReady(): boolean {
-    this.#rewriter ??= createRewriter()
+    this.#rewriter ??= this.#openRewriter()
     return this.#rewriter !== null
   }
 

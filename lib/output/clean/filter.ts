@@ -5,7 +5,7 @@ import { type BS, CR, EscapeParser } from './escape.ts'
 import { FastWay } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
-import { rewriterBytes } from './rewriter.ts'
+import { createRewriters, type OpenRewriter, rewriterBytes } from './rewriter.ts'
 import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
@@ -18,6 +18,7 @@ export interface FilterOptions {
   rows?: number
   columns?: number
   scan?: Scanner
+  openRewriter?: OpenRewriter
   /** Begins at a place that another filter told as its `restart`. */
   at?: Omit<Restart, 'unread'>
   /** Bytes that take the common way before the fast one is made ready. Default 256 KiB. */
@@ -76,6 +77,7 @@ export class Filter {
     this.#fastWay = new FastWay({
       held: this.#held,
       page: this.#page,
+      openRewriter: options.openRewriter ?? createRewriters(),
       afterBytes: options.fastAfterBytes,
     })
     this.#parser = new EscapeParser({

@@ -1,3 +1,12 @@
+import {
+  block,
+  blockBytes,
+  blockLocals,
+  blockVectors,
+  loadFiller,
+  replacement,
+  shuffleTableBytes,
+} from './rewriter-block.ts'
 import { special, statesPerTable } from './rewriter-table.ts'
 
 /** The largest piece for one call. */
@@ -15,25 +24,27 @@ export const registers = [
 
 const registerBytes = registers.length * 4
 const maskBytes = 32
+const tableBytes = 2 * statesPerTable * 256 * 4
+const masks = inputBytes + registerBytes
+const table = masks + maskBytes
+const shuffles = table + tableBytes
 
-/** Input, the registers, a mask for the first bytes of 16, the table, output. */
+/** Input, the registers, a mask for the first bytes of 16, the table, the shuffles, output. */
 export const places = {
   registers: inputBytes,
-  masks: inputBytes + registerBytes,
-  table: inputBytes + registerBytes + maskBytes,
-  output: inputBytes + registerBytes + maskBytes + 36 * 1024,
+  masks,
+  table,
+  shuffles,
+  output: shuffles + shuffleTableBytes,
 }
 /** A byte of input becomes three of output at most, behind a line that is there already. */
 export const memoryPages = 6
 
 export const locals = [
-  ...registers,
-  ...['byte', 'entry', 'kind', 'length', 'mask', 'next', 'high', 'newlines', 'full'],
-  ...['v', 'other'],
+  ...[...registers, 'byte', 'entry', 'kind', 'full', ...blockLocals],
+  ...blockVectors,
 ]
-
-/** U+FFFD, in the order of bytes of a number. */
-const replacement = '0xbdbfef'
+export const vectors = blockVectors.length
 
 const load = registers
   .map((name, index) => `i32.const 0  i32.load ${places.registers + index * 4}  set ${name}`)
@@ -47,6 +58,13 @@ const binary = `
 block
 loop
   get at  get stop  i32.ge_u  br_if 1
+  get state  i32.const ${statesPerTable}  i32.eq
+  get at  i32.const ${blockBytes}  i32.add  get stop  i32.lt_u  i32.and
+  if
+    ${block(places.shuffles, true)}
+    (again, but for a sequence or half of a character)
+    i32.const 0  get length  get at  i32.load8_u 0  i32.const 27  i32.eq  select  br_if 1
+  end
   get at  i32.load8_u 0  tee byte
   i32.const 2  i32.shl  get state  i32.const 10  i32.shl  i32.add  i32.load ${places.table}  set entry
   (the byte, or U+FFFD and the byte, or U+FFFD twice; what stands behind it is written over later)
@@ -67,53 +85,10 @@ loop
 end
 end`
 
-/** At the end of a line: text up to the next byte that is none, 16 bytes a step. */
-const append = `
-(tab and newline are text)
-get v  splat 32  i8x16.lt_u  get v  splat 9  i8x16.sub  splat 2  i8x16.lt_u  v128.andnot
-get v  splat 127  i8x16.eq  v128.or
-get v  splat 0xc2  i8x16.eq  v128.or  set other
-get valid  i32.eqz
-if
-  get other  get v  splat 0  i8x16.lt_s  v128.or  set other
-end
-get other  i8x16.bitmask  i32.const 65536  i32.or  i32.ctz  tee length
-i32.const 16  i32.eq  tee full
-if
-  (never to the middle of a character)
-  loop
-    get at  get length  i32.add  i32.load8_u 0
-    i32.const 0xc0  i32.and  i32.const 0x80  i32.eq
-    if
-      get length  i32.const 1  i32.sub  set length
-      br 1
-    end
-  end
-end
-get out  get v  v128.store 0
-i32.const 1  get length  i32.shl  i32.const 1  i32.sub  set mask
-(is there more than printable ASCII)
-get v  splat 11  i8x16.lt_u  get v  v128.or  i8x16.bitmask  get mask  i32.and
-if
-  get v  get v  splat 9  i8x16.eq  v128.or  i8x16.bitmask  get mask  i32.and  set high
-  get v  splat 10  i8x16.eq  i8x16.bitmask  get mask  i32.and  tee newlines
-  if
-    i32.const 32  get newlines  i32.clz  i32.sub  set next
-    get out  get next  i32.add  set line
-    get high  get next  i32.shr_u  set high
-    i32.const 0  set uneven
-  end
-  get high
-  if
-    i32.const 1  set uneven
-  end
-end
-get out  get length  i32.add  tee out  tee end  set safeOut
-get at  get length  i32.add  tee at  set safeAt`
-
 /** Within a line of one byte in one column each: printable ASCII takes the place of what is there. */
 const writeOver = `
-get v  splat 32  i8x16.lt_u  get v  splat 0  i8x16.lt_s  v128.or
+get at  v128.load 0  tee v
+splat 31  i8x16.le_u  get v  v128.or
 get v  splat 127  i8x16.eq  v128.or
 i8x16.bitmask  i32.const 65536  i32.or  i32.ctz  tee length
 i32.const 16  i32.eq  set full
@@ -130,7 +105,7 @@ get at  get length  i32.add  tee at  set safeAt`
 const colour = `
 get at  i32.const 2  i32.add  set next
 loop
-  get next  v128.load 0  splat 0x30  i8x16.sub  splat 12  i8x16.lt_u  i8x16.bitmask
+  get next  v128.load 0  splat 0x30  i8x16.sub  splat 11  i8x16.le_u  i8x16.bitmask
   i32.const -1  i32.xor  i32.ctz  tee length
   get next  i32.add  set next
   get length  i32.const 16  i32.eq  get next  get stop  i32.lt_u  i32.and  br_if 0
@@ -151,20 +126,28 @@ loop
   get at  get stop  i32.ge_u  br_if 1
   get state  i32.eqz
   if
-    get at  i32.const 16  i32.add  get stop  i32.lt_u
+    get at  i32.const ${blockBytes}  i32.add  get stop  i32.lt_u
     if
-      get at  v128.load 0  set v
-      i32.const 0  set full
       get out  get end  i32.eq
       if
-        ${append}
+        ${block(places.shuffles, false)}
+        get length  br_if 3
       else
         get uneven  i32.eqz
         if
           ${writeOver}
+          get full  br_if 4
+          (to the start of the line, where no newline follows)
+          get at  i32.load8_u 0  i32.const 13  i32.eq
+          get at  i32.load8_u 1  i32.const 10  i32.eq  i32.eqz  i32.and
+          get end  get line  i32.sub  i32.const ${maxLineBytes + 1}  i32.lt_u  i32.and
+          if
+            get at  i32.const 1  i32.add  tee at  set safeAt
+            get line  tee out  set safeOut
+            br 5
+          end
         end
       end
-      get full  br_if 2
     end
     get at  i32.load8_u 0  i32.const 27  i32.eq
     if
@@ -245,6 +228,7 @@ end`
 /** Follows the table over the input, 16 bytes a step where it can. Answers nothing of use. */
 export const source = `
 ${load}
+${loadFiller(places.shuffles)}
 (0, or the first state of binary data)
 get state  i32.const ${statesPerTable}  i32.ge_u
 if

@@ -1,7 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { incompleteTail } from '../bytes/utf8.ts'
 import { instantiate } from '../bytes/wasm.ts'
-import { inputBytes, locals, memoryPages, places, registers, source } from './rewriter-source.ts'
+import { buildShuffles } from './rewriter-block.ts'
+import {
+  inputBytes,
+  locals,
+  memoryPages,
+  places,
+  registers,
+  source,
+  vectors,
+} from './rewriter-source.ts'
 import { buildTable, type State, state, statesPerTable, written } from './rewriter-table.ts'
 
 /*
@@ -21,7 +30,7 @@ export interface OpenLine {
 export interface Rewritten {
   /** How far the input was read: to its end, or before what takes the common way. */
   at: number
-  /** The text, the open line included. Valid until the next call. */
+  /** The text, the open line included. Valid until the next call of any rewriter. */
   text: Uint8Array
   /** The cursor stands so many bytes before the end of the text. */
   back: number
@@ -52,14 +61,33 @@ export interface Rewriter {
 /** The largest piece for one call. */
 export const rewriterBytes = inputBytes
 
-/** Null where WebAssembly does not work. */
-export function createRewriter(): Rewriter | null {
-  const made = instantiate({ hasParameter: false, memoryPages, locals, vectors: 2, source })
+/** Gives a rewriter of its own to each stream; null where WebAssembly does not work. */
+export type OpenRewriter = () => Rewriter | null
+
+/** All of them share one module, made with the first: its memory holds nothing between two calls. */
+export function createRewriters(): OpenRewriter {
+  let made: ReturnType<typeof makeModule> | undefined
+  return () => {
+    if (made === undefined) made = makeModule()
+    return made && createRewriter(made)
+  }
+}
+
+function makeModule() {
+  const made = instantiate({ hasParameter: false, memoryPages, locals, vectors, source })
   if (made === null) return null
   const { memory, run } = made
-  const numbers = new Int32Array(memory.buffer, places.registers, registers.length)
   memory.fill(0xff, places.masks, places.masks + 16)
   new Int32Array(memory.buffer, places.table, 2 * statesPerTable * 256).set(buildTable())
+  memory.set(buildShuffles(), places.shuffles)
+  return { memory, run, numbers: new Int32Array(memory.buffer, places.registers, registers.length) }
+}
+
+function createRewriter({
+  memory,
+  run,
+  numbers,
+}: NonNullable<ReturnType<typeof makeModule>>): Rewriter {
   const { output } = places
   let binaryState: number = statesPerTable
   /** Bytes of an unfinished character in binary data. */

@@ -2,11 +2,13 @@ import * as fc from 'fast-check'
 import stripAnsi from 'strip-ansi'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createRewriters } from '../../../lib/output/clean/rewriter.ts'
 import { clean } from '../clean.ts'
 import { copyFromTerminal, withoutBlanks } from '../terminal.ts'
 
 const ESC = '\u001b'
 const size = { rows: 60, columns: 400 }
+const fast = { fastAfterBytes: 0, openRewriter: createRewriters() }
 const sizesArbitrary = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
 
 /** Pieces of anything: text, controls, sequences whole and broken, bytes that mean nothing. */
@@ -86,18 +88,57 @@ test('the fast way gives the same text as the common way', async () => {
   await fc.assert(
     fc.asyncProperty(long, sizes, async (raw, pieces) => {
       const common = await clean(raw)
-      assert.is(await clean(raw, pieces, { fastAfterBytes: 0 }), common)
-      assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), common)
+      assert.is(await clean(raw, pieces, fast), common)
+      assert.is(await clean(raw, [Infinity], fast), common)
     }),
     { numRuns: 160 },
   )
+})
+
+test('many bytes at once give the text of one after another, whatever stands beside what', async () => {
+  const parts = [
+    '\u001b[31m',
+    '\u001b[m',
+    '\r\n',
+    '\r',
+    '\0',
+    '\t',
+    'm',
+    '\u0085',
+    '£',
+    'é',
+    '漢',
+    '🚀',
+  ]
+    .map((text) => Buffer.from(text))
+    .concat(
+      [[0xe9], [0xa9], [0x9b], [0xc0], [0xe1, 0x80], [0xed, 0xa0], [0xf0, 0x9f, 0x98]].map(
+        (bytes) => Buffer.from(bytes),
+      ),
+    )
+  for (const one of parts) {
+    for (const other of parts) {
+      for (let before = 20; before <= 33; before++) {
+        const raw = Buffer.concat([
+          Buffer.from('é'),
+          Buffer.alloc(before, '7'),
+          one,
+          other,
+          Buffer.alloc(70, '8'),
+        ])
+        const invalid = Buffer.concat([Buffer.of(0xe9, 0x20), raw])
+        assert.is(await clean(raw, [Infinity], fast), await clean(raw))
+        assert.is(await clean(invalid, [Infinity], fast), await clean(invalid))
+      }
+    }
+  }
 })
 
 test('what is taken for binary data begins at the same byte by both ways', async () => {
   const noise = fc.uint8Array({ minLength: 300, maxLength: 700, size: 'max' })
   await fc.assert(
     fc.asyncProperty(noise, async (raw) => {
-      assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), await clean(raw))
+      assert.is(await clean(raw, [Infinity], fast), await clean(raw))
     }),
     { numRuns: 150 },
   )
@@ -109,7 +150,7 @@ test('binary data gives the same text in any pieces, and every byte that is none
     fc.asyncProperty(noise, sizesArbitrary, async (raw, sizes) => {
       const text = await clean(raw)
       assert.is(await clean(raw, sizes), text)
-      assert.is(await clean(raw, [Infinity], { fastAfterBytes: 0 }), text)
+      assert.is(await clean(raw, [Infinity], fast), text)
       assert.not.match(text, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
     }),
     { numRuns: 10 },
