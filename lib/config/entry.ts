@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
+import { parseHostAddress } from '../protocol/request/host-address.ts'
 import { checkWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { expandHome } from '../protocol/words.ts'
@@ -37,6 +38,11 @@ export function readKeyValue(
   folders: Folders,
 ): unknown {
   const checked = checkWritten(shape, value, name, { names: 'wire', called: 'key' })
+  if (name === 'hosts') {
+    for (const [host, address] of Object.entries(checked as Record<string, string>)) {
+      parseHostAddress(address, `hosts.${host}`)
+    }
+  }
   return completePaths(checked, shape, folders)
 }
 

@@ -16,6 +16,11 @@ export function describeTrouble(result: Result): string[] {
   }
 }
 
+/** What a list of jobs or artifacts has left out. */
+export function describeDamaged(records: readonly string[]): string[] {
+  return records.map((path) => `A damaged record is left out; remove it: ${path}`)
+}
+
 /** How a job stands or ended, line by line. */
 export function describeEnd(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`

@@ -333,7 +333,7 @@ test('programs that take $SHELL for their shell', () =>
   }))
 
 test('a duration has its unit; 0 is none', async () => {
-  const late = await runCli(['-c', 'sleep 30', '--timeout', '300ms'])
+  const late = await runCli(['-c', 'sleep 30', '--timeout', '300ms', '--signal', 'SIGTERM'])
   assert.is(late.status, 124)
   const none = await runJson(['-c', 'echo done', '--timeout', '0', '--inactivity-timeout', '0'])
   assert.is(none['status'], 'exited')

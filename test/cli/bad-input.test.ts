@@ -45,6 +45,15 @@ test('an assignment without a value', () =>
 test('an empty program', () => refuses(['--', ''], 125, /command is empty/))
 test('a program that is missing', () => refuses(['--'], 125, /program is missing/))
 test('a second command', () => refuses(['-c', 'a', '-c', 'b'], 125, /`-c` was given twice/))
+test('a bang alone among lines is told, and the next line runs', async () => {
+  const lines = (input: string) => runCli(['-p', '--input-format', 'lines'], { input })
+  const between = await lines('!echo one\n!\n!echo two; exit 3\n')
+  assert.is(between.stdout.toString(), 'one\ntwo\n')
+  assert.is(between.stderr.toString(), 'nacre: bang command is empty\n')
+  assert.is(between.status, 3)
+  assert.is((await lines('!echo one\n!\n')).status, 125)
+})
+
 test('a bang alone', () => refuses(['-p', '!'], 125, /bang command is empty/))
 test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/, { input: '!\n' }))
 test('an unknown word', () => refuses(['run'], 125, /Unknown command `run`/))

@@ -48,7 +48,8 @@ test(
   withHome(async (home) => {
     home.write(home.userFile, { model: 'openai/x' })
     assert.is((await config(home, 'get', 'model')).stdout.toString(), 'openai/x\n')
-    assert.is((await config(home, 'get', 'tail')).stdout.toString(), '')
+    const unset = await config(home, 'get', 'tail')
+    assert.equal([unset.stdout.toString(), unset.stderr.toString(), unset.status], ['', '', 1])
     const wrong = await config(home, 'get', 'timeout.slow')
     assert.match(wrong.stderr.toString(), /did you mean `timeouts.slow`/)
     assert.is(wrong.status, 125)

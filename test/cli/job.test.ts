@@ -47,6 +47,15 @@ test('the list of jobs tells which record is damaged', async ({ home }) => {
   const list = await home.run(['job', 'list'])
   assert.is(list.status, 0)
   assert.is(list.stderr.toString(), `nacre: A damaged record is left out; remove it: ${record}\n`)
+  const call = { name: 'bash_job', arguments: { action: 'list' } }
+  const requests = [
+    { jsonrpc: '2.0', id: 1, method: 'shell.list' },
+    { jsonrpc: '2.0', id: 2, method: 'tool.call', params: call },
+  ].map((request) => `${JSON.stringify(request)}\n`)
+  const { stdout } = await home.run(['--rpc'], requests.join(''))
+  const answers = stdout.toString()
+  assert.ok(answers.includes(`"damaged":["${record}"]`), answers)
+  assert.ok(answers.includes(`[A damaged record is left out; remove it: ${record}]`), answers)
 })
 
 test('the exit status of a job is exact, and that of `wait`', async ({ home }) => {
@@ -261,6 +270,8 @@ test('a job whose record is damaged is told with its file, and is no success', a
   const id = String((await home.json(['-c', 'echo up', '--wait', '0']))['job_id'])
   await home.run(['job', 'wait', id])
   const file = join(home.dir, 'ended', `${id}.json`)
+  // The record of a job that ends is there twice for a moment.
+  await until(() => !existsSync(join(home.dir, `${id}.json`)))
   const half = readFileSync(file, 'utf8').replace('"duration_ms"', '"duration"')
   for (const text of ['{"id":', half]) {
     writeFileSync(file, text)

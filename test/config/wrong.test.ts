@@ -59,6 +59,7 @@ const files: [what: string, text: string, line: number, sentence: RegExp][] = [
     /`guard.rules\[0\].decision` is missing/,
   ],
   ['a tool', '{"guard": {"suggest_tool": {"raed": "x"}}}', 1, /`raed`; did you mean `read`\?$/],
+  ['a host', '{\n"hosts": {"a": "foo://x"}}', 2, /`hosts.a` must be ssh:.*, not `foo:\/\/x`$/],
   ['no JSON', '{\n"tail": 3\n"head": 4}', 3, /This is no JSON: Unexpected token String found$/],
   ['half of it', '{"tail": 3,', 1, /This is no JSON: /],
   ['nothing', '', 1, /This is no JSON: /],

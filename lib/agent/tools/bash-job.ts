@@ -8,6 +8,7 @@ import type { Result } from '../../protocol/result/result.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { lowerFirst } from '../../protocol/words.ts'
+import { describeDamaged } from '../../render/messages.ts'
 import {
   renderForModel,
   renderJobOutput,
@@ -93,7 +94,9 @@ type Act = (given: JobArguments, context: ToolContext) => Promise<ToolResult>
 const acts: Readonly<Record<JobArguments['action'], Act>> = {
   async list(_, { executor: { jobs } }) {
     const list = await jobs.list()
-    return textResult(renderJobs(list), false, { jobs: toWire(list) })
+    const damaged = describeDamaged(await jobs.listDamaged()).map((line) => `[${line}]`)
+    const text = [renderJobs(list), ...damaged].join('\n')
+    return textResult(text, false, { jobs: toWire(list) })
   },
   async read(given, context) {
     const { cursor, stream, head, tail } = given

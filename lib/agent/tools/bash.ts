@@ -16,7 +16,9 @@ import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
 const { min, max } = limits.agentTimeoutSeconds
 
 const options = {
-  timeout: shape.number(`Seconds after which it is stopped, ${min} to ${max} (default by mode)`),
+  timeout: shape.number(`Seconds after which it is stopped, ${min} to ${max} (default by mode)`, {
+    min: 0,
+  }),
   ...shape.pick(fields, [
     'mode',
     'cwd',
@@ -76,7 +78,7 @@ export const bashTool: Tool = {
     const input: RequestInput = {
       ...extracted,
       ...placeOf(fields, context),
-      ...(timeout === undefined ? {} : { timeoutSeconds: Math.max(0, timeout) }),
+      ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
       ...waitAtMost(fields, context),
       origin: context.origin,
       artifact: context.keepsOutput || fields.mode === 'background' ? 'always' : 'auto',

@@ -1,3 +1,4 @@
+import { describeDamaged } from '../../render/messages.ts'
 import { type Action, printJson, takeWords } from './action.ts'
 
 /** What there is, newest first: a line each. */
@@ -21,9 +22,7 @@ export const listArtifacts: Action = async ({
     })
     await streams.stdout.write(rows.join(''))
   }
-  for (const path of await artifacts.listDamaged()) {
-    await tell(`A damaged record is left out; remove it: ${path}`)
-  }
+  for (const line of describeDamaged(await artifacts.listDamaged())) await tell(line)
   return 0
 }
 

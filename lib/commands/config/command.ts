@@ -3,7 +3,11 @@ import { unknownName } from '../../protocol/wire.ts'
 import type { ConfiguredKey } from '../../protocol/configuration.ts'
 import { answerFlags, type Command, type CommandContext } from '../command.ts'
 
-type Action = (context: CommandContext, words: readonly string[]) => Promise<void>
+/** Gives the exit status, where that is not 0. */
+type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>
+
+/** As git config has it. */
+const notSet = 1
 
 const actions: Readonly<Record<string, Action>> = {
   async list(context) {
@@ -19,6 +23,7 @@ const actions: Readonly<Record<string, Action>> = {
     const { value } = found
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     await write(context, found, value === null ? '' : `${text}\n`)
+    return value === null ? notSet : 0
   },
   async path(context) {
     const { places } = await context.configuration()
@@ -38,7 +43,7 @@ export const command: Command = {
   flags: answerFlags,
   details: [
     '  nacre config list        every key: what it holds here, where that was said, what it may be',
-    '  nacre config get <key>   the value of one key; nothing where it is not set',
+    '  nacre config get <key>   the value of one key; nothing, and exit status 1, where it is not set',
     '  nacre config path        the files that are read, the later one wins where it may',
     '  nacre config schema      a JSON Schema of such a file, for editors (as its `$schema`)',
     '',
@@ -54,12 +59,12 @@ export const command: Command = {
     if (words.length > (name === 'get' ? 1 : 0)) {
       throw new MisuseError('wrong_usage', `Too many words: ${command.usage}`)
     }
-    await action(context, words)
+    const status = await action(context, words)
     const { notices } = await context.configuration()
     if (!context.options['quiet']) {
       for (const notice of notices) await context.streams.stderr.write(`nacre: ${notice}\n`)
     }
-    return 0
+    return status ?? 0
   },
 }
 

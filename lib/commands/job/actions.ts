@@ -5,7 +5,7 @@ import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderJson } from '../../render/json.ts'
-import { describeEnd } from '../../render/messages.ts'
+import { describeDamaged, describeEnd } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'
 import type { CommandContext } from '../command.ts'
 import { attachToJob } from './attach.ts'
@@ -33,9 +33,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
     if (json) await stdout.write(`${JSON.stringify(toWire({ jobs: entries }))}\n`)
     else
       await stdout.write(renderJobTable(entries, stdout.isTerminal ? columns(context) : Infinity))
-    for (const path of await jobs.listDamaged()) {
-      await tell(context, `A damaged record is left out; remove it: ${path}`)
-    }
+    for (const line of describeDamaged(await jobs.listDamaged())) await tell(context, line)
     return 0
   },
 

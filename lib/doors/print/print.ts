@@ -28,11 +28,21 @@ export interface PrintContext {
 /** Answers prompts one after another; gives the exit status of the last one. */
 export async function print(options: PrintOptions, context: PrintContext): Promise<number> {
   let status = 0
+  /** Of the last prompt, which was none: the next one is answered all the same. */
+  let wrong: MisuseError | null = null
   const prompts = createPrompts(options, context)
   for await (const { prompt, stdin } of readPrompts(options, context.streams)) {
-    status = await answerPrompt(prompt, stdin, prompts, options, context)
+    if (wrong !== null) await context.streams.stderr.write(`nacre: ${wrong.message}\n`)
+    wrong = null
+    try {
+      status = await answerPrompt(prompt, stdin, prompts, options, context)
+    } catch (error) {
+      if (!(error instanceof MisuseError && error.code === 'empty_command')) throw error
+      wrong = error
+    }
     if (context.signal.aborted || context.streams.stdout.closed) break
   }
+  if (wrong !== null) throw wrong
   return status
 }
 

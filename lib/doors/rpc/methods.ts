@@ -98,7 +98,11 @@ const artifactMethods = {
     open(context).read(id, range, { signal }),
   'artifact.grep': ({ id, context: around = 0, ...options }, { context, signal }) =>
     open(context).grep(id, { ...options, before: around, after: around, signal }),
-  'artifact.list': async (_, { context }) => ({ artifacts: await open(context).list() }),
+  async 'artifact.list'(_, { context }) {
+    const artifacts = open(context)
+    const damaged = await artifacts.listDamaged()
+    return { artifacts: await artifacts.list(), ...(damaged.length > 0 && { damaged }) }
+  },
   'artifact.remove': async ({ id }, { context }) => {
     await open(context).remove(id)
     return { removed: true }

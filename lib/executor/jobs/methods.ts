@@ -37,7 +37,10 @@ export function createJobPeer(): JobPeer {
 /** The methods that look after the jobs of every nacre of this user. */
 export const jobHandlers = {
   'shell.status': ({ id }, { jobs }) => jobs.show(id),
-  'shell.list': async (filter, { jobs }) => ({ jobs: await jobs.list(filter) }),
+  async 'shell.list'(filter, { jobs }) {
+    const damaged = await jobs.listDamaged()
+    return { jobs: await jobs.list(filter), ...(damaged.length > 0 && { damaged }) }
+  },
   'shell.output': ({ id, ...reading }, { jobs }) => jobs.read(id, reading),
 
   async 'shell.wait'({ id, ids, ...how }, { jobs, peer, signal }) {

@@ -30,6 +30,7 @@ export const fields = {
   signal: shape.choice(
     ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL'],
     'What asks the processes of a run to end when it is stopped (default TERM)',
+    { prefix: 'SIG' },
   ),
   killAfterSeconds: shape.number('Kill what has not ended so long after that (default 2)', {
     min: 0,

@@ -6,7 +6,7 @@ import { sessionInfoShape } from '../sessions.ts'
 import { requestShape } from '../request/request.ts'
 import type { ObjectSchema } from '../shape/json-schema.ts'
 import * as shape from '../shape/shape.ts'
-import { shellMethods } from './shell-methods.ts'
+import { damagedRecords, shellMethods } from './shell-methods.ts'
 import { verdictShape } from '../result/verdict.ts'
 
 const {
@@ -147,7 +147,7 @@ export const rpcMethods = {
   },
   'artifact.list': {
     params: object({}),
-    result: object({ artifacts: list(artifactInfoShape) }),
+    result: object({ artifacts: list(artifactInfoShape) }, { damaged: damagedRecords }),
   },
   'artifact.remove': {
     params: object({ id: artifactId }),

@@ -19,6 +19,8 @@ const id = text('The id of the run', { hint: 'id' })
 const { mode: _, ...runFields } = fields
 const stream = boolean('Send notifications while it runs (default false)')
 const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
+/** Files of records that cannot be read, so that the list is without them; absent where there are none. */
+export const damagedRecords = list(anyText(), 'Files of records that cannot be read')
 const nothing = object({})
 
 /** Running commands and looking after jobs: what each method takes and what it answers. */
@@ -78,7 +80,7 @@ export const shellMethods = {
   /** The jobs of every nacre of this user. */
   'shell.list': {
     params: object({}, jobFilter),
-    result: object({ jobs: list(jobEntryShape) }),
+    result: object({ jobs: list(jobEntryShape) }, { damaged: damagedRecords }),
   },
   'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
   /**

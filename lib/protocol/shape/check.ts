@@ -53,9 +53,14 @@ function checkKind(kind: Kind, given: unknown, path: string, reading: Reading): 
       }
       return checkKind(found, given, path, reading)
     }
-    case 'choice':
-      if (accepts(kind, given)) return given
+    case 'choice': {
+      const { prefix } = kind
+      const isPrefixed =
+        prefix !== undefined && typeof given === 'string' && given.startsWith(prefix)
+      const value = isPrefixed ? given.slice(prefix.length) : given
+      if (accepts(kind, value)) return value
       throw wrongChoice(path, given, kind.values)
+    }
     default:
       if (accepts(kind, given)) return given
       throw invalid(path, wantedOf(kind), given)

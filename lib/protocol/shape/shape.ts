@@ -28,7 +28,12 @@ export type Kind =
       /** `seconds`: on a command line and in the configuration also a duration such as `5m`. */
       readonly unit: Unit | null
     }
-  | { readonly kind: 'choice'; readonly values: readonly string[] }
+  | {
+      readonly kind: 'choice'
+      readonly values: readonly string[]
+      /** May stand before each value and changes nothing: `SIG`. */
+      readonly prefix?: string
+    }
   | { readonly kind: 'list'; readonly items: Shape }
   | { readonly kind: 'tuple'; readonly items: readonly Shape[] }
   /** An object whose keys are somebody's own names, such as variables. */
@@ -73,6 +78,7 @@ type Flat<Type> = { [Name in keyof Type]: Type[Name] }
 export interface ChoiceShape<Value extends string = string> {
   readonly kind: 'choice'
   readonly values: readonly Value[]
+  readonly prefix?: string
   readonly description?: string
   readonly '~value'?: Value
 }
@@ -122,8 +128,9 @@ function numberOf(isWhole: boolean, description: string, options: NumberOptions)
 export function choice<const Value extends string>(
   values: readonly Value[],
   description = '',
+  { prefix }: { prefix?: string } = {},
 ): ChoiceShape<Value> {
-  return { kind: 'choice', values, description }
+  return { kind: 'choice', values, description, ...(prefix !== undefined && { prefix }) }
 }
 
 export function list<Value>(items: Shape<Value>, description = ''): Shape<Value[]> {

@@ -1,6 +1,6 @@
 import { StartError } from '../../protocol/ports.ts'
 import { findProgram } from '../../system/programs.ts'
-import { type HostAddress, parseHostAddress } from './address.ts'
+import { type HostAddress, parseHostAddress } from '../../protocol/request/host-address.ts'
 import type { HostClient } from './client.ts'
 import { describeCommand } from './remote-command.ts'
 import { composeBootstrapWords } from './script.ts'

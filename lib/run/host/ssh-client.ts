@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
-import type { HostAddress } from './address.ts'
+import type { HostAddress } from '../../protocol/request/host-address.ts'
 import { type HostClient, lastLine, unreachable } from './client.ts'
 import { composeBootstrap } from './script.ts'
 

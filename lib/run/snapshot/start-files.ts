@@ -65,7 +65,7 @@ const zsh: StartFiles = {
   find({ HOME = '', ZDOTDIR = HOME }) {
     return existing(join(ZDOTDIR, '.zshrc'), join(ZDOTDIR, '.zshenv'))
   },
-  compose({ out }) {
+  compose({ startFile, out }) {
     const each = (kind: string, names: string, text: string) =>
       `for __nacre_n in ${names}; do ` +
       `\\builtin printf '${kind}\\0%s\\0' "$__nacre_n"; ${text}; \\builtin printf '\\0'; done`
@@ -74,6 +74,10 @@ const zsh: StartFiles = {
       '__nacre_o="$(\\builtin setopt)"',
       '\\builtin emulate -R zsh',
       '{',
+      // After its start files the status is 0, also where one could not be read to its end; and a check
+      // alone fails where a file is right, as at `h=([a]=b)`.
+      `case $(\\builtin command zsh -fn ${quoteWord(startFile)} 2>&1) in *': parse error'*)`,
+      "\\builtin printf 's\\0\\0\\0' ;; esac",
       each('a', '${(k)aliases} ${(k)galiases}', '\\builtin alias -L -- "$__nacre_n"'),
       'for __nacre_n in ${(k)functions}; do case ${functions[$__nacre_n]} in',
       `  *'builtin autoload -X'*) [[ $__nacre_n = _* ]] && continue`,
@@ -102,9 +106,11 @@ const fish: StartFiles = {
       join(XDG_CONFIG_HOME, 'fish/fish_variables'),
     )
   },
-  compose({ out }) {
+  compose({ startFile, out }) {
+    const file = quoteWord(startFile)
     const script =
-      'begin; for n in (set --names --export); ' +
+      `begin; test -f ${file}; and not fish --no-execute ${file}; and builtin printf 's\\0\\0\\0'; ` +
+      'for n in (set --names --export); ' +
       `builtin printf 'e\\0%s\\0%s\\0' $n "$$n"; end; ` +
       'for n in (functions --names); set -l d (functions --details --verbose $n)[5]; ' +
       `string match -qr '^alias \\S+[ =]' -- $d; and builtin printf 'a\\0%s\\0%s\\0' $n ` +

@@ -172,6 +172,7 @@ test('wrong arguments are misuse that names them', () =>
       ['bash', {}, 'command'],
       ['bash', { command: '' }, 'command'],
       ['bash', { command: 'ls', timeout: 'x' }, 'timeout'],
+      ['bash', { command: 'ls', timeout: -4 }, 'timeout'],
       ['bash', { command: 'ls', waitSeconds: 1 }, 'waitSeconds'],
       ['bash_job', { action: 'read' }, 'job_id'],
       ['bash_job', { action: 'nope' }, 'action'],

@@ -278,6 +278,27 @@ test('an rc file with a fault of syntax costs a notice and what stands behind it
   })
 })
 
+shellTest('zsh', 'a fault of syntax in a zshrc costs a notice', async () => {
+  const shell = '/usr/bin/zsh'
+  await withPerson({ zshrc: 'alias kept="echo kept"\nif then\n', shell }, async ({ run }) => {
+    const { stdout, notices } = await run('kept')
+    assert.is(stdout, 'kept\n')
+    assert.match(notices.join('\n'), /\.zshrc was taken over up to a fault of its syntax; `zsh -n /)
+  })
+  // What a check alone calls wrong is right.
+  const zshrc = 'typeset -A h\nh=([a]=b)\nsetopt extended_glob\n[[ a = (#i)A ]]'
+  await withPerson({ zshrc, shell }, async ({ run }) => {
+    assert.equal((await run('echo runs')).notices, [])
+  })
+})
+
+shellTest('fish', 'a fault of syntax in a config.fish costs a notice', async () => {
+  await withPerson({ fish: 'set -gx A 1\nif true\n', shell: '/usr/bin/fish' }, async ({ run }) => {
+    const { notices } = await run('echo runs')
+    assert.match(notices.join('\n'), /config\.fish was taken over up to a fault of its syntax/)
+  })
+})
+
 test('it is captured once, by whoever needs it first, and again when the file changes', async () => {
   await withPerson({}, async ({ run, home }) => {
     const rc = (text: string) => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { quoteWord } from '../../../protocol/words.ts'
 import type { Result } from '../../../protocol/result/result.ts'
-import { formatDuration } from '../../../render/messages.ts'
+import { describeDamaged, formatDuration } from '../../../render/messages.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { programWords } from '../../../system/runtime.ts'
 import type { NumberedJob } from '../command/run-command.ts'
@@ -39,9 +39,12 @@ export async function listJobs(
       ({ id, status, command }) =>
         `${id}  ${status === 'running' ? style.green(status) : style.dim(status)}  ${oneLine(command)}`,
     )
-  print(
-    own.length + others.length === 0 ? ['No jobs.'] : [...own.map(({ line }) => line), ...others],
-  )
+  print([
+    ...(own.length + others.length === 0
+      ? ['No jobs.']
+      : [...own.map(({ line }) => line), ...others]),
+    ...describeDamaged(await executor.jobs.listDamaged()),
+  ])
 }
 
 /** The job that is meant: by its number, else the newest that runs. */

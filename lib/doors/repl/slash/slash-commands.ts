@@ -1,6 +1,7 @@
 import { quoteWord } from '../../../protocol/words.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import { fields } from '../../../protocol/request/fields.ts'
+import { describeDamaged } from '../../../render/messages.ts'
 import { outputLines } from '../screen/block.ts'
 import { countOf, formatBytes, oneLine } from '../screen/columns.ts'
 import { recall } from '../line/history.ts'
@@ -106,13 +107,12 @@ export const slashCommands: readonly SlashCommand[] = [
 
 async function listArtifacts(_: string, { executor, print }: SlashContext): Promise<void> {
   const list = (await executor.artifacts?.list()) ?? []
-  if (list.length === 0) return print(['No artifacts.'])
-  print(
-    list.slice(0, 30).map(({ id, bytes, createdAt, command }) => {
-      const when = createdAt.slice(0, 16).replace('T', ' ')
-      return `${id}  ${when}  ${formatBytes(bytes)}  ${oneLine(command)}`
-    }),
-  )
+  const lines = list.slice(0, 30).map(({ id, bytes, createdAt, command }) => {
+    const when = createdAt.slice(0, 16).replace('T', ' ')
+    return `${id}  ${when}  ${formatBytes(bytes)}  ${oneLine(command)}`
+  })
+  const damaged = describeDamaged((await executor.artifacts?.listDamaged()) ?? [])
+  print([...(lines.length === 0 ? ['No artifacts.'] : lines), ...damaged])
 }
 
 async function again(_: string, { state, runLine, print }: SlashContext): Promise<void> {

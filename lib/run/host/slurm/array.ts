@@ -4,7 +4,7 @@ import { type Exit, type OutputSink, type Runner, StartError } from '../../../pr
 import { joinTasks } from '../../../protocol/request/array.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { markVariable, ownerVariable } from '../../stop.ts'
-import type { HostAddress } from '../address.ts'
+import type { HostAddress } from '../../../protocol/request/host-address.ts'
 import { describeEnd, describeHeard, followFrames } from '../follower.ts'
 import { frameHead } from '../frames.ts'
 import { createRunning } from '../../running.ts'

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseHostAddress } from '../../../lib/run/host/address.ts'
+import { parseHostAddress } from '../../lib/protocol/request/host-address.ts'
 
 test('an address of each kind is read', () => {
   const ssh = (destination: string, port: number | null) => ({ kind: 'ssh', destination, port })
