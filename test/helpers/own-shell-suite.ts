@@ -279,6 +279,8 @@ export function testOwnShell(shell: ShellName): void {
       assert.ok(files.includes('folder/'), files.join())
       assert.ok((await complete(session, 'ls $HOM')).some((text) => text.includes('HOME')))
       assert.ok((await complete(session, 'mkd')).includes('mkdir'))
+      const [, ...commands] = await complete(session, 'mk')
+      if (shell === 'bash') assert.equal(commands, [...new Set(commands)].sort(), 'in order')
       assert.is((await run('echo still')).output, 'still\n')
     }))
 

@@ -153,7 +153,7 @@ __nacre_answer() {
     IFS= \\builtin read -r -d '' __nacre_l <${quoteWord(turnPath)}
     local IFS=$' \\t\\n' COMP_LINE=$__nacre_l COMP_POINT=\${#__nacre_l} COMP_TYPE=9 COMP_KEY=9
     local -a COMP_WORDS=() COMPREPLY=()
-    local COMP_CWORD __nacre_w __nacre_r __nacre_f __nacre_v __nacre_q= __nacre_o=
+    local COMP_CWORD __nacre_w __nacre_r __nacre_f __nacre_v __nacre_q= __nacre_o= __nacre_n='sort -u'
     READLINE_LINE= READLINE_POINT=0
     __nacre_words "$__nacre_l"
     COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
@@ -169,9 +169,14 @@ __nacre_answer() {
           \\builtin complete -p -D 2>/dev/null)
       fi
       [[ $__nacre_r = *' -o filenames '* ]] && __nacre_o=f
+      [[ $__nacre_r = *' -o nosort '* ]] && __nacre_n='cat'
       if [[ $__nacre_r =~ ' -F '([^ ]+) ]]; then
         __nacre_f=\${BASH_REMATCH[1]}
-        compopt() { [[ " $* " = *' filenames '* ]] && __nacre_o=f; \\builtin return 0; }
+        compopt() {
+          [[ " $* " = *' filenames '* ]] && __nacre_o=f
+          [[ " $* " = *' nosort '* ]] && __nacre_n='cat'
+          \\builtin return 0
+        }
         "$__nacre_f" "\${COMP_WORDS[0]}" "$__nacre_w" "$__nacre_v" >/dev/null 2>&1 </dev/null
         \\builtin unset -f compopt
       elif [[ $__nacre_r ]]; then
@@ -195,7 +200,7 @@ __nacre_answer() {
       __nacre_f=\${__nacre_r/#\\~/$HOME}
       if [[ -d $__nacre_f ]] && ((COMP_CWORD > 0)); then __nacre_r=\${__nacre_r%/}/; fi
       \\builtin printf '%s\\n' "$__nacre_q\${__nacre_r//[$'\\a\\e;\\n']/?}"
-    done
+    done | \\builtin command -p $__nacre_n
   )"
 }
 __nacre_words() {

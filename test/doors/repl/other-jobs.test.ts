@@ -31,7 +31,7 @@ test('a job of another nacre is listed, read, typed into, left and killed in the
     screen.type('q')
     await screen.hides(/\nup\n/)
     screen.type(`/attach ${id}\r`)
-    await screen.shows(/line [^]+ sep\nup/)
+    await screen.shows(new RegExp(`^! nacre job attach ${id}\nline [^]+ sep\nup`, 'm'))
     screen.type('typed\r')
     await screen.shows('got typed')
     screen.type('\u001D')

@@ -17,6 +17,9 @@ for (const shell of ownShells) {
         await screen.shows('> ')
         screen.type('!echo wrongg\u007F\r')
         await screen.shows('wrong\n✓ exit 0')
+        // Each of them is one key to take back, over two columns or one.
+        screen.type('漢字e\u0301\u0015!echo 漢字e\u0301\u007F\u007F\u007F字\r')
+        await screen.shows(/\n> !echo 字 *\n字\n✓ exit 0/)
         screen.type('/cd /usr/lib\r!pwd\r')
         await screen.shows('/usr/lib\n✓ exit 0')
         screen.type('hello\r')

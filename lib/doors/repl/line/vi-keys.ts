@@ -44,12 +44,14 @@ const short: Record<string, string> = {
 
 /** What is typed of a command: a count, an operator with a count of its own, and what a key waits for. */
 interface Pending {
+  /** How often the operator was asked for. */
+  times: number
   count: string
   operator: string
   /** `r`, or a search that waits for its character. */
   waits: string
 }
-const nothing: Pending = { count: '', operator: '', waits: '' }
+const nothing: Pending = { times: 1, count: '', operator: '', waits: '' }
 
 /** The keys of vi as shells have them: text at first, commands after Esc. */
 export function createViKeys(line: EditedLine): ViKeys {
@@ -60,18 +62,25 @@ export function createViKeys(line: EditedLine): ViKeys {
   /** The keys of the command under way, and of the last one that changed something. */
   let typed: string[] = []
   let change: string[] = []
+  /** Where text began that a command takes, and what it took last. */
+  let began: Place | null = null
+  let taken = ''
 
-  const count = () => Math.min(1000, Number(pending.count || 1))
+  const count = () => Math.min(1000, pending.times * Number(pending.count || 1))
 
   function beginText(): void {
     isCommanding = false
     pending = nothing
+    began = line.place()
+    change = [...typed]
   }
 
   function beginCommands(): void {
     isCommanding = true
     pending = nothing
     const place = line.place()
+    if (began) taken = findTaken(began, place)
+    began = null
     if (place.at > lineStart(place)) line.moveTo(beforeChar(place))
   }
 
@@ -171,12 +180,21 @@ export function createViKeys(line: EditedLine): ViKeys {
       changeChars((char) =>
         char === char.toUpperCase() ? char.toLowerCase() : char.toUpperCase(),
       ),
-    '.': () => {
-      typed = [...change]
-      for (const key of typed) command(key)
-    },
+    '.': repeat,
     '/': () => line.search(),
     v: () => line.edit(),
+  }
+
+  /** The last change once more, as often as it is asked for now. */
+  function repeat(): void {
+    typed = pending.count === '' ? [...change] : [...pending.count, ...withoutCounts(change)]
+    pending = nothing
+    for (const key of typed) command(key)
+    if (isCommanding) return
+    const { text, at } = line.place()
+    line.replace({ text: text.slice(0, at) + taken + text.slice(at), at: at + taken.length })
+    began = null
+    beginCommands()
   }
 
   /** One key of a command. */
@@ -189,7 +207,7 @@ export function createViKeys(line: EditedLine): ViKeys {
       operateOnLines(key, line.place().at, line.place().at)
       pending = nothing
     } else if (operators.has(key) && pending.operator === '') {
-      pending = { ...pending, operator: key }
+      pending = { ...pending, times: count(), count: '', operator: key }
     } else if (short[key] !== undefined && pending.operator === '') {
       for (const part of short[key]) command(part)
     } else moveOrAct(key)
@@ -242,8 +260,31 @@ export function createViKeys(line: EditedLine): ViKeys {
       command(key)
       return true
     },
-    reset: beginText,
+    reset() {
+      isCommanding = false
+      pending = nothing
+      began = null
+    },
   }
+}
+
+/** What was typed since text began; nothing where the line has become another one. */
+function findTaken(began: Place, { text }: Place): string {
+  const [head, tail] = [began.text.slice(0, began.at), began.text.slice(began.at)]
+  const isSame = text.startsWith(head) && text.slice(head.length).endsWith(tail)
+  return isSame ? text.slice(head.length, text.length - tail.length) : ''
+}
+
+/** The keys of a change, to be done as often as another count says. */
+function withoutCounts(keys: readonly string[]): string[] {
+  const all = [...keys]
+  const isDigit = () => /^\d$/.test(all[0] ?? '')
+  while (isDigit()) all.shift()
+  const [operator = ''] = all
+  if (!operators.has(operator)) return all
+  all.shift()
+  while (isDigit()) all.shift()
+  return [operator, ...all]
 }
 
 const ends: Record<string, string> = { w: 'e', W: 'E' }

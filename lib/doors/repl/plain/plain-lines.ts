@@ -1,4 +1,5 @@
 import type { Streams } from '../../streams.ts'
+import { widthOf } from '../screen/columns.ts'
 
 /** Lines typed at a terminal that cannot move its cursor; it is in raw mode until they are closed. */
 export interface PlainLines {
@@ -60,15 +61,21 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
     } else if (char === '\u0004') {
       if (typed === '') settle(null)
     } else if (char === '\u0015') {
-      write('\b \b'.repeat(typed.length))
+      erase(typed)
       typed = ''
     } else if (char === '\u007F' || char === '\b') {
-      if (typed !== '') write('\b \b')
-      typed = [...typed].slice(0, -1).join('')
+      const last = [...new Intl.Segmenter().segment(typed)].at(-1)?.segment ?? ''
+      erase(last)
+      typed = typed.slice(0, typed.length - last.length)
     } else if (char >= ' ' || char === '\t') {
       typed += char
       write(char)
     }
+  }
+
+  /** Takes the end of what was typed off the screen, column by column. */
+  function erase(text: string): void {
+    write('\b \b'.repeat(widthOf(text)))
   }
 
   function onData(data: string): void {

@@ -66,8 +66,10 @@ export async function attach(rest: string, context: SlashContext): Promise<void>
 }
 
 /** A job that another nacre holds is shown by a program of its own, on your terminal like any other. */
-async function attachToOther(id: string, { runLine }: SlashContext): Promise<void> {
-  await runLine([...programWords(process), 'job', 'attach', id].map(quoteWord).join(' '), false)
+async function attachToOther(id: string, { runner }: SlashContext): Promise<void> {
+  const words = ['job', 'attach', id]
+  const command = [...programWords(process), ...words].map(quoteWord).join(' ')
+  await runner.run({ command, injected: false, shownAs: ['nacre', ...words].join(' ') })
 }
 
 /** Its artifact may not be on disk yet; then it is what the result shows. */

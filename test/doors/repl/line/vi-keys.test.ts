@@ -24,6 +24,12 @@ const commands: readonly (readonly [string, string])[] = [
   ['echo one two three', '0dwu'],
   ['echo one two three', '0x..'],
   ['echo one two three', '0wdw.'],
+  ['echo one two three', '02x3.'],
+  ['echo one two three', '0d2w2.'],
+  ['a b c d e f g h', '02d2w'],
+  ['echo one two three', `0wcwfour${keys.escape}w.`],
+  ['echo one two three', `0wi-${keys.escape}w.`],
+  ['echo one two three', `0wA!${keys.escape}0.`],
   ['echo $(ls (a b) c)', '0fl%x'],
   ['echo a-b.c d', '0wdw'],
   ['echo a-b.c d', '0wdW'],
@@ -65,7 +71,12 @@ async function edit(screen: Screen, isCommanding: (since: number) => boolean): P
     const since = screen.raw().length
     screen.type(keys.escape)
     await screen.holds(() => isCommanding(since))
-    screen.type(typed)
+    for (const [at, part] of typed.split(keys.escape).entries()) {
+      const since = screen.raw().length
+      if (at > 0) screen.type(keys.escape)
+      if (at > 0) await screen.holds(() => isCommanding(since))
+      screen.type(part)
+    }
     await screen.holds(() => screen.page().line.includes(end))
     found.push(screen.page().line.replace(/^(?:ins)?> /, ''))
     screen.type(keys.ctrl('c'))
