@@ -25,7 +25,7 @@ export function createIndexFile(path: string): IndexFile {
       if (!isSame && size === state.size) return null
       const landmarks: Landmark[] = []
       for (let at = headNumbers; at < numbers.length; at += landmarkNumbers) {
-        landmarks.push(decode(numbers.subarray(at, at + landmarkNumbers)))
+        landmarks.push(decode(numbers, at))
       }
       const end = isSame && isWhole === 1 ? { size: endSize, lines, text } : null
       return { landmarks, end }
@@ -55,7 +55,7 @@ function readNumbers(path: string): Float64Array | null {
   const bytes = file.subarray(0, Math.max(file.length - digestBytes, 0))
   if (!digest(bytes).equals(file.subarray(bytes.length))) return null
   // A copy, since its memory begins at a multiple of 8.
-  const numbers = new Float64Array(Uint8Array.from(bytes).buffer)
+  const numbers = new Float64Array(new Uint8Array(bytes).buffer)
   const count = numbers[headNumbers - 1] ?? -1
   return numbers.length === headNumbers + count * landmarkNumbers ? numbers : null
 }
@@ -84,7 +84,15 @@ function encode(mark: Landmark): number[] {
   return [raw, line, text, column, isInLine ? 1 : 0, invalid, dropped]
 }
 
-function decode(numbers: Float64Array): Landmark {
-  const [raw = 0, line = 0, text = 0, column = 0, isInLine, invalid = 0, dropped = 0] = numbers
-  return { raw, line, text, column, isInLine: isInLine === 1, invalid, dropped }
+/** By places, since taking an array apart costs ten times as much, and there are many. */
+function decode(numbers: Float64Array, at: number): Landmark {
+  return {
+    raw: numbers[at]!,
+    line: numbers[at + 1]!,
+    text: numbers[at + 2]!,
+    column: numbers[at + 3]!,
+    isInLine: numbers[at + 4] === 1,
+    invalid: numbers[at + 5]!,
+    dropped: numbers[at + 6]!,
+  }
 }

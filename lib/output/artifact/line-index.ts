@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
-import { createScanner } from '../bytes/scan.ts'
+import { createScanner, type Scanner } from '../bytes/scan.ts'
 
 /** A place of a raw file from which its text can be read on, and where in the text that is. */
 export interface Landmark extends Omit<Restart, 'unread'> {
@@ -73,6 +73,8 @@ const keptAfterLandmarks = 64
  * somebody asked for. Text before a landmark is final: nothing behind it reaches back over it.
  */
 export class LineIndex {
+  /** For all who read the file: it grows fast with what it has looked over. */
+  readonly scan = createScanner()
   readonly #kept: IndexFile | null
   #landmarks: Landmark[] = [start]
   #end: KnownLines['end'] = null
@@ -154,8 +156,9 @@ export class LineIndex {
     place: Place,
     { signal, onProgress, size }: ScanOptions & { size: number },
   ): Promise<void> {
-    const counter = new Counter(from)
-    const filter = new Filter({ emit: (bytes) => counter.add(bytes), scan: counter.scan, at: from })
+    const { scan } = this
+    const counter = new Counter(from, scan)
+    const filter = new Filter({ emit: (bytes) => counter.add(bytes), scan, at: from })
     /** Possible landmarks: nothing has reached back over them yet. */
     let candidates: Landmark[] = []
     const chunk = Buffer.allocUnsafeSlow(chunkBytes)
@@ -202,12 +205,13 @@ export class LineIndex {
 
 /** Counts lines, bytes, and the characters of the last line. */
 class Counter {
-  readonly scan = createScanner()
+  readonly #scan: Scanner
   text: number
   #line: number
   #column: number
 
-  constructor({ line, text, column }: Landmark) {
+  constructor({ line, text, column }: Landmark, scan: Scanner) {
+    this.#scan = scan
     this.#line = line
     this.text = text
     this.#column = column
@@ -222,7 +226,7 @@ class Counter {
 
   /** Where the text would stand after these bytes. */
   with(bytes: Uint8Array): { line: number; text: number; column: number } {
-    const { newlines } = this.scan(bytes, 0, bytes.length)
+    const { newlines } = this.#scan(bytes, 0, bytes.length)
     const lineStart = newlines === 0 ? 0 : bytes.lastIndexOf(0x0a) + 1
     const chars = countChars(
       Buffer.from(bytes.buffer, bytes.byteOffset + lineStart, bytes.length - lineStart),

@@ -89,13 +89,17 @@ export class ArtifactText {
 
   async #readFrom(place: Place, bounds: Bounds, options: ScanOptions): Promise<Lines> {
     const wanted = Math.min(bounds.maxBytes ?? limits.maxBytes, limits.maxBytes) + 4
+    const maxLines = Math.min(bounds.head ?? bounds.maxLines ?? limits.maxLines, limits.maxLines)
     const pieces: Buffer[] = []
     let bytes = 0
+    let lines = 0
     for await (const piece of this.readOn(place, options)) {
-      pieces.push(piece.subarray(0, wanted - bytes))
+      const taken = piece.subarray(0, wanted - bytes)
+      pieces.push(taken)
       bytes += piece.length
+      lines += countNewlines(taken)
       // One byte more tells that the text goes on.
-      if (bytes > wanted) break
+      if (bytes > wanted || lines > maxLines) break
     }
     const text = Buffer.concat(pieces)
     const { to } = boundsOf(text, bounds)
@@ -118,7 +122,8 @@ export class ArtifactText {
       text: shown.toString(),
       from: place.line + 1,
       to: last,
-      nextOffset: next?.line ?? null,
+      // A line is passed over or not: within one, only line and column go on.
+      nextOffset: isEnd ? null : last,
       line: next === null ? null : next.line + 1,
       column: next === null ? null : next.column + 1,
       totalLines: isEnd ? last : null,
@@ -163,7 +168,8 @@ export class ArtifactText {
 
   async *#clean(from: Landmark, { signal }: ScanOptions): AsyncGenerator<Buffer> {
     let pieces: Buffer[] = []
-    const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)), at: from })
+    const { scan } = this.#index
+    const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)), scan, at: from })
     const chunk = Buffer.allocUnsafeSlow(chunkBytes)
     for (let raw = from.raw; ;) {
       signal?.throwIfAborted()

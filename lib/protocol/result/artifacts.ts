@@ -31,9 +31,9 @@ export const linesShape = object({
   /** The first and the last line in `text`, 1-based; both 0 where there is none. */
   from: integer(),
   to: integer(),
-  /** The `offset` to go on reading with; null at the end. */
+  /** The `offset` to go on with in whole lines, which passes over what is left of one; null at the end. */
   nextOffset: nullable(integer()),
-  /** The same place as a line and a character of it, both counted from 1: within a long line too. */
+  /** The place to go on with, a line and a character of it, both counted from 1: within a long line too. */
   line: nullable(integer()),
   column: nullable(integer()),
   /** Null where the reading ended before the end of the text. */

@@ -115,6 +115,24 @@ test('a long line is read in parts, each of which leads to the next one', () =>
     assert.is((await store.read(id, { tail: 2, maxBytes: 9 })).text, 'next\n')
   }))
 
+test('who goes on by next_offset gets further, also in a text of long lines', () =>
+  withStore(async (store) => {
+    const id = await put(
+      store,
+      `${`${'x'.repeat(90_000)}\nshort\n`.repeat(3)}${'y'.repeat(60_000)}`,
+    )
+    const firsts: number[] = []
+    for (let offset: number | null = 0; offset !== null;) {
+      const read: Lines = await store.read(id, { offset })
+      firsts.push(read.from)
+      assert.ok(read.nextOffset === null || read.nextOffset > offset)
+      // Within a line, what is left of it is passed over; line and column lead into it.
+      if (read.from % 2 === 1) assert.equal([read.line, read.column], [read.from, 51_201])
+      offset = read.nextOffset
+    }
+    assert.equal(firsts, [1, 2, 3, 4, 5, 6, 7, 0])
+  }))
+
 test('ranges that contradict themselves are refused', () =>
   withStore(async (store) => {
     const id = await put(store, 'x\n')
