@@ -18,6 +18,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { bundleTests, nameModule } from './runner/bundle.js'
 import { Groups, root, runScript } from './runner/program.js'
 import {
   Imports,
@@ -125,13 +126,14 @@ async function main(startedMs) {
   }
   const target = await make()
   const scratch = await mkdtemp(join(tmpdir(), 'nacre-test-'))
+  const folders = [scratch]
   // Tests that run nacre as another user go through it.
   await chmod(scratch, 0o711)
   const groups = new Groups()
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     process.on(signal, () => {
       groups.endAll()
-      rmSync(scratch, { recursive: true, force: true })
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true })
       console.log(`stopped by ${signal}`)
       process.exit(1)
     })
@@ -157,10 +159,10 @@ async function main(startedMs) {
       await check('types', 'lint', 'format:check', 'unused', 'smoke')
     }
     await mkdir(join(scratch, 'tsx'))
-    const repeated = Array.from({ length: Number(options.repeat) }, () =>
-      chooseFiles(target, durations),
-    )
-    const files = repeated
+    const chosen = chooseFiles(target, durations)
+    const modules = await bundleTests(chosen)
+    folders.push(modules)
+    const files = Array.from({ length: Number(options.repeat) }, () => chosen)
       .flat()
       .map((file, index) => ({ file, scratch: join(scratch, `${index}`) }))
     const work = async () => {
@@ -171,14 +173,15 @@ async function main(startedMs) {
           leftOut.push(file)
           continue
         }
-        const outcome = await runTestFile(file, { ...common, target, scratch: next.scratch })
+        const module = join(modules, nameModule(file))
+        const outcome = await runTestFile(file, { ...common, ...next, module, target })
         settle(outcome)
         if (target.files === 'all') durations[file] = Math.round(outcome.durationMs)
       }
     }
     await Promise.all(Array.from({ length: Number(options.jobs) }, work))
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    for (const folder of folders) await rm(folder, { recursive: true, force: true })
   }
   await writeDurations(durations)
 

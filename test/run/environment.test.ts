@@ -101,7 +101,7 @@ test('a command that nobody watches finds what is promised, and no other one', a
 test('no key stands in /proc of nacre once a model has chosen a command', async () => {
   if (process.platform !== 'linux') return console.log('SKIP keys in /proc: there is none')
   const secret = `secret-${Math.random()}`
-  const child = spawn(process.execPath, [...process.execArgv, '-e', program], {
+  const child = spawn(process.execPath, ['--import', 'tsx', '-e', program], {
     cwd: join(import.meta.dirname, '..', '..'),
     env: { ...process.env, OPENAI_API_KEY: secret, MY_OWN_KEY: `${secret}=` },
     stdio: ['ignore', 'pipe', 'inherit'],

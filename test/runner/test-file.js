@@ -15,14 +15,15 @@ const graceMs = 5000
  *
  * @param {string} file path in the project
  * @param {object} options
+ * @param {string} options.module the file with what it imports, as one module (bundle.js)
  * @param {string} options.scratch a folder for it that is not there yet; beside it is the folder
- *   `tsx`, where all files share what has been compiled
+ *   `tsx`, where the programs that it starts share what has been compiled
  * @param {import('./targets.js').Target} options.target
  * @param {import('./program.js').Groups} options.groups
  * @param {number} options.timeoutMs
  * @returns {Promise<import('./program.js').Outcome>}
  */
-export async function runTestFile(file, { scratch, target, groups, timeoutMs }) {
+export async function runTestFile(file, { module, scratch, target, groups, timeoutMs }) {
   const started = performance.now()
   const folder = (/** @type {string} */ name) => join(scratch, name)
   // Tests that run nacre as another user go through the folder of temporary files.
@@ -37,27 +38,31 @@ export async function runTestFile(file, { scratch, target, groups, timeoutMs }) 
 
   /** @type {number | null} */
   let summaryAtMs = null
-  const { ended, log } = await runProgram([target.node, '--import', 'tsx', file], folder('log'), {
-    groups,
-    env: {
-      ...cleanEnvironment(),
-      ...target.env,
-      NACRE_TEST_FILE: token,
-      TMPDIR: folder('tmp'),
-      XDG_STATE_HOME: folder('state'),
-      XDG_CACHE_HOME: folder('cache'),
-      XDG_CONFIG_HOME: folder('config'),
-      XDG_RUNTIME_DIR: folder('runtime'),
-      // The start files of whoever runs the tests would reach every command of a model.
-      HOME: folder('home'),
+  const { ended, log } = await runProgram(
+    [target.node, '--enable-source-maps', module],
+    folder('log'),
+    {
+      groups,
+      env: {
+        ...cleanEnvironment(),
+        ...target.env,
+        NACRE_TEST_FILE: token,
+        TMPDIR: folder('tmp'),
+        XDG_STATE_HOME: folder('state'),
+        XDG_CACHE_HOME: folder('cache'),
+        XDG_CONFIG_HOME: folder('config'),
+        XDG_RUNTIME_DIR: folder('runtime'),
+        // The start files of whoever runs the tests would reach every command of a model.
+        HOME: folder('home'),
+      },
+      overdue(readLog, elapsedMs) {
+        if (elapsedMs > timeoutMs) return `not finished after ${timeoutMs / 1000} s`
+        summaryAtMs ??= readSummary(readLog()) === null ? null : elapsedMs
+        if (summaryAtMs === null || elapsedMs - summaryAtMs < graceMs) return null
+        return `still alive ${graceMs / 1000} s after its last test: something is left open`
+      },
     },
-    overdue(readLog, elapsedMs) {
-      if (elapsedMs > timeoutMs) return `not finished after ${timeoutMs / 1000} s`
-      summaryAtMs ??= readSummary(readLog()) === null ? null : elapsedMs
-      if (summaryAtMs === null || elapsedMs - summaryAtMs < graceMs) return null
-      return `still alive ${graceMs / 1000} s after its last test: something is left open`
-    },
-  })
+  )
 
   const summary = readSummary(log)
   const skipped = [...log.matchAll(/^SKIP (.+)$/gm)].map(([, text = '']) => text)
