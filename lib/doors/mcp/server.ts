@@ -39,6 +39,8 @@ const readableBy: Readonly<Record<string, TextBounds>> = {
 }
 /** How long a client that has gone silent may take to read what was answered. */
 const flushMs = 2000
+/** Of a wait: once what it is for has come, it does not keep nacre from its end. */
+const unheld = { ref: false }
 
 const instructions = [
   'bash runs a command line and answers with its output and how it ended.',
@@ -107,11 +109,11 @@ export async function serveMcp(context: McpContext): Promise<number> {
   await server.connect(transport)
   await Promise.race([transport.ended, stopped])
   const over = Promise.race([transport.gone, stopped])
-  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs)])
+  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs, null, unheld)])
   // What is stopped here is answered too.
   await executor.close()
-  await Promise.race([transport.idle(), transport.gone, delay(flushMs)])
-  await Promise.race([server.close(), transport.gone, delay(flushMs)])
+  await Promise.race([transport.idle(), transport.gone, delay(flushMs, null, unheld)])
+  await Promise.race([server.close(), transport.gone, delay(flushMs, null, unheld)])
   return 0
 }
 

@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { limits } from '../../../lib/protocol/limits.ts'
 import { readProcess } from '../../../lib/system/process/process-table.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { runProgram } from '../../helpers/run-program.ts'
@@ -339,6 +340,12 @@ const initialize = {
 function toolCall(id: number, args: object): object {
   return { id, method: 'tools/call', params: { name: 'bash', arguments: args } }
 }
+
+test('the patience for calls under way holds up no end of the input without any', async () => {
+  const startedMs = performance.now()
+  await askAtOnce([initialize])
+  assert.ok(performance.now() - startedMs < limits.endOfInputMs)
+})
 
 test('calls under way at the end of the input are answered', async () => {
   const answers = await askAtOnce([
