@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runCli, runJson } from '../helpers/run-cli.ts'
 import { runProgram, type ProgramOptions } from '../helpers/run-program.ts'
+import { testTogether } from '../helpers/together.ts'
 
 /** One clear sentence on stderr, nothing on stdout, and the status. */
 async function refuses(
@@ -81,35 +82,42 @@ test('a shell by a name that is not on the path', () =>
 test('a shell that is not executable', () =>
   refuses(['-c', 'true', '--shell', '/etc/passwd'], 126, /not executable: \/etc\/passwd/))
 
-for (const [way, ...options] of [
-  ['plain'],
-  ['in a session', '--session', 's'],
-  ['in a sandbox', '--sandbox', 'workspace'],
-]) {
-  test(`a limit of open files that is too low, ${way}`, async () => {
-    const words = ['-c', 'ulimit -n "$1"; shift; exec "$@"', '_']
-    const run = (limit: number) =>
-      runProgram('bash', [...words, `${limit}`, ...cliCommand(), ...options, '-c', 'true'])
-    const unlimited = await run(1024)
-    if (/sandbox|user namespaces/i.test(unlimited.stderr.toString())) {
-      return console.log(`SKIP too few open files, ${way}: ${unlimited.stderr.toString().trim()}`)
-    }
-    assert.is(unlimited.status, 0)
-    // The first limits that are too low; which ones these are depends on the runtime.
-    let refused = 0
-    for (let limit = 40; limit > 4 && refused < 3; limit -= 2) {
-      const finished = await run(limit)
-      if (finished.status === 0) continue
+/** Nacre under the first limits of open files that are too low; which ones these are depends on the runtime. */
+async function lowerOpenFiles(way: string, options: readonly string[]): Promise<void> {
+  const words = ['-c', 'ulimit -n "$1"; shift; exec "$@"', '_']
+  const run = (limit: number) =>
+    runProgram('bash', [...words, `${limit}`, ...cliCommand(), ...options, '-c', 'true'])
+  const unlimited = await run(1024)
+  if (/sandbox|user namespaces/i.test(unlimited.stderr.toString())) {
+    return console.log(`SKIP too few open files, ${way}: ${unlimited.stderr.toString().trim()}`)
+  }
+  assert.is(unlimited.status, 0)
+  let refused = 0
+  for (let limit = 40; limit > 4 && refused < 3; limit -= 6) {
+    const ended = await Promise.all([run(limit), run(limit - 2), run(limit - 4)])
+    for (const { status, stderr } of ended) {
+      if (status === 0) continue
       refused++
-      assert.is(finished.status, 125)
+      assert.is(status, 125)
       assert.is(
-        finished.stderr.toString(),
+        stderr.toString(),
         'nacre: No more files can be opened: raise the limit (`ulimit -n`) or end other runs\n',
       )
     }
-    assert.ok(refused > 0, 'no limit is too low')
-  })
+  }
+  assert.ok(refused > 0, 'no limit is too low')
 }
+
+testTogether(
+  Object.fromEntries(
+    [['plain'], ['in a session', '--session', 's'], ['in a sandbox', '--sandbox', 'workspace']].map(
+      ([way = '', ...options]) => [
+        `a limit of open files that is too low, ${way}`,
+        () => lowerOpenFiles(way, options),
+      ],
+    ),
+  ),
+)
 
 test('a start that fails is a result in json', async () => {
   const result = await runJson(['-c', 'pwd', '--cwd', '/does/not/exist'])

@@ -7,6 +7,7 @@ import type { Shape } from '../../../lib/protocol/shape/shape.ts'
 import { toSnakeCase } from '../../../lib/protocol/wire.ts'
 import { cliRuntime } from '../../helpers/cli.ts'
 import { createState, type Message, type RpcProcess, startRpc, withRpc } from '../../helpers/rpc.ts'
+import { testTogether } from '../../helpers/together.ts'
 
 function errorOf(message: Message): { code: number; message: string; data: Message } {
   return message['error'] as ReturnType<typeof errorOf>
@@ -253,14 +254,6 @@ test('a name that no variable can have is refused by the name of the field', () 
     }
   }))
 
-test('what was asked before the end of the input is answered, also when it takes seconds', () =>
-  withRpc(async (rpc) => {
-    const params = { command: 'sleep 2; echo hi' }
-    rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
-    assert.is(await rpc.end(), 0)
-    assert.is(((await rpc.response(1))['result'] as Message)['stdout'], 'hi\n')
-  }))
-
 test('the end of the input in the middle of a line is the end', () =>
   withRpc(async (rpc) => {
     rpc.sendRaw('{"jsonrpc":"2.0","id":1,"me')
@@ -288,21 +281,6 @@ function isRunning(pid: number): boolean {
 const started = (message: Message) => message['method'] === 'shell.started'
 const pidOf = (message: Message) => (message['params'] as { pid: number }).pid
 
-test('at the end of the input everything is stopped', async () => {
-  const pids: number[] = []
-  await withRpc(async (rpc) => {
-    const run = { command: 'sleep 1000; true', stream: true }
-    rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params: run })
-    rpc.send({ jsonrpc: '2.0', id: 2, method: 'shell.start', params: run })
-    rpc.send({ jsonrpc: '2.0', id: 3, method: 'shell.exec', params: { ...run, session: 's' } })
-    for (let count = 0; count < 3; count++) pids.push(pidOf(await rpc.next(started)))
-    assert.is(await rpc.end(), 0)
-    const { result } = await rpc.response(1)
-    assert.is((result as Message)['reason'], 'shutdown')
-  })
-  assert.equal(pids.filter(isRunning), [])
-})
-
 test('a client that dies takes its commands along', async () => {
   const state = createState()
   const rpc = startRpc(['--rpc'], state.env)
@@ -319,23 +297,49 @@ test('a client that dies takes its commands along', async () => {
 // Deno writes to standard output on the thread that runs the program, which hears nothing meanwhile.
 if (cliRuntime() === 'deno') {
   console.log('SKIP a client that stops reading: Deno waits in every write until the client reads')
-} else {
-  test('a client that stops reading and closes its input does not hold nacre', async () => {
-    const state = createState()
-    const rpc = startRpc(['--rpc'], state.env)
-    const params = { command: 'yes', stream: true }
-    rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
-    const pid = pidOf(await rpc.next(started))
-    rpc.child.stdout?.pause()
-    const exited = new Promise((resolve) => rpc.child.once('exit', resolve))
-    rpc.child.stdin?.end()
-    assert.is(await exited, 0)
-    assert.not(isRunning(pid))
-    rpc.child.stdout?.destroy()
-    await rpc.ended
-    state.remove()
-  })
 }
+
+testTogether({
+  async 'what was asked before the end of the input is answered, also when it takes seconds'() {
+    await withRpc(async (rpc) => {
+      const params = { command: 'sleep 2; echo hi' }
+      rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
+      assert.is(await rpc.end(), 0)
+      assert.is(((await rpc.response(1))['result'] as Message)['stdout'], 'hi\n')
+    })
+  },
+  async 'at the end of the input everything is stopped'() {
+    const pids: number[] = []
+    await withRpc(async (rpc) => {
+      const run = { command: 'sleep 1000; true', stream: true }
+      rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params: run })
+      rpc.send({ jsonrpc: '2.0', id: 2, method: 'shell.start', params: run })
+      rpc.send({ jsonrpc: '2.0', id: 3, method: 'shell.exec', params: { ...run, session: 's' } })
+      for (let count = 0; count < 3; count++) pids.push(pidOf(await rpc.next(started)))
+      assert.is(await rpc.end(), 0)
+      const { result } = await rpc.response(1)
+      assert.is((result as Message)['reason'], 'shutdown')
+    })
+    assert.equal(pids.filter(isRunning), [])
+  },
+  ...(cliRuntime() !== 'deno' && {
+    async 'a client that stops reading and closes its input does not hold nacre'() {
+      const state = createState()
+      const rpc = startRpc(['--rpc'], state.env)
+      const params = { command: 'yes', stream: true }
+      rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
+      const pid = pidOf(await rpc.next(started))
+      rpc.child.stdout?.pause()
+      const exited = new Promise((resolve) => rpc.child.once('exit', resolve))
+      rpc.child.stdin?.end()
+      assert.is(await exited, 0)
+      assert.not(isRunning(pid))
+      rpc.child.stdout?.destroy()
+      await rpc.ended
+      state.remove()
+    },
+  }),
+})
 
 test('SIGTERM stops the commands and is the end', async () => {
   const state = createState()

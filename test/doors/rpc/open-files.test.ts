@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
 import { runProgram } from '../../helpers/run-program.ts'
+import { testTogether } from '../../helpers/together.ts'
 
 interface Answer {
   id: number
@@ -28,8 +29,9 @@ async function askAll(limit: number): Promise<Answer[]> {
     .map((text) => JSON.parse(text) as Answer)
 }
 
-for (const limit of [24, 26, 27, 28, 30, 41, 200]) {
-  test(`a server that may open ${limit} files runs what it can and says what it cannot`, async () => {
+const trials = [24, 26, 27, 28, 30, 41, 200].map((limit) => [
+  `a server that may open ${limit} files runs what it can and says what it cannot`,
+  async () => {
     const answers = await askAll(limit)
     assert.is(answers.length, 8)
     for (const { id, result, error } of answers) {
@@ -38,7 +40,9 @@ for (const limit of [24, 26, 27, 28, 30, 41, 200]) {
       else assert.is(result?.error?.code, 'too_many_files', JSON.stringify(result))
     }
     if (limit === 200) assert.ok(answers.every(({ result }) => result?.status === 'exited'))
-  })
-}
+  },
+])
+
+testTogether(Object.fromEntries(trials))
 
 test.run()
