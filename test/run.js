@@ -44,7 +44,8 @@ const { values: options, positionals: filters } = parseArgs({
     on: { type: 'string' },
     fast: { type: 'boolean', default: false },
     repeat: { type: 'string', default: '1' },
-    jobs: { type: 'string', default: String(Math.min(2, availableParallelism())) },
+    // The files wait for much of their time.
+    jobs: { type: 'string', default: String(Math.min(3, availableParallelism() + 1)) },
   },
 })
 
