@@ -130,8 +130,10 @@ if (cliRuntime() === 'bun') {
       const id = await keep(home, `echo ${'x'.repeat(40)}${'z'.repeat(20)}xxy`)
       const { status, stdout, stderr } = await artifact(home, 'grep', id, '(x+x+)+y')
       assert.is(stdout, '')
-      assert.match(stderr, /write it with fewer repetitions/)
-      assert.is(status, 125)
+      // On a busy machine the time for a search can be over sooner.
+      if (status === 124) assert.match(stderr, /the time for this search was over/)
+      else assert.match(stderr, /write it with fewer repetitions/)
+      assert.ok([124, 125].includes(status), String(status))
     }),
   )
 }

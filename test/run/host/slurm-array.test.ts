@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
@@ -93,11 +95,11 @@ if (cluster !== null) {
 
   test('the whole is killed', async () => {
     const started = await runJson(
-      [...small, '--array', '6', '--background', '-c', 'sleep 7491'],
+      [...small, '--array', '6', '--background', '-c', 'echo > began.$NACRE_TASK; sleep 7491'],
       options,
     )
     const id = String(started['job_id'])
-    await until(() => /RUNNING/.test(call('squeue', '--noheader', `--name=${id}`, '--format=%T')))
+    await until(() => [1, 2].every((task) => existsSync(join(home.workspace, `began.${task}`))))
     await runCli(['job', 'kill', id], options)
     const shown = await runJson(['job', 'show', id], options)
     assert.is(shown['status'], 'stopped')
