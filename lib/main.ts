@@ -144,6 +144,8 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
       await streams.stdout.write(`${version}\n`)
       return 0
     case 'print': {
+      // So login(1), su and sshd call the shell of a person.
+      if (process.argv0.startsWith('-')) parsed.options['login'] = true
       const configuration = await configure(parsed.options)
       const invocation = readInvocation(parsed, configuration)
       if (!invocation.print.quiet) await tell(configuration.notices, streams)

@@ -2,11 +2,12 @@ import { failureStatus, signalStatus } from '../cli/exit-status.ts'
 import type { Executor, ExecutorOptions } from '../executor/executor.ts'
 import type { Streams } from '../doors/streams.ts'
 import { messageOf } from '../protocol/errors.ts'
+import { listIgnored } from '../system/process/ignored-signals.ts'
 
 /** How long the runs have to end after a fault of nacre's own: the graces of a stop. */
 const crashGraceMs = 6000
 
-/** Whatever ends nacre ends its runs; only KILL cannot be heard. */
+/** Whatever ends nacre ends its runs; only KILL cannot be heard, and what the caller has it ignore. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
 /**
@@ -43,7 +44,9 @@ export async function withExecutor(
     setTimeout(() => process.exit(failureStatus), crashGraceMs)
     void executor.close().then(() => process.exit(failureStatus))
   }
-  for (const signal of endingSignals) process.on(signal, end)
+  const ignored = listIgnored(endingSignals)
+  const heard = endingSignals.filter((signal) => !ignored.includes(signal))
+  for (const signal of heard) process.on(signal, end)
   process.on('uncaughtException', crash)
   try {
     const setRestore = (wanted: () => void) => {
@@ -56,7 +59,7 @@ export async function withExecutor(
   } finally {
     await executor.close()
     process.off('uncaughtException', crash)
-    for (const signal of endingSignals) process.off(signal, end)
+    for (const signal of heard) process.off(signal, end)
     if (endedBy === 'SIGINT' && !keepsStatus) process.once('exit', endByInterrupt)
   }
 }

@@ -368,6 +368,29 @@ test('a script that answers TERM with an exit status of its own ends nacre with 
   assert.equal(await endBy('SIGTERM', [...cliCommand(), ...words]), [7, null])
 })
 
+test('a hangup that nohup has it ignore does not end nacre', async () => {
+  // Node takes every signal back at its start, so that only the executable can know.
+  if (cliRuntime() !== 'bun') return
+  const [first = '', ...words] = cliCommand()
+  const command = ['-c', 'echo up; read -r line; echo "after $line"']
+  const child = spawn('sh', ['-c', 'trap "" HUP; exec "$0" "$@"', first, ...words, ...command])
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  const closed = once(child, 'close')
+  await once(child.stdout, 'data')
+  child.kill('SIGHUP')
+  child.stdin.on('error', () => undefined).end('it\n')
+  assert.equal(await closed, [0, null])
+  assert.is(stdout, 'up\nafter it\n')
+})
+
+test('a first word with a dash asks for a login shell', async () => {
+  if (cliRuntime() !== 'bun') return
+  const [nacre = ''] = cliCommand()
+  const words = ['-c', 'exec -a -nacre "$0" -c "shopt -q login_shell; echo \\$?"', nacre]
+  assert.is((await runProgram('bash', words)).stdout.toString(), '0\n')
+})
+
 test('what timed out is told with its limit', async () => {
   const late = await runCli(['-c', 'sleep 30', '--timeout', '300ms'])
   assert.match(
