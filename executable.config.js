@@ -69,6 +69,18 @@ function wordsOf({ os, cpu, libc }) {
 }
 
 /**
+ * A start of nacre is code that runs once: compiled to machine code it costs more than it saves, a third of
+ * the processor time of `-c true` and 3 MB. So Bun's thresholds for that are so many times as high at first.
+ */
+const startingJitPolicy = 100
+const startMs = 100
+
+const entryText = `
+setTimeout(() => Bun.unsafe.setJITPolicy(1), ${startMs}).unref()
+require('./load.js').runMain(() => require('./main.js'))
+`
+
+/**
  * The files that the package has, and one that starts them: as modules of their own they are loaded when
  * they are needed, where all of lib/ in one scope would be made at each start (10 MB of memory).
  *
@@ -77,7 +89,7 @@ function wordsOf({ os, cpu, libc }) {
 async function writeSources(folder) {
   const files = await bundlePackage(['lib/main.ts'])
   files.set('load.js', await readFile(join(root, 'bin', 'load.js'), 'utf8'))
-  files.set('nacre.cjs', "require('./load.js').runMain(() => require('./main.js'))\n")
+  files.set('nacre.cjs', entryText)
   await Promise.all([...files].map(([name, text]) => writeFile(join(folder, name), text)))
 }
 
@@ -123,6 +135,7 @@ async function compile({ bun, folder, runtime, system, orders, output }) {
     ...['build', '--compile', '--bytecode', '--format=cjs', '--minify-whitespace'],
     ...['--minify-syntax', '--asset-naming=[name].[ext]', '--loader=.node:file'],
     '--loader=.helper:file',
+    `--compile-jit-policy=${startingJitPolicy}`,
     // Else the folder in which nacre is started could set its variables and load code into it.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
     ...(orders.length === 0 ? [] : [`--bytecode-order=${orders.join(',')}`]),
