@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createDeferred } from '../protocol/deferred.ts'
 import { nowMs } from '../system/clock.ts'
 import { createGuard } from '../guard/guard.ts'
 import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
@@ -157,11 +158,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const startedAtMs = nowMs()
     const capture = await openCapture(request, text)
     let run: LiveRun | null = null
-    let tellStart = () => {}
-    /** The run can be found, and its start has been told. */
-    const told = new Promise<void>((resolve) => {
-      tellStart = resolve
-    }).then(() => opened)
+    // The run can be found, and its start has been told.
+    const { promise: started, resolve: tellStart } = createDeferred()
+    const told = started.then(() => opened)
     let isTold = false
     const sink: OutputSink = {
       write(stream, bytes) {
@@ -242,10 +241,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   async function start(input: RequestInput, options: RunOptions = {}): Promise<Run> {
-    let open = () => {}
-    const opened = new Promise<void>((resolve) => {
-      open = resolve
-    })
+    const { promise: opened, resolve: open } = createDeferred()
     const begun = await begin(input, options, opened)
     setImmediate(open)
     return begun

@@ -1,4 +1,5 @@
 import { nowMs } from '../system/clock.ts'
+import { createDeferred } from '../protocol/deferred.ts'
 import type { Capture, Captured } from '../output/capture.ts'
 import type { KeptTexts } from '../output/part.ts'
 import { MisuseError } from '../protocol/errors.ts'
@@ -119,10 +120,7 @@ export function createRun(parts: RunParts): LiveRun {
   let declared: Promise<void> | null = null
   let unreadBytes = 0
   let isHidden = false
-  let leave = () => {}
-  const left = new Promise<void>((resolve) => {
-    leave = resolve
-  })
+  const { promise: left, resolve: leave } = createDeferred()
 
   // Those of an array are its tasks'.
   const own = request.array ? { timeoutMs: null, inactivityMs: null } : request

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createDeferred } from '../protocol/deferred.ts'
 import { limits } from '../protocol/limits.ts'
 import { nowMs } from '../system/clock.ts'
 import { isScarcity } from './start-failure.ts'
@@ -28,15 +29,13 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
   async function queue<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const enteredMs = nowMs()
     const before = last
-    let leave = () => {}
-    last = new Promise<void>((resolve) => {
-      leave = resolve
-    })
+    const { promise, resolve: leave } = createDeferred()
+    last = promise
     try {
       await before
       for (;;) {
         const attempt = start()
-        void Promise.race([attempt, delay(attemptMs)]).then(leave, () => undefined)
+        void Promise.race([attempt, delay(attemptMs)]).then(() => leave(), () => undefined)
         try {
           const started = await attempt
           startedMs = nowMs()

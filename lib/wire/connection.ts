@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { createDeferred } from '../protocol/deferred.ts'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../protocol/errors.ts'
 import { createLineReader, isBlankLine, parseJsonLine } from '../protocol/json-lines.ts'
@@ -40,10 +41,7 @@ export function createConnection(sink: Sink): Connection {
   let ended = false
   let flushed = Promise.resolve()
   const waiting: { below: number; resume: () => void }[] = []
-  let leave = () => {}
-  const gone = new Promise<void>((resolve) => {
-    leave = resolve
-  })
+  const { promise: gone, resolve: leave } = createDeferred()
 
   /** Everything that was sent in one turn of the event loop goes out in one write. */
   function flush(): void {

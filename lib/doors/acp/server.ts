@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { whenAborted } from '../../protocol/deferred.ts'
 import {
   agent as createApp,
   type ContentBlock,
@@ -108,10 +109,7 @@ export async function serveAcp(context: AcpContext): Promise<number> {
   })
   const input = Readable.toWeb(streams.stdin) as ReadableStream<Uint8Array>
   const connection = app.connect(ndJsonStream(output, input))
-  const stopped = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-  await Promise.race([connection.closed, stopped])
+  await Promise.race([connection.closed, whenAborted(signal)])
   for (const session of sessions.values()) session.cancel()
   connection.close()
   return 0

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { whenAborted } from '../../protocol/deferred.ts'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
@@ -101,10 +102,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
     return isStructured ? { ...answer, structuredContent: withoutEmpty(details) } : answer
   })
 
-  const stopped = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  const stopped = whenAborted(signal)
   const transport = createStdioTransport(streams)
   await server.connect(transport)
   await Promise.race([transport.ended, stopped])

@@ -1,4 +1,5 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { createConnection, receiveMessages } from '../../wire/connection.ts'
 import { errorCodes } from '../../wire/errors.ts'
@@ -22,10 +23,7 @@ export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport
   const connection = createConnection(stdout)
   const unanswered = new Set<unknown>()
   let idlers: (() => void)[] = []
-  let endInput = () => {}
-  const inputEnded = new Promise<void>((resolve) => {
-    endInput = resolve
-  })
+  const { promise: inputEnded, resolve: endInput } = createDeferred()
 
   function receive(value: unknown): void {
     const message = JSONRPCMessageSchema.safeParse(value)

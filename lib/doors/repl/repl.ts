@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path'
+import { createDeferred, whenAborted } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { TerminalSession } from '../../protocol/sessions.ts'
 import { runLine } from './answer-line.ts'
@@ -38,10 +39,7 @@ export async function repl(context: ReplContext): Promise<number> {
     runs: [],
     quit: false,
   }
-  let leave = () => {}
-  const left = new Promise<void>((resolve) => {
-    leave = resolve
-  })
+  const { promise: left, resolve: leave } = createDeferred()
   const style = createStyle(environment)
   const home = environment['HOME']
   const jobs = () => runner.jobs().filter(({ result }) => result === null)
@@ -53,7 +51,6 @@ export async function repl(context: ReplContext): Promise<number> {
     onEnd: leave,
   })
   context.onCrash(() => display.close())
-  signal.addEventListener('abort', leave, { once: true })
   const print = (lines: readonly string[]) => display.print(lines)
   const stray = createStrayOutput((lines) => display.printWhole(lines))
   let opened: Promise<TerminalSession> | null = null
@@ -116,10 +113,9 @@ export async function repl(context: ReplContext): Promise<number> {
         print([style.red(error.message)])
       })
     })
-    await Promise.race([left, converse(slash)])
+    await Promise.race([left, whenAborted(signal), converse(slash)])
     return 0
   } finally {
-    signal.removeEventListener('abort', leave)
     clearInterval(ticking)
     clearImmediate(starting)
     stray.flush()

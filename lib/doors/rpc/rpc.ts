@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { whenAborted } from '../../protocol/deferred.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { limits } from '../../protocol/limits.ts'
 import { createConnection, type MessageReceiver, receiveMessages } from '../../wire/connection.ts'
@@ -20,10 +21,7 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   const pi = createPiDialect(context, connection)
   const sides = [jsonRpc, pi]
 
-  const stopped = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  const stopped = whenAborted(signal)
   const over = Promise.race([stopped, connection.gone])
   const receiver = chooseDialect(jsonRpc, pi, context.firstDialect === 'pi' ? pi : jsonRpc)
   await Promise.race([receiveMessages(streams.stdin, connection, receiver), over])

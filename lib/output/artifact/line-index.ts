@@ -1,4 +1,5 @@
 import type { Stats } from 'node:fs'
+import { createDeferred } from '../../protocol/deferred.ts'
 import type { FileHandle } from 'node:fs/promises'
 import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
@@ -108,10 +109,8 @@ export class LineIndex {
   async cover(file: FileHandle, place: Place, options: ScanOptions = {}): Promise<void> {
     // One scan at a time: the second one finds what the first one has learnt.
     const before = this.#growing
-    let done = () => {}
-    this.#growing = new Promise((resolve) => {
-      done = resolve
-    })
+    const { promise, resolve: done } = createDeferred()
+    this.#growing = promise
     await before
     try {
       await this.#scan(file, place, options)

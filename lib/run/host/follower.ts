@@ -1,4 +1,5 @@
 import type { StreamName } from '../../protocol/result/event.ts'
+import { createDeferred } from '../../protocol/deferred.ts'
 import type { Exit, OutputSink, StartFailure } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SandboxUse } from '../../protocol/result/result.ts'
@@ -43,18 +44,9 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
   }
   const merged = request.streams === 'merged' || request.pty !== null
   let open = merged ? 1 : 2
-  let begin = () => {}
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve
-  })
-  let leave = () => {}
-  const gone = new Promise<void>((resolve) => {
-    leave = resolve
-  })
-  let end = () => {}
-  const ended = new Promise<void>((resolve) => {
-    end = resolve
-  })
+  const { promise: begun, resolve: begin } = createDeferred()
+  const { promise: gone, resolve: leave } = createDeferred()
+  const { promise: ended, resolve: end } = createDeferred()
 
   function tell(frame: Frame): void {
     if (frame.kind === 'begin') Object.assign(state, { begun: true, startedIn: frame.cwd })

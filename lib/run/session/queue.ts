@@ -1,4 +1,5 @@
 import { messageOf } from '../../protocol/errors.ts'
+import { createDeferred } from '../../protocol/deferred.ts'
 import {
   type Exit,
   type Running,
@@ -62,10 +63,7 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
   function wait(start: StartTurn): Running {
     let turn: Promise<ActiveTurn | null> | null = null
     let begun: ActiveTurn | null = null
-    let settle: (exit: Exit) => void
-    const exited = new Promise<Exit>((resolve) => {
-      settle = resolve
-    })
+    const { promise: exited, resolve: settle } = createDeferred<Exit>()
     const begin = () => {
       turn = take(start).catch((error: unknown) => {
         settle(neverStarted(describeRefusal(error)))

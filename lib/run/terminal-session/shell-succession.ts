@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
@@ -60,10 +61,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
   const all = new Set<StartedShell>()
   /** Files of shells that have ended, being removed. */
   const closings = new Set<Promise<void>>()
-  let tellClosing = () => {}
-  const closing = new Promise<void>((resolve) => {
-    tellClosing = resolve
-  })
+  const { promise: closing, resolve: tellClosing } = createDeferred()
 
   function ensure(request: Request): Promise<StartedShell> {
     if (opening) return opening

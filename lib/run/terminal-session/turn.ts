@@ -1,4 +1,5 @@
 import { nowMs } from '../../system/clock.ts'
+import { createDeferred } from '../../protocol/deferred.ts'
 import {
   type Exit,
   type OutputSink,
@@ -35,18 +36,9 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
   let startedMs = nowMs()
   /** What the shell does ahead of the command. */
   let before = ''
-  let cancel = () => {}
-  const cancelled = new Promise<'cancelled'>((resolve) => {
-    cancel = () => resolve('cancelled')
-  })
-  let end: (exit: Exit) => void = () => undefined
-  const exited = new Promise<Exit>((resolve) => {
-    end = resolve
-  })
-  let free = () => {}
-  const freed = new Promise<void>((resolve) => {
-    free = resolve
-  })
+  const { promise: cancelled, resolve: cancel } = createDeferred<'cancelled'>()
+  const { promise: exited, resolve: end } = createDeferred<Exit>()
+  const { promise: freed, resolve: free } = createDeferred()
 
   async function runToEnd(): Promise<void> {
     try {
@@ -103,7 +95,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
   }
 
   async function stop(reason: StopReason): Promise<StopReport> {
-    cancel()
+    cancel('cancelled')
     if (!mine || !called) return { survivors: [] }
     // What the editor has not read yet is not there any more.
     if (!hasBegun) mine.files.turn(encodeTurn(before, ''))

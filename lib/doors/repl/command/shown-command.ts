@@ -1,4 +1,5 @@
 import type { Run } from '../../../executor/executor.ts'
+import { createDeferred } from '../../../protocol/deferred.ts'
 import type { Result } from '../../../protocol/result/result.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { createForeground } from './foreground.ts'
@@ -109,10 +110,7 @@ export function createShownCommand(
 
   async function show(started: Promise<Run>, stop: () => void): Promise<Result | null> {
     const isVisited = run !== null
-    let leave = () => {}
-    const left = new Promise<null>((resolve) => {
-      leave = () => resolve(null)
-    })
+    const { promise: left, resolve: leave } = createDeferred<null>()
     const hasBegun = () => run !== null && run.pid !== null
     const foreground = createForeground({
       style,
@@ -125,14 +123,14 @@ export function createShownCommand(
       onInput: typeKey,
       onInterrupt: () => (hasBegun() ? type('\u0003') : stop()),
       onKill: () => (run === null ? stop() : void run.stop('kill')),
-      onBackground: () => hasBegun() && leave(),
+      onBackground: () => hasBegun() && leave(null),
       onAhead: (data) => display.keepKey(data),
     })
     const overlay = createOverlay({
       emulator,
       onInput: type,
       onResize: () => undefined,
-      onLeave: () => leave(),
+      onLeave: () => leave(null),
     })
     let takeBack = null as (() => void) | null
     function giveBack(): void {

@@ -1,5 +1,6 @@
 import type { Streams } from '../../streams.ts'
 import { widthOf } from '../screen/columns.ts'
+import { createDeferred } from '../../../protocol/deferred.ts'
 
 /** Lines typed at a terminal that cannot move its cursor; it is in raw mode until they are closed. */
 export interface PlainLines {
@@ -30,10 +31,7 @@ export function readPlainLines(streams: Streams, options: PlainLinesOptions): Pl
   let asked: { mark: string; settle: (line: string | null) => void } | null = null
   let typed = ''
   let open = true
-  let tellEnded = () => {}
-  const ended = new Promise<void>((resolve) => {
-    tellEnded = resolve
-  })
+  const { promise: ended, resolve: tellEnded } = createDeferred()
   const write = (text: string) => void stdout.write(text)
 
   function settle(line: string | null): void {

@@ -1,4 +1,5 @@
 import { constants, openSync } from 'node:fs'
+import { createDeferred } from '../../../protocol/deferred.ts'
 import { constants as systemConstants } from 'node:os'
 import type { Exit } from '../../../protocol/ports.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './process.ts'
@@ -18,10 +19,7 @@ export function startWithFork(
   const file = chooseFirstWord(launch)
   const { columns, rows } = size
   const env = Object.entries(launch.env).map(([name, value]) => `${name}=${value}`)
-  let settle: (exit: Exit) => void
-  const ended = new Promise<Exit>((resolve) => {
-    settle = resolve
-  })
+  const { promise: ended, resolve: settle } = createDeferred<Exit>()
   const onExit = (code: number, signal: number) =>
     settle(signal ? { code: null, signal: nameSignal(signal) } : { code, signal: null })
   const child = addon.fork(file, args, env, cwd, columns, rows, -1, -1, true, helperPath, onExit)
