@@ -3,7 +3,7 @@ import { MisuseError } from '../protocol/errors.ts'
 import { listenToText } from '../protocol/result/event.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { describeEnd } from '../render/messages.ts'
+import { describeStanding } from '../render/messages.ts'
 import type { AgentListener } from './events.ts'
 import type { ToolCall, ToolReply } from './models/model.ts'
 import { textResult, type ToolResult } from './tools/tool.ts'
@@ -37,7 +37,7 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
 
   function hearEnd(result: Result): void {
     if (!leftRunning.delete(result.id)) return
-    ended.push(describeEnd(result).join('; '))
+    ended.push(describeStanding(result).join('; '))
   }
 
   /** Told once: where the system has no sandbox, every run says so. */

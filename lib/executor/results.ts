@@ -4,15 +4,19 @@ import type { Exit, StartFailure, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { roundMs } from '../system/clock.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
+import { describeFailures } from '../protocol/result/tasks.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 
 /** What every result begins as; the ways to end are laid over it. */
-function begin(request: Request): Result {
+export function beginResult(
+  { id, origin, command, cwd, host }: Pick<Result, 'id' | 'origin' | 'command' | 'cwd' | 'host'>,
+  text: Pick<Result, 'output' | 'stdout' | 'stderr'>,
+): Result {
   return {
-    id: request.id,
-    origin: request.origin,
-    command: request.command,
-    cwd: request.cwd,
+    id,
+    origin,
+    command,
+    cwd,
     status: 'running',
     exitCode: null,
     signal: null,
@@ -21,17 +25,21 @@ function begin(request: Request): Result {
     pipeStatus: null,
     waitingForInput: null,
     survivors: [],
-    host: request.host,
+    host,
     durationMs: 0,
-    ...emptyText(request),
+    ...text,
     truncation: null,
     artifact: null,
     jobId: null,
     error: null,
     verdict: null,
     usage: null,
-    notices: [...request.notices],
+    notices: [],
   }
+}
+
+function begin(request: Request): Result {
+  return { ...beginResult(request, emptyText(request)), notices: [...request.notices] }
 }
 
 function emptyText(request: Request): Pick<Result, 'output' | 'stdout' | 'stderr'> {
@@ -93,7 +101,7 @@ export function endedResult(request: Request, ending: Ending): Result {
   if (exit.durationMs !== undefined) result.durationMs = exit.durationMs
   if (exit.sandbox) result.sandbox = exit.sandbox
   if (exit.tasks) result.tasks = exit.tasks
-  if (exit.startedIn !== undefined) result.cwd = exit.startedIn
+  result.cwd = exit.startedIn ?? result.cwd
   if (exit.notStarted) {
     const { code, message } = exit.notStarted
     const reason = stopped?.reason ?? null
@@ -124,7 +132,7 @@ export function endedResult(request: Request, ending: Ending): Result {
   }
   if (exit.signal !== null) return { ...result, status: 'signaled', signal: exit.signal }
   const exitMeaning = exit.tasks
-    ? describeTasks(exit.tasks)
+    ? describeFailures(exit.tasks)
     : describeExit(request.command, exit.code ?? 0)
   return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
 }
@@ -132,10 +140,6 @@ export function endedResult(request: Request, ending: Ending): Result {
 /** Whether nacre sees the end itself, not through a shell, to which an end by a signal is an exit code. */
 function isSeen({ session, host, sandbox, array }: Request): boolean {
   return session === null && host === null && sandbox === 'off' && array === null
-}
-
-function describeTasks({ failed, total }: TaskSummary): string | null {
-  return failed === 0 ? null : `${failed} of ${total} tasks failed`
 }
 
 /** A stop that a scheduler has made. */

@@ -251,16 +251,23 @@ function inputFull(unreadBytes: number): MisuseError {
   return new MisuseError('input_full', message, 'data')
 }
 
+/** The text of a run from a place on, piece by piece; the place moves on with it. */
+export function* readOn(run: Pick<Run, 'read'>, place: { cursor: number }): Generator<string> {
+  for (;;) {
+    const { text, cursor } = run.read(place)
+    if (text === '') return
+    place.cursor = cursor
+    yield text
+  }
+}
+
 /** Follows the text of a run by its events; what is not whole yet waits for its newline or the end. */
 export async function* readLines(run: Pick<Run, 'events' | 'read'>): AsyncGenerator<string> {
-  let cursor = 0
+  const place = { cursor: 0 }
   let unfinished = ''
   function* readNew(): Generator<string> {
-    for (;;) {
-      const read = run.read({ cursor })
-      if (read.text === '') return
-      ;({ cursor } = read)
-      const lines = (unfinished + read.text).split('\n')
+    for (const text of readOn(run, place)) {
+      const lines = (unfinished + text).split('\n')
       unfinished = lines.pop() ?? ''
       yield* lines
     }

@@ -19,8 +19,8 @@ export interface Exit {
   durationMs?: number
   /** How the tasks of an array have ended. */
   tasks?: TaskSummary
-  /** Where it began, as its host tells it. */
-  startedIn?: string
+  /** Where it began, as its host tells it; null: that has not told. */
+  startedIn?: string | null | undefined
   /** Where a session stands afterwards. */
   cwd?: string
   /** The process ran, but came to an end before the command: what prepares it has failed. */

@@ -25,6 +25,12 @@ export function startOf(text: string, length: number): string {
   return text.slice(0, isHalf ? length - 1 : length)
 }
 
+/** The lines of a text; a last newline begins no other one. */
+export function splitLines(text: string): string[] {
+  if (text === '') return []
+  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+}
+
 /** A description as it goes on behind a colon. */
 export function lowerFirst(text: string): string {
   return text.slice(0, 1).toLowerCase() + text.slice(1)

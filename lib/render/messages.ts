@@ -22,7 +22,7 @@ export function describeDamaged(records: readonly string[]): string[] {
 }
 
 /** How a job stands or ended, line by line. */
-export function describeEnd(result: Result): string[] {
+export function describeStanding(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`
   const command = result.command.split('\n')[0] ?? ''
   const tasks = result.tasks ? describeTasks(result.tasks) : []
@@ -52,7 +52,7 @@ function describeStatus(result: Result): string {
  * How to come back to a run that goes on; one without a job id cannot be found by `nacre job`. `pid`: of its
  * first process, where it is known.
  */
-export function describeJob(result: Result, pid: number | null): string[] {
+export function describeReturn(result: Result, pid: number | null): string[] {
   const { jobId: id } = result
   const process = pid === null ? '' : ` (process ${pid})`
   const outputs = [result.artifact, result.stderrArtifact].flatMap((kept) => kept?.path ?? [])

@@ -35,7 +35,10 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
       await before
       for (;;) {
         const attempt = start()
-        void Promise.race([attempt, delay(attemptMs)]).then(() => leave(), () => undefined)
+        void Promise.race([attempt, delay(attemptMs)]).then(
+          () => leave(),
+          () => undefined,
+        )
         try {
           const started = await attempt
           startedMs = nowMs()

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -9,6 +10,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+
+/**
+ * Opens a file of nacre's own for reading: never through a link, and without a wait where a named pipe
+ * stands in its place.
+ */
+export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
  * Makes a folder and those above it, for this user only (0700), and takes everybody else's rights

@@ -5,7 +5,7 @@ import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderJson } from '../../render/json.ts'
-import { describeDamaged, describeEnd } from '../../render/messages.ts'
+import { describeDamaged, describeStanding } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'
 import type { CommandContext } from '../command.ts'
 import { attachToJob } from './attach.ts'
@@ -40,7 +40,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
   async show({ jobs, words, json, context }) {
     const result = await jobs.show(expectId(words, 'show'))
     if (json) await context.streams.stdout.write(renderJson(result))
-    else await context.streams.stdout.write(`${describeEnd(result).join('\n')}\n`)
+    else await context.streams.stdout.write(`${describeStanding(result).join('\n')}\n`)
     return 0
   },
 
@@ -146,7 +146,7 @@ function readingOf(options: CommandContext['options']): Reading {
 /** The result for programs; for people how it stands, on stderr. */
 async function answer(result: Result, json: boolean, context: CommandContext): Promise<void> {
   if (json) await context.streams.stdout.write(renderJson(result))
-  else for (const line of describeEnd(result)) await tell(context, line)
+  else for (const line of describeStanding(result)) await tell(context, line)
 }
 
 async function tell({ options, streams }: CommandContext, line: string): Promise<void> {

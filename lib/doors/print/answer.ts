@@ -2,7 +2,7 @@ import { type RunEvent, type RunListener, listenToText } from '../../protocol/re
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
-import { describeJob, describeTasks, describeTrouble } from '../../render/messages.ts'
+import { describeReturn, describeTasks, describeTrouble } from '../../render/messages.ts'
 import { listGiven } from '../../system/descriptors.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
@@ -142,7 +142,7 @@ function createJobNote() {
     hear(event: RunEvent): void {
       if (event.type === 'started') pid = event.pid
     },
-    describe: (result: Result) => (result.status === 'running' ? describeJob(result, pid) : []),
+    describe: (result: Result) => (result.status === 'running' ? describeReturn(result, pid) : []),
   }
 }
 

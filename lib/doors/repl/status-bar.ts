@@ -40,14 +40,14 @@ export function createStatusBar({ state, style, home, jobs }: StatusBarParts) {
       `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`,
       state.model ?? '',
       sandbox === 'off' ? '' : `sandbox ${sandbox}`,
-      describeJobs(jobs()),
+      nameJobs(jobs()),
     ]
     // It is kept short: a terminal that gets narrower wraps a long one, and some lose the cursor above it.
     return fit(parts.filter((part) => part !== '').join(' · '), columns - 1)
   }
 }
 
-function describeJobs(running: readonly { number: number; startedMs: number }[]): string {
+function nameJobs(running: readonly { number: number; startedMs: number }[]): string {
   if (running.length > namedJobs) return `${running.length} jobs`
   return running
     .map(({ number, startedMs }) => {

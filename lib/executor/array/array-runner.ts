@@ -78,8 +78,7 @@ export function createArrayRunner(parts: ArrayParts): Runner {
       tally.running = 0
       const tasks = tally.summarize()
       const code = tasks.succeeded === tasks.total ? 0 : 1
-      const place = startedIn === null ? {} : { startedIn }
-      return { code, signal: null, tasks, ...place, notices: [...notices, ...told] }
+      return { code, signal: null, tasks, startedIn, notices: [...notices, ...told] }
     })
     return createRunning({
       pid: () => null,

@@ -1,4 +1,5 @@
 import { type Capture, createCapture } from '../../output/capture.ts'
+import { describeFailures } from '../../protocol/result/tasks.ts'
 import type { Runner } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { Result, TaskSummary } from '../../protocol/result/result.ts'
@@ -117,14 +118,12 @@ export function describeLostArray(
   told: readonly string[],
 ): Result {
   const left = tasks.waiting + tasks.running
-  const isWhole = left === 0
-  if (isWhole) {
-    const { failed, total } = tasks
+  if (left === 0) {
     return {
       ...result,
       status: 'exited',
-      exitCode: failed === 0 ? 0 : 1,
-      exitMeaning: failed === 0 ? null : `${failed} of ${total} tasks failed`,
+      exitCode: tasks.failed === 0 ? 0 : 1,
+      exitMeaning: describeFailures(tasks),
       reason: null,
       error: null,
       notices: [],

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { beginResult } from '../results.ts'
 import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -74,26 +75,15 @@ export function lostResult(record: LostRun, { captured, running, stopped }: Loss
   const what = running ? 'what it writes now is lost' : 'how it ended is not known'
   const { notices, ...text } = captured
   return {
-    id: record.id,
-    origin: record.origin,
-    command: record.command,
-    cwd: record.cwd,
-    status: running ? 'running' : 'stopped',
-    exitCode: null,
-    signal: null,
-    reason: running ? null : stopped ? 'kill' : 'shutdown',
-    exitMeaning: null,
-    pipeStatus: null,
-    waitingForInput: null,
-    survivors: stopped?.survivors ?? [],
-    host: null,
-    durationMs: Math.max(0, Date.now() - Date.parse(record.startedAt)),
+    ...beginResult({ ...record, host: null }, text),
     ...text,
+    status: running ? 'running' : 'stopped',
+    reason: running ? null : stopped ? 'kill' : 'shutdown',
+    survivors: stopped?.survivors ?? [],
+    durationMs: Math.max(0, Date.now() - Date.parse(record.startedAt)),
     artifact: record.artifact && { ...record.artifact, complete: false },
     jobId: running ? record.id : null,
     error: running || stopped ? null : { code: 'job_lost', message: `${owner}: ${what}` },
-    verdict: null,
-    usage: null,
     notices: [`${owner}: ${stopped ? 'its last output may be missing' : what}`, ...notices],
   }
 }

@@ -1,6 +1,5 @@
 import {
   closeSync,
-  constants,
   existsSync,
   fstatSync,
   openSync,
@@ -18,7 +17,7 @@ import { describeJob, type JobEntry } from '../../protocol/result/job.ts'
 import type { Origin, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
-import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
+import { makePrivateFolder, replaceFile, readFlags } from '../../system/private-files.ts'
 import { isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 
 /**
@@ -168,7 +167,7 @@ function isIdentity(value: unknown): boolean {
 /** A file of the user's own; a link, a folder or a pipe of that name is none. */
 export function readOwnFile(path: string): string | null {
   try {
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const fd = openSync(path, readFlags)
     try {
       return fstatSync(fd).isFile() ? readFileSync(fd, 'utf8') : null
     } finally {

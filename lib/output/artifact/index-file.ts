@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
 import { version } from '../../protocol/version.ts'
-import { replaceFile } from '../../system/private-files.ts'
+import { replaceFile, readFlags } from '../../system/private-files.ts'
 import type { IndexFile, Landmark } from './line-index.ts'
 
 /*
@@ -62,8 +62,7 @@ function readNumbers(path: string): Float64Array | null {
 
 function readRegularFile(path: string): Buffer | null {
   try {
-    // Without O_NONBLOCK, a named pipe in its place would wait for a writer for ever.
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const fd = openSync(path, readFlags)
     try {
       return fstatSync(fd).isFile() ? readFileSync(fd) : null
     } finally {

@@ -1,12 +1,11 @@
 import type { FileHandle } from 'node:fs/promises'
-import { constants, promises } from 'node:fs'
+import { promises } from 'node:fs'
 import { MisuseError } from '../../protocol/errors.ts'
+import { readFlags } from '../../system/private-files.ts'
 
 /** Opens a file of the store for reading, never through a link. Throws where it is no file. */
 export async function openStored(path: string): Promise<FileHandle> {
-  // Without O_NONBLOCK, a named pipe in its place would wait for a writer for ever.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const file = await promises.open(path, flags)
+  const file = await promises.open(path, readFlags)
   if ((await file.stat()).isFile()) return file
   await file.close()
   throw new MisuseError(

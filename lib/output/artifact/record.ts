@@ -1,7 +1,7 @@
 import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
 import type { ArtifactInfo } from '../../protocol/result/artifacts.ts'
-import { replaceFile } from '../../system/private-files.ts'
+import { replaceFile, readFlags } from '../../system/private-files.ts'
 import type { ProcessIdentity } from '../../system/process/process-table.ts'
 
 /** What is known of an artifact, in a small file beside it. */
@@ -37,9 +37,7 @@ export async function readRecord(dir: string, id: string): Promise<ArtifactRecor
   const { record: path } = pathsOf(dir, id)
   let text: string
   try {
-    // Without O_NONBLOCK, a named pipe in its place would wait for a writer for ever.
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    const file = await promises.open(path, flags)
+    const file = await promises.open(path, readFlags)
     try {
       if (!(await file.stat()).isFile()) return null
       text = await file.readFile('utf8')

@@ -1,4 +1,4 @@
-import type { Result } from './result.ts'
+import type { Result, TaskSummary } from './result.ts'
 
 /** The end of a task, after its last try. */
 export interface TaskEnd {
@@ -17,6 +17,11 @@ export interface TaskCounts {
 
 export const hasSucceeded = ({ status, exitCode }: Pick<Result, 'status' | 'exitCode'>): boolean =>
   status === 'exited' && exitCode === 0
+
+/** What the exit status of an array means; null where every task succeeded. */
+export function describeFailures({ failed, total }: TaskSummary): string | null {
+  return failed === 0 ? null : `${failed} of ${total} tasks failed`
+}
 
 /** `exit 3`, `SIGKILL`, `timeout`, `lost`. */
 export function nameEnd({ status, exitCode, signal, reason }: Result): string {

@@ -112,7 +112,7 @@ export function describeHeard(
   const usage = told?.usage ?? (used && { ...used, maxRssBytes: null })
   const sandbox = told?.sandbox ?? (carried ? null : noSandbox)
   return {
-    ...(startedIn !== null && { startedIn }),
+    startedIn,
     ...(durationMs !== null && { durationMs }),
     ...(usage && { usage }),
     ...(request.sandbox !== 'off' && sandbox && { sandbox }),

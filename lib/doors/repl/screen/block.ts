@@ -3,6 +3,7 @@ import { describeTrouble, formatDuration } from '../../../render/messages.ts'
 import { countOf, formatBytes } from './columns.ts'
 import type { Tail } from './emulator.ts'
 import type { Style } from './style.ts'
+import { splitLines } from '../../../protocol/words.ts'
 
 /** Above the last lines of a finished run: how many are missing there. */
 export function renderMissing(result: Result, style: Style, shown: Tail): string[] {
@@ -76,9 +77,7 @@ function describeStages({ pipeStatus }: Result): string {
 }
 
 export function outputLines(result: Result): string[] {
-  const text = result.output ?? `${result.stdout ?? ''}${result.stderr ?? ''}`
-  if (text === '') return []
-  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+  return splitLines(result.output ?? `${result.stdout ?? ''}${result.stderr ?? ''}`)
 }
 
 /** Lines as the program wrote them: the person's terminal wraps them, and copies them whole. */

@@ -1,4 +1,6 @@
 import type { Executor, Run } from '../../../executor/executor.ts'
+import { splitLines } from '../../../protocol/words.ts'
+import { readOn } from '../../../executor/run.ts'
 
 type ArtifactStore = NonNullable<Executor['artifacts']>
 
@@ -90,16 +92,7 @@ export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
 }
 
 function readHeld(run: Run): string[] {
-  let text = ''
-  let cursor = 0
-  for (;;) {
-    const part = run.read({ cursor })
-    if (part.text === '') break
-    text += part.text
-    ;({ cursor } = part)
-  }
-  if (text === '') return []
-  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+  return splitLines([...readOn(run, { cursor: 0 })].join(''))
 }
 
 /** The whole clean text of an artifact, by its index of lines. */
@@ -121,7 +114,7 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
         const inLine = { limit: 1, offset, column: column + 1, maxBytes: farBytes }
         const part = await text.read(column > 0 ? inLine : range)
         if (part.to === 0) break
-        lines.push(...(part.text.endsWith('\n') ? part.text.slice(0, -1) : part.text).split('\n'))
+        lines.push(...splitLines(part.text))
         if (part.nextOffset === null) break
       }
       return lines

@@ -5,6 +5,7 @@ import type { Result } from '../../../protocol/result/result.ts'
 import { describeTrouble } from '../../../render/messages.ts'
 import type { RpcContext } from '../context.ts'
 import type { BashResult } from './conversation.ts'
+import { readOn } from '../../../executor/run.ts'
 
 type Tell = (delta: string) => ListenerAnswer | Promise<ListenerAnswer>
 
@@ -28,14 +29,10 @@ export async function runBash(
     },
     { signal },
   )
-  let cursor = 0
+  const place = { cursor: 0 }
   const tellNew = async () => {
-    for (;;) {
-      const read = run.read({ cursor })
-      if (read.text === '') return
-      ;({ cursor } = read)
-      if ((await tell(read.text)) === 'closed') return 'closed'
-    }
+    for (const text of readOn(run, place)) if ((await tell(text)) === 'closed') return 'closed'
+    return undefined
   }
   for await (const { type } of run.events) {
     if (type === 'output' && (await tellNew()) === 'closed') break

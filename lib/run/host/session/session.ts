@@ -140,9 +140,8 @@ export function createHostSession(options: HostSessionOptions): Session {
       if (heard.state.gone !== null) current.child.stdin?.end()
       active = null
       await stopping
-      const { startedIn } = heard.state
       const settled = settle(current, heard, request, stopping !== null)
-      return { ...settled, notices, ...(startedIn !== null && { startedIn }) }
+      return { ...settled, notices, startedIn: heard.state.startedIn }
     }
 
     active = {
