@@ -1,9 +1,8 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { lineRangeParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import { unknownName } from '../../protocol/wire.ts'
 import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
-import { answerFlags, type Command } from '../command.ts'
+import { answerFlags, chooseAction, type Command } from '../command.ts'
 import type { Action, ActionContext } from './action.ts'
 import { grepArtifact } from './grep.ts'
 import { listArtifacts, printPath, pruneArtifacts } from './list.ts'
@@ -94,27 +93,13 @@ export const command: Command = {
     'nacre artifact prune',
   ],
   async run({ positionals, options, streams, useExecutor }) {
-    const [name, ...words] = positionals
-    if (name === undefined) {
-      throw new MisuseError('wrong_usage', `Say what to do: ${command.usage}`)
-    }
-    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-    if (action === undefined) throw unknownName('action', name, Object.keys(actions))
+    const [name = '', ...words] = positionals
+    const action = chooseAction(actions, name, command.usage)
     checkActionFlags('nacre artifact', name, command.flags, options)
     return useExecutor(({ artifacts }) => {
       if (artifacts === null) throw new MisuseError('not_found', 'No artifacts are kept here')
-      const context: ActionContext = {
-        artifacts,
-        words,
-        numbers: options as ActionContext['numbers'],
-        has: (flag) => options[flag] === true,
-        asJson: options['output-format'] === 'json',
-        streams,
-        async tell(message) {
-          if (options['quiet'] !== true) await streams.stderr.write(`nacre: ${message}\n`)
-        },
-      }
-      return action(context)
+      const numbers = options as ActionContext['numbers']
+      return action({ artifacts, words, numbers, options, streams })
     })
   },
 }

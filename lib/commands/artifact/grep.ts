@@ -1,16 +1,17 @@
-import { type Action, printJson, takeWords } from './action.ts'
+import { answer, tell, wantsJson } from '../command.ts'
+import { type Action, takeWords } from './action.ts'
 
 /** As grep(1): lines were found, or none. */
 const statuses = { found: 0, none: 1, timedOut: 124 } as const
 
 /** Lines that match, with their numbers. */
 export const grepArtifact: Action = async (context) => {
-  const { artifacts, words, numbers, asJson, streams, tell } = context
+  const { artifacts, words, numbers, options } = context
   const [id = '', pattern = ''] = takeWords(words, 'grep <id> <pattern>')
   const { context: both = 0, limit, offset = 1 } = numbers
   const found = await artifacts.grep(id, {
     pattern,
-    ignoreCase: context.has('ignore-case'),
+    ignoreCase: options['ignore-case'] === true,
     before: numbers['before-context'] ?? both,
     after: numbers['after-context'] ?? both,
     offset: Math.max(offset, 1) - 1,
@@ -20,12 +21,10 @@ export const grepArtifact: Action = async (context) => {
   })
   const { text, matches, places, timedOut } = found
   const next = found.nextOffset === null ? null : found.nextOffset + 1
-  if (asJson) await printJson(streams, { id, text, matches, places, nextOffset: next, timedOut })
-  else {
-    await streams.stdout.write(text)
-    const why = timedOut ? 'the time for this search was over' : 'there is more'
-    if (next !== null) await tell(`${why}; go on with --offset ${next}`)
-  }
+  await answer(context, { id, text, matches, places, nextOffset: next, timedOut }, text)
+  const why = timedOut ? 'the time for this search was over' : 'there is more'
+  if (next !== null && !wantsJson(context))
+    await tell(context, `${why}; go on with --offset ${next}`)
   if (matches > 0) return statuses.found
   return timedOut ? statuses.timedOut : statuses.none
 }

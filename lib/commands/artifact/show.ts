@@ -1,22 +1,20 @@
 import type { Lines } from '../../protocol/result/artifacts.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
-import { type Action, type ActionContext, printJson, takeWords } from './action.ts'
+import { answer, tell, wantsJson } from '../command.ts'
+import { type Action, type ActionContext, takeWords } from './action.ts'
 
 /** Clean text by lines, or raw bytes. */
 export const showArtifact: Action = async (context) => {
   const [id = ''] = takeWords(context.words, 'show <id>')
-  if (context.has('raw')) {
+  if (context.options['raw'] === true) {
     checkRaw(context)
-    return context.asJson ? showBytes(id, context) : copyBytes(id, context)
+    return wantsJson(context) ? showBytes(id, context) : copyBytes(id, context)
   }
   const range = rangeOf(context)
   const read = await context.artifacts.read(id, range)
-  if (context.asJson) await printJson(context.streams, { id, ...countedFromOne(read) })
-  else {
-    await context.streams.stdout.write(read.text)
-    await tellRest(id, range, read, context)
-  }
+  await answer(context, { id, ...countedFromOne(read) }, read.text)
+  if (!wantsJson(context)) await tellRest(id, range, read, context)
   return 0
 }
 
@@ -45,21 +43,21 @@ function countedFromOne({ nextOffset, ...read }: Lines) {
 }
 
 /** What is not shown, and how to see it. */
-async function tellRest(id: string, range: LineRange, read: Lines, { tell }: ActionContext) {
+async function tellRest(id: string, range: LineRange, read: Lines, context: ActionContext) {
   const { from, to, line, column, totalLines } = read
   if (line !== null) {
     const place = column === 1 ? `--offset ${line}` : `--line ${line} --column ${column}`
-    await tell(`lines ${from} to ${to}; go on with: nacre artifact show ${id} ${place}`)
-  } else if (from > 1) await tell(`lines ${from} to ${to} of ${totalLines}`)
+    await tell(context, `lines ${from} to ${to}; go on with: nacre artifact show ${id} ${place}`)
+  } else if (from > 1) await tell(context, `lines ${from} to ${to} of ${totalLines}`)
   else if (to === 0 && (range.offset ?? 0) + (range.line ?? 0) > 0) {
-    await tell(`there is nothing at that place: the text has ${totalLines} lines`)
+    await tell(context, `there is nothing at that place: the text has ${totalLines} lines`)
   }
 }
 
 /** A piece of the bytes, as base64. */
-async function showBytes(id: string, { artifacts, numbers, streams }: ActionContext) {
-  const { offset, limit } = numbers
-  const read = await artifacts.readBytes(id, {
+async function showBytes(id: string, context: ActionContext) {
+  const { offset, limit } = context.numbers
+  const read = await context.artifacts.readBytes(id, {
     ...(offset !== undefined && { offset: Math.max(offset, 1) - 1 }),
     ...(limit !== undefined && { limit }),
   })
@@ -67,7 +65,7 @@ async function showBytes(id: string, { artifacts, numbers, streams }: ActionCont
   const next = nextOffset === null ? null : nextOffset + 1
   const from = read.offset + 1
   const base64 = bytes.toString('base64')
-  await printJson(streams, { id, base64, from, nextOffset: next, totalBytes })
+  await answer(context, { id, base64, from, nextOffset: next, totalBytes }, base64)
   return 0
 }
 

@@ -1,7 +1,13 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { unknownName } from '../../protocol/wire.ts'
 import type { ConfiguredKey } from '../../protocol/configuration.ts'
-import { answerFlags, type Command, type CommandContext } from '../command.ts'
+import {
+  answerFlags,
+  chooseAction,
+  type Command,
+  type CommandContext,
+  tell,
+  wantsJson,
+} from '../command.ts'
 
 /** Gives the exit status, where that is not 0. */
 type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>
@@ -54,23 +60,19 @@ export const command: Command = {
   examples: ['nacre config', 'nacre config get timeouts.slow', 'nacre config schema'],
   async run(context) {
     const [name = 'list', ...words] = context.positionals
-    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-    if (action === undefined) throw unknownName('action', name, Object.keys(actions))
+    const action = chooseAction(actions, name, command.usage)
     if (words.length > (name === 'get' ? 1 : 0)) {
       throw new MisuseError('wrong_usage', `Too many words: ${command.usage}`)
     }
     const status = await action(context, words)
     const { notices } = await context.configuration()
-    if (!context.options['quiet']) {
-      for (const notice of notices) await context.streams.stderr.write(`nacre: ${notice}\n`)
-    }
+    for (const notice of notices) await tell(context, notice)
     return status ?? 0
   },
 }
 
 async function write(context: CommandContext, data: object, text: string): Promise<void> {
-  const asJson = context.options['output-format'] === 'json'
-  await context.streams.stdout.write(asJson ? `${JSON.stringify(data)}\n` : text)
+  await context.streams.stdout.write(wantsJson(context) ? `${JSON.stringify(data)}\n` : text)
 }
 
 function renderKey({ key, value, places, description, wanted, variable }: ConfiguredKey): string {

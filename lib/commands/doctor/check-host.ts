@@ -1,8 +1,7 @@
 import type { Executor } from '../../executor/executor.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
-import type { Result } from '../../protocol/result/result.ts'
-import { describeTrouble, formatDuration } from '../../render/messages.ts'
-import { type Check, works } from './check.ts'
+import { formatDuration } from '../../render/messages.ts'
+import { type Attempt, type Check, createAttempt, works } from './check.ts'
 
 type Run = (input: RequestInput) => ReturnType<Executor['run']>
 
@@ -11,21 +10,7 @@ const timeoutSeconds = 60
 
 /** What works on another machine, tried one thing after the other. */
 export async function checkHost(host: string, run: Run): Promise<Check[]> {
-  const attempt = async (command: string, changes: Partial<RequestInput> = {}) => {
-    const result = await run({
-      origin: 'print',
-      host,
-      command,
-      streams: 'merged',
-      pty: false,
-      sandbox: 'off',
-      guard: false,
-      artifact: 'never',
-      timeoutSeconds,
-      ...changes,
-    })
-    return { result, text: (result.output ?? '').trim(), failure: describeFailure(result) }
-  }
+  const attempt = createAttempt(run, { host, timeoutSeconds })
   const first = await attempt('echo "${BASH_VERSION:-}"; echo "$0"')
   if (first.failure !== null) {
     const { code } = first.result.error ?? { code: '' }
@@ -46,17 +31,6 @@ export async function checkHost(host: string, run: Run): Promise<Check[]> {
     await checkSession(attempt),
     await checkNacre(attempt),
   ]
-}
-
-type Attempt = (
-  command: string,
-  changes?: Partial<RequestInput>,
-) => Promise<{ result: Result; text: string; failure: string | null }>
-
-function describeFailure(result: Result): string | null {
-  if (result.exitCode === 0) return null
-  const { status, exitCode, signal } = result
-  return describeTrouble(result)[0] ?? `a command ended with ${status} ${exitCode ?? signal ?? ''}`
 }
 
 function describeShell(text: string): Check {

@@ -1,39 +1,9 @@
-import type { Executor } from '../../executor/executor.ts'
-import type { RequestInput } from '../../protocol/request/request.ts'
-import type { Result } from '../../protocol/result/result.ts'
-import { describeTrouble } from '../../render/messages.ts'
-import { adviseOn, type Check, works } from './check.ts'
-
-type Run = (input: RequestInput) => ReturnType<Executor['run']>
-
-/** Far above what any of these commands takes, so that nothing can hang here. */
-const timeoutSeconds = 20
-
-const request = {
-  origin: 'print',
-  timeoutSeconds,
-  streams: 'merged',
-  pty: false,
-  sandbox: 'off',
-  guard: false,
-  artifact: 'never',
-} as const
-
-async function attempt(run: Run, input: Partial<RequestInput> & { command: string }) {
-  const result = await run({ ...request, ...input })
-  const text = (result.output ?? '').trim()
-  const failure = result.exitCode === 0 ? null : (describeTrouble(result)[0] ?? describeEnd(result))
-  return { result, text, failure }
-}
-
-function describeEnd({ command, status, exitCode, signal }: Result): string {
-  return `\`${command}\` ended with ${status} ${exitCode ?? signal ?? ''}`
-}
+import { adviseOn, type Attempt, type Check, works } from './check.ts'
 
 /** The shell that agents and scripts get. */
-export async function checkShell(run: Run): Promise<Check> {
+export async function checkShell(attempt: Attempt): Promise<Check> {
   const command = 'echo "${BASH_VERSION:-}"; command -v "$0" || echo "$0"'
-  const { text, failure } = await attempt(run, { command })
+  const { text, failure } = await attempt(command)
   const [version, path = ''] = text.includes('\n') ? text.split('\n') : ['', text]
   if (failure !== null) {
     return {
@@ -49,8 +19,8 @@ export async function checkShell(run: Run): Promise<Check> {
 }
 
 /** Output in real pipes, made by mkfifo(1): a command may open `/dev/stderr`. */
-export async function checkPipes(run: Run): Promise<Check> {
-  const { text, failure } = await attempt(run, { command: 'echo right > /dev/stderr' })
+export async function checkPipes(attempt: Attempt): Promise<Check> {
+  const { text, failure } = await attempt('echo right > /dev/stderr')
   if (text === 'right') return works('pipes', 'mkfifo works')
   const detail = failure ?? `/dev/stderr gave "${text}"`
   const advice = adviseOn(detail, 'Install coreutils (mkfifo).')
@@ -58,10 +28,9 @@ export async function checkPipes(run: Run): Promise<Check> {
 }
 
 /** A terminal of its own, by nacre itself or by script(1). */
-export async function checkTerminal(run: Run): Promise<Check> {
+export async function checkTerminal(attempt: Attempt): Promise<Check> {
   const name = 'terminal'
-  const { result, text, failure } = await attempt(run, {
-    command: 'test -t 0 && test -t 1 && echo yes',
+  const { result, text, failure } = await attempt('test -t 0 && test -t 1 && echo yes', {
     pty: true,
   })
   const fallback = result.notices.find((notice) => /script\(1\)|pty_off/.test(notice))
@@ -77,10 +46,10 @@ export async function checkTerminal(run: Run): Promise<Check> {
 }
 
 /** A shell that keeps its state. */
-export async function checkSessions(run: Run): Promise<Check> {
+export async function checkSessions(attempt: Attempt): Promise<Check> {
   const session = 'doctor'
-  await attempt(run, { command: 'kept=yes', session })
-  const { text, failure } = await attempt(run, { command: 'echo "$kept"; exit', session })
+  await attempt('kept=yes', { session })
+  const { text, failure } = await attempt('echo "$kept"; exit', { session })
   if (text === 'yes') return works('sessions', 'a shell keeps its state')
   const detail = failure ?? 'the shell did not keep its state'
   const advice = adviseOn(detail, 'Install bash 4.4 or newer.')
@@ -88,8 +57,8 @@ export async function checkSessions(run: Run): Promise<Check> {
 }
 
 /** What protects a run that asks for it; the executor refuses where nothing does. */
-export async function checkSandbox(run: Run): Promise<Check> {
-  const { result, failure } = await attempt(run, { command: 'true', sandbox: 'workspace' })
+export async function checkSandbox(attempt: Attempt): Promise<Check> {
+  const { result, failure } = await attempt('true', { sandbox: 'workspace' })
   const { sandbox } = result as { sandbox?: { mechanism: string } | null }
   if (failure === null && sandbox) return works('sandbox', sandbox.mechanism)
   const detail = failure ?? 'this version has none'

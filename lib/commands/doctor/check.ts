@@ -1,3 +1,7 @@
+import type { RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { describeTrouble } from '../../render/messages.ts'
+
 /** What was found out about one thing that nacre uses. */
 export interface Check {
   name: string
@@ -29,4 +33,39 @@ const causes: Readonly<Record<string, string>> = {
 
 export function works(name: string, detail: string): Check {
   return { name, status: 'ok', detail, advice: null }
+}
+
+/** Runs a command and tells what it wrote, and why it failed if it did. */
+export type Attempt = (
+  command: string,
+  changes?: Partial<RequestInput>,
+) => Promise<{ result: Result; text: string; failure: string | null }>
+
+/** `place`: what is the same for every command, such as the host. */
+export function createAttempt(
+  run: (input: RequestInput) => Promise<Result>,
+  place: Partial<RequestInput>,
+): Attempt {
+  return async (command, changes) => {
+    const result = await run({
+      origin: 'print',
+      command,
+      streams: 'merged',
+      pty: false,
+      sandbox: 'off',
+      guard: false,
+      artifact: 'never',
+      ...place,
+      ...changes,
+    })
+    return { result, text: (result.output ?? '').trim(), failure: describeFailure(result) }
+  }
+}
+
+function describeFailure(result: Result): string | null {
+  const { command, status, exitCode, signal } = result
+  if (exitCode === 0) return null
+  return (
+    describeTrouble(result)[0] ?? `\`${command}\` ended with ${status} ${exitCode ?? signal ?? ''}`
+  )
 }

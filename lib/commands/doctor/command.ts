@@ -1,9 +1,7 @@
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
-import * as shape from '../../protocol/shape/shape.ts'
-import { toWire } from '../../protocol/wire.ts'
-import type { Command, CommandContext } from '../command.ts'
+import { answer, type Command, type CommandContext, formatFlag } from '../command.ts'
 import {
   checkConfiguration,
   checkModel,
@@ -14,18 +12,14 @@ import {
 } from './check-files.ts'
 import { checkHost } from './check-host.ts'
 import { checkPipes, checkSandbox, checkSessions, checkShell, checkTerminal } from './check-runs.ts'
-import type { Check } from './check.ts'
+import { type Check, createAttempt } from './check.ts'
 
 export const command: Command = {
   name: 'doctor',
   usage: 'nacre doctor [--host <host>]',
   description: 'What works here: shell, terminal, sandbox, model, state folder',
   flags: [
-    {
-      name: 'output-format',
-      description: 'How to answer (default text)',
-      shape: shape.choice(['text', 'json']),
-    },
+    formatFlag,
     { name: 'host', shape: fields.host, description: 'What works on this machine instead' },
   ],
   details: [
@@ -36,12 +30,7 @@ export const command: Command = {
   async run(context) {
     const { host } = context.options
     const checks = typeof host === 'string' ? await tryHost(context, host) : await tryHere(context)
-    const { stdout } = context.streams
-    await stdout.write(
-      context.options['output-format'] === 'json'
-        ? `${JSON.stringify(toWire({ ok: isHealthy(checks), checks }))}\n`
-        : checks.map(renderCheck).join(''),
-    )
+    await answer(context, { ok: isHealthy(checks), checks }, checks.map(renderCheck).join(''))
     return isHealthy(checks) ? 0 : 1
   },
 }
@@ -67,6 +56,9 @@ async function tryHere(context: CommandContext): Promise<Check[]> {
   return [unusable ?? configuration, ...runs, ...files]
 }
 
+/** Far above what any of these commands takes, so that nothing can hang here. */
+const timeoutSeconds = 20
+
 /**
  * What can only be known by running a command. Where the executor does not take the configuration (a
  * rule of the guard), that is told, and the commands run without it.
@@ -77,8 +69,9 @@ async function checkRuns(
 ): Promise<{ unusable: Check | null; runs: Check[] }> {
   const runs: Check[] = []
   const use = async (executor: Executor) => {
+    const attempt = createAttempt((input) => executor.run(input), { timeoutSeconds })
     for (const check of [checkShell, checkPipes, checkTerminal, checkSessions, checkSandbox]) {
-      runs.push(await check((input) => executor.run(input)))
+      runs.push(await check(attempt))
     }
     return 0
   }

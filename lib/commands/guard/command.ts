@@ -2,10 +2,9 @@ import { MisuseError } from '../../protocol/errors.ts'
 import { origins } from '../../protocol/origin.ts'
 import type { Origin } from '../../protocol/request/request.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import { toWire } from '../../protocol/wire.ts'
 import type { Verdict } from '../../protocol/result/verdict.ts'
 import { renderVerdict } from '../../render/verdict.ts'
-import type { Command, CommandContext } from '../command.ts'
+import { answer, type Command, type CommandContext } from '../command.ts'
 import { readText } from '../../doors/print/stdin.ts'
 import { judgeLines, type Question } from './judge-lines.ts'
 
@@ -72,13 +71,8 @@ async function judgeOne(
   context: CommandContext,
   judge: (question: Question) => Promise<Verdict>,
 ): Promise<number> {
-  const { options, streams } = context
   const verdict = await judge({ ...readUsual(context), command: await readCommand(context) })
-  const answer =
-    options['output-format'] === 'json'
-      ? `${JSON.stringify(toWire(verdict))}\n`
-      : renderVerdict(verdict)
-  await streams.stdout.write(answer)
+  await answer(context, verdict, renderVerdict(verdict))
   return verdict.decision === 'allow' ? 0 : deniedStatus
 }
 

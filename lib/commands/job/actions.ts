@@ -3,18 +3,15 @@ import type { JobFilter } from '../../protocol/result/job.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { toWire } from '../../protocol/wire.ts'
-import { renderJson } from '../../render/json.ts'
 import { describeDamaged, describeStanding } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'
-import type { CommandContext } from '../command.ts'
+import { answer, type CommandContext, tell, wantsJson } from '../command.ts'
 import { attachToJob } from './attach.ts'
 
 interface ActionInput {
   jobs: Jobs
   /** After the name of the action. */
   words: readonly string[]
-  json: boolean
   context: CommandContext
 }
 
@@ -25,51 +22,44 @@ type Action = (input: ActionInput) => Promise<number>
 const stillRunning = 124
 
 export const jobActions: Readonly<Record<string, Action>> = {
-  async list({ jobs, words, json, context }) {
+  async list({ jobs, words, context }) {
     expectWords(words, 0, 'list')
     const { status, limit } = context.options as JobFilter
     const entries = await jobs.list({ ...(status && { status }), ...(limit && { limit }) })
     const { stdout } = context.streams
-    if (json) await stdout.write(`${JSON.stringify(toWire({ jobs: entries }))}\n`)
-    else
-      await stdout.write(renderJobTable(entries, stdout.isTerminal ? columns(context) : Infinity))
+    const width = stdout.isTerminal ? columns(context) : Infinity
+    await answer(context, { jobs: entries }, renderJobTable(entries, width))
     for (const line of describeDamaged(await jobs.listDamaged())) await tell(context, line)
     return 0
   },
 
-  async show({ jobs, words, json, context }) {
+  async show({ jobs, words, context }) {
     const result = await jobs.show(expectId(words, 'show'))
-    if (json) await context.streams.stdout.write(renderJson(result))
-    else await context.streams.stdout.write(`${describeStanding(result).join('\n')}\n`)
+    await answer(context, result, `${describeStanding(result).join('\n')}\n`)
     return 0
   },
 
-  async read({ jobs, words, json, context }) {
+  async read({ jobs, words, context }) {
     const output = await jobs.read(expectId(words, 'read'), readingOf(context.options))
-    const { stdout } = context.streams
-    if (json) {
-      await stdout.write(`${JSON.stringify(toWire(output))}\n`)
-      return 0
-    }
-    if (output.truncatedBefore > 0) {
+    if (output.truncatedBefore > 0 && !wantsJson(context)) {
       await tell(context, `${output.truncatedBefore} bytes before this are not shown`)
     }
-    await stdout.write(output.text)
+    await answer(context, output, output.text)
+    if (wantsJson(context)) return 0
     const next = `next: --cursor ${output.cursor}`
     if (output.moreBytes > 0) await tell(context, `${output.moreBytes} bytes more; ${next}`)
     else if (output.status === 'running') await tell(context, `running; ${next}`)
     return 0
   },
 
-  async tasks({ jobs, words, json, context }) {
+  async tasks({ jobs, words, context }) {
     const ends = await jobs.tasks(expectId(words, 'tasks'))
-    const { stdout } = context.streams
-    if (!json) await stdout.write(renderTaskTable(ends))
-    else for (const end of ends) await stdout.write(`${JSON.stringify(toWire(end))}\n`)
+    if (!wantsJson(context)) await answer(context, null, renderTaskTable(ends))
+    else for (const end of ends) await answer(context, end, '')
     return 0
   },
 
-  async wait({ jobs, words, json, context }) {
+  async wait({ jobs, words, context }) {
     const { timeout, ready, any } = context.options as JobWaitOptions
     if (words.length === 0) expectId(words, 'wait')
     const results = await jobs.waitFor(words, {
@@ -78,11 +68,8 @@ export const jobActions: Readonly<Record<string, Action>> = {
       ...(any && { any }),
     })
     const [only] = results
-    if (results.length > 1 && json) {
-      await context.streams.stdout.write(`${JSON.stringify(toWire({ jobs: results }))}\n`)
-    } else {
-      for (const result of results) await answer(result, json, context)
-    }
+    if (results.length > 1 && wantsJson(context)) await answer(context, { jobs: results }, '')
+    else for (const result of results) await tellStanding(result, context)
     const waited = any ? results.filter(({ status }) => status !== 'running') : results
     const failed = waited.find((result) => context.exitStatusOf(result) !== 0)
     if (waited.length === 0 || waited.some(({ status }) => status === 'running'))
@@ -101,7 +88,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
     return 0
   },
 
-  async attach({ words, json, context }) {
+  async attach({ words, context }) {
     const id = expectId(words, 'attach')
     return context.useExecutor(
       async ({ jobs }, signal) => {
@@ -110,16 +97,16 @@ export const jobActions: Readonly<Record<string, Action>> = {
           signal,
           tell: (line) => void tell(context, line),
         })
-        await answer(result, json, context)
+        await tellStanding(result, context)
         return context.exitStatusOf(result)
       },
       { configured: false },
     )
   },
 
-  async kill({ jobs, words, json, context }) {
+  async kill({ jobs, words, context }) {
     const result = await jobs.kill(expectId(words, 'kill'))
-    await answer(result, json, context)
+    await tellStanding(result, context)
     return result.survivors.length > 0 ? 1 : 0
   },
 }
@@ -144,13 +131,9 @@ function readingOf(options: CommandContext['options']): Reading {
 }
 
 /** The result for programs; for people how it stands, on stderr. */
-async function answer(result: Result, json: boolean, context: CommandContext): Promise<void> {
-  if (json) await context.streams.stdout.write(renderJson(result))
+async function tellStanding(result: Result, context: CommandContext): Promise<void> {
+  if (wantsJson(context)) await answer(context, result, '')
   else for (const line of describeStanding(result)) await tell(context, line)
-}
-
-async function tell({ options, streams }: CommandContext, line: string): Promise<void> {
-  if (options['quiet'] !== true) await streams.stderr.write(`nacre: ${line}\n`)
 }
 
 function columns({ environment }: CommandContext): number {

@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import { openJobs } from '../../executor/jobs/jobs.ts'
-import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
 import { jobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import { unknownName } from '../../protocol/wire.ts'
 import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
-import { answerFlags, type Command } from '../command.ts'
+import { answerFlags, chooseAction, type Command } from '../command.ts'
 import { jobActions } from './actions.ts'
 
 export const command: Command = {
@@ -63,14 +61,10 @@ export const command: Command = {
     'nacre job kill k5x2',
   ],
   run(context) {
-    const [name, ...words] = context.positionals
-    if (name === undefined) {
-      throw new MisuseError('wrong_usage', `Say what to do: ${command.usage}`)
-    }
-    const action = Object.hasOwn(jobActions, name) ? jobActions[name] : undefined
-    if (!action) throw unknownName('job command', name, Object.keys(jobActions))
+    const [name = '', ...words] = context.positionals
+    const action = chooseAction(jobActions, name, command.usage)
     checkActionFlags('nacre job', name, command.flags, context.options)
     const jobs = openJobs(join(context.stateDir, 'jobs'))
-    return action({ jobs, words, json: context.options['output-format'] === 'json', context })
+    return action({ jobs, words, context })
   },
 }

@@ -26,6 +26,7 @@ import { describeCommand, describeStop } from './remote-command.ts'
 import { endThere } from './end-there.ts'
 import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
+import { createShelf } from '../session/shelf.ts'
 import { createHostSession } from './session/session.ts'
 import { allowCarrying, composeRunScript, markThere, runMark } from './script.ts'
 
@@ -60,7 +61,7 @@ const stopMarginMs = 5000
 
 export function createHosts(options: HostOptions): Hosts {
   const clients = new Map<string, HostClient>()
-  const sessions = new Map<string, Session>()
+  const sessions = createShelf<Session>({ where: ' on hosts' })
 
   function findClient(host: string): HostClient {
     const address = options.named[host] ?? host
@@ -77,22 +78,16 @@ export function createHosts(options: HostOptions): Hosts {
       throw new StartError({ code: 'host_session', message, exitCode: 125 })
     }
     const key = `${host} ${name}`
-    const known = sessions.get(key)
-    if (known) return known
-    if (sessions.size >= limits.sessions) {
-      const message = `${limits.sessions} sessions are open on hosts already; close one first`
-      throw new StartError({ code: 'too_many_sessions', message, exitCode: 125 })
-    }
-    const session = createHostSession({
-      name,
-      host,
-      client,
-      environment: options.environment,
-      idleMs: limits.sessionIdleMinutes * 60_000,
-      onIdle: () => void sessions.delete(key),
-    })
-    sessions.set(key, session)
-    return session
+    const create = () =>
+      createHostSession({
+        name,
+        host,
+        client,
+        environment: options.environment,
+        idleMs: limits.sessionIdleMinutes * 60_000,
+        onIdle: () => sessions.drop(key),
+      })
+    return sessions.get(key) ?? sessions.add(key, create)
   }
 
   return {
@@ -107,15 +102,10 @@ export function createHosts(options: HostOptions): Hosts {
       await client.connect()
       return startOnHost({ request, sink, client, host, options })
     },
-    listSessions: () => [...sessions.values()].map((session) => session.info()),
-    async closeSession(name) {
-      const named = [...sessions].filter(([, session]) => session.info().name === name)
-      for (const [key] of named) sessions.delete(key)
-      await Promise.all(named.map(([, session]) => session.close()))
-      return named.length > 0
-    },
+    listSessions: () => sessions.list(),
+    closeSession: (name) => sessions.close(name),
     async close() {
-      await Promise.all([...sessions.values()].map((session) => session.close()))
+      await sessions.closeAll()
       await Promise.all([...clients.values()].map((client) => client.close()))
     },
   }

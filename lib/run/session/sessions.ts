@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
-import { type Runner, type Running, StartError } from '../../protocol/ports.ts'
+import type { Runner, Running } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import type { PrepareLaunch } from '../launch.ts'
@@ -9,6 +9,7 @@ import { bashDialect } from './shell/bash.ts'
 import type { SessionDialect } from './shell/dialect.ts'
 import { zshDialect } from './shell/zsh.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
+import { createShelf } from './shelf.ts'
 import { createSession, type Session } from './session.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
@@ -40,43 +41,34 @@ export interface SessionRunnerOptions {
  * session is not held up by them. No state outside of the object that this gives back.
  */
 export function createSessionRunner(options: SessionRunnerOptions): SessionRunner {
-  const { maxSessions = limits.sessions, idleMs = limits.sessionIdleMinutes * 60_000 } = options
-  const sessions = new Map<string, Session>()
+  const { idleMs = limits.sessionIdleMinutes * 60_000 } = options
+  const sessions = createShelf<Session>({ most: options.maxSessions })
   /** Where sessions stood that ended because nobody used them. */
   const expired = new Map<string, string>()
 
   function open(name: string, request: Request, dialect: SessionDialect): Session {
-    if (sessions.size >= maxSessions) {
-      throw new StartError({
-        code: 'too_many_sessions',
-        message: `${maxSessions} sessions are open already; close one first`,
-        exitCode: 125,
-      })
-    }
     const lastCwd = expired.get(name)
-    const session = createSession(name, {
-      ...options,
-      dialect,
-      idleMs,
-      opener: request.origin,
-      cwd: lastCwd ?? request.cwd,
-      notices: lastCwd === undefined ? [] : [describeExpiry(idleMs, lastCwd)],
-      onIdle() {
-        expired.set(name, session.info().cwd)
-        sessions.delete(name)
-      },
-    })
+    const session = sessions.add(name, () =>
+      createSession(name, {
+        ...options,
+        dialect,
+        idleMs,
+        opener: request.origin,
+        cwd: lastCwd ?? request.cwd,
+        notices: lastCwd === undefined ? [] : [describeExpiry(idleMs, lastCwd)],
+        onIdle() {
+          expired.set(name, session.info().cwd)
+          sessions.drop(name)
+        },
+      }),
+    )
     expired.delete(name)
-    sessions.set(name, session)
     return session
   }
 
-  async function close(name: string): Promise<boolean> {
-    const session = sessions.get(name)
-    sessions.delete(name)
+  function close(name: string): Promise<boolean> {
     expired.delete(name)
-    await session?.close()
-    return session !== undefined
+    return sessions.close(name)
   }
 
   return {
@@ -101,11 +93,9 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
         throw error
       }
     },
-    list: () => [...sessions.values()].map((session) => session.info()),
+    list: () => sessions.list(),
     close,
-    async closeAll() {
-      await Promise.all([...sessions.keys()].map(close))
-    },
+    closeAll: () => sessions.closeAll(),
   }
 }
 

@@ -1,7 +1,8 @@
 import type { OutputSink, Running } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
+import type { Origin } from '../../protocol/origin.ts'
 import type { SessionInfo, TerminalSessionListener } from '../../protocol/sessions.ts'
-import { checkRequest, refuse } from '../session/refusals.ts'
+import { checkOpener, checkRequest, refuse } from '../session/refusals.ts'
 import { encodeQuestion } from './editor-dialect.ts'
 import { createShellSuccession } from './shell-succession.ts'
 import type { ShellStartParts } from './start-shell.ts'
@@ -23,6 +24,8 @@ export interface TerminalSession {
 }
 
 export interface TerminalSessionOptions extends ShellStartParts {
+  /** Who asked for it first. */
+  opener: Origin
   cwd: string
   size: TerminalSize
 }
@@ -48,6 +51,7 @@ export function createTerminalSession(
 
   return {
     run(request, sink) {
+      checkOpener(request, name, options.opener)
       checkRequest(request, null)
       if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
       latest = request
@@ -62,6 +66,7 @@ export function createTerminalSession(
       return turn.running
     },
     open(request) {
+      checkOpener(request, name, options.opener)
       latest = request
       // A start that fails is told by the first run that needs it.
       shells.ensure(request).catch(() => undefined)

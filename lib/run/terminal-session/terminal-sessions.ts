@@ -1,10 +1,8 @@
-import { limits } from '../../protocol/limits.ts'
 import { type Runner, StartError } from '../../protocol/ports.ts'
-import type { Origin } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { PrepareLaunch } from '../launch.ts'
-import { checkOpener, refuse } from '../session/refusals.ts'
+import { createShelf } from '../session/shelf.ts'
 import { loadPtyParts } from '../terminal/pty.ts'
 import type { PtyParts } from '../terminal/pty/process.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
@@ -31,7 +29,7 @@ export function createTerminalSessionRunner(options: {
   uninherited: Uninherited
   groups?: ControlGroups
 }): TerminalSessionRunner {
-  const sessions = new Map<string, { session: TerminalSession; opener: Origin }>()
+  const sessions = createShelf<TerminalSession>()
   let parts: PtyParts | { missing: string } | null = null
 
   function openParts(): PtyParts {
@@ -44,33 +42,16 @@ export function createTerminalSessionRunner(options: {
   function find(request: Request): TerminalSession {
     const { session: name, pty } = request
     if (name === null) throw new TypeError('This request names no session')
-    const known = sessions.get(name)
-    if (known) {
-      checkOpener(request, name, known.opener)
-      return known.session
-    }
-    if (sessions.size >= limits.sessions) {
-      throw refuse(
-        'too_many_sessions',
-        `${limits.sessions} sessions are open already; close one first`,
-      )
-    }
-    const session = createTerminalSession(name, {
-      prepare: options.prepare,
-      parts: openParts,
-      dialectOf: (shell) => dialects.get(shell) ?? null,
-      cwd: request.cwd,
-      size: pty ?? { columns: 80, rows: 24 },
-    })
-    sessions.set(name, { session, opener: request.origin })
-    return session
-  }
-
-  async function close(name: string): Promise<boolean> {
-    const known = sessions.get(name)
-    sessions.delete(name)
-    await known?.session.close()
-    return known !== undefined
+    const create = () =>
+      createTerminalSession(name, {
+        prepare: options.prepare,
+        parts: openParts,
+        dialectOf: (shell) => dialects.get(shell) ?? null,
+        opener: request.origin,
+        cwd: request.cwd,
+        size: pty ?? { columns: 80, rows: 24 },
+      })
+    return sessions.get(name) ?? sessions.add(name, create)
   }
 
   return {
@@ -80,11 +61,9 @@ export function createTerminalSessionRunner(options: {
       session.open(request)
       return session
     },
-    list: () => [...sessions.values()].map(({ session }) => session.info()),
-    close,
-    async closeAll() {
-      await Promise.all([...sessions.keys()].map(close))
-    },
+    list: () => sessions.list(),
+    close: (name) => sessions.close(name),
+    closeAll: () => sessions.closeAll(),
   }
 }
 
