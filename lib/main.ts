@@ -14,7 +14,7 @@ import { configure, configureNothing, describeConfiguration } from './main/confi
 import { executorOptions } from './main/executor-options.ts'
 import { supervise } from './main/supervise.ts'
 import { withExecutor } from './main/with-executor.ts'
-import type { Command } from './commands/command.ts'
+import type { Command } from './doors/command.ts'
 import { commands, listCommands } from './commands/commands.ts'
 import { openStreams, type Streams } from './doors/streams.ts'
 import { MisuseError } from './protocol/errors.ts'

@@ -1,7 +1,7 @@
 import { MisuseError } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { toWire } from '../protocol/wire.ts'
-import type { Command } from './command.ts'
+import type { Command } from '../doors/command.ts'
 
 /**
  * What a nacre on another machine is to the one that has sent a command there: it takes the command through

@@ -1,10 +1,10 @@
-import type { Command } from './command.ts'
+import type { Command } from '../doors/command.ts'
 
 /** Every subcommand by its name, loaded when it is called for. */
 export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   job: () => import('./job/command.ts'),
-  mcp: () => import('./mcp.ts'),
-  acp: () => import('./acp.ts'),
+  mcp: () => import('../doors/mcp/command.ts'),
+  acp: () => import('../doors/acp/command.ts'),
   artifact: () => import('./artifact/command.ts'),
   guard: () => import('./guard/command.ts'),
   config: () => import('./config/command.ts'),

@@ -1,7 +1,7 @@
 import { assemble, type Configuration } from '../config/configuration.ts'
 import { logicalDirectory } from '../config/paths.ts'
 import { readConfiguration } from '../config/read-configuration.ts'
-import type { CommandConfiguration } from '../commands/command.ts'
+import type { CommandConfiguration } from '../doors/command.ts'
 
 /** Reads the configuration once; of the flags, those that say where it lies. */
 export function configure(options: Readonly<Record<string, unknown>>): Promise<Configuration> {

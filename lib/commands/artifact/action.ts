@@ -1,6 +1,6 @@
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { CommandContext } from '../command.ts'
+import type { CommandContext } from '../../doors/command.ts'
 
 /** One thing that `nacre artifact` does. Gives the exit status. */
 export type Action = (context: ActionContext) => Promise<number>

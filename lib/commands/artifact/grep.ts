@@ -1,4 +1,4 @@
-import { answer, tell, wantsJson } from '../command.ts'
+import { answer, tell, wantsJson } from '../answer.ts'
 import { type Action, takeWords } from './action.ts'
 
 /** As grep(1): lines were found, or none. */

@@ -1,5 +1,5 @@
 import { describeDamaged } from '../../render/messages.ts'
-import { answer, tell, wantsJson } from '../command.ts'
+import { answer, tell, wantsJson } from '../answer.ts'
 import { type Action, takeWords } from './action.ts'
 
 /** What there is, newest first: a line each. */

@@ -1,7 +1,7 @@
 import type { Lines } from '../../protocol/result/artifacts.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
-import { answer, tell, wantsJson } from '../command.ts'
+import { answer, tell, wantsJson } from '../answer.ts'
 import { type Action, type ActionContext, takeWords } from './action.ts'
 
 /** Clean text by lines, or raw bytes. */

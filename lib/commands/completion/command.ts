@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { unknownName } from '../../protocol/wire.ts'
-import type { Command } from '../command.ts'
+import type { Command } from '../../doors/command.ts'
 import { writeBash } from './bash.ts'
 import { writeFish } from './fish.ts'
 import { describeGrammar, type Grammar } from './grammar.ts'

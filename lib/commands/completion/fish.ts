@@ -1,4 +1,4 @@
-import type { IdKind } from '../command.ts'
+import type { IdKind } from '../../doors/command.ts'
 import type { Grammar, Option, OptionValue } from './grammar.ts'
 
 /** A completion for fish. */

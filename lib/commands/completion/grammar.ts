@@ -1,6 +1,6 @@
 import { type Flag, hintOf } from '../../protocol/request/flag.ts'
 import type { Shape } from '../../protocol/shape/shape.ts'
-import type { Command, IdKind } from '../command.ts'
+import type { Command, IdKind } from '../../doors/command.ts'
 
 /** What can stand on a command line of nacre, as the shells' completions are made from it. */
 export interface Grammar {

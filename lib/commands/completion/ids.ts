@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createConversationStore } from '../../agent/conversations/store.ts'
 import { openJobs } from '../../executor/jobs/jobs.ts'
 import { unknownName } from '../../protocol/wire.ts'
-import type { CommandContext, IdKind } from '../command.ts'
+import type { CommandContext, IdKind } from '../../doors/command.ts'
 
 interface Named {
   id: string

@@ -1,13 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import type { ConfiguredKey } from '../../protocol/configuration.ts'
-import {
-  answerFlags,
-  chooseAction,
-  type Command,
-  type CommandContext,
-  tell,
-  wantsJson,
-} from '../command.ts'
+import type { Command, CommandContext } from '../../doors/command.ts'
+import { answerFlags, chooseAction, tell, wantsJson } from '../answer.ts'
 
 /** Gives the exit status, where that is not 0. */
 type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>

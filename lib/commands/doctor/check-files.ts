@@ -2,7 +2,7 @@ import { accessSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
-import type { CommandContext } from '../command.ts'
+import type { CommandContext } from '../../doors/command.ts'
 import { adviseOn, type Check, works } from './check.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 

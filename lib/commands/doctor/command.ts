@@ -1,7 +1,8 @@
 import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
-import { answer, type Command, type CommandContext, formatFlag } from '../command.ts'
+import type { Command, CommandContext } from '../../doors/command.ts'
+import { answer, formatFlag } from '../answer.ts'
 import {
   checkConfiguration,
   checkModel,

@@ -5,7 +5,8 @@ import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { describeDamaged, describeStanding } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'
-import { answer, type CommandContext, tell, wantsJson } from '../command.ts'
+import type { CommandContext } from '../../doors/command.ts'
+import { answer, tell, wantsJson } from '../answer.ts'
 import { attachToJob } from './attach.ts'
 
 interface ActionInput {

@@ -6,7 +6,8 @@ import { limits } from '../../protocol/limits.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
-import { answerFlags, chooseAction, type Command } from '../command.ts'
+import type { Command } from '../../doors/command.ts'
+import { answerFlags, chooseAction } from '../answer.ts'
 import { jobActions } from './actions.ts'
 
 export const command: Command = {

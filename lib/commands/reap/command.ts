@@ -5,7 +5,7 @@ import { removeLeftGroups } from '../../system/process/control-group.ts'
 import { findOwnGroup } from '../../system/process/own-group.ts'
 import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { Command } from '../command.ts'
+import type { Command } from '../../doors/command.ts'
 
 /** What the watchdog of a nacre becomes when that nacre was killed. */
 export const command: Command = {

@@ -8,7 +8,7 @@ import { connectSocket, receiveMessages } from '../../wire/connection.ts'
 import { bindMethods, cancelHandler, type WireCall } from '../../wire/method.ts'
 import { encodeEvent } from '../../wire/run-events.ts'
 import { createRpcServer } from '../../wire/server.ts'
-import type { Command } from '../command.ts'
+import type { Command } from '../../doors/command.ts'
 
 /**
  * The process that holds a run of print whose caller may leave before its end. It is asked for one run

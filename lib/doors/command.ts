@@ -3,10 +3,7 @@ import type { Executor } from '../executor/executor.ts'
 import type { ConfiguredKey } from '../protocol/configuration.ts'
 import type { Flag } from '../protocol/request/flag.ts'
 import type { Result } from '../protocol/result/result.ts'
-import * as shape from '../protocol/shape/shape.ts'
-import type { Streams } from '../doors/streams.ts'
-import { MisuseError } from '../protocol/errors.ts'
-import { toWire, unknownName } from '../protocol/wire.ts'
+import type { Streams } from './streams.ts'
 
 /** A subcommand: `nacre <name> …`. Its file exports it as `command`, and `commands.ts` names that file. */
 export interface Command {
@@ -37,48 +34,6 @@ export interface Command {
 
 /** What has ids that a completion can offer. */
 export type IdKind = 'jobs' | 'artifacts' | 'conversations'
-
-export const formatFlag: Flag = {
-  name: 'output-format',
-  description: 'How to answer (default text)',
-  shape: shape.choice(['text', 'json']),
-}
-
-/** How a subcommand answers; most take these two. */
-export const answerFlags: readonly Flag[] = [
-  formatFlag,
-  { name: 'quiet', short: 'q', shape: null, description: 'No messages on stderr' },
-]
-
-/** The action of this name, for a command such as `job list`. Throws `MisuseError`. */
-export function chooseAction<Action>(
-  actions: Readonly<Record<string, Action>>,
-  name: string,
-  usage: string,
-): Action {
-  if (name === '') throw new MisuseError('wrong_usage', `Say what to do: ${usage}`)
-  const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-  if (action !== undefined) return action
-  throw unknownName('action', name, Object.keys(actions))
-}
-
-/** What a subcommand answers with. */
-type Answering = Pick<CommandContext, 'options' | 'streams'>
-
-export function wantsJson({ options }: Answering): boolean {
-  return options['output-format'] === 'json'
-}
-
-/** Answers with the text, or with the value as a line of JSON in the names of the wire. */
-export async function answer(to: Answering, value: unknown, text: string): Promise<void> {
-  const json = wantsJson(to) ? `${JSON.stringify(toWire(value))}\n` : text
-  await to.streams.stdout.write(json)
-}
-
-/** Tells the person who reads, on stderr. */
-export async function tell({ options, streams }: Answering, message: string): Promise<void> {
-  if (options['quiet'] !== true) await streams.stderr.write(`nacre: ${message}\n`)
-}
 
 /** What a subcommand may know of the configuration; the executor has the rest. */
 export interface CommandConfiguration {

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts'
+import type { Command } from '../command.ts'
 
 export const command: Command = {
   name: 'acp',
@@ -13,7 +13,7 @@ export const command: Command = {
   ],
   examples: ['nacre acp --model anthropic/claude-sonnet-4-5', 'nacre acp --max-steps 100'],
   async run({ streams, version, useExecutor, agentSettings }) {
-    const { serveAcp } = await import('../doors/acp/server.ts')
+    const { serveAcp } = await import('./server.ts')
     const settings = await agentSettings()
     return useExecutor((executor, signal) =>
       serveAcp({ executor, settings, streams, signal, version }),

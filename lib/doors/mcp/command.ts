@@ -1,4 +1,4 @@
-import type { Command } from './command.ts'
+import type { Command } from '../command.ts'
 
 export const command: Command = {
   name: 'mcp',
@@ -19,7 +19,7 @@ export const command: Command = {
   ],
   examples: ['nacre mcp --sandbox workspace --network off', 'claude mcp add nacre -- nacre mcp'],
   async run({ streams, cwd, version, options, useExecutor }) {
-    const { serveMcp } = await import('../doors/mcp/server.ts')
+    const { serveMcp } = await import('./server.ts')
     const isStructured = options['structured'] === true
     return useExecutor((executor, signal) =>
       serveMcp({ executor, streams, signal, cwd, version, isStructured }),

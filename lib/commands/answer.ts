@@ -1,0 +1,47 @@
+import type { CommandContext } from '../doors/command.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import type { Flag } from '../protocol/request/flag.ts'
+import * as shape from '../protocol/shape/shape.ts'
+import { toWire, unknownName } from '../protocol/wire.ts'
+
+export const formatFlag: Flag = {
+  name: 'output-format',
+  description: 'How to answer (default text)',
+  shape: shape.choice(['text', 'json']),
+}
+
+/** How a subcommand answers; most take these two. */
+export const answerFlags: readonly Flag[] = [
+  formatFlag,
+  { name: 'quiet', short: 'q', shape: null, description: 'No messages on stderr' },
+]
+
+/** The action of this name, for a command such as `job list`. Throws `MisuseError`. */
+export function chooseAction<Action>(
+  actions: Readonly<Record<string, Action>>,
+  name: string,
+  usage: string,
+): Action {
+  if (name === '') throw new MisuseError('wrong_usage', `Say what to do: ${usage}`)
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+  if (action !== undefined) return action
+  throw unknownName('action', name, Object.keys(actions))
+}
+
+/** What a subcommand answers with. */
+type Answering = Pick<CommandContext, 'options' | 'streams'>
+
+export function wantsJson({ options }: Answering): boolean {
+  return options['output-format'] === 'json'
+}
+
+/** Answers with the text, or with the value as a line of JSON in the names of the wire. */
+export async function answer(to: Answering, value: unknown, text: string): Promise<void> {
+  const json = wantsJson(to) ? `${JSON.stringify(toWire(value))}\n` : text
+  await to.streams.stdout.write(json)
+}
+
+/** Tells the person who reads, on stderr. */
+export async function tell({ options, streams }: Answering, message: string): Promise<void> {
+  if (options['quiet'] !== true) await streams.stderr.write(`nacre: ${message}\n`)
+}
