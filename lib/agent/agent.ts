@@ -25,11 +25,11 @@ export interface Agent {
   checkModel(model: string | null): Promise<void>
 }
 
-/** Without any of it a new one. */
+/** The conversation to open; where nothing is given, a new one. */
 export interface WantedConversation {
   /** Its id. */
   resume?: string | null
-  /** The newest one of the directory. */
+  /** Asks for the newest conversation of the directory. */
   continue?: boolean
 }
 

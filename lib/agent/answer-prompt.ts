@@ -30,9 +30,9 @@ export interface PromptParts {
   limits: PromptLimits
   schema: OutputSchema | null
   cwd: string
-  /** On which it may run commands. */
+  /** The hosts on which it may run commands. */
   hosts: readonly string[]
-  /** Its reason tells a deadline from a person. */
+  /** Aborts when the prompt is to end; its reason tells a deadline from a person. */
   signal: AbortSignal
   tell: AgentListener
 }

@@ -40,7 +40,7 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
     ended.push(describeStanding(result).join('; '))
   }
 
-  /** Told once: where the system has no sandbox, every run says so. */
+  /** Where the system has no sandbox, every run says so; it is told once. */
   async function tellOfSandbox(details: unknown): Promise<void> {
     const { sandbox, notices = [] } = (details ?? {}) as {
       sandbox?: { degraded: boolean }

@@ -8,7 +8,7 @@ export interface PromptResult {
   status: 'answered' | 'failed' | 'cancelled' | 'limit'
   /** The answer; empty where there is none that is whole. */
   text: string
-  /** With a schema for the answer: what it holds. */
+  /** What the answer holds, where it had to meet a schema. */
   data: unknown
   /** How often the model was asked. */
   steps: number

@@ -2,11 +2,11 @@ import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { startOf } from '../protocol/words.ts'
 
-/** Of one stream in a message: so many bytes of lines, from both ends. */
+/** A stream shows so many bytes in a message, from both ends. */
 const streamBytes = 16 * 1024
-/** Of all results in a message; beyond it the older ones come without their text. */
+/** All results of a message share this room; older ones beyond it come without their text. */
 const queueBytes = 128 * 1024
-/** Beyond it the oldest are dropped. */
+/** A queue keeps so many results; older ones are dropped. */
 const queueResults = 64
 
 /** Results of a person's commands that wait for the next message to the model. */

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 
-/** Of one file of instructions. */
+/** A file of instructions is read up to this size. */
 const fileBytes = 64 * 1024
 
 export interface Place {

@@ -34,9 +34,9 @@ export interface AgentSession {
   cancel(): boolean
   /** A person's own command: the next message begins with how it ended. */
   addCommand(result: Result): void
-  /** From the next prompt on; null: look for one again. */
+  /** Chooses the model of the next prompts; null: one is looked for again. */
   setModel(model: string | null): void
-  /** Of the whole conversation. */
+  /** What the whole conversation has used. */
   usage(): Usage
   /** Hears every event of every prompt. Gives what ends the listening. */
   listen(listener: AgentListener): () => void

@@ -4,7 +4,7 @@ import type { Message, ToolReply } from './models/model.ts'
 const shortChars = 1200
 const headLines = 4
 const tailLines = 8
-/** Of each end, where its lines are long. */
+/** Each end has at most so many characters, however long its lines are. */
 const endChars = 400
 
 /**

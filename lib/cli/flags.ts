@@ -53,7 +53,7 @@ export const runFlags: readonly Flag[] = [
   },
 ]
 
-/** Every command has it. */
+/** The option that every command has. */
 export const helpFlag: Flag = {
   name: 'help',
   short: 'h',

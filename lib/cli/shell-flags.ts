@@ -4,7 +4,7 @@ import * as shape from '../protocol/shape/shape.ts'
 /** The name of the option that lists them all, in the order in which they were given. */
 export const shellOptionList = 'option'
 
-/** Options of the shell, as bash has them. */
+/** The options that bash has for the shell itself. */
 export const shellFlags: readonly Flag[] = [
   named('errexit', 'e', 'Stop at the first command that fails'),
   named('nounset', 'u', 'Take unset variables for an error'),

@@ -12,7 +12,7 @@ export interface Configuration {
   defaults: RequestDefaults
   /** `sandbox: auto`: a run may go on without protection where there is none to be had. */
   sandboxMayFallBack: boolean
-  /** For the sandbox, absolute. */
+  /** Absolute paths that a sandboxed run may write beside its workspace. */
   writableFolders: readonly string[]
   hiddenPaths: readonly string[]
   /** Deadlines by mode, in seconds, where they are not the usual ones. */

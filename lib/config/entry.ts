@@ -21,9 +21,9 @@ export function wrongConfiguration(place: string, message: string): MisuseError 
 
 /** Where paths of a configuration begin. Both absolute. */
 export interface Folders {
-  /** For relative paths. */
+  /** Relative paths begin here. */
   base: string
-  /** For `~`. */
+  /** What `~` stands for. */
   home: string
 }
 

@@ -14,10 +14,10 @@ export type WorkspaceRight = 'free' | 'trusted' | 'user' | Restrict
 
 /** One key, defined once: checks, messages, environment variables and trust are made from it. */
 export interface Key {
-  /** Its description is that of the key. */
+  /** What the value may be; its description is that of the key. */
   shape: shape.Shape
   workspace: WorkspaceRight
-  /** A later place adds to an earlier one, in place of replacing it. */
+  /** A value of a later place is added to that of an earlier one and does not replace it. */
   addsUp?: boolean
   /** The environment variable; null where the name means something else already. */
   variable: string | null

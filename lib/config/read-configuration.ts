@@ -8,7 +8,7 @@ import { findWorkspace, isTrusted, restrict } from './workspace.ts'
 
 export interface ConfigurationSource {
   environment: Readonly<Record<string, string | undefined>>
-  /** Of nacre. Absolute. */
+  /** The directory of nacre, absolute. */
   cwd: string
   /** The directory of the run, where the command line names one. */
   runCwd?: string | undefined

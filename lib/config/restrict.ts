@@ -7,20 +7,20 @@ import { relative } from 'node:path'
  */
 export type Restrict = (value: unknown, current: unknown, workspace: string) => unknown
 
-/** For a folder: the workspace itself or one below it, wherever links lead. */
+/** A folder has to be the workspace or one below it, wherever links lead. */
 export const staysBelow: Restrict = (value, _, workspace) =>
   isBelow(String(value), workspace) ? value : undefined
 
-/** For what is on by default. */
+/** Something that is on by default may be switched on only. */
 export const onlySwitchOn: Restrict = (value) => (value === true ? value : undefined)
 
-/** For values in an order from loose, the default, to strict. */
+/** Of values in an order from loose, the default, to strict, one that is at least as strict is allowed. */
 export function atLeastAsStrict(order: readonly string[]): Restrict {
   const rank = (value: unknown): number => Math.max(0, order.indexOf(String(value)))
   return (value, current) => (rank(value) >= rank(current) ? value : undefined)
 }
 
-/** For what is off by default: it may be switched on, and left as it is. */
+/** Something that is off by default may be switched on, and be left as it is. */
 export const onlyAdd: Restrict = (value, current) =>
   value !== false || !current ? value : undefined
 

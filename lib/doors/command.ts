@@ -8,25 +8,25 @@ import type { Streams } from './streams.ts'
 /** A subcommand: `nacre <name> …`. Its file exports it as `command`, and `commands.ts` names that file. */
 export interface Command {
   name: string
-  /** Its whole line: `nacre job list|show …`. */
+  /** How it is written: `nacre job list|show …`. */
   usage: string
-  /** One line for the help of nacre as a whole. */
+  /** The line that the help of nacre has for it. */
   description: string
-  /** Beside `--help`, which every command has. */
+  /** The options that it takes; every command has `--help` too. */
   flags: readonly Flag[]
   /** Whether it takes the options that shape a run, as defaults of all its runs. */
   takesRunOptions?: boolean
   /** Whether it takes the options of prompts for a model. */
   takesPromptOptions?: boolean
-  /** More of its help than usage, description and flags, line by line. */
+  /** What its help says beside usage, description and options, line by line. */
   details?: readonly string[]
-  /** Behind which of its actions an id stands, and of what; for completions. */
+  /** The actions that an id follows, and what it is an id of; completions offer such ids. */
   takesIds?: { of: IdKind; behind: readonly string[] }
-  /** Command lines that work. */
+  /** Command lines that work; a test runs them. */
   examples: readonly string[]
-  /** Not for people: not in the help. */
+  /** The command is not for people, so no help shows it. */
   hidden?: boolean
-  /** Its runs are to outlive it even where it is killed. */
+  /** Its runs outlive it, even where it is killed. */
   leavesRuns?: boolean
   /** Gives the exit status. Misuse is thrown as `MisuseError`. */
   run(context: CommandContext): Promise<number>
@@ -56,7 +56,7 @@ export interface CommandConfiguration {
 export interface UseOptions {
   /** Tools that the caller has beside the shell; for the guard's suggestions. */
   toolNames?: readonly string[]
-  /** False: as if nothing were configured. */
+  /** False: nothing that is configured holds. */
   configured?: boolean
 }
 

@@ -24,7 +24,7 @@ export interface Writer {
   readonly isTerminal: boolean
   /** A socket cannot be opened by name, as a command may want of `/dev/stdout` (unix(7)). */
   readonly isSocket: boolean
-  /** Of the terminal; null where it is none. */
+  /** The size of the terminal; null where the stream is none. */
   size(): { columns: number; rows: number } | null
   /** Gives what ends the listening. */
   onResize(listener: () => void): () => void

@@ -13,7 +13,7 @@ export function configure(options: Readonly<Record<string, unknown>>): Promise<C
   })
 }
 
-/** As if nothing were configured. */
+/** The configuration of a nacre for which nothing is configured. */
 export function configureNothing(): Configuration {
   return assemble([], { files: [], candidates: [], notices: [], neverTerminals: false })
 }

@@ -4,7 +4,7 @@ import type { Streams } from '../doors/streams.ts'
 import { messageOf } from '../protocol/errors.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
 
-/** How long the runs have to end after a fault of nacre's own: the graces of a stop. */
+/** After a fault of nacre's own its runs have so long to end, which is as long as the graces of a stop last. */
 const crashGraceMs = 6000
 
 /** Whatever ends nacre ends its runs; only KILL cannot be heard, and what the caller has it ignore. */

@@ -2,7 +2,7 @@ import { originPolicies } from '../protocol/origin.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { markVariable, ownerVariable } from './stop.ts'
 
-/** For programs that nobody watches: no pager, no editor, no question, no progress display. */
+/** Programs that nobody watches get these: no pager, no editor, no question, no progress display. */
 export const hardening: Readonly<Record<string, string>> = {
   // Pagers: their text goes straight to the output.
   PAGER: 'cat',

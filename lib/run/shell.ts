@@ -25,7 +25,7 @@ export interface LaunchOptions {
   toTerminal: boolean
   /** Variables of the environment that no command of a model gets, beside those that are known. */
   modelKeys?: readonly string[]
-  /** Before the shell of an agent's command: a program and its arguments. Default: none. */
+  /** What is put before the shell of an agent's command: a program and its arguments. Default: none. */
   prefix?: readonly string[]
   /** Reads the person's start files, with the first run that wants to know. Default: none does. */
   openSnapshots?: () => Promise<Snapshots>

@@ -9,7 +9,7 @@ export interface StandardInput {
   stdin: number | 'ignore'
   /** The write end of an input that stays open; else null. Whoever takes it closes it. */
   writeFd: number | null
-  /** Once the process has it. */
+  /** Is called once the process has it. */
   release(): void
 }
 

@@ -25,7 +25,7 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
   let closed = false
   let startedMs = 0
 
-  /** Once all that came before has had its turn. */
+  /** Starts when all that came before has had its turn. */
   async function queue<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const enteredMs = nowMs()
     const before = last

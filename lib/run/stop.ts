@@ -30,7 +30,7 @@ export const markVariable = 'NACRE_RUN'
 /** Names the nacre that has started the run, so that others can tell whether it still lives. */
 export const ownerVariable = 'NACRE_OWNER'
 
-/** By what a run's processes are known. */
+/** What a run's processes are known by. */
 export interface TreeRoot {
   /** The first process; it leads its own session. Null: gone, and its number may be another's. */
   pid: number | null
@@ -57,7 +57,7 @@ export interface StopSteps {
   interrupt?: boolean
   /** What asks the processes to end. Default: TERM. */
   signal?: NodeJS.Signals
-  /** From the first signal to KILL. Default: 2 s. */
+  /** How long the first signal may take before KILL follows. Default: 2 s. */
   graceMs?: number
 }
 

@@ -44,7 +44,7 @@ function fence(text: string, language: string): string {
   return `${marks}${language}\n${text.replace(/\n$/, '')}\n${marks}`
 }
 
-/** The same as data. */
+/** A conversation as data. */
 export function exportJson(entries: readonly Entry[]): unknown {
   const head = entries.find((entry) => entry.type === 'conversation')
   const { messages } = replayEntries(entries)

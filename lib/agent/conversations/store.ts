@@ -23,7 +23,7 @@ export interface Conversation {
   readonly id: string
   /** As a model reads it. */
   readonly messages: readonly Message[]
-  /** Of all its turns. */
+  /** What all its turns have used. */
   readonly usage: Usage
   add(message: Message, usage?: Usage): void
   /** Takes back the newest message, which the model has not answered. */
@@ -58,7 +58,7 @@ export interface StoreOptions {
   redact: (text: string) => string
 }
 
-/** Enough to find the first question in. */
+/** So much of a file is read for its first question. */
 const headBytes = 256 * 1024
 
 export function createConversationStore({ folder, redact }: StoreOptions): ConversationStore {
@@ -194,7 +194,7 @@ function now(): string {
   return new Date().toISOString()
 }
 
-/** One write, so that two processes that write at once mix whole lines at worst. */
+/** Appends by one write, so that two processes that write at once mix whole lines at worst. */
 function appendLines(path: string, text: string): void {
   const fd = openSync(path, 'a+', 0o600)
   try {
@@ -206,7 +206,7 @@ function appendLines(path: string, text: string): void {
   }
 }
 
-/** Not so after a process was killed in the middle of a line. */
+/** A process that was killed in the middle of a line has left none. */
 function endsWithNewline(fd: number): boolean {
   const { size } = fstatSync(fd)
   if (size === 0) return true

@@ -121,7 +121,7 @@ function isLostConnection(error: unknown): boolean {
   return false
 }
 
-/** At most so much of what a server says reaches a person. */
+/** A person is told so many characters of what a server says. */
 const saidChars = 300
 
 /** The server's own words where it gives any, else those of the error and its causes. */
@@ -136,7 +136,7 @@ function saidBy(error: unknown, body: string): string {
   return clip(told.replace(adviceOfBun, ''))
 }
 
-/** What Bun's fetch tells a programmer. */
+/** Bun's fetch adds this advice for programmers to its errors. */
 const adviceOfBun =
   /\. For more information, pass `verbose: true` in the second argument to fetch\(\)/
 

@@ -8,9 +8,9 @@ export interface Price {
 }
 
 interface Facts {
-  /** By the beginning of the model's name. */
+  /** How the names of its models begin. */
   starts: string
-  /** input, output, cache read, cache write. */
+  /** The prices of input, output, reading from the cache, and writing to it. */
   price: readonly [number, number, number, number]
   contextTokens: number
 }

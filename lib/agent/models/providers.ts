@@ -26,7 +26,7 @@ interface Row {
   isLocal?: boolean
 }
 
-/** In the order in which a key, or a local server, is looked for. */
+/** The known providers, in the order in which a key, or a local server, is looked for. */
 const table: Readonly<Record<string, Row>> = {
   openai: {
     api: 'openai-responses',

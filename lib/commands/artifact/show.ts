@@ -18,7 +18,7 @@ export const showArtifact: Action = async (context) => {
   return 0
 }
 
-/** Bytes have no lines. */
+/** Refuses options that count lines, since bytes have none. */
 function checkRaw({ numbers }: ActionContext): void {
   const ofLines = ['line', 'column', 'head', 'tail', 'max-lines', 'max-bytes']
   const other = ofLines.find((name) => numbers[name] !== undefined)

@@ -4,7 +4,7 @@ import type { Command, IdKind } from '../../doors/command.ts'
 
 /** What can stand on a command line of nacre, as the shells' completions are made from it. */
 export interface Grammar {
-  /** Of nacre itself. */
+  /** The options of nacre itself. */
   options: readonly Option[]
   commands: readonly Subcommand[]
 }

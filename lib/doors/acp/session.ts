@@ -34,9 +34,9 @@ export interface AcpSessionParts {
   resume: string | null
 }
 
-/** Of a command's output so far: each update repeats it. */
+/** Each update repeats the output of a command so far, up to so many characters. */
 const shownChars = 20_000
-/** Output this far apart at the least. */
+/** Output is told this far apart at the least. */
 const everyMs = 100
 
 /** Throws `MisuseError` where there is no such conversation. */

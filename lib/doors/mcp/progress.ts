@@ -2,13 +2,13 @@ import { StringDecoder } from 'node:string_decoder'
 import { nowMs } from '../../system/clock.ts'
 import type { RunListener } from '../../protocol/result/event.ts'
 
-/** Output this far apart at the least; what comes between goes with the next. */
+/** Output is told this far apart at the least; what comes between goes with the next. */
 const everyMs = 100
-/** Of the newest output. */
+/** A message has so many characters, those of the newest output. */
 const maxChars = 4000
 
 export interface Progress {
-  /** Bytes of output so far. */
+  /** How many bytes of output have come so far. */
   progress: number
   /** What came since the last one. */
   message: string

@@ -105,7 +105,7 @@ function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): 
   }
 }
 
-/** Limits were asked for: the text when it is complete, within them. */
+/** Where limits were asked for, the answer is the text within them, when it is complete. */
 function answerWithText(kept: Kept, options: PrintOptions, streams: Streams): Answer {
   const job = createJobNote()
   return {
@@ -120,7 +120,7 @@ function answerWithText(kept: Kept, options: PrintOptions, streams: Streams): An
   }
 }
 
-/** Nobody waits: only how to come back to it. */
+/** Where nobody waits, the answer is how to come back to the run. */
 function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Answer {
   const job = createJobNote()
   return {

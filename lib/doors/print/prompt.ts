@@ -83,7 +83,7 @@ function choosePage(options: PrintOptions, schema: OutputSchema | null, streams:
   }
 }
 
-/** With a schema: the data alone, when it is whole. */
+/** With a schema, the answer is the data alone, when it is whole. */
 function dataPage({ stdout }: Streams): Page {
   return async (event) => {
     if (event.type !== 'result' || event.status !== 'answered') return
@@ -191,7 +191,7 @@ function describeCall(name: string, given: Readonly<Record<string, unknown>>): s
   return `$ ${first}${rest.length > 0 ? ' …' : ''}`
 }
 
-/** Of what is handed over on standard input; the middle of more is left out. */
+/** So much of what is handed over on standard input reaches the model; the middle of more is left out. */
 const givenChars = 512 * 1024
 /** After so long without a word a person may wonder what it waits for. */
 const patienceMs = 3000

@@ -15,12 +15,12 @@ export interface ReplState {
   /** The line is edited with the keys of vi. */
   viKeys: boolean
   model: string | null
-  /** Null: as it is configured. */
+  /** The sandbox that the person has chosen; null: as it is configured. */
   sandbox: SandboxMode | null
   readonly configuredSandbox: SandboxMode
   /** The name of the person's shell: `zsh`. */
   readonly shell: string
-  /** Newest last. */
+  /** The runs that have ended, the newest one last. */
   runs: FinishedRun[]
   quit: boolean
 }

@@ -63,7 +63,7 @@ const start: Landmark = {
 }
 /** So much is read again at most, for any line. */
 const spacingBytes = 64 * 1024
-/** Of a file at once. */
+/** So much of a file is read at once. */
 const chunkBytes = 4 * spacingBytes
 
 /** Less is looked over again as fast as its index is read. */

@@ -12,7 +12,7 @@ export interface PruneLimits {
 
 interface Stored {
   id: string
-  /** Of all its files. */
+  /** How many bytes all its files have. */
   bytes: number
   /** Milliseconds since the epoch of the last change. */
   changedMs: number

@@ -20,9 +20,9 @@ export interface StoreOptions {
   dir: string
   /** A folder that somebody named, such as for an upload: all users may read what is in it. */
   isShared?: boolean
-  /** Of one artifact; past it both ends are kept. Default 256 MiB. */
+  /** The most bytes of one artifact; past it both ends are kept. Default 256 MiB. */
   artifactBytes?: number
-  /** Of all of them, oldest removed first. Default 2 GiB. */
+  /** The most bytes of all artifacts together; the oldest are removed first. Default 2 GiB. */
   storeBytes?: number
   /** Default 14. */
   ageDays?: number

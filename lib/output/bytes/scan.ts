@@ -60,7 +60,7 @@ export function createSimdScanner(): Scanner | null {
   }
 }
 
-/** The same, byte by byte. */
+/** A scanner that looks at one byte after the other. */
 export function createByteScanner(): Scanner {
   const result: Scan = { newlines: 0, high: false, control: false }
   return (bytes, from, to) => {

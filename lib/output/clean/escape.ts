@@ -49,7 +49,7 @@ export function isCommonControl(byte: number): boolean {
 export class EscapeParser {
   readonly #handler: EscapeHandler
   #plain = new Uint8Array(0)
-  /** Within OSC, DCS, APC, PM or SOS. */
+  /** Whether it stands within OSC, DCS, APC, PM or SOS. */
   #inString = false
   #isRefused = false
   #isHalted = false

@@ -26,7 +26,7 @@ export const state = {
   /** Sequences, in binary data. */
   escape: 1,
   parameters: 2,
-  /** Within a UTF-8 sequence: so many bytes are missing, so many are written. */
+  /** How many bytes of a UTF-8 sequence are missing, and how many are written. */
   one1: 3,
   one2: 4,
   one3: 5,

@@ -13,7 +13,7 @@ const calmLines = 64
 /** So many NUL bytes are the contents of a file, nothing that was meant for a terminal. */
 const binaryNuls = 100
 
-/** As it was when nacre started. */
+/** The environment as it was when nacre started. */
 const { poolSize } = Buffer
 
 export interface ScreenOptions {

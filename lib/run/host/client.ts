@@ -30,7 +30,7 @@ export interface Heard {
   begun: boolean
   /** The directory in which it began. */
   startedIn: string | null
-  /** Of the command over there. */
+  /** The process id of the command over there. */
   pid: number | null
   code: number | null
   /** What ended the command, where the shell over there could tell. */

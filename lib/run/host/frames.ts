@@ -21,7 +21,7 @@ export type Frame =
   | { kind: 'used'; userMs: number; systemMs: number }
   /** When it began and ended by the clock over there; null where that counts no milliseconds. */
   | { kind: 'time'; durationMs: number | null }
-  /** Of a session: where it stands after a command. */
+  /** Where a session stands after a command. */
   | { kind: 'at'; cwd: string }
   /** The shell of a session has ended, with this status. */
   | { kind: 'gone'; code: number }

@@ -43,7 +43,7 @@ export interface HostOptions {
 
 /** Starts runs on other machines. */
 export interface Hosts {
-  /** For requests whose `host` is set. */
+  /** Runs requests whose `host` is set. */
   runner: Runner
   /** The shells there that keep their state. */
   listSessions(): SessionInfo[]

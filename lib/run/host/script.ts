@@ -10,7 +10,7 @@ export interface RemoteCommand {
   command: string
   /** A word of the script that gives the command, in place of `command`. */
   commandWord?: string
-  /** Null: where the client begins. */
+  /** The directory there; null: where the client begins. */
   cwd: string | null
   /** Null: bash, else sh. */
   shell: string | null
@@ -62,7 +62,7 @@ export function composeBootstrap(script: string): string {
   return `exec sh -c 'eval "$(printf %s "$1" | base64 -d)"' nacre ${payload}`
 }
 
-/** The same as the words of a program that is started without a shell in between. */
+/** The words of a program that is started without a shell in between. */
 export function composeBootstrapWords(script: string): string[] {
   const payload = Buffer.from(script).toString('base64')
   return ['sh', '-c', 'eval "$(printf %s "$1" | base64 -d)"', 'nacre', payload]

@@ -163,7 +163,7 @@ function isHarmless(path: string): boolean {
   return readdirSync(path).every((name) => name.endsWith('.sample'))
 }
 
-/** Beside its old name, so that nothing is lost. */
+/** Moves the file beside its old name, so that nothing is lost. */
 function refuse(path: string, workspace: string): string[] {
   const name = relative(workspace, path)
   try {

@@ -67,7 +67,7 @@ function openTmp({ tmp }: SandboxPlaces, source: string, open: readonly string[]
   return [{ path: tmp, words }]
 }
 
-/** In a folder of the host that is not there inside. */
+/** Whether a path lies in a folder of the host that is not there inside. */
 function isLost(path: string, { tmp, writable, workspace }: SandboxPlaces): boolean {
   const replaced = isWithin(path, tmp) || isWithin(path, '/run')
   return replaced && ![workspace, ...writable].some((open) => isWithin(path, open))

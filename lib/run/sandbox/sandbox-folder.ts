@@ -47,7 +47,7 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
 
 const roomBytes = 4096
 
-/** Null where it cannot be made there. */
+/** Gives null where it cannot be made there. */
 function makeBelow(stateDir: string | null, fill: (folder: string) => void): string | null {
   if (stateDir === null) return null
   const parent = sandboxesFolder(stateDir)

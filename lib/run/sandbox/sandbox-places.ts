@@ -38,7 +38,7 @@ const secretPaths: readonly string[] = [
 /** What a sandboxed run may do with which place. Every path is canonical and exists. */
 export interface SandboxPlaces {
   workspace: string
-  /** Where the run may write, none inside another. Empty: nowhere. */
+  /** The folders in which the run may write, none inside another. Empty: nowhere. */
   writable: string[]
   /** What it may not see. */
   hidden: { path: string; folder: boolean }[]
@@ -165,7 +165,7 @@ function findSockets(elsewhere: readonly string[], young: boolean): SandboxPlace
     .map((path) => ({ path, folder: false }))
 }
 
-/** Without those that lie inside another. */
+/** Leaves out paths that lie inside another one. */
 function outermost(paths: readonly string[]): string[] {
   return [...new Set(paths)].filter(
     (path) => !paths.some((other) => other !== path && isWithin(path, other)),

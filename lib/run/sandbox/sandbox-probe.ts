@@ -12,7 +12,7 @@ export interface SandboxProbe {
   path: string | null
   /** Null: it works. Else what is missing and what to do, in one sentence. */
   problem: string | null
-  /** The same for `--network off`. */
+  /** What `problem` tells, for `--network off`. */
   networkProblem: string | null
 }
 
@@ -60,7 +60,7 @@ function findBubblewrap(): string | null {
   return findProgram('bwrap', systemPath)
 }
 
-/** Null where it worked. */
+/** Gives null where it worked, else why it did not. */
 function tryOut(path: string, flags: readonly string[]): Promise<string | null> {
   const view = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc']
   const words = [...flags, ...view, '--perms', '1777', '--tmpfs', '/tmp', '--', path, '--version']

@@ -12,7 +12,7 @@ import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 /** A standard input through which nothing but its bytes can be reached. */
 export interface SealedStdin {
   readonly stdin: Stdin
-  /** To be called after the run. */
+  /** Frees what was opened; it has to be called after the run. */
   release(): void
 }
 

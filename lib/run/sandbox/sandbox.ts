@@ -39,7 +39,7 @@ export interface Sandbox {
   findPlaces(request: Request): SandboxPlaces
   /** Finds it anew, where something was gone before it could be mounted on. Throws `StartError`. */
   findPlacesAnew(request: Request, youngSockets: boolean): void
-  /** Where the run's end is told. */
+  /** The file in which the run's end is told. */
   statusFile(runId: string): string
   close(): void
 }
@@ -50,7 +50,7 @@ export interface SandboxDecision {
   notices: string[]
 }
 
-/** On x64 and arm64 only; the probe says so before. */
+/** There is a filter for x64 and arm64 only; the probe tells so before. */
 const noFilter = new Uint8Array()
 
 export function createSandbox(options: SandboxOptions): Sandbox {

@@ -13,7 +13,7 @@ export interface SessionOutput {
   open(stream: StreamName, sink: OutputSink): Promise<string>
   /** Reads from now on, for a run that takes its time. False: there is no descriptor left to do so. */
   follow(): boolean
-  /** To know who holds it; null where it is not open. */
+  /** The identity of the pipe, by which its holders are found; null where it is not open. */
   identify(): { dev: number; ino: number } | null
   /** After the run's end: gives on what is left in the pipe. */
   finish(): Promise<void>

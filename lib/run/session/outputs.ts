@@ -5,7 +5,7 @@ import { createSessionOutput, type SessionOutput } from './output.ts'
 
 /** The pipes that the shell of a session writes to. */
 export interface SessionOutputs {
-  /** For a new shell. Where it sees only a folder of its own, its pipes are in there. */
+  /** Makes the pipes for a new shell; where that sees only a folder of its own, they are in there. */
   place(shared: SharedFolder | null): Promise<void>
   /** Makes the pipes of the next run ready. */
   open(streams: StreamMode, sink: OutputSink): Promise<OpenOutputs>

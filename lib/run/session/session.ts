@@ -46,7 +46,7 @@ export interface SessionOptions {
   opener: Origin
   /** Where it begins. */
   cwd: string
-  /** For the first run's result. */
+  /** Notices for the result of the first run. */
   notices: string[]
   idleMs: number
   /** It has not been used for `idleMs` and has closed. */
@@ -141,7 +141,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     lose(how)
   }
 
-  /** As a leading `cd` would. */
+  /** Changes the directory as a leading `cd` would. */
   async function moveTo(directory: string, request: Request, current: SessionShell): Promise<void> {
     await options.prepare(request)
     const text = `\\builtin cd -- ${quoteWord(directory)}`

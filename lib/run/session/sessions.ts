@@ -15,7 +15,7 @@ import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
 
 export interface SessionRunner {
-  /** For requests with a session name. Rejects with `StartError` only. */
+  /** Runs requests with a session name. Rejects with `StartError` only. */
   runner: Runner
   list(): SessionInfo[]
   /** Ends the session with all that it started. False: there is none of that name. */
@@ -30,9 +30,9 @@ export interface SessionRunnerOptions {
   groups?: ControlGroups
   /** Runs a command in a shell of its own: what happens where the shell cannot keep a session. */
   fresh: Runner
-  /** At most so many at once. */
+  /** How many sessions may be open at once. */
   maxSessions?: number
-  /** An idle one ends after this. */
+  /** How long a session may be idle before it ends. */
   idleMs?: number
 }
 

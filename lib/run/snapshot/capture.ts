@@ -17,7 +17,7 @@ export interface CapturedParts {
   /** As the shell lists them. */
   optionsBefore: string
   optionsAfter: string
-  /** To be read before the functions. */
+  /** The part that has to be read before the functions. */
   prelude: string
   /** The shell has met a fault of syntax, and has read nothing behind it. */
   hasSyntaxFault: boolean
@@ -31,7 +31,7 @@ export interface CaptureOptions {
   name: string
   startFiles: StartFiles
   startFile: string
-  /** In which it is run. */
+  /** The environment in which it is run. */
   env: Readonly<Record<string, string>>
   /** An empty folder for this capture alone is made in here, and removed. */
   directory: string
@@ -85,7 +85,7 @@ function awaitEnd(
   })
 }
 
-/** Null where the shell has not told everything. */
+/** Gives null where the shell has not told everything. */
 function readParts(path: string): CapturedParts | null {
   let text: string
   try {

@@ -19,7 +19,7 @@ import {
 export interface SetUp {
   /** The variables that the person's own shell exports and nacre was not given, or not so. */
   readonly exports: ReadonlyMap<string, string>
-  /** For a shell that stays: options, functions and aliases. Empty where there are none. */
+  /** What a shell that stays takes over: options, functions and aliases. Empty where there are none. */
   readonly text: string
   /** What is missing, for the reader. */
   readonly notices: readonly string[]
@@ -38,7 +38,7 @@ export const definitionsFd = 9
 export interface SnapshotUse {
   /** The shell that runs the command. */
   file: string
-  /** In which the start files are run. */
+  /** The environment in which the start files are run. */
   env: Readonly<Record<string, string>>
   /** A model chose the command: nobody can answer what an alias such as `rm -i` would ask. */
   forModel: boolean

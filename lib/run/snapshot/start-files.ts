@@ -124,7 +124,7 @@ function existing(...paths: string[]): string[] {
   return paths.filter((path) => existsSync(path))
 }
 
-/** By the name of the program. */
+/** The start files of each shell, by the name of its program. */
 export const startFilesOf: ReadonlyMap<string, StartFiles> = new Map([
   ['bash', bash],
   ['zsh', zsh],

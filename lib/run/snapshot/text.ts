@@ -4,7 +4,7 @@ import type { Definitions } from './definitions.ts'
 
 /** Which of the person's shell, checked: the parts that it reads back without an error. */
 export interface ReadableSetUp extends Definitions {
-  /** To be read first. */
+  /** The options of the shell, which are read first. */
   options: string
   prelude: string
   /** Names of the parts that are missing since the shell would not read them. */

@@ -9,7 +9,7 @@
 type Piece = string | null
 
 const name = '(?:[1-9]|[A-Za-z_]\\w*)'
-/** Of one character or in braces, with neither subscript nor modifier behind it. */
+/** A parameter of one character or in braces, with neither subscript nor modifier behind it. */
 const plain = new RegExp(`\\$(?:(${name})|\\{(${name})\\})(?!\\w|\\[|:[A-Za-z&])`, 'y')
 const withDefault = new RegExp(`\\$\\{(${name}):-([\\w./:@%+,-]+)\\}`, 'y')
 const withOperator = new RegExp(`\\$\\{(${name})(?::?[-=+?]|%%?|##?)[\\w./:@%+,*?-]*\\}`, 'y')

@@ -42,7 +42,7 @@ export interface StartedShell {
   dialect: EditorDialect
   files: ShellFiles
   confinement: string
-  /** In the environment of all that it starts, where no command has put its own. */
+  /** The mark in the environment of all that it starts, where no command has put its own. */
   mark: string
   /** Names of variables that the command before was given for itself. */
   lent: string[]

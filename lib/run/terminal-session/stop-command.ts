@@ -51,7 +51,7 @@ export async function stopCommand(options: {
   return report
 }
 
-/** To whatever has the shell's terminal: its own group, or that of the program in the foreground. */
+/** Signals whatever has the shell's terminal: its own group, or that of the program in the foreground. */
 function interrupt(shellPid: number): void {
   const group = readForegroundGroup(shellPid)
   if (group > 0) sendSignal(-group, 'SIGINT')

@@ -14,7 +14,7 @@ import { editorZsh } from './editor-zsh.ts'
 import { createTerminalSession, type TerminalSession } from './terminal-session.ts'
 
 export interface TerminalSessionRunner {
-  /** For requests with a session name and a terminal. Rejects with `StartError` only. */
+  /** Runs requests with a session name and a terminal. Rejects with `StartError` only. */
   runner: Runner
   open(request: Request): TerminalSession
   list(): SessionInfo[]

@@ -43,7 +43,7 @@ const callNode: DescriptorCalls = {
   setCloseOnExec: () => false,
 }
 
-/** Of fcntl(2), the same everywhere. */
+/** A command and a flag of fcntl(2), which are the same everywhere. */
 const setFlags = 2
 const closeOnExec = 1
 

@@ -14,9 +14,9 @@ export interface Approvals {
   has(approval: Approval): boolean
   /** `always` is kept on disk; else until nacre ends. Throws what the file system says. */
   add(approval: Approval, lasting: boolean): void
-  /** Those kept on disk last. */
+  /** Lists all of them; those that are kept on disk come last. */
   list(): { approval: Approval; lasting: boolean }[]
-  /** By its place in the list, from 0. */
+  /** Removes the one at this place of the list, counted from 0. */
   remove(index: number): boolean
 }
 

@@ -11,7 +11,7 @@ type InputKind = 'line' | 'password' | 'raw'
 export interface ForegroundOptions {
   style: Style
   emulator: Emulator
-  /** nowMs() of its start. */
+  /** When it started, as nowMs() tells it. */
   startedMs: number
   /** Whether its program reads keys now, or has before. */
   isListening: () => boolean
@@ -24,7 +24,7 @@ export interface ForegroundOptions {
   onInterrupt: () => void
   onKill: () => void
   onBackground: () => void
-  /** A key that is for the prompt. */
+  /** Takes a key that is for the prompt. */
   onAhead: (data: string) => void
 }
 

@@ -15,7 +15,7 @@ export interface CompletionOptions {
   askShell: (line: string) => Promise<readonly string[] | null>
 }
 
-/** Beyond it a list helps nobody. */
+/** A longer list helps nobody. */
 const shownItems = 200
 
 /** What a line for the shell begins with. */

@@ -14,7 +14,7 @@ export interface Choice {
 
 export interface PickerOptions {
   title: string
-  /** Best first. */
+  /** The choices, the best one first. */
   choices: readonly Choice[]
   style: Style
   /** Null: nothing was picked. */

@@ -16,7 +16,7 @@ interface Question<Value> {
   /** Line by line. */
   text: readonly string[]
   answers: readonly Answer<Value>[]
-  /** On Esc and Ctrl-C. */
+  /** The answer that Esc and Ctrl-C stand for. */
   otherwise: Answer<Value>
   style: Style
 }

@@ -17,11 +17,11 @@ export interface EditedLine {
   replace(place: Place): void
   moveTo(at: number): void
   undo(): void
-  /** Back (1) or forth (-1) in the history. */
+  /** Goes back (1) or forth (-1) in the history. */
   recall(by: 1 | -1): void
-  /** Searches all of it. */
+  /** Searches the whole history. */
   search(): void
-  /** The line in the person's editor. */
+  /** Opens the line in the person's editor. */
   edit(): void
 }
 

@@ -6,7 +6,7 @@ import { createDeferred } from '../../../protocol/deferred.ts'
 export interface PlainLines {
   /** Null at the end: Ctrl-D on an empty line, or the terminal has gone. */
   ask(mark: string): Promise<string | null>
-  /** The same for a question: what was typed before it is for the line after it. */
+  /** Asks a question; what was typed before it is for the line after it. */
   askAnew(mark: string): Promise<string | null>
   /** What has been typed since the last line was asked for, and is for nobody yet. */
   takeAhead(): string

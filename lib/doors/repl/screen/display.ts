@@ -9,13 +9,13 @@ import type { Frame, FullScreen, View } from './view.ts'
 export interface Display {
   readonly columns: number
   readonly rows: number
-  /** For good, above the view and at once. These are words of nacre's own, wrapped between words. */
+  /** Prints words of nacre's own for good, above the view and at once; they are wrapped between words. */
   print(lines: readonly string[]): void
-  /** The same of what a program or the person wrote: the terminal wraps it, and copies it whole. */
+  /** Prints what a program or the person wrote; the terminal wraps it, and copies it whole. */
   printWhole(lines: readonly string[]): void
   /** Opens a view on top of the others. Gives what closes it. */
   open(view: View): () => void
-  /** Draws again, soon. */
+  /** Draws the screen again, soon. */
   refresh(): void
   /** Keeps a key for the next view that asks for it: what is typed ahead is not lost. */
   keepKey(data: string): void
@@ -28,7 +28,7 @@ export interface Display {
   /** When the last key came, as nowMs() tells it. */
   readonly lastKeyMs: number
   readonly terminal: Terminal
-  /** To the clipboard of the person's terminal, where it allows that (OSC 52). */
+  /** Puts a text on the clipboard of the person's terminal, where that allows it (OSC 52). */
   copy(text: string): void
   /** Empties the screen; `scrolledAway`: and what the terminal still holds above it. */
   clear(what?: { scrolledAway: boolean }): void

@@ -5,12 +5,12 @@ import { paintLine } from './paint.ts'
 
 /** A terminal without a screen, which a program on a pty draws on. */
 export interface Emulator {
-  /** Is drawn soon; of a flood, what can no longer be seen is passed over. */
+  /** Draws the bytes soon; what of a flood can no longer be seen is passed over. */
   write(bytes: Uint8Array): void
   /** Settles when everything is drawn. */
   settle(): Promise<void>
   resize(columns: number, rows: number): void
-  /** Its screen, line by line. */
+  /** Gives its screen, line by line. */
   paint(): string[]
   /** The last lines of its text with their colours, and the cursor where it is among them. */
   tail(rows: number): Tail
@@ -42,9 +42,9 @@ export interface EmulatorOptions {
   colored: boolean
   /** What the terminal answers to a program's question; typed into the pty. */
   onAnswer: (data: string) => void
-  /** For the real terminal, while the program has it. */
+  /** Modes for the real terminal, while the program has it. */
   onModes: (text: string) => void
-  /** Something new is drawn. */
+  /** Is called when something new is drawn. */
   onDrawn: () => void
   /** The program empties the screen; `all`: and what has scrolled away. */
   onCleared: (all: boolean) => void

@@ -27,7 +27,7 @@ export interface SlashContext {
 
 export interface SlashCommand {
   name: string
-  /** After the name in the help. */
+  /** What stands after the name in the help. */
   hint?: string
   description: string
   /** Words that may follow the name. */

@@ -43,7 +43,7 @@ export interface TalkParts {
 /** Commands that wait for a conversation that has not begun. */
 const mostWaiting = 64
 
-/** In the words of the REPL. */
+/** What a prompt is told without a model, in the words of the REPL. */
 const noModel =
   'No model is set: choose one with /model provider/name, or set the key of a provider ' +
   '(ANTHROPIC_API_KEY, OPENAI_API_KEY, …) before nacre starts. A command needs none: !command'

@@ -23,9 +23,9 @@ export interface TurnViewParts {
   style: Style
 }
 
-/** Lines of a command's output that are shown while it runs, and that stay. */
+/** So many lines of a command's output are shown while it runs, and stay. */
 const outputLines = 6
-/** Of that output. */
+/** So many characters of the output of a command are kept for that. */
 const keptChars = 8000
 const tickMs = 100
 

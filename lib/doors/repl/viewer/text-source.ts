@@ -18,19 +18,19 @@ export interface TextPlace {
 
 /** A text that may be too long to hold, read where it is looked at. Lines count from 0. */
 export interface TextSource {
-  /** Of each line what stands from `column` on, of long ones a part. */
+  /** Gives of each line what stands from `column` on; of long ones a part. */
   read(from: number, count: number, column?: number): Promise<string[]>
   countLines(search: Search): Promise<number>
   /** The first line that matches from this one on, or back from it; null: there is none. */
   find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<TextPlace | null>
-  /** All of it, piece by piece. */
+  /** Gives the whole text, piece by piece. */
   readAll(search: Search): AsyncIterable<string | Uint8Array>
-  /** Whether more may come. */
+  /** Whether more text may come. */
   readonly grows: boolean
   close(): Promise<void>
 }
 
-/** Enough of a line for any screen. */
+/** So many bytes of a line are enough for any screen. */
 const farBytes = 8192
 
 /** A text at hand; of a run that goes on, `read` gives all that there is now. */

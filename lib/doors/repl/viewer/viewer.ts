@@ -16,7 +16,7 @@ export interface ViewerOptions {
   onClose: (pipe: string | null) => void
   /** A key that came right behind the one that has closed it. */
   onAhead: (data: string) => void
-  /** To the clipboard of the person's terminal. */
+  /** Puts a text on the clipboard of the person's terminal. */
   copy: (text: string) => void
   /** Writes all of the text into a file. Gives the sentence that tells of it, and rejects with one. */
   save: (name: string, search: Search) => Promise<string>

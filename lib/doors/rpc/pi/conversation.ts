@@ -31,7 +31,7 @@ export interface MessagesPage {
 
 /** Text that is kept of all messages together; the oldest go first. */
 const keptChars = 8 * 1024 * 1024
-/** Beyond it the oldest go. */
+/** So many commands are kept; the oldest go first. */
 const keptCommands = 64
 
 /** What pi calls a session: the settings and messages that its clients ask for. */

@@ -11,7 +11,7 @@ export interface GrepOptions extends ScanOptions, ExcerptOptions {
   ignoreCase?: boolean
   /** Lines to pass over first: `nextOffset` of the call before. */
   offset?: number
-  /** For the whole search. Default 5000. */
+  /** How long the whole search may take. Default 5000. */
   timeoutMs?: number
 }
 

@@ -73,7 +73,7 @@ export interface Matcher {
 }
 
 export interface MatcherOptions {
-  /** For all its work. Null: as long as it takes. */
+  /** How long all its work may take. Null: as long as it takes. */
   timeoutMs: number | null
   signal?: AbortSignal | undefined
 }

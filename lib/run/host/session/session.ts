@@ -43,7 +43,7 @@ interface Shell {
   name: string
   mark: string
   alive: boolean
-  /** Of the command that it runs; what a shell before it says late is not for that. */
+  /** Hears the command that runs; what a shell before it says late is not for that. */
   follower: Follower | null
 }
 

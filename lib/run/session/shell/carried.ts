@@ -12,7 +12,7 @@ export interface CarriedState {
   compose(request: Request): string
   /** From the record of the command that was composed last. */
   remember(record: SessionRecord, stopped: boolean): void
-  /** For a new shell. */
+  /** Forgets everything, since the next command runs in a new shell. */
   reset(): void
 }
 

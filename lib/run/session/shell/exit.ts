@@ -28,7 +28,7 @@ export function describeEnd(end: Exclude<TurnEnd, { kind: 'record' }>): string {
   return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
 }
 
-/** For the first run of the next shell. */
+/** Notices for the first run of the next shell. */
 export function describeLoss(how: string, cwd: string): string {
   return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
 }

@@ -238,7 +238,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   return shell
 }
 
-/** For the session's program and for a command of the usual size, where a disk is about to be full. */
+/** The session's program and a command of the usual size need so much room on a disk that is nearly full. */
 const roomBytes = 65_536
 
 function tryRoom(folder: string): void {
@@ -276,7 +276,7 @@ async function spawnShell(
   }
 }
 
-/** By the status with which the session's program gives up before it is ready. */
+/** Tells the failure by the status with which the session's program gives up before it is ready. */
 function describeFailure(code: number | null, launch: Launch): StartError {
   const [name, message] =
     code === 121

@@ -26,7 +26,7 @@ export function composeText(
   dialect: SessionDialect,
   options: {
     command: string
-    /** For this command only. */
+    /** Variables for this command only. */
     env: Readonly<Record<string, string>>
     /** Names of what the run before was given and this one is not to see. */
     formerEnv: readonly string[]

@@ -23,7 +23,7 @@ export interface PtyAddon {
     uid: number,
     gid: number,
     utf8: boolean,
-    /** Of the program `spawn-helper`; used on macOS only. */
+    /** The path of the program `spawn-helper`, which only macOS needs. */
     helperPath: string,
     onExit: (code: number, signal: number) => void,
   ): { fd: number; pid: number; pty: string }
