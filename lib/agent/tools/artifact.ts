@@ -13,11 +13,20 @@ const params = shape.object(
     grep: shape.text('Only lines that match this regular expression, with their numbers', {
       hint: 'regex',
     }),
+    context: shape.integer('With grep: so many lines around each match (default 0)'),
+    ignoreCase: shape.boolean('With grep: take a for A (default false)'),
   },
 )
 
 const habits: Habits = {
-  names: { artifact_id: 'id', ref_id: 'id', uri: 'id', pattern: 'grep' },
+  names: {
+    artifact_id: 'id',
+    ref_id: 'id',
+    uri: 'id',
+    pattern: 'grep',
+    '-C': 'context',
+    '-i': 'ignore_case',
+  },
   ignored: ['description'],
 }
 
@@ -32,7 +41,15 @@ export const artifactTool: Tool = {
     const { artifacts } = context.executor
     const args = readArguments(params, given, habits)
     refuseBoth(args, 'grep', ['line', 'column', 'head', 'tail'])
-    const { id, grep, ...wanted } = args
+    const { id, grep, context: around = 0, ignoreCase = false, ...wanted } = args
+    if (grep === undefined && (around > 0 || ignoreCase)) {
+      const field = around > 0 ? 'context' : 'ignore_case'
+      throw new MisuseError(
+        'invalid_field',
+        `\`${field}\` is for a search: give \`grep\` too`,
+        field,
+      )
+    }
     const bounds = boundsOf(wanted, context)
     const range = { ...wanted, ...bounds }
     if (artifacts === null) {
@@ -48,7 +65,10 @@ export const artifactTool: Tool = {
       return textResult(`${text.replace(/\n$/, '')}${goOn}`, false, toWire(read))
     }
     const { offset = 0, limit } = range
-    const found = await artifacts.grep(id, { pattern: grep, offset, limit, ...bounds })
+    const found = await artifacts.grep(id, {
+      ...{ pattern: grep, ignoreCase, offset, limit, ...bounds },
+      ...{ before: around, after: around },
+    })
     const why = found.timedOut ? 'the time for this search was over; ' : ''
     const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
     const text = found.text.replace(/\n$/, '')

@@ -70,6 +70,8 @@ test('what was cut is told with its place, and can be read there', () =>
       (await call('artifact', { id, grep: '^49.9$', offset: 4988 })).text,
       '4989:4989\n4999:4999',
     )
+    const around = { id, grep: '^250X?$', '-C': '1', '-i': true }
+    assert.is((await call('artifact', around)).text, '249-249\n250:250\n251-251')
   }))
 
 test('a command that goes on behind its `| head` ends as it would in bash', () =>
@@ -181,6 +183,7 @@ test('wrong arguments are misuse that names them', () =>
       ['bash_job', { action: 'wait', job_id: 'run_x', job_ids: ['run_y'] }, 'job_ids'],
       ['artifact', { id: 'art_x', limit: 0 }, 'limit'],
       ['artifact', { id: 'art_x', grep: 'x', tail: 3 }, 'grep'],
+      ['artifact', { id: 'art_x', context: 3 }, 'context'],
     ]
     for (const [name, args, field] of wrong) {
       try {
