@@ -35,7 +35,18 @@ export default function configure({ production = false }) {
     ignoreDependencies: production ? ['node-pty'] : [],
     // Programs of the system; .ci/run installs those that are not on every machine.
     ignoreBinaries: [
-      ...['strip', 'mount', 'umount', 'ssh-keygen', 'unshare', 'mkfifo', 'cc', 'script', 'ip'],
+      ...[
+        'strip',
+        'mount',
+        'umount',
+        'ssh-keygen',
+        'unshare',
+        'mkfifo',
+        'cc',
+        'script',
+        'ip',
+        'openssl',
+      ],
     ],
   }
 }

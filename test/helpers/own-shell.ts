@@ -34,6 +34,14 @@ export function keepFishQuiet(home: string): void {
   mkdirSync(join(home, '.local/share/fish/generated_completions'), { recursive: true })
 }
 
+/** What a login shell of this name reads first, on a terminal of a test. */
+export function writeStartFile(home: string, shell: ShellName, text: string): void {
+  keepFishQuiet(home)
+  const file = join(home, shell === 'fish' ? 'config/fish/config.fish' : startFileOf[shell])
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, shell === 'fish' ? `set -g fish_greeting\n${text}` : text)
+}
+
 export interface OwnShellBench {
   executor: Executor
   session: TerminalSession

@@ -14,7 +14,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { findSshObstacle } from '../helpers/ssh-host.ts'
+import { findSshObstacle, startServer } from '../helpers/ssh-host.ts'
 import { findNetworkObstacle, openLine, tryCut } from './cuts.ts'
 import { measureStart, openVictim, tryKill } from './kills.ts'
 import { ownShells } from '../helpers/own-shell.ts'
@@ -123,16 +123,21 @@ async function stressSessions(wanted: number): Promise<number> {
 async function stressLiving(actions: number): Promise<number> {
   const seed = Number(values.seed ?? randomInt(1_000_000))
   let wrong = 0
-  for (const shell of ownShells) {
-    if (values.shell !== undefined && values.shell !== shell) continue
-    try {
-      const { only } = values
-      await live({ shell, seed, actions, only, onAction: (told) => console.log(told) })
-      console.log(`${actions} actions with ${shell}, seed ${seed}: nothing wrong`)
-    } catch (error) {
-      wrong++
-      console.log(`WRONG ${(error as Error).message}`)
+  const box = findSshObstacle() === null ? await startServer() : null
+  try {
+    for (const shell of ownShells) {
+      if (values.shell !== undefined && values.shell !== shell) continue
+      try {
+        const { only } = values
+        await live({ shell, seed, actions, box, only, onAction: (told) => console.log(told) })
+        console.log(`${actions} actions with ${shell}, seed ${seed}: nothing wrong`)
+      } catch (error) {
+        wrong++
+        console.log(`WRONG ${(error as Error).message}`)
+      }
     }
+  } finally {
+    await box?.close()
   }
   return wrong
 }

@@ -1,17 +1,10 @@
-import { chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chownSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import { findProgram } from '../../../lib/system/programs.ts'
 import { cliCommand, cliRuntime } from '../../helpers/cli.ts'
-import { keepFishQuiet, ownShells, type ShellName } from '../../helpers/own-shell.ts'
+import { ownShells, type ShellName, writeStartFile } from '../../helpers/own-shell.ts'
 import { assertScreen, withScreen } from '../../helpers/screen.ts'
-
-/** What a login shell reads first. */
-const startFiles: Record<ShellName, string> = {
-  bash: '.bash_profile',
-  zsh: '.zshrc',
-  fish: 'config/fish/config.fish',
-}
 
 /** Start files as they are found, and what a person's commands say with them. */
 const kinds = {
@@ -66,12 +59,7 @@ for (const [shell, kind, columns, rows] of screens) {
           ],
         }),
         prepare(home) {
-          keepFishQuiet(home)
-          mkdirSync(join(home, 'config/fish'), { recursive: true })
-          writeFileSync(join(home, startFiles[shell]), kinds[kind])
-          if (shell === 'fish') {
-            writeFileSync(join(home, startFiles.fish), `set -g fish_greeting\n${kinds[kind]}`)
-          }
+          writeStartFile(home, shell, kinds[kind])
           if (asUser) {
             for (const name of ['', ...readdirSync(home, { recursive: true, encoding: 'utf8' })]) {
               chownSync(join(home, name), nobody, nobody)

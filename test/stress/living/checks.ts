@@ -68,7 +68,10 @@ export async function shows(world: World, wanted: Pattern[]): Promise<void> {
   const isSo = () => {
     const { above, line, column, below } = world.screen.page()
     const lines = above.slice(world.seen)
-    const text = lines.map((one) => `${settle(one)}\n`).join('')
+    const said = lines.map((one) => `${settle(one)}\n`).join('')
+    const text = world.noise
+      ? said.replaceAll(new RegExp(`${world.noise.source}\n`, 'g'), '')
+      : said
     const bar = below[0] ?? ''
     const barBegins = `${world.bash ? '[BASH] ' : ''}~/${world.place}`
     told = [

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Screen, withScreen } from '../../helpers/screen.ts'
 import { belowShell, endings, endNacre } from './ending.ts'
-import { begin, draw, type Life, openLife, walk } from './life.ts'
+import { anything } from './checks.ts'
+import { begin, draw, type Life, walk } from './life.ts'
+import { chooseSetting, settle } from './setting.ts'
 import { createWorld } from './world.ts'
 
 /** So many actions are done to their end, at most. */
@@ -14,15 +16,16 @@ const latestMs = 600
  * not usable afterwards, or something is left.
  */
 export async function endLife({ shell, seed, onAction }: Omit<Life, 'actions'>): Promise<void> {
-  await withScreen({ ...openLife(shell), program: belowShell() }, async (screen) => {
+  const program = belowShell()
+  await withScreen(settle(shell, chooseSetting(seed), { box: null, program }), async (screen) => {
     let isOver = false
     const typing = (keys: string) => {
       if (isOver) throw new Error('nacre has been ended')
       screen.type(keys)
     }
     const typed: Screen = Object.assign(Object.create(screen) as Screen, { type: typing })
-    const world = createWorld(typed, shell, seed)
-    await begin(world, [/nacre .*/])
+    const world = createWorld(typed, { shell, seed, hasBox: false })
+    await begin(world, [/nacre .*/, anything])
     await walk(world, { shell, seed, actions: world.random.below(mostActions + 1) })
     const action = draw(world)
     const ending = world.random.pick(endings)

@@ -1,13 +1,12 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { findProgram } from '../../../lib/system/programs.ts'
-import { keepFishQuiet, type ShellName } from '../../helpers/own-shell.ts'
-import { type ScreenOptions, withScreen } from '../../helpers/screen.ts'
+import type { ShellName } from '../../helpers/own-shell.ts'
+import { withScreen } from '../../helpers/screen.ts'
+import type { Server } from '../../helpers/ssh-host.ts'
 import { findMarked } from '../../helpers/sessions.ts'
 import { findLeftovers } from '../leftovers.ts'
 import { commands } from './actions/commands.ts'
+import { elsewhere } from './actions/elsewhere.ts'
 import { interrupts } from './actions/interrupts.ts'
 import { jobs } from './actions/jobs.ts'
 import { lines } from './actions/lines.ts'
@@ -15,6 +14,7 @@ import { programs } from './actions/programs.ts'
 import { shocks } from './actions/shocks.ts'
 import { state } from './actions/state.ts'
 import { anything, ok, type Pattern, shows, type } from './checks.ts'
+import { chooseSetting, settle } from './setting.ts'
 import { type Action, createWorld, type World } from './world.ts'
 
 /** A life in the REPL: actions drawn at random from what people do, and what the screen must show then. */
@@ -22,6 +22,8 @@ export interface Life {
   shell: ShellName
   seed: number
   actions: number
+  /** A host to go to by ssh. */
+  box?: Server | null
   /** Draws those whose name contains it. */
   only?: string
   /** Hears what is done, before it is done. */
@@ -35,36 +37,22 @@ const actions: readonly Action[] = [
   ...interrupts,
   ...jobs,
   ...programs,
+  ...elsewhere,
   ...shocks,
 ]
 
 /** Rejects at the first wrong screen, and where something is left at the end; says after which actions. */
 export async function live(life: Life): Promise<void> {
   const left: string[] = []
-  await withScreen(openLife(life.shell), async (screen) => {
-    const world = createWorld(screen, life.shell, life.seed)
-    await begin(world, [/nacre .*/])
+  const { shell, seed, box = null } = life
+  await withScreen(settle(shell, chooseSetting(seed), { box }), async (screen) => {
+    const world = createWorld(screen, { shell, seed, hasBox: box !== null })
+    await begin(world, [/nacre .*/, anything])
     await walk(world, life)
     await leave(world)
     left.push(...findLeftovers(screen.pid, screen.home), ...findMarked(screen.home))
   })
   assert.equal(left, [], 'something is left')
-}
-
-/** The terminal and the home of a life. */
-export function openLife(shell: ShellName): ScreenOptions {
-  return {
-    columns: 80,
-    rows: 24,
-    scrollback: 100_000,
-    env: { SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' },
-    prepare(home) {
-      for (const folder of ['code/sub', 'code/with space']) {
-        mkdirSync(join(home, folder), { recursive: true })
-      }
-      keepFishQuiet(home)
-    },
-  }
 }
 
 /** Settles when the shell is up and has said what it had to say. */

@@ -2,12 +2,19 @@ import type { ShellName } from '../../helpers/own-shell.ts'
 import type { Screen } from '../../helpers/screen.ts'
 import type { Pattern } from './checks.ts'
 import { createRandom, type Random } from './random.ts'
+import { chooseSetting, noiseOf } from './setting.ts'
 import { type Words, words } from './words.ts'
 
 /** What a person knows who has done all this: what the shell, the screen and the files must hold. */
 export interface World {
   screen: Screen
   shell: ShellName
+  /** Whether sudo asks for a secret. */
+  mayAskSudo: boolean
+  /** Whether there is a host to go to by ssh. */
+  hasBox: boolean
+  /** What a new shell may say at any time. */
+  noise: RegExp | null
   random: Random
   say: Words
   bash: boolean
@@ -45,10 +52,17 @@ export interface Action {
   act: (world: World) => Promise<void>
 }
 
-export function createWorld(screen: Screen, shell: ShellName, seed: number): World {
+export function createWorld(
+  screen: Screen,
+  { shell, seed, hasBox }: { shell: ShellName; seed: number; hasBox: boolean },
+): World {
+  const setting = chooseSetting(seed)
   return {
     screen,
     shell,
+    mayAskSudo: setting.isUser,
+    hasBox,
+    noise: noiseOf(setting),
     random: createRandom(seed),
     say: words[shell],
     bash: false,
