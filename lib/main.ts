@@ -182,7 +182,7 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
   if (streams.input !== 'terminal' || !streams.stdout.isTerminal) {
     throw new MisuseError(
       'no_terminal',
-      "The REPL needs a terminal; use --print: nacre -p '!<command>'",
+      "The REPL needs a terminal; use --print: nacre -p '!<command>', or nacre -s for commands on standard input",
     )
   }
   const configuration = await configure(parsed.options)

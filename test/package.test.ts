@@ -96,7 +96,8 @@ test('holds what a user needs and nothing else', ({ paths }) => {
 
 test('is documented: a page for man(1), and schemas that can be imported', async ({ folder }) => {
   const code = `
-    const { man } = require('nacre/package.json')
+    // npm takes nothing but a list for the manual.
+    const [man] = require('nacre/package.json').man
     const page = require('fs').readFileSync('node_modules/nacre/' + man, 'utf8')
     const { properties } = require('nacre/config.schema.json')
     console.log(page.split('\\n')[1], properties.sandbox.enum.join(), require('nacre/rpc.schema.json').$schema)`
