@@ -99,7 +99,11 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
       return isTerminal(fd)
     },
     size() {
-      const { columns, rows } = (stream ??= openStream())
+      const target: NodeJS.WriteStream & { _refreshSize?: () => void } = (stream ??= openStream())
+      // Node learns of another size by a signal, which comes a turn of the event loop later: what is drawn for
+      // the size before would be counted in rows that the terminal has wrapped anew since.
+      target._refreshSize?.()
+      const { columns, rows } = target
       return columns > 0 && rows > 0 ? { columns, rows } : null
     },
     onResize(listener) {

@@ -110,7 +110,7 @@ export function testOwnShell(shell: ShellName): void {
     }))
 
   test('tells how every stage of a pipeline ended, and the shell sees nothing of it', () =>
-    withOwnShell(shell, async ({ run }) => {
+    withOwnShell(shell, async ({ run, other }) => {
       const failed = await run("sh -c 'exit 3' | true")
       assert.equal([failed.exitCode, failed.pipeStatus], [0, [3, 0]])
       const last = await run("true | sh -c 'exit 4' # the last one")
@@ -119,9 +119,11 @@ export function testOwnShell(shell: ShellName): void {
       if (shell !== 'fish') {
         assert.is((await run('cat <<END | cat\nwithin\nEND')).output, 'within\n')
       }
-      if (shell === 'bash') {
+      if (shell !== 'fish') {
         await run('set -x')
         assert.not.match((await run('echo traced | cat')).output ?? '', '__nacre')
+        assert.match((await run('echo once')).output ?? '', /^\+\S* echo once\nonce\n$/)
+        assert.not.match(other(), '__nacre')
       }
     }))
 

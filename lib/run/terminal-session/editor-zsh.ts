@@ -59,12 +59,15 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
 ${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
-typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p=
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_x=
 typeset -ga __nacre_v
 function __nacre_end {
-  local __nacre_r=$? IFS=' '
+  {
+    local __nacre_r=$? IFS=' '
+    [[ -o xtrace ]] && __nacre_x=' { builtin unsetopt xtrace } 2>/dev/null;' || __nacre_x=
+    builtin setopt localoptions noxtrace noerrexit
+  } 2>/dev/null
   (( $#__nacre_v )) || __nacre_s=$__nacre_r
-  { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
   builtin printf ${mark('D;%s;%s;%s')} $__nacre_s "$__nacre_v" $PWD
   __nacre_v=()
   builtin return $__nacre_s
@@ -99,17 +102,18 @@ function __nacre_start {
   {
     builtin eval "$__nacre_b"
     builtin printf ${mark('C;%s')} $#__nacre_c
-    if [[ -o xtrace ]]; then builtin unsetopt xtrace; __nacre_c="builtin setopt xtrace; $__nacre_c"; fi
+    if [[ -n $__nacre_x ]]; then __nacre_c="builtin setopt xtrace; $__nacre_c"; fi
     builtin return $__nacre_s
   } 2>/dev/null
 }
 function __nacre_take {
   { builtin setopt localoptions noxtrace } 2>/dev/null
   { IFS= builtin read -r -d $'\\0' __nacre_b; IFS= builtin read -r -d $'\\0' __nacre_c } <${quoteWord(turnPath)}
-  BUFFER=' { __nacre_start } 2>/dev/null; builtin eval "$__nacre_c"'
+  # No function can end the trace for longer than it runs itself.
+  BUFFER=$__nacre_x' { __nacre_start } 2>/dev/null; builtin eval "$__nacre_c"'
   zle .accept-line
 }
-function __nacre_keep { [[ $1 != ' { __nacre_start }'* ]] }
+function __nacre_keep { [[ $1 != *' { __nacre_start } 2>/dev/null; builtin eval'* ]] }
 ${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
 builtin setopt noprompt_sp noprompt_cr

@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { cliCommand } from '../../helpers/cli.ts'
 import { keys } from '../../helpers/keys.ts'
 import { assertScreen, type Screen, withScreen } from '../../helpers/screen.ts'
 
@@ -311,6 +313,42 @@ function damageState(home: string): void {
   writeFileSync(join(state, 'artifacts'), '')
   writeFileSync(join(state, 'history'), 'no JSON\n{"kind":\n')
   writeFileSync(join(state, 'approvals.json'), '{"x')
+}
+
+/** How the disk of the home is, and what is told of a long output then. */
+const disks = {
+  full: ['true', 'head -c 2000000 /dev/zero > fill', 'ENOSPC'],
+  'read-only': ['mount -o remount,ro "$HOME"', 'true', 'EROFS'],
+} as const
+const mayMount = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
+
+for (const [disk, [before, within, code]] of Object.entries(disks)) {
+  const name = `on a disk that is ${disk} commands run, and a sentence tells what is not kept`
+  if (!mayMount) {
+    console.log(`SKIP ${name}: nothing can be mounted here`)
+    continue
+  }
+  const mount =
+    'mount -t tmpfs -o size=1m none "$HOME" && mkdir "$HOME/code" "$HOME/tmp" && cd "$HOME/code"'
+  const words = ['unshare', '-m', 'sh', '-c', `${mount} && ${before} && exec "$@"`, 'sh']
+  test(name, () =>
+    withScreen({ program: [...words, ...cliCommand()] }, async (screen) => {
+      await screen.shows('> ')
+      screen.type(`!x=kept; ${within}\r`)
+      await screen.shows(/[✓✗] exit/)
+      screen.type(`!seq 100000\r`)
+      await screen.shows(new RegExp(`\n100000\nThe complete output was not kept: ${code}`))
+      await screen.shows(/✓ exit 0[^]*\n> /)
+      screen.type(`!sh -c 'read -r y; echo "got $y"'; echo $x\r`)
+      await screen.shows(/echo \$x\n+running/)
+      screen.type('it\r')
+      await screen.shows('got it\nkept\n✓ exit 0')
+      screen.type('v\r')
+      await screen.shows('1–3 of 3')
+      screen.type('q/quit\r')
+      assert.is((await screen.exited).exitCode, 0)
+    }),
+  )
 }
 
 test('every run is in the audit as one of the repl', () =>
