@@ -53,8 +53,12 @@ async function run(
 /** The package as `npm install <tarball>` leaves it in an empty folder. */
 test.before(async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'package-'))
-  // The user's own registry and cache: what it depends on was installed before.
-  const env = { HOME: userInfo().homedir }
+  // The user's own registry and cache, which has what it depends on but may not know which versions there are.
+  const { NACRE_TEST_CERTIFICATES: certificates } = process.env
+  const env = {
+    HOME: userInfo().homedir,
+    ...(certificates !== undefined && { NODE_EXTRA_CA_CERTS: certificates }),
+  }
   const quiet = ['--silent', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
   const pack = ['npm', 'pack', '--json', ...quiet, '--pack-destination', folder]
   const [packed] = JSON.parse(await run(pack, root, { env })) as [Packed]
