@@ -53,6 +53,7 @@ async function run(
 /** The package as `npm install <tarball>` leaves it in an empty folder. */
 test.before(async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'package-'))
+  context.folder = folder
   // The user's own registry and cache, which has what it depends on but may not know which versions there are.
   const { NACRE_TEST_CERTIFICATES: certificates } = process.env
   const env = {
@@ -66,7 +67,7 @@ test.before(async (context) => {
   const tarball = join(folder, packed.filename)
   await run(['npm', 'install', ...quiet, tarball], folder, { env })
   const installed = join(folder, 'node_modules/nacre')
-  Object.assign(context, { folder, installed, paths: packed.files.map(({ path }) => path) })
+  Object.assign(context, { installed, paths: packed.files.map(({ path }) => path) })
 })
 
 test.after(({ folder }) => rmSync(folder, { recursive: true }))

@@ -64,7 +64,7 @@ test('a job for which there are too few processes is refused in one sentence, an
     return console.log('SKIP too few processes: Bun aborts where it cannot start a thread')
   const uid = '54399'
   // What belongs to the user who runs the tests may not be entered.
-  const nowhere = '/nonexistent'
+  const nowhere = '/proc/none'
   const env = {
     ...{ HOME: nowhere, XDG_CONFIG_HOME: nowhere, XDG_STATE_HOME: nowhere },
     ...{ XDG_RUNTIME_DIR: nowhere, TMPDIR: '/tmp' },

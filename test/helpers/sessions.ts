@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
 import type { Exit, OutputSink, Running } from '../../lib/protocol/ports.ts'
@@ -11,7 +11,7 @@ import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
 import { createUninherited } from '../../lib/system/process/spawn.ts'
 import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/session/sessions.ts'
-import { until } from './until.ts'
+import { hear, until } from './until.ts'
 
 export interface Collected extends Exit {
   output: string
@@ -43,7 +43,8 @@ export async function withSessions(
   const directory = join(root, 'work')
   const outerTmp = process.env['TMPDIR']
   const tmp = join(root, 'tmp')
-  execFileSync('mkdir', [directory, tmp])
+  // Node opens descriptors of its own for the first process that it waits for.
+  await hear(spawn('mkdir', [directory, tmp]), 'close')
   process.env['TMPDIR'] = tmp
   const descriptors = countDescriptors()
   const pipes = createFifoPool()

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { closeSync, fstatSync, openSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +17,12 @@ const countDescriptors = () => readdirSync('/proc/self/fd').length
 test('a start that fails leaves no descriptor', async () => {
   const files = [3, 4].map((fd) => ({ fd, path: '/dev/null', access: 'read' as const }))
   const start = () =>
-    startProcess({ file: '/nonexistent', args: [], stdio: ['pipe', 'pipe', 'ignore'], files })
+    startProcess({
+      file: join(tmpdir(), 'none'),
+      args: [],
+      stdio: ['pipe', 'pipe', 'ignore'],
+      files,
+    })
   // Node closes its ends of the pipes in the next turn.
   const turn = () => new Promise((turned) => setImmediate(turned))
   await start().catch(() => null)
