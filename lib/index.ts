@@ -44,6 +44,7 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   artifactLimits: true,
   sandbox: true,
   reaper: true,
+  taker: true,
   declaresRuns: true,
   modelKeys: true,
   toTerminal: true,

@@ -12,6 +12,7 @@ export const commands: Readonly<Record<string, () => Promise<{ command: Command 
   completion: () => import('./completion/command.ts'),
   reap: () => import('./reap/command.ts'),
   carry: () => import('./carry.ts'),
+  'take-up': () => import('./take-up.ts'),
   supervise: () => import('./supervise/command.ts'),
 }
 

@@ -86,6 +86,7 @@ function holdEnd(end: End): LiveRun {
     lines: () => readLines({ events, read }),
     look: () => result,
     read,
+    place: null,
     kept: () => texts,
     write: () => Promise.reject(refuse()),
     endInput() {

@@ -15,7 +15,7 @@ import { createAudit } from './audit.ts'
 import { both, type Call, createCall } from './call.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
-import type { Jobs } from './jobs/port.ts'
+import { type Jobs, notFound } from './jobs/port.ts'
 import { type ExecutorOptions, keepWithin, type RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
@@ -43,6 +43,11 @@ export interface Executor {
   judge(input: RequestInput): Promise<Verdict>
   /** The jobs of every nacre of this user. */
   readonly jobs: Jobs
+  /**
+   * Takes up a job whose nacre was killed: one on another machine, or what is left of an array. Null: there
+   * is nothing to take up any more. Rejects with `MisuseError`.
+   */
+  takeUp(id: string): Promise<Run | null>
   readonly sessions: Sessions
   /** The session of this name: a shell that keeps its state. The first run starts it. */
   session(name: string): NamedSession
@@ -152,10 +157,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Starts the process, with its output on the way to the capture and to whoever listens. */
-  async function launch(request: Request, call: Call, given?: Runner): Promise<LiveRun> {
+  async function launch(
+    request: Request,
+    call: Call,
+    given?: Runner,
+    startedAt?: string,
+  ): Promise<LiveRun> {
     const { hear, opened } = call
     const { signal, text = true } = call.options
-    const startedAtMs = nowMs()
+    const agoMs = startedAt === undefined ? 0 : Math.max(0, Date.now() - Date.parse(startedAt))
+    const startedAtMs = nowMs() - agoMs
     const capture = await openCapture(request, text)
     let run: LiveRun | null = null
     // The run can be found, and its start has been told.
@@ -177,7 +188,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     try {
       const runner = given ?? (await chooseRunner(request, signal))
       const running = await runner(request, sink)
-      run = createRun({ ...call, request, running, capture, startedAtMs, signal, onLeave })
+      const times = { startedAtMs, startedAt }
+      run = createRun({ ...call, ...times, request, running, capture, signal, onLeave })
       jobs.add(run)
       if (options.declaresRuns || request.array) await (await openRegistry())?.declare(run)
       call.onFailure((message) => {
@@ -223,9 +235,38 @@ export function createExecutor(options: ExecutorOptions): Executor {
   function openRegistry(): Promise<Registry> | null {
     if (stateDir === null) return null
     registry ??= import('./jobs/registry.ts').then(({ createRegistry }) =>
-      createRegistry(join(stateDir, 'jobs'), jobs, (run) => jobs.shrink(run)),
+      createRegistry(
+        join(stateDir, 'jobs'),
+        jobs,
+        (run) => jobs.shrink(run),
+        options.taker ? { words: options.taker, environment } : null,
+      ),
     )
     return registry
+  }
+
+  async function takeUp(id: string): Promise<Run | null> {
+    refuseIfClosed()
+    const registered = await openRegistry()
+    if (stateDir === null || registered === null) throw notFound(id)
+    const { claimJob } = await import('./jobs/take-up.ts')
+    const job = await claimJob(join(stateDir, 'jobs'), registered.known.resolve(id))
+    if (job === null) return null
+    const { request, startedAt, place, release } = job
+    try {
+      const call = createCall({}, null, (result) => audit?.record(result, 'allow'))
+      const runner = place ? runners.resume(place) : undefined
+      const run = await launch(keepDeadline(request, startedAt), call, runner, startedAt)
+      const { error } = run.look()
+      if (run.look().status === 'not_started') {
+        throw new MisuseError(error?.code ?? 'not_resumable', error?.message ?? '', 'job_id')
+      }
+      run.detach()
+      await run.declared
+      return run
+    } finally {
+      release()
+    }
   }
 
   async function close(): Promise<void> {
@@ -268,6 +309,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
+    takeUp,
     sessions: {
       ...runners.sessions,
       open: async (input) => runners.openTerminalSession(parseRequest(input, context)),
@@ -277,6 +319,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   }
+}
+
+/** A deadline counts from the beginning, whoever holds the run. */
+function keepDeadline(request: Request, startedAt: string): Request {
+  const { timeoutMs } = request
+  if (timeoutMs === null || request.array !== null) return request
+  const leftMs = timeoutMs - (Date.now() - Date.parse(startedAt))
+  return { ...request, timeoutMs: Math.max(1, leftMs) }
 }
 
 function openArtifacts({

@@ -50,6 +50,11 @@ export interface ExecutorOptions {
    */
   reaper?: readonly string[]
   /**
+   * The words that start a nacre which takes up a job of a killed one on another machine; the id of the job
+   * is added. Default: none.
+   */
+  taker?: readonly string[]
+  /**
    * Whoever waits for the runs of this executor may be gone at any moment: other nacres find each run
    * from its start on, though it is no job yet. Default: false.
    */

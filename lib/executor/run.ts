@@ -6,7 +6,13 @@ import { MisuseError } from '../protocol/errors.ts'
 import type { RunEvent } from '../protocol/result/event.ts'
 import { describeJob, type JobEntry, type JobOutput } from '../protocol/result/job.ts'
 import type { Reading } from '../protocol/result/reading.ts'
-import { interruption, type Running, type StopOptions, type StopReport } from '../protocol/ports.ts'
+import {
+  interruption,
+  type KeptPlace,
+  type Running,
+  type StopOptions,
+  type StopReport,
+} from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Result, StopReason } from '../protocol/result/result.ts'
 import { Asked } from './asked.ts'
@@ -78,6 +84,8 @@ export interface LiveRun extends Run {
   readonly left: Promise<void>
   /** Settles when every nacre of this user can find the run, where it is a job. */
   readonly declared: Promise<void>
+  /** Where it goes on without this process; null where it does not. */
+  readonly place: KeptPlace | null
   /** All clean text that is kept. */
   kept(): KeptTexts
   /** A short sentence for the reader of the result. */
@@ -95,6 +103,8 @@ export interface RunParts {
   running: Running
   capture: Capture
   startedAtMs: number
+  /** ISO 8601, UTC; default: now. */
+  startedAt?: string | undefined
   /** Aborting it stops the run. */
   signal: AbortSignal | undefined
   stream: EventStream
@@ -115,7 +125,7 @@ export function createRun(parts: RunParts): LiveRun {
   const notices: string[] = []
   let stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   let final: Result | null = null
-  const startedAt = new Date().toISOString()
+  const { startedAt = new Date().toISOString() } = parts
   let endedAt: string | null = null
   let declared: Promise<void> | null = null
   let unreadBytes = 0
@@ -177,6 +187,7 @@ export function createRun(parts: RunParts): LiveRun {
     ended: end(),
     left,
     startedAt,
+    place: running.kept,
     describe: (): JobEntry => describeRun(run, final, endedAt),
     events: stream,
     lines: () => readLines(run),

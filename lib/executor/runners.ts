@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Runner } from '../protocol/ports.ts'
+import type { KeptPlace, Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
 import type { Hosts } from '../run/host/host-runner.ts'
@@ -42,6 +42,8 @@ export interface Runners {
    * for a moment, or until `signal` is aborted.
    */
   choose(request: Request, signal?: AbortSignal): Runner
+  /** Finds a job on another machine again. */
+  resume(place: KeptPlace): Runner
   readonly sessions: Omit<Sessions, 'open'>
   openTerminalSession(request: Request): Promise<TerminalSession>
   close(): Promise<void>
@@ -131,7 +133,7 @@ export function createRunners(options: RunnersOptions): Runners {
   }
 
   let hosts: Hosts | null = null
-  const onHost: Runner = async (request, sink) => {
+  const openHosts = async (): Promise<Hosts> => {
     const { createHosts } = await import('../run/host/host-runner.ts')
     hosts ??= createHosts({
       cwd: options.cwd,
@@ -145,8 +147,9 @@ export function createRunners(options: RunnersOptions): Runners {
         }
       },
     })
-    return hosts.runner(request, sink)
+    return hosts
   }
+  const onHost: Runner = async (request, sink) => (await openHosts()).runner(request, sink)
 
   const inSandbox: Runner = async (request, sink) => {
     const { runInSandbox } = await import('../run/sandbox/sandboxed-runner.ts')
@@ -170,6 +173,7 @@ export function createRunners(options: RunnersOptions): Runners {
         return turns.take(start, signal)
       }
     },
+    resume: (place) => async (request, sink) => (await openHosts()).resume(place)(request, sink),
     sessions: {
       list: () => [
         ...(sessions?.list() ?? []),

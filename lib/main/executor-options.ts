@@ -62,6 +62,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
     reaper: [...programWords(process), 'reap'],
+    taker: [...programWords(process), 'take-up'],
     declaresRuns: door.leavesRuns ?? false,
     toTerminal: door.toTerminal,
   }

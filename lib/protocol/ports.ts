@@ -91,6 +91,15 @@ export interface Running {
   waitingForInput(): 'line' | 'password' | 'raw' | null
   /** How the tasks of an array stand; null for any other run. */
   tasks(): TaskSummary | null
+  /** Where it goes on without this process; null where it does not. */
+  readonly kept: KeptPlace | null
+}
+
+/** By which a job on another machine is found again. */
+export interface KeptPlace {
+  address: string
+  /** The random word by which both sides know it. */
+  name: string
 }
 
 /**

@@ -16,6 +16,7 @@ export interface RunningParts extends Pick<Running, 'exited' | 'stop'> {
   waitingForInput?: Running['waitingForInput']
   tasks?: Running['tasks']
   leave?: Running['leave']
+  kept?: Running['kept']
 }
 
 /** Makes what every runner gives back. */
@@ -33,12 +34,14 @@ class RunningProcess implements Running {
   readonly exited: Running['exited']
   readonly sandbox: Running['sandbox']
   readonly begun: Running['begun']
+  readonly kept: Running['kept']
 
   constructor(parts: RunningParts) {
     this.#parts = parts
     this.exited = parts.exited
     this.sandbox = parts.sandbox ?? null
     this.begun = parts.begun ?? null
+    this.kept = parts.kept ?? null
   }
 
   get pid(): Running['pid'] {
@@ -86,7 +89,8 @@ class RunningProcess implements Running {
  */
 export function changeRunning(
   current: () => Running,
-  changes: Pick<RunningParts, 'exited'> & Partial<Pick<RunningParts, 'sandbox' | 'stop' | 'begun'>>,
+  changes: Pick<RunningParts, 'exited'> &
+    Partial<Pick<RunningParts, 'sandbox' | 'stop' | 'begun' | 'kept'>>,
 ): Running {
   return createRunning({
     pid: () => current().pid,

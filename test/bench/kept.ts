@@ -130,6 +130,7 @@ function keepJobs(dir: string, count: number): void {
       endedAt: now,
       artifact: null,
       stderrArtifact: null,
+      kept: null,
       result: { status: 'exited', exitCode: 0, output: 'kept\n'.repeat(1000) } as Result,
     }
     writeEnd(dir, record, { output: { text, start: 0 } })

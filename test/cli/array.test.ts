@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
@@ -48,12 +50,12 @@ test('an array in the background is held, waited for, and its tasks are told', a
   }
 })
 
-test('what has ended survives a kill of nacre, and the rest is named', async () => {
+test('what has ended survives a kill of nacre, and the rest is named, and runs when it is resumed', async () => {
   const home = openHome()
   try {
     const [program = '', ...words] = cliCommand()
     const command =
-      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || sleep 7492; exit "$NACRE_TASK"'
+      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || [ -e "$XDG_STATE_HOME/go" ] || sleep 7492; exit "$NACRE_TASK"'
     const given = ['--array', '6', '--jobs', '2', '--output-format', 'stream-json', '-c', command]
     const child = spawn(program, [...words, ...given], {
       env: { ...process.env, ...home.env },
@@ -71,12 +73,23 @@ test('what has ended survives a kill of nacre, and the rest is named', async () 
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }
     const shown = await home.json(['job', 'show', id])
     assert.is(shown['status'], 'stopped')
-    assert.equal(shown['notices'], ['The nacre that held it is gone; 3 of 6 tasks have no result'])
+    const said = `The nacre that held it is gone; 3 of 6 tasks have no result: nacre job resume ${id} runs them`
+    assert.equal(shown['notices'], [said])
     const summary = shown['tasks'] as Record<string, unknown>
     assert.is(summary['left'], '4-6')
     assert.equal(summary['failures'], [1, 2, 3])
     const ends = (await home.run(['job', 'tasks', id])).stdout.toString()
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
+    writeFileSync(join(home.env['XDG_STATE_HOME'] ?? '', 'go'), '')
+    assert.is((await home.json(['job', 'resume', id]))['status'], 'running')
+    const whole = await home.json(['job', 'wait', id])
+    assert.equal((whole['tasks'] as Record<string, unknown>)['failures'], [1, 2, 3, 4, 5, 6])
+    const wrote = String((await home.json(['job', 'read', id]))['text'])
+    assert.equal(
+      wrote.trim().split('\n').sort(),
+      [1, 2, 3, 4, 5, 6].map((n) => `task ${n}`),
+    )
+    assert.is((await home.json(['job', 'resume', id]))['status'], 'exited', 'nothing is left')
   } finally {
     await home.close()
   }

@@ -105,6 +105,11 @@ export const jobActions: Readonly<Record<string, Action>> = {
     )
   },
 
+  async resume({ jobs, words, context }) {
+    await tellStanding(await jobs.resume(expectId(words, 'resume')), context)
+    return 0
+  },
+
   async kill({ jobs, words, context }) {
     const result = await jobs.kill(expectId(words, 'kill'))
     await tellStanding(result, context)

@@ -5,6 +5,7 @@ import { jobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
+import { programWords } from '../../system/runtime.ts'
 import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
 import type { Command } from '../../doors/command.ts'
 import { answerFlags, chooseAction } from '../answer.ts'
@@ -12,7 +13,7 @@ import { jobActions } from './actions.ts'
 
 export const command: Command = {
   name: 'job',
-  usage: 'nacre job list|show|read|tasks|wait|write|kill|attach …',
+  usage: 'nacre job list|show|read|tasks|wait|write|kill|attach|resume …',
   description: 'The jobs of every nacre of this user',
   flags: [
     ...flagsOf(['list'], fieldFlags(jobFilter)),
@@ -48,10 +49,14 @@ export const command: Command = {
     '  nacre job attach <id>           show what it writes from now on; type into one with a terminal;',
     '                                  Ctrl-] leaves it',
     '  nacre job kill <id>             stop it and everything that it started',
+    '  nacre job resume <id>           run the tasks of an array that have no end, after a kill of nacre',
     '',
     'An id may be shortened to its beginning, with or without `run_`.',
   ],
-  takesIds: { of: 'jobs', behind: ['show', 'read', 'tasks', 'wait', 'write', 'attach', 'kill'] },
+  takesIds: {
+    of: 'jobs',
+    behind: ['show', 'read', 'tasks', 'wait', 'write', 'attach', 'kill', 'resume'],
+  },
   examples: [
     "nacre -c 'npm run dev' --background --ready port:3000",
     'nacre job list --output-format json',
@@ -60,12 +65,15 @@ export const command: Command = {
     'nacre job write k5x2 yes --line',
     'nacre job attach k5x2',
     'nacre job kill k5x2',
+    'nacre job resume k5x2',
   ],
   run(context) {
     const [name = '', ...words] = context.positionals
     const action = chooseAction(jobActions, name, command.usage)
     checkActionFlags('nacre job', name, command.flags, context.options)
-    const jobs = openJobs(join(context.stateDir, 'jobs'))
+    const { environment, stateDir } = context
+    const taker = { words: [...programWords(process), 'take-up'], environment }
+    const jobs = openJobs(join(stateDir, 'jobs'), taker)
     return action({ jobs, words, context })
   },
 }

@@ -84,7 +84,7 @@ async function waitForStart(started: Promise<Run> | null): Promise<Run | null> {
 }
 
 /** What goes on without anybody ends after a day. */
-async function holdToEnd(run: Run): Promise<void> {
+export async function holdToEnd(run: Run): Promise<void> {
   const timer = setTimeout(() => void run.stop('timeout'), limits.supervisedSeconds * 1000)
   await run.ended
   clearTimeout(timer)

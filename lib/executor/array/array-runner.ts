@@ -57,11 +57,14 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const array = request.array as ArrayRequest
     const store = parts.dir === null ? null : createArrayStore(parts.dir, request.id)
     const tally = createTally(array.tasks)
+    const before = store?.readEnds() ?? []
+    for (const end of before) tally.add(end)
     const notices: string[] = []
     /** The directory in which the first task that has ended was begun; on one host all begin there. */
-    let startedIn: string | null = null
+    let startedIn: string | null = before[0]?.result.cwd ?? null
     /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
+    for (const { result } of before) last = last.then(() => passOutput(result, sink))
 
     async function onEnd(end: TaskEnd): Promise<void> {
       tally.add(end)
@@ -141,7 +144,8 @@ function queue({ parts, request, array, tally, onEnd }: WorkParts, hosts: string
   const places = hosts.length === 0 ? [null] : hosts
   const count = array.atOnce ?? (hosts.length === 0 ? availableParallelism() : onHostAtOnce)
   return startQueue({
-    tasks: array.tasks,
+    // Of an array that is taken up again some have ended.
+    tasks: array.tasks.filter((task) => !tally.has(task)),
     // In turn: the first tasks go to different hosts.
     places: Array.from({ length: count }, () => places).flat(),
     retries: array.retries,

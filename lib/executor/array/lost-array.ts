@@ -134,7 +134,7 @@ export function describeLostArray(
   const notice =
     result.status === 'running'
       ? `The nacre that held it is gone; ${count} go on without it`
-      : `The nacre that held it is gone; ${count} have no result`
+      : `The nacre that held it is gone; ${count} have no result: nacre job resume ${result.id} runs them`
   return {
     ...result,
     error: result.error && { ...result.error, message: notice },

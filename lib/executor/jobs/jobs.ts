@@ -7,6 +7,7 @@ import { shrinkRun } from '../ended-run.ts'
 import type { LiveRun } from '../run.ts'
 import { waitAtMost } from '../wait.ts'
 import type { KnownJobs } from './known-jobs.ts'
+import type { Taker } from './take-up.ts'
 import { type Jobs, type JobWait, notFound } from './port.ts'
 
 export interface JobTable extends Jobs {
@@ -109,6 +110,10 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         : null
       return kept ?? place.read(reading)
     },
+    async resume(given) {
+      const place = await locate(given)
+      return 'known' in place ? place.known.resume(place.id) : place.look()
+    },
     async tasks(given) {
       const known = await openKnown()
       if (known === null) throw notFound(given)
@@ -159,8 +164,8 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
 }
 
 /** The jobs of every nacre of this user, for a process that holds none. `dir` is their folder. */
-export function openJobs(dir: string): Jobs {
-  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir))
+export function openJobs(dir: string, taker: Taker | null = null): Jobs {
+  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir, taker))
 }
 
 function matches({ status }: JobEntry, wanted: JobFilter['status']): boolean {

@@ -24,6 +24,7 @@ import { type JobWait, notFound } from './port.ts'
 import { findProcesses, lostResult, recapture, rootOf } from './lost.ts'
 import { describeOrphan, endOrphan, findOrphans } from './orphans.ts'
 import { pruneJobs } from './prune.ts'
+import { callTaker, type Taker } from './take-up.ts'
 import {
   describeRecord,
   findRecordFile,
@@ -51,6 +52,8 @@ export interface KnownJobs {
   readKept(id: string, reading: Reading): Promise<JobOutput | null>
   wait(id: string, wait: JobWait & { timeoutSeconds: number }): Promise<Result>
   follow(id: string, follower: Follower, signal: AbortSignal): Promise<Result>
+  /** Has it go on where its nacre was killed; gives how it stands. */
+  resume(id: string): Promise<Result>
   write(id: string, data: string, end: boolean): Promise<void>
   resize(id: string, columns: number, rows: number): Promise<void>
   kill(id: string, reason: StopReason): Promise<Result>
@@ -60,7 +63,10 @@ export interface KnownJobs {
 const lookEveryMs = 200
 
 /** `dir` is the folder of the jobs. */
-export function openKnownJobs(dir: string): KnownJobs {
+export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
+  /** Why jobs on other machines were not taken up. */
+  const troubles = new Map<string, string>()
+
   function resolve(given: string): string {
     const begin = given.startsWith('run_') ? given : `run_${given}`
     const matching = (ids: string[]) => ids.filter((id) => id.startsWith(begin))
@@ -94,10 +100,11 @@ export function openKnownJobs(dir: string): KnownJobs {
 
   /** Asks the process that holds the job; where that is gone, `otherwise` answers from the files. */
   async function ask<Name extends MethodName, Answer>(
-    record: JobRecord,
+    given: JobRecord,
     [method, params, options = {}]: Question<Name>,
     otherwise: (record: JobRecord) => Answer | Promise<Answer>,
   ): Promise<Answer> {
+    const record = await takeUp(given)
     if (record.endedAt === null && record.socket !== null && isAlive(record.owner)) {
       try {
         return fromWire(await askOnce(connect(record.socket), method, params, options)) as Answer
@@ -109,9 +116,19 @@ export function openKnownJobs(dir: string): KnownJobs {
     return otherwise(await settleLost(readRecord(dir, record.id) ?? record))
   }
 
+  /** A job that goes on at another machine though its nacre was killed is held by a new one from now on. */
+  async function takeUp(record: JobRecord): Promise<JobRecord> {
+    const { id, kept, owner, endedAt } = record
+    if (kept === null || endedAt !== null || isAlive(owner)) return record
+    const trouble = taker === null ? 'nobody has taken it up yet' : await callTaker(taker, id)
+    if (trouble === null) return readRecord(dir, id) ?? record
+    troubles.set(id, `It goes on at ${kept.request.host} or has ended there: ${trouble}`)
+    return record
+  }
+
   /** Writes down the end of a job whose owner could not. */
   async function settleLost(record: JobRecord): Promise<JobRecord> {
-    if (record.endedAt !== null || isAlive(record.owner)) return record
+    if (record.endedAt !== null || isAlive(record.owner) || record.kept) return record
     const array = openLostArray(dir, record.id)
     if (array ? await array.refresh() : findProcesses(record).length > 0) return record
     return finish(record, null)
@@ -137,6 +154,10 @@ export function openKnownJobs(dir: string): KnownJobs {
     const array = openLostArray(dir, record.id)
     const captured = (await recaptureAny(record, array)).snapshot()
     const lost = lostResult(record, { captured, running: true, stopped: null })
+    const trouble = troubles.get(record.id)
+    if (trouble !== undefined) {
+      return { ...lost, host: record.kept?.request.host ?? null, notices: [trouble] }
+    }
     if (array) await array.refresh()
     return array ? describeLostArray(lost, array.summarize(), []) : lost
   }
@@ -173,6 +194,8 @@ export function openKnownJobs(dir: string): KnownJobs {
 
   async function killLost(record: JobRecord): Promise<Result> {
     if (record.endedAt !== null) return resultOf(record)
+    const trouble = troubles.get(record.id)
+    if (trouble !== undefined) throw new MisuseError('host_unreachable', trouble, 'job_id')
     const notices = (await openLostArray(dir, record.id)?.cancel()) ?? []
     const { survivors } = await stopTree(rootOf(record))
     return resultOf(await finish(record, { survivors, notices }))
@@ -185,7 +208,8 @@ export function openKnownJobs(dir: string): KnownJobs {
       removeLeftFolders([sandboxesFolder(dirname(dir))])
       removeLeftGroups()
       const settled: JobRecord[] = []
-      for (const record of readRecords(dir, 'alive')) settled.push(await settleLost(record))
+      const alive = await Promise.all(readRecords(dir, 'alive').map(takeUp))
+      for (const record of alive) settled.push(await settleLost(record))
       const ids = new Set(settled.map(({ id }) => id))
       const ended = runningOnly ? [] : readRecords(dir, 'ended').filter(({ id }) => !ids.has(id))
       return [
@@ -200,6 +224,14 @@ export function openKnownJobs(dir: string): KnownJobs {
     read(id, reading) {
       const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
       return ask(findRecord(id), ['shell.output', params], (lost) => readFiles(lost, reading))
+    },
+
+    async resume(id) {
+      const record = findRecord(id)
+      if (record.endedAt === null && isAlive(record.owner)) return this.show(id)
+      const why = taker === null ? 'no nacre can be started here' : await callTaker(taker, id)
+      if (why === null) return this.show(id)
+      throw new MisuseError('not_resumable', why, 'job_id')
     },
 
     async tasks(id) {

@@ -14,7 +14,8 @@ import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
 import { describeJob, type JobEntry } from '../../protocol/result/job.ts'
-import type { Origin, TerminalSize } from '../../protocol/request/request.ts'
+import type { KeptPlace } from '../../protocol/ports.ts'
+import type { Origin, Request, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, replaceFile, readFlags } from '../../system/private-files.ts'
@@ -47,6 +48,8 @@ export interface JobRecord {
   stderrArtifact: ArtifactRef | null
   /** The final result. */
   result: Result | null
+  /** By which it is taken up again on another machine; null where it ends with its owner. */
+  kept: { request: Request; place: KeptPlace } | null
   /** How many bytes come before each text that is kept beside an ended job; empty where none is. */
   textStarts: Partial<Record<StreamName, number>>
 }
@@ -125,7 +128,8 @@ function decode(text: string | null, id: string): JobRecord | null {
   if (text === null) return null
   try {
     const record: unknown = fromWire(JSON.parse(text))
-    return isRecord(record) && record.id === id ? record : null
+    // A record of before has none.
+    return isRecord(record) && record.id === id ? { ...record, kept: record.kept ?? null } : null
   } catch {
     return null
   }
@@ -200,6 +204,11 @@ export function listDamaged(dir: string): string[] {
   return [...ids]
     .filter((id) => readRecord(dir, id) === null)
     .flatMap((id) => findRecordFile(dir, id) ?? [])
+}
+
+/** Takes a job that had ended for one that goes on. */
+export function reopenRecord(dir: string, id: string): void {
+  rmSync(endedRecord(dir, id), { force: true })
 }
 
 export function removeRecord(dir: string, id: string): void {

@@ -5,6 +5,7 @@ import { identifyProcess, identifySelf, isAlive } from '../../system/process/pro
 import { findSocketPlace } from '../../system/socket-place.ts'
 import type { Jobs } from './port.ts'
 import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
+import type { Taker } from './take-up.ts'
 import { pruneJobs } from './prune.ts'
 import {
   ensureJobsFolder,
@@ -35,12 +36,13 @@ const endsBetweenPrunings = 32
 
 /**
  * `dir` is the folder of the jobs. The socket opens with the first job. `onWritten` is told of each job
- * whose end and text are on disk.
+ * whose end and text are on disk. `taker` takes up jobs of killed nacres on other machines; null: nobody does.
  */
 export function createRegistry(
   dir: string,
   jobs: Jobs,
   onWritten: (run: LiveRun) => void,
+  taker: Taker | null,
 ): Registry {
   /** The ends of declared runs, which are yet to be written. */
   const ends = new Map<string, Promise<void>>()
@@ -83,7 +85,7 @@ export function createRegistry(
   }
 
   return {
-    known: openKnownJobs(dir),
+    known: openKnownJobs(dir, taker),
     listAlive() {
       try {
         return readRecords(dir, 'alive').filter(({ owner }) => isAlive(owner))
@@ -136,6 +138,7 @@ function draftRecord(run: LiveRun): JobRecord {
     artifact,
     stderrArtifact,
     result: null,
+    kept: run.place && { request, place: run.place },
     textStarts: {},
   }
 }

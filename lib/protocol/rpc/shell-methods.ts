@@ -82,6 +82,15 @@ export const shellMethods = {
     params: object({}, jobFilter),
     result: object({ jobs: list(jobEntryShape) }, { damaged: damagedRecords }),
   },
+  /** The tasks of an array that have ended, in the order of their numbers. */
+  'shell.tasks': {
+    params: object({ id }),
+    result: object({
+      tasks: list(object({ task: integer(), tries: integer(), result: resultShape })),
+    }),
+  },
+  /** Has a job go on whose nacre was killed: what is left of an array, or a job on another machine. */
+  'shell.resume': { params: object({ id }), result: resultShape },
   'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
   /**
    * Answered with the result of the job that is named. For several, `jobs` has the results of all, and

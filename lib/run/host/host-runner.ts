@@ -4,6 +4,7 @@ import { nowMs } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
 import type {
   Exit,
+  KeptPlace,
   OutputSink,
   Runner,
   Running,
@@ -45,6 +46,8 @@ export interface HostOptions {
 export interface Hosts {
   /** Runs requests whose `host` is set. */
   runner: Runner
+  /** Finds a job there again that goes on without the nacre which began it. */
+  resume(place: KeptPlace): Runner
   /** The shells there that keep their state. */
   listSessions(): SessionInfo[]
   /** Ends the sessions of this name on every host. False: there is none. */
@@ -63,12 +66,13 @@ export function createHosts(options: HostOptions): Hosts {
   const clients = new Map<string, HostClient>()
   const sessions = createShelf<Session>({ where: ' on hosts' })
 
+  const address = (host: string) => options.named[host] ?? host
+
   function findClient(host: string): HostClient {
-    const address = options.named[host] ?? host
-    const known = clients.get(address)
+    const known = clients.get(address(host))
     if (known) return known
-    const client = createHostClient(parseHostAddress(address), options.environment)
-    clients.set(address, client)
+    const client = createHostClient(parseHostAddress(address(host)), options.environment)
+    clients.set(address(host), client)
     return client
   }
 
@@ -100,7 +104,12 @@ export function createHosts(options: HostOptions): Hosts {
       if (request.session !== null)
         return openSession(request.session, host, client).run(request, sink)
       await client.connect()
-      return startOnHost({ request, sink, client, host, options })
+      return startOnHost({ request, sink, client, address: address(host), options, found: null })
+    },
+    resume: (found) => async (request, sink) => {
+      const client = findClient(found.address)
+      await client.connect()
+      return startOnHost({ request, sink, client, address: found.address, options, found })
     },
     listSessions: () => sessions.list(),
     closeSession: (name) => sessions.close(name),
@@ -144,13 +153,16 @@ interface HostStart {
   request: Request
   sink: OutputSink
   client: HostClient
-  host: string
+  address: string
   options: HostOptions
+  /** It runs there already. */
+  found: KeptPlace | null
 }
 
 async function startOnHost(start: HostStart): Promise<Running> {
-  const { request, client, host, options } = start
-  const name = randomBytes(16).toString('hex')
+  const { request, client, address, options, found } = start
+  const host = request.host ?? ''
+  const name = found?.name ?? randomBytes(16).toString('hex')
   const startsIn = client.scheduler === null ? null : options.cwd
   const remote = describeCommand(request, name, startsIn)
   const follower = followFrames(request, name, start.sink)
@@ -169,7 +181,8 @@ async function startOnHost(start: HostStart): Promise<Running> {
     }
     const script = composeRunScript({ ...remote, input: { kind: 'none', text: textOf(request) } })
     const run = { script, ...remote, patienceSeconds: keptPatienceSeconds }
-    return startKept(run, { client, follower, check: checkLength, call })
+    const isFound = found !== null
+    return startKept(run, { isFound, client, follower, check: checkLength, call })
   }
 
   const running = await open()
@@ -194,6 +207,7 @@ async function startOnHost(start: HostStart): Promise<Running> {
   return changeRunning(() => running, {
     exited: end(),
     stop,
+    kept: outlivesConnection(start) ? { address, name } : null,
     // A scheduler may let it wait for hours.
     ...(client.scheduler && {
       begun: Promise.race([follower.begun, running.exited.then(() => {})]),
@@ -255,7 +269,7 @@ async function stopOnHost(
   running: Running,
   [reason, how]: [StopReason, StopOptions | undefined],
 ): Promise<StopReport> {
-  const { request, client, host } = start
+  const { request, client } = start
   const stopClient = () => running.stop(reason)
   const { pid } = state
   if (client.scheduler !== null) {
@@ -277,7 +291,7 @@ async function stopOnHost(
   if (left !== null) await waitForCode(state, stopMarginMs)
   await stopClient()
   if (left !== null) return { survivors: left }
-  const command = `${startOf(request.command, 80)} (on ${host}, which did not answer)`
+  const command = `${startOf(request.command, 80)} (on ${request.host}, which did not answer)`
   return { survivors: pid === null ? [] : [{ pid, command }] }
 }
 

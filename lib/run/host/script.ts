@@ -111,7 +111,10 @@ export function composeRunScript(remote: RemoteCommand): string {
     ...(remote.tellsTime ? ['from=$(date +%s%3N)'] : []),
     ...(watches
       ? [
-          ...composeStop(runMark(remote.mark), allowCarrying(remote.stop)),
+          ...composeStop(
+            runMark(remote.mark),
+            remote.nacre ? allowCarrying(remote.stop) : remote.stop,
+          ),
           '(trap : TERM; read -r line; find_group; stop_run) <&3 >/dev/null 2>&1 3<&- 4>&- 5>&- &',
           'watch=$!',
         ]

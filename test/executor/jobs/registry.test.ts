@@ -58,6 +58,7 @@ function makeRecord(changes: Partial<JobRecord> = {}): JobRecord {
     artifact: null,
     stderrArtifact: null,
     result: null,
+    kept: null,
     textStarts: {},
     ...changes,
   }

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor, type Run } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { composeKeptScript } from '../../../lib/run/host/kept/script.ts'
-import { findMarked } from '../../helpers/jobs.ts'
+import { findMarked, openHome } from '../../helpers/jobs.ts'
 import {
   endConnections,
   findSshObstacle,
@@ -75,6 +75,40 @@ if (obstacle === null) {
     assert.is(refused.error?.code, 'cwd_not_found')
   })
 
+  test('the next nacre takes up a job there whose nacre was killed, at the very byte', async () => {
+    const home = openHome()
+    home.env['PATH'] = `${server.folder}:${process.env['PATH']}`
+    const begin = async (command: string) => {
+      const ready = ['--background', '--ready', 'regex:^5$']
+      return String((await home.json(['--host', 'box', ...ready, '-c', command]))['job_id'])
+    }
+    const killOwner = async (id: string) => {
+      const { owner } = JSON.parse(readFileSync(join(home.dir, `${id}.json`), 'utf8')) as {
+        owner: { pid: number }
+      }
+      process.kill(owner.pid, 'SIGKILL')
+      await until(() => !existsSync(`/proc/${owner.pid}`))
+    }
+    try {
+      const id = await begin('for i in $(seq 1 40); do echo "$i"; sleep 0.1; done; exit 7')
+      const before = await home.json(['job', 'read', id])
+      await killOwner(id)
+      const rest = await home.json(['job', 'read', id, '--cursor', String(before['cursor'])])
+      const result = await home.json(['job', 'wait', id])
+      assert.equal([result['exit_code'], result['host']], [7, 'box'], JSON.stringify(result))
+      const whole = Array.from({ length: 40 }, (_, at) => `${at + 1}\n`).join('')
+      assert.is((await home.json(['job', 'read', id]))['text'], whole)
+      const told = `${String(before['text'])}${String(rest['text'])}`
+      assert.ok(whole.startsWith(told), JSON.stringify([before, rest]))
+      const left = await begin('echo 5; MINE=7497 setsid sleep 7497 & sleep 7497')
+      await killOwner(left)
+      assert.is((await home.json(['job', 'kill', left]))['reason'], 'kill')
+      assert.equal(findMarked('MINE', '7497'), [])
+    } finally {
+      await home.close()
+    }
+  })
+
   test('a stop while the connection is lost ends it there', async () => {
     const run = await start(`${tellFolder}; setsid sleep 7494 & sleep 7494`, {
       env: { MINE: '7494' },
@@ -93,6 +127,7 @@ test('what nobody follows any more is ended in time', async () => {
   const script = `${tellFolder}; NACRE_RUN=run_left MINE=7495 sleep 7495`
   const kept = {
     script,
+    name: 'left',
     mark: 'run_left',
     stop: { signals: ['TERM'], graceSeconds: 1 },
     patienceSeconds: 2,

@@ -15,6 +15,8 @@ import { createFrameReader, type Frame } from '../frames.ts'
 import { composeAttachScript, composeKeptScript, forgetLine, type KeptRun } from './script.ts'
 
 export interface KeptParts {
+  /** It runs there already: it is found again, and what it wrote comes from the beginning. */
+  isFound: boolean
   client: HostClient
   /** Hears of the run over there, and gives on what it writes. */
   follower: Follower
@@ -35,9 +37,11 @@ const farewellMs = 1000
  * is missing, since what it writes lies over there until all has arrived.
  */
 export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running> {
-  const { client, follower } = parts
+  const { client, follower, isFound } = parts
   const received = { stdout: 0, stderr: 0 }
-  let folder: string | null = null
+  /** It has begun there, so that there is something to come back to. */
+  let isThere = isFound
+  if (isFound) follower.state.begun = true
   /** Why there is nothing to come back to. */
   let gone: string | null = null
   let hasEnded = false
@@ -49,14 +53,14 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
   /** A connection, whose bytes are those of the files from its beginning on. */
   async function open(compose: (connection: string) => string) {
     const connection = randomBytes(16).toString('hex')
-    const isFirst = folder === null
+    const isFirst = !isThere
     const begun = { stdout: false, stderr: false }
     const hear = (stream: 'stdout' | 'stderr') => (frame: Frame) => {
       if (frame.kind === 'refused' && isFirst) follower.tell(frame)
       else if (frame.kind === 'refused') gone = frame.reason
       if (frame.kind !== 'begin') return
       begun[stream] = true
-      folder = frame.cwd
+      isThere = true
     }
     const readers = {
       stdout: createFrameReader(connection, hear('stdout')),
@@ -79,14 +83,15 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
     return { running, begun }
   }
 
-  let current = await open((connection) => composeKeptScript(run, connection))
+  const attach = (connection: string) => composeAttachScript(run.name, connection, received)
+  let current = await open(isFound ? attach : (connection) => composeKeptScript(run, connection))
 
   async function followToEnd(): Promise<Exit> {
     let lostAtMs = 0
     let pauseMs = retryMs.first
     for (;;) {
       const exit = await current.running.exited
-      if (hasEnded || isOver || folder === null) return exit
+      if (hasEnded || isOver || !isThere) return exit
       if (gone !== null) return { ...exit, notices: [gone] }
       if (current.begun.stdout) {
         lostAtMs = nowMs()
@@ -97,14 +102,14 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
       if (nowMs() > lostAtMs + keptPatienceSeconds * 1000) return exit
       await pause(pauseMs, over.signal)
       pauseMs = Math.min(retryMs.longest, pauseMs * 2)
-      if (!isOver) await tryAgain(folder)
+      if (!isOver) await tryAgain()
     }
   }
 
-  async function tryAgain(there: string): Promise<void> {
+  async function tryAgain(): Promise<void> {
     try {
       await client.connect()
-      current = await open((connection) => composeAttachScript(there, connection, received))
+      current = await open(attach)
       // A stop that came meanwhile has ended the connection before this one.
       if (isOver) await stop()
     } catch (error) {

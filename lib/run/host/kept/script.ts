@@ -6,6 +6,8 @@ import { allowCarrying, composeStop, runMark, type StopThere } from '../script.t
 export type Offsets = Record<'stdout' | 'stderr', number>
 
 export interface KeptRun {
+  /** Names its folder there. */
+  name: string
   /** Runs the command; what it writes goes to the files of a private folder there. */
   script: string
   /** The value of `NACRE_RUN` over there. */
@@ -26,7 +28,8 @@ export function composeKeptScript(run: KeptRun, connection: string): string {
   const apart = '3<&- 4>&- 5>&-'
   return [
     ...composeConnection(connection),
-    'dir=$(mktemp -d "${TMPDIR:-/tmp}/nacre.XXXXXX") || refuse "mktemp makes no folder for what the command writes"',
+    nameFolder(run.name),
+    'mkdir -m 700 "$dir" || refuse "No folder can be made for what the command writes: $dir"',
     ': >"$dir/out"; : >"$dir/err"',
     `sh -c ${quoteWord(run.script)} nacre </dev/null >>"$dir/out" 2>>"$dir/err" ${apart} |`,
     `sh -c ${quoteWord(composeFollower(connection))} nacre "$dir" 0 0 |`,
@@ -36,17 +39,20 @@ export function composeKeptScript(run: KeptRun, connection: string): string {
 
 /** A script that follows such a run over a new connection, from where the one before was cut. */
 export function composeAttachScript(
-  folder: string,
+  name: string,
   connection: string,
   { stdout, stderr }: Offsets,
 ): string {
-  const dir = quoteWord(folder)
   return [
     ...composeConnection(connection),
-    `[ -d ${dir} ] || refuse "What it wrote is not there any more"`,
-    `exec sh -c ${quoteWord(composeFollower(connection))} nacre ${dir} ${stdout} ${stderr}`,
+    nameFolder(name),
+    '[ -d "$dir" ] || refuse "What it wrote is not there any more"',
+    `exec sh -c ${quoteWord(composeFollower(connection))} nacre "$dir" ${stdout} ${stderr}`,
   ].join('\n')
 }
+
+/** Whoever knows the name of the run finds it, and nobody else does. */
+const nameFolder = (name: string) => `dir="\${TMPDIR:-/tmp}/nacre-"${quoteWord(name)}`
 
 /** The line by which the follower hears that all has arrived, and removes the folder. */
 export const forgetLine = 'forget\n'

@@ -1,0 +1,125 @@
+import { closeSync, openSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf, MisuseError } from '../../protocol/errors.ts'
+import type { KeptPlace } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import { nowMs } from '../../system/clock.ts'
+import { isAlive } from '../../system/process/process-table.ts'
+import { startProcess } from '../../system/process/spawn.ts'
+import { findArray } from '../array/store.ts'
+import { type JobRecord, readRecord, reopenRecord } from './record.ts'
+
+/** What starts a nacre that takes up a job, whose id is added. */
+export interface Taker {
+  words: readonly string[]
+  environment: Readonly<Record<string, string | undefined>>
+}
+
+/** A job of a killed nacre that another one takes up. */
+export interface LostJob {
+  request: Request
+  startedAt: string
+  /** Where it goes on; null: it is an array of which this nacre runs what is left. */
+  place: KeptPlace | null
+  /** It is taken up, or will not be. */
+  release: () => void
+}
+
+/** How long another nacre may take to take it up. */
+const patienceMs = 30_000
+
+/**
+ * Claims a job for this nacre, since two must not take it up. Null: another one has it, or it has ended.
+ * Throws `MisuseError` where it cannot go on.
+ */
+export async function claimJob(dir: string, id: string): Promise<LostJob | null> {
+  const path = join(dir, `${id}.claim`)
+  const fd = await openClaim(path)
+  if (fd === null) return null
+  closeSync(fd)
+  const release = () => rmSync(path, { force: true })
+  try {
+    const record = readRecord(dir, id)
+    const job = record && describeLost(dir, record)
+    if (job === null) {
+      release()
+      return null
+    }
+    reopenRecord(dir, id)
+    return { ...job, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Null where another nacre has taken it meanwhile. */
+async function openClaim(path: string): Promise<number | null> {
+  const deadline = nowMs() + patienceMs
+  let hasWaited = false
+  for (;;) {
+    try {
+      const fd = openSync(path, 'wx', 0o600)
+      if (!hasWaited) return fd
+      closeSync(fd)
+      rmSync(path, { force: true })
+      return null
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+    hasWaited = true
+    // Who has claimed it may have been killed.
+    if (nowMs() > deadline) rmSync(path, { force: true })
+    await delay(50)
+  }
+}
+
+function describeLost(dir: string, record: JobRecord): Omit<LostJob, 'release'> | null {
+  const { id, startedAt, kept } = record
+  if (record.endedAt === null && isAlive(record.owner)) return null
+  if (kept && record.endedAt === null) {
+    return { request: kept.request, startedAt, place: kept.place }
+  }
+  const array = findArray(dir, id)
+  if (array === null) {
+    if (record.endedAt !== null) return null
+    throw cannotGoOn(id, 'it was a run of this machine, which has ended with its nacre')
+  }
+  if (array.record.place) throw cannotGoOn(id, 'a scheduler runs it, and `nacre job` collects it')
+  const ended = array.readEnds().length
+  if (ended === array.record.request.array?.tasks.length) return null
+  return { request: array.record.request, startedAt, place: null }
+}
+
+function cannotGoOn(id: string, why: string): MisuseError {
+  return new MisuseError('not_resumable', `Job \`${id}\` cannot be resumed: ${why}`, 'job_id')
+}
+
+/** Has another process take up a job. Null where that is done; else why it is not. */
+export async function callTaker({ words, environment }: Taker, id: string): Promise<string | null> {
+  const [file = '', ...args] = words
+  const env: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && !['NACRE', 'NACRE_RUN', 'NACRE_OWNER'].includes(name)) {
+      env[name] = value
+    }
+  }
+  const taker = await startProcess({
+    file,
+    args: [...args, id],
+    detached: true,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  taker.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const trouble = await new Promise<string | null>((resolve) => {
+    taker.stdout?.once('data', () => resolve(null))
+    taker.once('close', (code) => resolve(code === 0 ? null : said.trim()))
+  })
+  taker.stdout?.destroy()
+  taker.stderr?.destroy()
+  taker.unref()
+  return trouble?.replace(/^nacre: /, '') ?? null
+}
