@@ -1,4 +1,3 @@
-import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/flag.ts'
 import { check, checkWritten } from '../protocol/shape/check.ts'
@@ -33,21 +32,11 @@ export function parseArgv(
   flags: readonly Flag[],
   options: ParseOptions = {},
 ): ParsedArgv {
-  const cli = cac('nacre')
-  const { marked, used, shellOptions, ...words } = spellOut(argv, flags, options)
-  for (const flag of used) {
-    cli.option(flag.shape === null ? `--${flag.name}` : `--${flag.name} <value>`, flag.description)
-  }
-  cli.globalCommand.ignoreOptionDefaultValue()
-  const found = cli.parse(['', '', ...marked], { run: false }).options
+  const { given, shellOptions, ...words } = spellOut(argv, flags, options)
   const parsed: ParsedArgv = { options: {}, ...words }
   if (shellOptions.length > 0) parsed.options[shellOptionList] = shellOptions
-  for (const flag of used) {
-    const key = optionKey(flag)
-    const given: unknown = found[toOptionName(key)]
-    if (given !== undefined && !(key in parsed.options)) {
-      parsed.options[key] = readValue(flag, given, options.home)
-    }
+  for (const [flag, values] of given) {
+    parsed.options[optionKey(flag)] = readValue(flag, values, options.home)
   }
   return parsed
 }
@@ -57,18 +46,9 @@ export function optionKey(flag: Flag): string {
   return flag.name.replace(/^no-/, '')
 }
 
-function toOptionName(key: string): string {
-  return key.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
-}
-
-/** Stands before each value: cac makes numbers of `1e3` and `007` and drops a value like `-x`. */
-const mark = ':'
-
 interface SpelledOut extends Omit<ParsedArgv, 'options'> {
-  /** Every option by its long name, with its value in the same word. */
-  marked: string[]
-  /** cac takes its time for each flag that it is told of. */
-  used: Set<Flag>
+  /** The values of each option that was given; none for one that takes no value. */
+  given: Map<Flag, string[]>
   shellOptions: string[]
 }
 
@@ -81,8 +61,7 @@ function spellOut(
   flags: readonly Flag[],
   { goesOn = () => true, offFlags = [] }: ParseOptions,
 ): SpelledOut {
-  const marked: string[] = []
-  const used = new Set<Flag>()
+  const values = new Map<Flag, string[]>()
   const names = new Set<string>()
   const positionals: string[] = []
   let isSeparated = false
@@ -93,7 +72,7 @@ function spellOut(
 
   /** Takes one option; gives how many of the words behind it were its value. */
   function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
-    if (flag.isSingle && used.has(flag)) {
+    if (flag.isSingle && values.has(flag)) {
       throw new MisuseError('wrong_usage', `\`${name}\` was given twice; give it once`)
     }
     names.add(flag.name)
@@ -103,13 +82,12 @@ function spellOut(
         shellOptions.push(flag.toShellOption(''))
         return 0
       }
-      used.add(flag)
-      marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
+      values.set(flag, [])
       return 0
     }
     if (flag.takesFirstWord) firstWordIsTaken = true
     if (flag.takesFirstWord && !name.startsWith('--')) {
-      used.add(flag)
+      values.set(flag, [])
       waiting = flag
       return 0
     }
@@ -126,8 +104,7 @@ function spellOut(
       shellOptions.push(flag.toShellOption(value))
       return
     }
-    used.add(flag)
-    marked.push(`--${flag.name}=${mark}${value}`)
+    values.set(flag, [...(values.get(flag) ?? []), value])
   }
 
   /** Gives the option that waits for a word this one. False: none waits. */
@@ -182,7 +159,7 @@ function spellOut(
     }
   }
   giveToWaiting(undefined)
-  return { marked, used, shellOptions, positionals, isSeparated }
+  return { given: values, shellOptions, positionals, isSeparated }
 }
 
 function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
@@ -195,15 +172,10 @@ function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
   )
 }
 
-function readValue(flag: Flag, given: unknown, home: string | undefined): unknown {
+function readValue(flag: Flag, words: readonly string[], home: string | undefined): unknown {
   const { shape } = flag
-  // cac gives the text 'true' for an option whose name has a dash, and the boolean for others.
-  if (shape === null) return given === 'true' ? true : given
-  if (given === false) return given
-  const values = [given].flat().map((value) => {
-    const word = String(value).slice(mark.length)
-    return convert(`--${flag.name}`, word, shape, home)
-  })
+  if (shape === null) return !flag.name.startsWith('no-')
+  const values = words.map((word) => convert(`--${flag.name}`, word, shape, home))
   return shape.kind === 'list' || shape.kind === 'record' ? values : values.at(-1)
 }
 
