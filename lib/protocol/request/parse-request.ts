@@ -3,6 +3,7 @@ import { check, invalid } from '../shape/check.ts'
 import { type ArrayRequest, parseTasks } from './array.ts'
 import { expandHome, joinWords } from '../words.ts'
 import { contradiction, MisuseError } from '../errors.ts'
+import { toSnakeCase } from '../wire.ts'
 import { createId } from '../ids.ts'
 import { type OriginPolicy, originPolicies } from '../origin.ts'
 import { limits } from '../limits.ts'
@@ -170,7 +171,8 @@ function chooseArray(input: RequestInput): ArrayRequest | null {
   const lonely = (['pty', 'openStdin', 'session', 'ready', 'stdin'] as const).find((name) =>
     name === 'stdin' ? (input.stdin?.kind ?? 'none') !== 'none' : input[name] !== undefined,
   )
-  if (lonely !== undefined && input[lonely] !== false) throw contradiction('array', lonely)
+  if (lonely !== undefined && input[lonely] !== false)
+    throw contradiction('array', toSnakeCase(lonely))
   const tasks = parseTasks(array ?? String(commands?.length))
   if (commands && commands.length !== tasks.length) {
     const message = `\`array\` names ${tasks.length} tasks, and there are ${commands.length} commands`
@@ -195,18 +197,18 @@ function chooseSubject(input: RequestInput): Subject {
   }
   if (other !== undefined) throw contradiction(given, other)
   if (args && parameters.length > 0) throw contradiction('args', 'parameters')
-  if (args && shellOptions.length > 0) throw contradiction('args', 'shellOptions')
+  if (args && shellOptions.length > 0) throw contradiction('args', 'shell_options')
   // A session and a host hand the command to a shell that runs already, or on another machine, so that
   // nacre cannot choose how that shell is started.
   const place = session !== undefined ? 'session' : host !== undefined ? 'host' : null
   if (place !== null) {
     if (script !== undefined) throw contradiction(place, 'script')
     if (parameters.length > 0) throw contradiction(place, 'parameters')
-    if (shellOptions.length > 0) throw contradiction(place, 'shellOptions')
+    if (shellOptions.length > 0) throw contradiction(place, 'shell_options')
   }
   const wrong = shellOptions.find((option) => !shellOption.test(option))
   if (wrong !== undefined) {
-    throw invalid('shellOptions', 'options as bash has them, such as errexit or -O extglob', wrong)
+    throw invalid('shell_options', 'options as bash has them, such as errexit or -O extglob', wrong)
   }
   const scriptWords = script === '-' ? [input.shell ?? 'bash', '-s'] : [script ?? '']
   const command =

@@ -87,6 +87,20 @@ test('an unknown or missing field is named', () =>
     }
   }))
 
+test('a field that another one, or its own meaning, forbids is named as on the wire', () =>
+  withRpc(async (rpc) => {
+    const wrong: [Record<string, unknown>, string][] = [
+      // The guard would not see such a command.
+      [{ command: 'true', shell_options: ['-c', 'rm -rf /'] }, 'shell_options'],
+      [{ args: ['true'], shell_options: ['errexit'] }, 'shell_options'],
+      [{ command: 'true', array: '2', open_stdin: true }, 'open_stdin'],
+    ]
+    for (const [params, field] of wrong) {
+      const { code, data } = errorOf(await rpc.call('shell.start', params))
+      assert.equal([code, data['field']], [-32_602, field])
+    }
+  }))
+
 test('parameters must be an object', () =>
   withRpc(async (rpc) => {
     for (const params of [[], [1], 'x', 5, true, null]) {
