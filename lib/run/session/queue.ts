@@ -8,6 +8,8 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
+import type { SessionInfo } from '../../protocol/sessions.ts'
+import { nowMs } from '../../system/clock.ts'
 import { createRunning } from '../running.ts'
 import { describeRefusal } from '../start-failure.ts'
 
@@ -23,28 +25,42 @@ export interface ActiveTurn {
 }
 
 export interface SessionQueue {
-  readonly busy: boolean
-  readonly length: number
+  describe(): Pick<SessionInfo, 'busy' | 'queued' | 'idleMs'>
   /**
    * With the shell free, starts at once and rejects where that fails. Else gives back a run that
    * waits; it can be stopped there, and a failed start is its end.
    */
   enter(start: StartTurn): Promise<Running>
-  /** Settles when nothing runs and nothing waits. */
-  idle(): Promise<void>
+  /** Calls `onIdle` no more. Settles when nothing runs and nothing waits. */
+  close(): Promise<void>
 }
 
-/** One turn after the other, in the order of asking. `onFree` is called when none is left. */
-export function createSessionQueue(onFree: () => void): SessionQueue {
+/**
+ * One turn after the other, in the order of asking. `onIdle` is called when no run has come for `limitMs`
+ * since the last one; the wait for that does not keep the process from ending.
+ */
+export function createSessionQueue(limitMs: number, onIdle: () => void): SessionQueue {
   const waiting: (() => void)[] = []
   const idlers: (() => void)[] = []
   let busy = false
+  let closed = false
+  let usedMs = nowMs()
+  let timer: NodeJS.Timeout | null = null
+
+  /** A run costs no timer of its own: one that fires looks when the last run was. */
+  function expire(): void {
+    const leftMs = usedMs + limitMs - nowMs()
+    timer = null
+    if (busy || leftMs > 0) timer = setTimeout(expire, Math.max(leftMs, 1)).unref()
+    else onIdle()
+  }
 
   function leave(): void {
     const next = waiting.shift()
     if (next) return next()
     busy = false
-    onFree()
+    usedMs = nowMs()
+    if (!closed) timer ??= setTimeout(expire, limitMs).unref()
     for (const idler of idlers.splice(0)) idler()
   }
 
@@ -92,12 +108,7 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
   }
 
   return {
-    get busy() {
-      return busy
-    },
-    get length() {
-      return waiting.length
-    },
+    describe: () => ({ busy, queued: waiting.length, idleMs: busy ? 0 : nowMs() - usedMs }),
     async enter(start) {
       if (busy) return wait(start)
       busy = true
@@ -109,7 +120,9 @@ export function createSessionQueue(onFree: () => void): SessionQueue {
         stop: (_reason, how) => turn.stop(how),
       })
     },
-    async idle() {
+    async close() {
+      closed = true
+      if (timer) clearTimeout(timer)
       if (busy) await new Promise<void>((resolve) => idlers.push(resolve))
     },
   }

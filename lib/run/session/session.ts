@@ -10,7 +10,6 @@ import { quoteWord } from '../../protocol/words.ts'
 import { createCarriedState } from './shell/carried.ts'
 import type { SessionDialect } from './shell/dialect.ts'
 import { describeEnd, describeLoss, exitOf } from './shell/exit.ts'
-import { createIdleTimer } from './idle.ts'
 import { createSessionOutputs } from './outputs.ts'
 import { type ActiveTurn, createSessionQueue } from './queue.ts'
 import {
@@ -61,15 +60,10 @@ const followAgainMs = 50
 export function createSession(name: string, options: SessionOptions): Session {
   const mark = createId('session')
   const outputs = createSessionOutputs(options.pipes)
-  const idle = createIdleTimer({
-    limitMs: options.idleMs,
-    isBusy: () => queue.busy,
-    onIdle() {
-      options.onIdle()
-      void close()
-    },
+  const queue = createSessionQueue(options.idleMs, () => {
+    options.onIdle()
+    void close()
   })
-  const queue = createSessionQueue(() => idle.rest())
   const carried = createCarriedState(options.dialect)
   let shell: SessionShell | null = null
   let shellName: string | null = null
@@ -222,9 +216,9 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   async function close(): Promise<void> {
     closed = true
-    idle.stop()
+    const free = queue.close()
     await active?.stop()
-    await queue.idle()
+    await free
     await stopSession(shell, mark)
     await outputs.close()
   }
@@ -240,9 +234,7 @@ export function createSession(name: string, options: SessionOptions): Session {
         name,
         pid: shell?.alive ? shell.pid : null,
         cwd,
-        busy: queue.busy,
-        queued: queue.length,
-        idleMs: queue.busy ? 0 : idle.idleMs,
+        ...queue.describe(),
       }
     },
     close,

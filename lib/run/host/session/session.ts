@@ -13,7 +13,6 @@ import {
 } from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { nowMs } from '../../../system/clock.ts'
-import { createIdleTimer } from '../../session/idle.ts'
 import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
 import type { Session } from '../../session/session.ts'
 import type { HostClient } from '../client.ts'
@@ -57,15 +56,10 @@ interface Turn {
 /** A shell on another machine that keeps its state from run to run. */
 export function createHostSession(options: HostSessionOptions): Session {
   const { client, host } = options
-  const idle = createIdleTimer({
-    limitMs: options.idleMs,
-    isBusy: () => queue.busy,
-    onIdle() {
-      options.onIdle()
-      void close()
-    },
+  const queue = createSessionQueue(options.idleMs, () => {
+    options.onIdle()
+    void close()
   })
-  const queue = createSessionQueue(() => idle.rest())
   let shell: Shell | null = null
   let shellName: string | null = null
   let cwd = '~'
@@ -199,9 +193,9 @@ export function createHostSession(options: HostSessionOptions): Session {
   }
 
   async function close(): Promise<void> {
-    idle.stop()
+    const free = queue.close()
     await active?.stop()
-    await queue.idle()
+    await free
     const current = shell
     if (current === null) return
     const ended = new Promise((resolve) => current.child.once('close', resolve))
@@ -223,9 +217,7 @@ export function createHostSession(options: HostSessionOptions): Session {
       name: options.name,
       pid: null,
       cwd,
-      busy: queue.busy,
-      queued: queue.length,
-      idleMs: queue.busy ? 0 : idle.idleMs,
+      ...queue.describe(),
     }),
     close,
   }
