@@ -161,7 +161,7 @@ async function takeTurn(
   }
 }
 
-/** By a rule of thumb, four characters a token, which is enough to ask before the provider refuses. */
+/** A token counts as four characters, which is exact enough to act before the provider refuses. */
 function isNearlyFull({ contextTokens }: Model, { messages }: Conversation): boolean {
   if (contextTokens === null) return false
   let chars = 0

@@ -7,7 +7,7 @@ import { expandHome } from '../protocol/words.ts'
 import { shellOptionList } from './shell-flags.ts'
 
 export interface ParsedArgv {
-  /** By long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
+  /** The options by long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
   options: Record<string, unknown>
   positionals: string[]
   /** Whether `--` stood before the first of the positionals. */

@@ -17,7 +17,7 @@ const placeFields = [
   'hardening',
 ] as const
 
-/** Of the options of one run those that hold for every other run of the same nacre. */
+/** Those options of one run that hold for every other run of the same nacre. */
 export function placeOptions(run: RunFields): RunFields {
   return Object.fromEntries(
     placeFields.flatMap((name) => (run[name] === undefined ? [] : [[name, run[name]]])),

@@ -46,7 +46,7 @@ export const command: Command = {
   },
 }
 
-/** As many as a reader of notices looks at: the whole is one line. */
+/** A reader of notices looks at no more: the whole is one line. */
 const mostNamed = 20
 
 /** What cannot be told by the streams and the exit status. */

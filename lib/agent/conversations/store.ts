@@ -21,7 +21,7 @@ import { type ConversationInfo, type Entry, replayEntries, titleOf } from './ent
 /** One conversation under way. */
 export interface Conversation {
   readonly id: string
-  /** As a model reads it. */
+  /** The messages as a model reads them. */
   readonly messages: readonly Message[]
   /** What all its turns have used. */
   readonly usage: Usage

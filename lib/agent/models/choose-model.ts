@@ -16,7 +16,7 @@ export interface ModelSettings {
 
 /** How long a server on this machine may take to say which models it has. */
 const localAnswerMs = 500
-/** The same for a provider elsewhere. */
+/** How long a provider elsewhere may take to say so. */
 const listAnswerMs = 10_000
 
 /**

@@ -17,11 +17,11 @@ export class ModelError extends Error {
 export interface FailedRequest {
   failure: ModelFailure
   mayRetry: boolean
-  /** As the server asks for; null where it does not. */
+  /** The pause that the server asks for; null where it asks for none. */
   retryAfterMs: number | null
 }
 
-/** As much of the library's error of a request (`APICallError`) as is read here. */
+/** The part of the library's error of a request (`APICallError`) that is read here. */
 interface CallError {
   statusCode?: number
   responseBody?: string

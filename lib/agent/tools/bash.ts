@@ -156,7 +156,7 @@ function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host'>>(
   return { ...fields, ...given, ...(isNamed && { cwd: resolve(fields.cwd ?? '', cwd) }) }
 }
 
-/** Without what a model has no use for. */
+/** The result without what a model has no use for. */
 function forModel(result: Result, { fields = {}, keepsOutput }: ToolContext): Result {
   const { truncation, artifact, sandbox, notices } = result
   // A text that is whole needs no word on where its bytes are kept.

@@ -11,7 +11,7 @@ export interface Tool {
   readonly name: string
   /** For people. */
   readonly title: string
-  /** For the model; names the directory in which commands run. */
+  /** What the model is told of it, with the directory in which commands run. */
   description(cwd: string): string
   readonly inputSchema: ObjectSchema
   /** True: it changes nothing. */

@@ -1,7 +1,7 @@
 import { answer, tell, wantsJson } from '../answer.ts'
 import { type Action, takeWords } from './action.ts'
 
-/** As grep(1): lines were found, or none. */
+/** The statuses of grep(1), and that of timeout(1) where the time was over. */
 const statuses = { found: 0, none: 1, timedOut: 124 } as const
 
 /** Lines that match, with their numbers. */

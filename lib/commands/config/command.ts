@@ -6,7 +6,7 @@ import { answerFlags, chooseAction, tell, wantsJson } from '../answer.ts'
 /** Gives the exit status, where that is not 0. */
 type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>
 
-/** As git config has it. */
+/** The status by which git config tells that a key is not set. */
 const notSet = 1
 
 const actions: Readonly<Record<string, Action>> = {

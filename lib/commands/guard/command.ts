@@ -9,7 +9,7 @@ import { answer } from '../answer.ts'
 import { readText } from '../../doors/print/stdin.ts'
 import { judgeLines, type Question } from './judge-lines.ts'
 
-/** As a run that the guard stopped. */
+/** The status of a run that the guard stopped. */
 const deniedStatus = 126
 
 export const command: Command = {

@@ -19,7 +19,7 @@ interface ActionInput {
 /** Gives the exit status. */
 type Action = (input: ActionInput) => Promise<number>
 
-/** As timeout(1) has it: the time is over and the job is not. */
+/** The status by which timeout(1) tells that the time is over and the command is not. */
 const stillRunning = 124
 
 export const jobActions: Readonly<Record<string, Action>> = {

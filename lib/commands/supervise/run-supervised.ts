@@ -21,7 +21,7 @@ export interface Supervision {
   artifactDir: string | null
 }
 
-/** Of a run that this process may itself be part of; what is held to outlive it is not. */
+/** Variables of a run that this process may be part of; a job that outlives it is not part of that run. */
 const marks = ['NACRE', 'NACRE_RUN', 'NACRE_OWNER']
 
 /**

@@ -91,7 +91,7 @@ function dataPage({ stdout }: Streams): Page {
   }
 }
 
-/** For so long it may turn out that a text only announces a call of a tool. */
+/** A text is held for so long, since it may only announce a call of a tool. */
 const holdMs = 1000
 
 /**

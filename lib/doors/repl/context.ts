@@ -19,7 +19,7 @@ export interface ReplContext {
   agentSettings: AgentSettings
   /** What is configured; a person may choose another. */
   sandbox: SandboxMode
-  /** The same for the keys of the line: those of vi. */
+  /** Whether the keys of vi are configured for the line; a person may choose others. */
   viKeys: boolean
   /** What is called before the process ends by a fault: the terminal is to be as it was. */
   onCrash(restore: () => void): void

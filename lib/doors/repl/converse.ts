@@ -119,7 +119,7 @@ function answerLeave(key: string, { state, style, print }: SlashContext): void {
   else if (key === 'ctrl+d') state.quit = true
 }
 
-/** With jobs that would end, a person is asked. */
+/** Asks a person where jobs would end. */
 async function mayQuit({ runner, display, style }: SlashContext): Promise<boolean> {
   const running = runner.jobs().filter(({ result }) => result === null)
   if (running.length === 0) return true

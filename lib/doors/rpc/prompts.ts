@@ -29,7 +29,7 @@ export interface Prompts {
 
 interface Talk {
   session: AgentSession
-  /** Of the call that is answered now. */
+  /** Answers the guard for the call that is answered now. */
   approve: RunOptions['approve']
 }
 

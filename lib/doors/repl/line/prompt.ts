@@ -36,7 +36,7 @@ export interface PromptOptions {
 }
 
 const plain = (text: string) => text
-/** As the editor knows them by itself. */
+/** The keys as the editor knows them by itself. */
 const editorKeys = { left: '\u001B[D', right: '\u001B[C', undo: '\u001F' }
 
 /** One line or many, edited by the component of pi-tui; what is around it is drawn here. */

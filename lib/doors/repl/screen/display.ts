@@ -196,7 +196,7 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
   }
 }
 
-/** Of a frame that is higher than the window, the lines with the cursor. */
+/** Shows of a frame that is higher than the window the lines with the cursor. */
 function fitFrame({ lines, cursor }: Frame, rows: number): Frame {
   const first = Math.max(0, Math.min((cursor?.row ?? 0) - rows + 1, lines.length - rows))
   return {

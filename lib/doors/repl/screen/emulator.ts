@@ -53,7 +53,7 @@ export interface EmulatorOptions {
 const scrollback = 1000
 /** So many windows full of text are drawn of a flood: the window may grow, and lines be drawn over. */
 const windowsKept = 4
-/** Of the REPL beside a running command: its headline, how long it has run, the status bar, and some air. */
+/** Rows of the REPL beside a running command: its headline, how long it has run, the status bar, some air. */
 const ownRows = 6
 
 export function createEmulator(options: EmulatorOptions): Emulator {

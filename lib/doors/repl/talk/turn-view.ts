@@ -156,7 +156,7 @@ function headlineOf(
   return `${style.mint('$')} ${style.bold(first)}${rest.length > 0 ? ' …' : ''}`
 }
 
-/** Without what a terminal would act on; of a redrawn line its last state. */
+/** The last lines, without what a terminal would act on; a redrawn line stands in its last state. */
 function lastLines(output: string): string[] {
   const lines = stripVTControlCharacters(output).replace(/\n$/, '').split('\n')
   return lines

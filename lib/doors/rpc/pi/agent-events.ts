@@ -2,7 +2,7 @@ import type { AgentEvent } from '../../../agent/events.ts'
 import { noUsage } from '../../../agent/models/model.ts'
 import { assistantMessage, type PiMessage, toolResultMessage, userMessage } from './messages.ts'
 
-/** Of a command's output so far, which every update of pi repeats. */
+/** Every update of pi repeats the output of a command so far, up to so many characters. */
 const shownChars = 20_000
 
 export interface EventWriter {

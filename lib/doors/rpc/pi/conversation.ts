@@ -18,7 +18,7 @@ interface BashMessage extends BashResult {
   command: string
   /** Milliseconds since 1970. */
   timestamp: number
-  /** Of `!!command`: no model is told. */
+  /** It came from `!!command`, so no model is told. */
   excludeFromContext?: boolean
 }
 
@@ -85,7 +85,7 @@ export class Conversation {
     if (this.commands.length > keptCommands) this.commands.shift()
   }
 
-  /** Of the newest message of a model; null where there is none. */
+  /** The text of the newest message of a model; null where there is none. */
   lastText(): string | null {
     const message = this.messages.findLast(({ role }) => role === 'assistant')
     const content = (message as PiMessage | undefined)?.['content'] as
