@@ -155,7 +155,7 @@ test('an interrupt comes as INT, and what passes it by is ended after it', async
   assert.equal([asked.status, asked.output], ['stopped', 'int\n'])
   const plain = await interrupted(`${up}; exec sleep 300`)
   assert.is(plain.signal, 'SIGINT')
-  const stubborn = await interrupted(`trap '' INT TERM; ${up}; ${loop}`)
+  const stubborn = await interrupted(`trap '' INT TERM; ${up}; ${loop}`, 0.5)
   assert.is(stubborn.signal, 'SIGKILL')
 })
 
