@@ -61,7 +61,18 @@ export function selectFor(files, kind, imports) {
     drivesCli(path) || /^lib\/(?:executor|run|system|client\.ts)|^\.ci\//.test(path)
   if (kind === 'all') return [...files]
   const matches = kind === 'cli' ? drivesCli : touchesSystem
-  return files.filter((file) => [...imports.reach(file).keys()].some(matches))
+  return files.filter(
+    (file) => !saysNothingOfRuntime(file) && [...imports.reach(file).keys()].some(matches),
+  )
+}
+
+/**
+ * What the guard reads in a script, and what programs do in a sandbox, is the same whatever runs nacre.
+ *
+ * @param {string} file
+ */
+function saysNothingOfRuntime(file) {
+  return /^test\/(?:guard\/|run\/sandbox\/sandbox-(?:escape|user|work)\b)/.test(file)
 }
 
 /** The files of the project that differ from the branch `main`, or on it from the last commit. */
