@@ -213,17 +213,20 @@ export function testOwnShell(shell: ShellName): void {
     ))
 
   test('leaves a command to itself, and goes on in a shell with the same state', () =>
-    withOwnShell(shell, async ({ run, start, directory }) => {
+    withOwnShell(shell, async ({ run, start, session, directory }) => {
       mkdirSync(join(directory, 'sub'))
       await run(`${say.set}; cd sub; ${say.export}`)
       await run(say.define)
       await run(say.alias)
+      // What it loads for that is state too.
+      assert.equal(await complete(session, 'cat ../s'), ['../sub/'])
       const left = await start("sh -c 'echo begun; read line; echo heard $line'")
       await left.wrote('begun')
       left.detach()
       assert.is((await run('echo $x $E; pwd')).output, `1 5\n${directory}/sub\n`)
       assert.is((await run('f 2')).output, 'f 2\n')
       assert.is((await run('hey')).output, 'alias\n')
+      assert.equal(await complete(session, 'cat ../s'), ['../sub/'])
       await left.write('me\r')
       const result = await left.ended
       assert.match(result.output ?? '', /heard me/)

@@ -189,7 +189,8 @@ function __nacre_answer {
   builtin setopt localoptions noxtrace
   local __nacre_w
   IFS= builtin read -r -d $'\\0' __nacre_l <${quoteWord(turnPath)}
-  if (( ! $+functions[_main_complete] )); then
+  # A shell that has taken over the functions of another one has not its tables.
+  if (( ! $+functions[_main_complete] || ! $#_comps )); then
     builtin autoload -Uz compinit && compinit -D -u 2>/dev/null
   fi
   zle -C __nacre_list complete-word __nacre_list 2>/dev/null

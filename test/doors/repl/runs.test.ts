@@ -351,6 +351,20 @@ for (const [disk, [before, within, code]] of Object.entries(disks)) {
   )
 }
 
+test('a command that took long and ended unseen rings, and says how it ended', () =>
+  withScreen({}, async (screen) => {
+    await screen.shows('> ')
+    screen.type('!sleep 10.1; (exit 3)\r')
+    await screen.shows(/^running · /m)
+    // The terminal tells that its window has lost the focus.
+    screen.type('\u001B[O')
+    await screen.shows('✗ exit 3')
+    assert.match(
+      screen.raw(),
+      /\u0007\u001B\]9;sleep 10\.1; \(exit 3\): ✗ exit 3 · 10[^\u0007]*\u0007/,
+    )
+  }))
+
 test('every run is in the audit as one of the repl', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')

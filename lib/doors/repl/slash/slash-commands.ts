@@ -125,6 +125,7 @@ function copyOutput(_: string, { state, display, print }: SlashContext): void {
   const last = state.runs.at(-1)
   if (!last) return print(['Nothing has run yet.'])
   const lines = outputLines(last.result)
+  if (lines.length === 0) return print(['The last command has written nothing.'])
   display.copy(lines.join('\n'))
   print([
     `Copied ${countOf(lines.length, 'line')}${last.result.artifact ? ' (what is shown of it)' : ''}.`,

@@ -61,6 +61,16 @@ export const lineScenes: readonly Scene[] = [
     leave: cancel,
   },
   {
+    name: 'what was typed with ! is recalled in bash mode without it',
+    steps: [
+      { type: '!echo of both modes\r', shows: 'of both modes\n✓ exit 0' },
+      { type: '!\r', shows: '[BASH]' },
+      { type: keys.up, shows: 'bash> echo of both modes' },
+      { type: '\r', shows: /(?:of both modes\n✓ exit 0[^]*){2}/ },
+    ],
+    leave: 'exit\r',
+  },
+  {
     name: 'Ctrl-R searches in all of the history',
     steps: [
       { type: keys.ctrl('r'), shows: 'history:' },
@@ -98,6 +108,18 @@ export const lineScenes: readonly Scene[] = [
     name: 'variables are completed',
     steps: [{ type: '!echo $HISTC\t', shows: /HISTC\w+/ }],
     leave: cancel,
+  },
+  {
+    name: 'functions, and the options of a command, are completed as the shell was told',
+    steps: [
+      {
+        type: '!deploy() { echo "$1"; }; complete -W "--stage --verbose" deploy\r',
+        shows: '✓ exit 0',
+      },
+      { type: '!depl\t', shows: /> !deploy\n/ },
+      { type: '--s\t', shows: '!deploy --stage' },
+      { type: '\r', shows: '--stage\n✓ exit 0' },
+    ],
   },
   {
     name: 'the palette',

@@ -90,7 +90,7 @@ export const toolScenes: readonly Scene[] = [
       { type: '/model\r', shows: '/model provider/name' },
       { type: '/sandbox\r', shows: 'Sandbox: off' },
       { type: '/keys\r', shows: 'Keys: emacs', screen: 'of settings' },
-      { type: '/copy\r', shows: 'Copied' },
+      { type: '/copy\r', shows: /Copied|nothing/ },
       { type: '/cd sub\r', shows: '~/code/sub' },
       { type: '/cd ..\r', shows: /\n~\/code \(main\)$/ },
       { type: '/nonsense\r', shows: /No such command[^]*\n>/ },
@@ -115,5 +115,10 @@ export const toolScenes: readonly Scene[] = [
       { type: '/sandbox off\r', shows: /off; your next/ },
       { type: '!true\r', shows: /no sandbox\n[^]*✓ exit 0/ },
     ],
+  },
+  {
+    // From here on the status bar names it.
+    name: 'the model that is chosen stands in the status bar',
+    steps: [{ type: '/model ollama/small\r', shows: /\n~\/code \(main\) · ollama\/small$/ }],
   },
 ]
