@@ -98,7 +98,8 @@ export function formatDuration(ms: number): string {
 
 /** How the tasks of an array stand, line by line. */
 export function describeTasks(tasks: TaskSummary): string[] {
-  const { total, succeeded, failed, running, waiting, ends, left, retries, slowest } = tasks
+  const { total, succeeded, failed, running, waiting, ends, left, retries, slowest, runningTasks } =
+    tasks
   const others = [
     running > 0 ? `${running} running` : '',
     waiting > 0 ? `${waiting} not run` : '',
@@ -115,11 +116,21 @@ export function describeTasks(tasks: TaskSummary): string[] {
       const cells = [end.padEnd(widths[0] ?? 0), String(count).padStart(widths[1] ?? 0)]
       return `  ${cells.join('  ')}  ${count === 1 ? 'task' : 'tasks'} ${shorten(numbers)}`
     })
+  const now = runningTasks.length === 0 ? [] : [`  running: ${shorten(nameRunning(runningTasks))}`]
   const unended = left === '' ? [] : [`  without an end: ${shorten(left)}`]
   const slow = slowest
     ? [`slowest: task ${slowest.task}, ${formatDuration(slowest.durationMs)}`]
     : []
-  return [head, ...rows, ...unended, ...slow]
+  return [head, ...rows, ...now, ...unended, ...slow]
+}
+
+function nameRunning(tasks: TaskSummary['runningTasks']): string {
+  return tasks
+    .map(({ task, durationMs, host }) => {
+      const where = host === null ? '' : `, ${host}`
+      return `${task} (${formatDuration(durationMs)}${where})`
+    })
+    .join(', ')
 }
 
 const longestList = 200

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process'
+
 /** Commands whose output, status and signal are to be the same on every kind of host as in a shell here. */
 export const hostCommands: readonly string[] = [
   'echo out; echo err >&2; exit 3',
@@ -29,3 +31,43 @@ export const outputProbe = {
   stdout: 'out\nboth\n',
   stderr: 'err\nboth\n',
 } as const
+
+/** Ways in which what a command starts leaves it; each sleeps for its own number of seconds. */
+const escapes: readonly { name: string; start: (seconds: number) => string }[] = [
+  { name: 'a group of its own', start: (s) => `sh -mc 'sleep ${s} & wait' &` },
+  { name: 'a session of its own', start: (s) => `setsid sleep ${s} &` },
+  { name: 'forked twice', start: (s) => `(setsid sh -c 'sleep ${s} &' &)` },
+  { name: 'deaf to TERM', start: (s) => `(trap '' TERM; setsid sleep ${s} &)` },
+  {
+    name: 'a service in a loop',
+    start: (s) => `setsid sh -c 'trap : TERM; while :; do sleep ${s}; done' &`,
+  },
+  { name: 'without its environment', start: (s) => `env -i /bin/sleep ${s} &` },
+  { name: 'a daemon without its environment', start: (s) => `env -i setsid /bin/sleep ${s} &` },
+]
+
+/** Starts all of them, stops the command, and gives the names of those that are alive then. */
+export async function tryEscapes(
+  first: number,
+  run: (command: string, changes: { timeoutSeconds: number }) => Promise<unknown>,
+): Promise<string[]> {
+  const secondsOf = (index: number) => first + index
+  const started = escapes.map(({ start }, index) => start(secondsOf(index)))
+  await run([...started, `sleep ${secondsOf(escapes.length)}`].join('\n'), { timeoutSeconds: 2 })
+  const find = (seconds: number) => {
+    const { stdout } = spawnSync('pgrep', ['-f', `sleep ${seconds}$`], { encoding: 'utf8' })
+    return stdout
+      .split('\n')
+      .filter((pid) => pid !== '')
+      .map(Number)
+  }
+  const living = escapes.map(({ name }, index) => ({ name, pids: find(secondsOf(index)) }))
+  for (const pid of living.flatMap(({ pids }) => pids)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended since.
+    }
+  }
+  return living.filter(({ pids }) => pids.length > 0).map(({ name }) => name)
+}

@@ -4,6 +4,7 @@ import type { Result } from '../../protocol/result/result.ts'
 import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
 import { describeReturn, describeTasks, describeTrouble } from '../../render/messages.ts'
 import { listGiven } from '../../system/descriptors.ts'
+import type { Run } from '../../executor/executor.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
 import { createProgress } from './array.ts'
@@ -15,6 +16,8 @@ export interface Answer {
   /** Whether the result is to carry the text. */
   text: boolean
   onEvent: RunListener
+  /** Shows how the run stands while it goes on; gives what ends that. */
+  watch?(run: Run): () => void
   finish(result: Result): Promise<void>
 }
 
@@ -79,7 +82,8 @@ interface PassThrough {
  */
 function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
-  const progress = options.quiet ? null : createProgress(streams.stderr)
+  const isWatched = options.run.array !== undefined && !options.quiet
+  const progress = isWatched ? createProgress(streams.stderr) : null
   const isGivenOn = wait === 'to the end' && !keepsText && !streams.stdout.isSocket
   return {
     fields: {
@@ -92,12 +96,13 @@ function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): 
     text: keepsText,
     onEvent(event) {
       job.hear(event)
-      if (event.type === 'task') return progress?.hear(event)
+      if (event.type === 'task') return progress?.hear()
       if (event.type !== 'output') return
       const writer = event.stream === 'stderr' ? streams.stderr : streams.stdout
-      const cleared = progress?.clear()
+      const cleared = progress?.giveWay(event.bytes)
       return cleared ? cleared.then(() => writer.write(event.bytes)) : writer.write(event.bytes)
     },
+    watch: (run) => progress?.watch(run) ?? (() => undefined),
     async finish(result) {
       await progress?.clear()
       await tell(result, job.describe(result), options, streams)

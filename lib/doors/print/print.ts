@@ -150,10 +150,12 @@ async function answerPrompt(
   async function runHere(wanted: RequestInput, runOptions: RunOptions): Promise<Result> {
     const run = await executor.start(wanted, runOptions)
     const disconnect = terminal?.connect(run)
+    const unwatch = answer.watch?.(run)
     try {
       return await run.result
     } finally {
       disconnect?.()
+      unwatch?.()
     }
   }
 }

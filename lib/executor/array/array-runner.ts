@@ -60,15 +60,15 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const before = store?.readEnds() ?? []
     for (const end of before) tally.add(end)
     const notices: string[] = []
-    /** The directory in which the first task that has ended was begun; on one host all begin there. */
-    let startedIn: string | null = before[0]?.result.cwd ?? null
+    /** The directories in which the tasks began: several hosts have several. */
+    const startedIn = new Set(before.map(({ result }) => result.cwd))
     /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
     for (const { result } of before) last = last.then(() => passOutput(result, sink))
 
     async function onEnd(end: TaskEnd): Promise<void> {
       tally.add(end)
-      startedIn ??= end.result.cwd
+      startedIn.add(end.result.cwd)
       store?.append(end)
       const counts = tally.count()
       last = last.then(() => passOutput(end.result, sink)).then(() => sink.tellTask?.(end, counts))
@@ -78,10 +78,12 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const work = await openWork({ parts, request, array, store, tally, onEnd })
     const exited = work.done.then(async (told): Promise<Exit> => {
       await last
-      tally.running = 0
+      tally.setRunning([])
       const tasks = tally.summarize()
       const code = tasks.succeeded === tasks.total ? 0 : 1
-      return { code, signal: null, tasks, startedIn, notices: [...notices, ...told] }
+      const [only = null, ...others] = startedIn
+      const place = others.length > 0 ? null : only
+      return { code, signal: null, tasks, startedIn: place, notices: [...notices, ...told] }
     })
     return createRunning({
       pid: () => null,
@@ -150,9 +152,7 @@ function queue({ parts, request, array, tally, onEnd }: WorkParts, hosts: string
     places: Array.from({ length: count }, () => places).flat(),
     retries: array.retries,
     start: (task, host) => parts.startTask(describeTask(request, task, host)),
-    onRunning(running) {
-      tally.running = running
-    },
+    onRunning: (tasks) => tally.setRunning(tasks),
     onEnd,
   })
 }
@@ -199,9 +199,7 @@ async function schedule(
             await onEnd({ task, tries, result })
           } else again.push(task)
         },
-        onRunning(running) {
-          tally.running = running
-        },
+        onRunning: (tasks) => tally.setRunning(tasks),
       }
       const isWhole = await followRound(scheduled, () => nowMs() > giveUpAtMs)
       if (!isWhole) return [describeLeftRound(round)]

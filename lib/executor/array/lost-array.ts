@@ -61,9 +61,7 @@ export function openLostArray(dir: string, id: string): LostArray | null {
           name,
           taken,
           take,
-          onRunning(count) {
-            tally.running = count
-          },
+          onRunning: (tasks) => tally.setRunning(tasks),
         }
 
   return {

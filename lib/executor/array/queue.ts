@@ -2,6 +2,7 @@ import type { StopOptions, StopReport } from '../../protocol/ports.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { hasSucceeded, type TaskEnd } from '../../protocol/result/tasks.ts'
 import type { LiveRun } from '../run.ts'
+import type { RunningTask } from './tally.ts'
 
 /** Tasks that run a few at a time, where no scheduler does that. */
 export interface Queue {
@@ -17,14 +18,14 @@ export interface QueueParts {
   /** How often a task that fails is tried again. */
   retries: number
   start(task: number, place: string | null): Promise<LiveRun>
-  onRunning(count: number): void
+  onRunning(tasks: readonly RunningTask[]): void
   /** Is told of the end of each task, after its last try. */
   onEnd(end: TaskEnd): Promise<void>
 }
 
 export function startQueue(parts: QueueParts): Queue {
   const waiting = parts.tasks.map((task) => ({ task, tries: 0 }))
-  const running = new Set<LiveRun>()
+  const running = new Map<LiveRun, RunningTask>()
   /** Hosts that refused a connection; they are left out while other hosts answer. */
   const closedPlaces = new Map<string, string>()
   let stopping: { reason: StopReason; options?: StopOptions } | null = null
@@ -34,12 +35,12 @@ export function startQueue(parts: QueueParts): Queue {
     parts.places.some((other) => other !== place && !closedPlaces.has(other ?? ''))
 
   function tellRunning(): void {
-    parts.onRunning(running.size)
+    parts.onRunning([...running.values()])
   }
 
   async function runTask(task: number, place: string | null): Promise<Result> {
     const run = await parts.start(task, place)
-    running.add(run)
+    running.set(run, { task, host: place })
     tellRunning()
     if (stopping) reports.push(run.stop(stopping.reason, stopping.options))
     const result = await run.ended
@@ -80,7 +81,7 @@ export function startQueue(parts: QueueParts): Queue {
     done,
     async stop(reason, options) {
       stopping ??= { reason, ...(options && { options }) }
-      for (const run of running) reports.push(run.stop(reason, options))
+      for (const run of running.keys()) reports.push(run.stop(reason, options))
       await done
       const results = await Promise.all(reports)
       return { survivors: results.flatMap(({ survivors }) => survivors) }

@@ -4,6 +4,7 @@ import type { Runner } from '../../protocol/ports.ts'
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ArrayRound } from './store.ts'
+import type { RunningTask } from './tally.ts'
 
 /** How often a scheduler is asked: soon again while tasks end, seldom while nothing happens. */
 const lookMs = { first: 100, longest: 2000 }
@@ -21,7 +22,7 @@ export interface ScheduledRound {
   taken: Set<number>
   /** Records the end of a task: `replay` passes on what the task wrote and gives how it ended. */
   take(task: number, replay: Runner): Promise<void>
-  onRunning(count: number): void
+  onRunning(tasks: readonly RunningTask[]): void
 }
 
 /**
@@ -33,13 +34,13 @@ export async function lookAtRound(scheduled: ScheduledRound): Promise<number | n
   const states = await scheduler.look(round.jobId)
   if (states === null) return null
   let left = 0
-  let running = 0
+  const running: RunningTask[] = []
   for (const task of round.tasks) {
     if (taken.has(task)) continue
     const state = states.get(task) ?? null
     if (state !== null && state.stands !== 'ended') {
       left++
-      if (state.stands === 'runs') running++
+      if (state.stands === 'runs') running.push({ task, host: state.job.nodes || null })
       continue
     }
     if (state?.job.state === 'COMPLETED') {

@@ -1,3 +1,4 @@
+import { nowMs, roundMs } from '../../system/clock.ts'
 import { joinTasks } from '../../protocol/request/array.ts'
 import type { TaskSummary } from '../../protocol/result/result.ts'
 import {
@@ -9,8 +10,8 @@ import {
 
 /** Counts the tasks of an array. */
 export interface Tally {
-  /** How many tasks run now. */
-  running: number
+  /** Says which tasks run now. */
+  setRunning(tasks: readonly RunningTask[]): void
   /** The last end of a task counts. */
   add(end: TaskEnd): void
   has(task: number): boolean
@@ -18,9 +19,19 @@ export interface Tally {
   summarize(): TaskSummary
 }
 
+/** A task that runs, and where; null: on this machine, or on a scheduler's. */
+export interface RunningTask {
+  task: number
+  host: string | null
+}
+
+const mostRunningNamed = 50
+
 export function createTally(tasks: readonly number[]): Tally {
   const ends = new Map<number, TaskEnd>()
   let failed = 0
+  /** The tasks that run, from when each has been known to. */
+  let running = new Map<number, RunningTask & { sinceMs: number }>()
 
   function listFailures(): number[] {
     return [...ends.values()]
@@ -30,7 +41,14 @@ export function createTally(tasks: readonly number[]): Tally {
   }
 
   return {
-    running: 0,
+    setRunning(now) {
+      running = new Map(
+        now.map((one) => [
+          one.task,
+          { ...one, sinceMs: running.get(one.task)?.sinceMs ?? nowMs() },
+        ]),
+      )
+    },
     add(end) {
       ends.set(end.task, end)
       if (!hasSucceeded(end.result)) failed++
@@ -43,13 +61,21 @@ export function createTally(tasks: readonly number[]): Tally {
         total: tasks.length,
         succeeded: ends.size - failures.length,
         failed: failures.length,
-        running: this.running,
-        waiting: Math.max(0, tasks.length - ends.size - this.running),
+        running: running.size,
+        waiting: Math.max(0, tasks.length - ends.size - running.size),
         ends: countEnds([...ends.values()]),
         failures,
         left: joinTasks(tasks.filter((task) => !ends.has(task))),
         retries: [...ends.values()].reduce((sum, { tries }) => sum + tries - 1, 0),
         slowest: findSlowest([...ends.values()]),
+        runningTasks: [...running.values()]
+          .sort((one, other) => one.sinceMs - other.sinceMs)
+          .slice(0, mostRunningNamed)
+          .map(({ task, host, sinceMs }) => ({
+            task,
+            host,
+            durationMs: roundMs(nowMs() - sinceMs),
+          })),
       }
     },
   }

@@ -95,6 +95,10 @@ const taskSummary = object({
   /** Tries beyond the first of each. */
   retries: integer(),
   slowest: nullable(object({ task: integer(), durationMs: number('', { min: 0 }) })),
+  /** Those that run now, the longest first; at most 50. */
+  runningTasks: list(
+    object({ task: integer(), durationMs: number('', { min: 0 }), host: nullable(anyText()) }),
+  ),
 })
 export interface TaskSummary extends shape.Infer<typeof taskSummary> {}
 

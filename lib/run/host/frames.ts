@@ -118,7 +118,8 @@ function parseFrame(text: string): Frame | null {
     case 'pid':
       return { kind, pid: Number(value) }
     case 'end': {
-      const [code, signal = ''] = value.split(' ')
+      const [code = '', signal = ''] = value.split(' ')
+      if (!/^\d+$/.test(code)) return null
       return { kind, code: Number(code), signal: signal === '' ? null : `SIG${signal}` }
     }
     case 'time': {

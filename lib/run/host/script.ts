@@ -124,11 +124,12 @@ export function composeRunScript(remote: RemoteCommand): string {
       '; echo "code=$?"; times)',
     // The second line of times(1p) has what was counted of its children.
     'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
-    '[ "$code" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
+    '[ "${code:-0}" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
     ...(watches ? ['kill -KILL "$watch" 2>/dev/null'] : []),
     'tell "used $used"',
     ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),
-    'tell "end $code $signal"',
+    // A shell that was killed has told none.
+    '[ -z "$code" ] || tell "end $code $signal"',
   ].join('\n')
 }
 

@@ -54,6 +54,7 @@ test('every task knows its number, and the whole tells how they ended', () =>
       failures: [2, 4, 5],
       left: '',
       retries: 0,
+      runningTasks: [],
     })
     const ends = await executor.jobs.tasks(result.id)
     assert.equal(

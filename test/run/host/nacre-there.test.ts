@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { cliCommand } from '../../helpers/cli.ts'
+import { hostCommands, outputProbe, tryEscapes } from '../../helpers/host-commands.ts'
 import { findMarked } from '../../helpers/jobs.ts'
 import { findObstacle } from '../../helpers/sandbox-places.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
@@ -96,6 +98,32 @@ if (obstacle === null) {
     assert.equal([merged.output, merged.notices], ['out\nerr\n/usr\n', []])
     const refused = await run('true', { ...plain, cwd: '/does/not/exist' })
     assert.is(refused.error?.code, 'cwd_not_found')
+  })
+
+  test('commands give there what bash gives here', async () => {
+    const check = async (command: string) => {
+      const there = await run(command, { sandbox: 'off' })
+      const here = spawnSync('bash', ['-c', command], { input: '', encoding: 'utf8' })
+      assert.equal(
+        [there.stdout, there.stderr, there.exitCode, there.signal],
+        [here.stdout, here.stderr, here.status, here.signal],
+        `${command}: ${JSON.stringify(there)}`,
+      )
+    }
+    // A process of Node each.
+    for (let at = 0; at < hostCommands.length; at += 4) {
+      await Promise.all(hostCommands.slice(at, at + 4).map(check))
+    }
+    const { command, ...written } = outputProbe
+    const { stdout, stderr } = await run(command, { sandbox: 'off' })
+    assert.equal({ stdout, stderr }, written)
+  })
+
+  test('a stop ends all there that a stop ends here', async () => {
+    const here = (command: string, changes: object) =>
+      executor.run({ command, origin: 'print', guard: false, ...changes })
+    const there = (command: string, changes: object) => run(command, { sandbox: 'off', ...changes })
+    assert.equal(await tryEscapes(7830, there), await tryEscapes(7840, here))
   })
 
   test('a stop ends what is confined there', async () => {

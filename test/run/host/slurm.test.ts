@@ -50,7 +50,7 @@ if (cluster !== null) {
   })
 
   test('commands give there what bash gives here', async () => {
-    for (const command of hostCommands) {
+    const check = async (command: string) => {
       const there = await run(command, { streams: 'separate' })
       const here = spawnSync('bash', ['-c', command], { input: '', encoding: 'utf8' })
       assert.is(there.exitCode, here.status, `${command}: ${JSON.stringify(there)}`)
@@ -59,6 +59,7 @@ if (cluster !== null) {
       assert.is(there.stdout, here.stdout, command)
       assert.is(there.stderr, here.stderr, command)
     }
+    await Promise.all(hostCommands.map(check))
     const { command, ...written } = outputProbe
     const { stdout, stderr } = await run(command, { streams: 'separate' })
     assert.equal({ stdout, stderr }, written)
@@ -175,7 +176,10 @@ if (cluster !== null) {
 
   test('another job displaces it', async () => {
     const started = await begin('sleep 60', { sbatch: ['--nodelist=n2'] })
-    const other = await run('echo other', { host: 'slurm://high', sbatch: ['--nodelist=n2'] })
+    const other = await run('echo other', {
+      host: 'slurm://high',
+      sbatch: ['--nodelist=n2'],
+    })
     assert.is(other.exitCode, 0, JSON.stringify(other))
     const result = await started.result
     assert.is(result.status, 'stopped', JSON.stringify(result))
