@@ -1,3 +1,4 @@
+import { cac } from 'cac'
 import { MisuseError } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/flag.ts'
 import { check, checkWritten } from '../protocol/shape/check.ts'
@@ -32,11 +33,21 @@ export function parseArgv(
   flags: readonly Flag[],
   options: ParseOptions = {},
 ): ParsedArgv {
-  const { given, shellOptions, ...words } = spellOut(argv, flags, options)
+  const cli = cac('nacre')
+  const { marked, used, shellOptions, ...words } = spellOut(argv, flags, options)
+  for (const flag of used) {
+    cli.option(flag.shape === null ? `--${flag.name}` : `--${flag.name} <value>`, flag.description)
+  }
+  cli.globalCommand.ignoreOptionDefaultValue()
+  const found = cli.parse(['', '', ...marked], { run: false }).options
   const parsed: ParsedArgv = { options: {}, ...words }
   if (shellOptions.length > 0) parsed.options[shellOptionList] = shellOptions
-  for (const [flag, values] of given) {
-    parsed.options[optionKey(flag)] = readValue(flag, values, options.home)
+  for (const flag of used) {
+    const key = optionKey(flag)
+    const given: unknown = found[toOptionName(key)]
+    if (given !== undefined && !(key in parsed.options)) {
+      parsed.options[key] = readValue(flag, given, options.home)
+    }
   }
   return parsed
 }
@@ -46,9 +57,18 @@ export function optionKey(flag: Flag): string {
   return flag.name.replace(/^no-/, '')
 }
 
+function toOptionName(key: string): string {
+  return key.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Stands before each value: cac makes numbers of `1e3` and `007` and drops a value like `-x`. */
+const mark = ':'
+
 interface SpelledOut extends Omit<ParsedArgv, 'options'> {
-  /** The values of each option that was given; none for one that takes no value. */
-  given: Map<Flag, string[]>
+  /** Every option by its long name, with its value in the same word. */
+  marked: string[]
+  /** cac takes its time for each flag that it is told of. */
+  used: Set<Flag>
   shellOptions: string[]
 }
 
@@ -61,7 +81,8 @@ function spellOut(
   flags: readonly Flag[],
   { goesOn = () => true, offFlags = [] }: ParseOptions,
 ): SpelledOut {
-  const values = new Map<Flag, string[]>()
+  const marked: string[] = []
+  const used = new Set<Flag>()
   const names = new Set<string>()
   const positionals: string[] = []
   let isSeparated = false
@@ -72,7 +93,7 @@ function spellOut(
 
   /** Takes one option; gives how many of the words behind it were its value. */
   function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
-    if (flag.isSingle && values.has(flag)) {
+    if (flag.isSingle && used.has(flag)) {
       throw new MisuseError('wrong_usage', `\`${name}\` was given twice; give it once`)
     }
     names.add(flag.name)
@@ -82,12 +103,13 @@ function spellOut(
         shellOptions.push(flag.toShellOption(''))
         return 0
       }
-      values.set(flag, [])
+      used.add(flag)
+      marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
       return 0
     }
     if (flag.takesFirstWord) firstWordIsTaken = true
     if (flag.takesFirstWord && !name.startsWith('--')) {
-      values.set(flag, [])
+      used.add(flag)
       waiting = flag
       return 0
     }
@@ -104,7 +126,8 @@ function spellOut(
       shellOptions.push(flag.toShellOption(value))
       return
     }
-    values.set(flag, [...(values.get(flag) ?? []), value])
+    used.add(flag)
+    marked.push(`--${flag.name}=${mark}${value}`)
   }
 
   /** Gives the option that waits for a word this one. False: none waits. */
@@ -159,7 +182,7 @@ function spellOut(
     }
   }
   giveToWaiting(undefined)
-  return { given: values, shellOptions, positionals, isSeparated }
+  return { marked, used, shellOptions, positionals, isSeparated }
 }
 
 function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
@@ -172,10 +195,15 @@ function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
   )
 }
 
-function readValue(flag: Flag, words: readonly string[], home: string | undefined): unknown {
+function readValue(flag: Flag, given: unknown, home: string | undefined): unknown {
   const { shape } = flag
-  if (shape === null) return !flag.name.startsWith('no-')
-  const values = words.map((word) => convert(`--${flag.name}`, word, shape, home))
+  // cac gives the text 'true' for an option whose name has a dash, and the boolean for others.
+  if (shape === null) return given === 'true' ? true : given
+  if (given === false) return given
+  const values = [given].flat().map((value) => {
+    const word = String(value).slice(mark.length)
+    return convert(`--${flag.name}`, word, shape, home)
+  })
   return shape.kind === 'list' || shape.kind === 'record' ? values : values.at(-1)
 }
 
