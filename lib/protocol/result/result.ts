@@ -177,6 +177,12 @@ const texts = {
 
 export const resultShape = object(outcome, { ...outcomeOptional, ...texts })
 
+const { status, exitCode, signal, reason, pipeStatus, error, notices } = outcome
+const told = { status, exitCode, signal, reason, pipeStatus, usage: outcome.usage, error, notices }
+/** What a nacre tells of a run that it carries for another one, beside the streams. */
+export const toldShape = object(told, { sandbox: sandboxUseShape }, { isOpen: true })
+export interface ToldResult extends shape.Infer<typeof toldShape> {}
+
 /** What a wait for one run or for several gives. */
 export const waitedShape = object(outcome, {
   ...outcomeOptional,

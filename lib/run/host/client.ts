@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { ToldResult } from './frames.ts'
+import type { ToldResult } from '../../protocol/result/result.ts'
 
 /** The system's own client of a host: its configuration, keys and policies hold. */
 export interface HostClient {
@@ -46,6 +46,8 @@ export interface Heard {
   /** Where a session stands; the status of its shell, where that has ended. */
   cwd: string | null
   gone: number | null
+  /** Nobody here reads what the command writes to one of its streams. */
+  isUnread: boolean
   /** The last of what came on standard error: a client that fails says why there. */
   lastWords: string
 }

@@ -2,9 +2,9 @@ import type { StreamName } from '../../protocol/result/event.ts'
 import { createDeferred } from '../../protocol/deferred.ts'
 import type { Exit, OutputSink, StartFailure } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { SandboxUse } from '../../protocol/result/result.ts'
+import type { SandboxUse, ToldResult } from '../../protocol/result/result.ts'
 import { type Heard, lastLine, unreachable } from './client.ts'
-import { createFrameReader, type Frame, type ToldResult } from './frames.ts'
+import { createFrameReader, type Frame } from './frames.ts'
 import { noNacreThere } from './script.ts'
 
 /** What is heard of a run on another machine. */
@@ -40,6 +40,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     refused: null,
     cwd: null,
     gone: null,
+    isUnread: false,
     lastWords: '',
   }
   const merged = request.streams === 'merged' || request.pty !== null
@@ -83,6 +84,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
       const target = merged ? 'output' : stream
       for (const part of parts) {
         const answer = await sink.write(target, part)
+        if (answer === 'closed') state.isUnread = true
         if (answer !== undefined) return answer
       }
       return undefined
@@ -125,10 +127,17 @@ function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: 
     return { ...exit, notStarted: describeRefused(state.refused, host) }
   }
   if (state.told !== null) return describeTold(state.told, host)
-  if (state.code !== null) return describeCode(state.code, state.signal)
+  if (state.code !== null) {
+    const end = describeCode(state.code, state.signal)
+    return state.carried && end.code !== null && end.code <= 128
+      ? { ...end, notices: [`The nacre on ${host} told no result: this is its own exit status`] }
+      : end
+  }
   if (!state.begun) {
     return { ...exit, notStarted: unreachable(host, lastLine(words())).failure }
   }
+  // The client is ended by that, and its command with it.
+  if (state.isUnread) return describeCode(141, 'SIGPIPE')
   const where = state.pid === null ? '' : `; process ${state.pid} may still run there`
   const why = lastLine(words())
   const lost = `The connection to ${host} was lost${why === '' ? '' : ` (${why})`}${where}`

@@ -1,6 +1,5 @@
-import type { Result } from '../../protocol/result/result.ts'
-import { isObject } from '../../protocol/shape/shape.ts'
-import { fromWire } from '../../protocol/wire.ts'
+import { type ToldResult, toldShape } from '../../protocol/result/result.ts'
+import { check } from '../../protocol/shape/check.ts'
 
 /**
  * What the script on a host tells beside the command's own bytes, in the same streams, since a client
@@ -34,13 +33,6 @@ export interface FrameReader {
   /** What stood before the beginning, or all where there was none: words of the client. */
   readonly preamble: string
 }
-
-/** What a nacre tells of a run that it carries, beside the streams and the exit status. */
-export type ToldResult = Pick<
-  Result,
-  'status' | 'exitCode' | 'signal' | 'reason' | 'pipeStatus' | 'usage' | 'error' | 'notices'
-> &
-  Pick<Partial<Result>, 'sandbox'>
 
 /** The result of a run names processes and files. */
 const longestFrame = 64 * 1024
@@ -155,9 +147,7 @@ function readTime(text: string): number {
 /** Null where another version of nacre, or a bad line, has told something else. */
 function readResult(text: string): Frame | null {
   try {
-    const told: unknown = fromWire(JSON.parse(text))
-    const isWhole = isObject(told) && 'status' in told && Array.isArray(told['notices'])
-    return isWhole ? { kind: 'result', told: told as unknown as ToldResult } : null
+    return { kind: 'result', told: check(toldShape, JSON.parse(text), 'result', { names: 'wire' }) }
   } catch {
     return null
   }

@@ -58,6 +58,22 @@ if (container !== null) {
     assert.equal({ stdout, stderr }, written)
   })
 
+  test('a command is not lost where nobody reads its output any more', async () => {
+    const command = 'yes'
+    const result = await executor.run(
+      { command, origin: 'print', host: 'podman://box', guard: false, streams: 'separate' },
+      {
+        onEvent: (event) =>
+          event.type === 'output' && event.stream === 'stdout' ? 'closed' : undefined,
+      },
+    )
+    assert.equal(
+      [result.status, result.signal],
+      ['signaled', 'SIGPIPE'],
+      `${result.error?.message}`,
+    )
+  })
+
   test('a session keeps its state in the container', async () => {
     await run('cd /etc; kept=yes', { session: 'work' })
     const after = await run('pwd; echo "$kept"', { session: 'work', streams: 'merged' })

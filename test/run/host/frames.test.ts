@@ -46,4 +46,25 @@ test('the answer is the same wherever the bytes are cut', () => {
   )
 })
 
+test('a result of another shape is none, and one of a later nacre has what is known', () => {
+  const told = {
+    status: 'exited',
+    exit_code: 3,
+    signal: null,
+    reason: null,
+    pipe_status: [3],
+    usage: null,
+    error: null,
+    notices: [],
+  }
+  const read = (result: unknown) =>
+    readAll([Buffer.from(frame('begin /') + frame(`result ${JSON.stringify(result)}`))]).frames[1]
+  const { exit_code: exitCode, pipe_status: pipeStatus, ...rest } = told
+  const known = { kind: 'result', told: { ...rest, exitCode, pipeStatus } }
+  assert.equal(read({ ...told, later: 1 }), known)
+  for (const wrong of [{ error: 5 }, { exit_code: '3' }, { notices: [{}] }, { usage: 7 }]) {
+    assert.is(read({ ...told, ...wrong }), undefined, JSON.stringify(wrong))
+  }
+})
+
 test.run()
