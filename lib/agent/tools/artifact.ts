@@ -69,7 +69,9 @@ export const artifactTool: Tool = {
       ...{ pattern: grep, ignoreCase, offset, limit, ...bounds },
       ...{ before: around, after: around },
     })
-    const why = found.timedOut ? 'the time for this search was over; ' : ''
+    const { timedOut, passedOver } = found
+    const line = passedOver === undefined ? '' : `, line ${passedOver} took all of it unsearched`
+    const why = timedOut ? `the time for this search was over${line}; ` : ''
     const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
     const text = found.text.replace(/\n$/, '')
     return textResult(`${text === '' ? '(no lines)' : text}${goOn}`, false, toWire(found))

@@ -19,10 +19,12 @@ export const grepArtifact: Action = async (context) => {
     maxLines: numbers['max-lines'],
     maxBytes: numbers['max-bytes'],
   })
-  const { text, matches, places, timedOut } = found
+  const { text, matches, places, timedOut, passedOver } = found
   const next = found.nextOffset === null ? null : found.nextOffset + 1
-  await answer(context, { id, text, matches, places, nextOffset: next, timedOut }, text)
-  const why = timedOut ? 'the time for this search was over' : 'there is more'
+  const told = { id, text, matches, places, nextOffset: next, timedOut, passedOver }
+  await answer(context, told, text)
+  const line = passedOver === undefined ? '' : `, line ${passedOver} took all of it unsearched`
+  const why = timedOut ? `the time for this search was over${line}` : 'there is more'
   if (next !== null && !wantsJson(context))
     await tell(context, `${why}; go on with --offset ${next}`)
   if (matches > 0) return statuses.found

@@ -42,16 +42,22 @@ export const linesShape = object({
 /** A part of the clean text of an artifact. */
 export interface Lines extends shape.Infer<typeof linesShape> {}
 
-export const matchesShape = object({
-  /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */
-  text: anyText(),
-  matches: integer(),
-  /** Where the matches are, in their order; both counted from 1, the column in characters. */
-  places: list(object({ line: integer(), column: integer() })),
-  /** The `offset` to go on searching with; null at the end. */
-  nextOffset: nullable(integer()),
-  /** The time was over before the end: `nextOffset` is where the search stood. */
-  timedOut: boolean(),
-})
+export const matchesShape = object(
+  {
+    /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */
+    text: anyText(),
+    matches: integer(),
+    /** Where the matches are, in their order; both counted from 1, the column in characters. */
+    places: list(object({ line: integer(), column: integer() })),
+    /** The `offset` to go on searching with; null at the end. */
+    nextOffset: nullable(integer()),
+    /** The time was over before the end: `nextOffset` is where the search stood. */
+    timedOut: boolean(),
+  },
+  {
+    /** A line, counted from 1, that took all the time of a search: `nextOffset` is behind it, and it is not searched. */
+    passedOver: integer(),
+  },
+)
 /** What a search found. */
 export interface Matches extends shape.Infer<typeof matchesShape> {}

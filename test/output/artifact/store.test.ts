@@ -195,11 +195,22 @@ test('grep agrees with grep on the first matches of a long artifact', () =>
     assert.is(found.text, oracle.stdout)
   }))
 
-test('a hostile pattern is ended, and says where it stood', () =>
+test('who went on by next_offset after a search that ran out of time got no further', () =>
   withStore(async (store) => {
-    const id = await put(store, `${'a'.repeat(5000)}!\n`)
-    const found = await store.grep(id, { pattern: '^(a+)+$', timeoutMs: 200 })
-    assert.equal(found, { text: '', matches: 0, places: [], nextOffset: 0, timedOut: true })
+    const id = await put(store, `a\nb\n${'a'.repeat(5000)}!\na\n`)
+    const found = []
+    let offset: number | null = 0
+    while (offset !== null && found.length < 9) {
+      const part = await store.grep(id, { pattern: '^(a+)+$', timeoutMs: 400, offset })
+      const { text, nextOffset, timedOut, passedOver = null } = part
+      found.push([text, nextOffset, timedOut, passedOver])
+      offset = nextOffset
+    }
+    assert.equal(found, [
+      ['1:a\n', 2, true, null],
+      ['', 3, true, 3],
+      ['4:a\n', null, false, null],
+    ])
   }))
 
 test('a match is found and shown wherever it stands in a long line', () =>

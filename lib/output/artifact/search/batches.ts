@@ -2,7 +2,7 @@ import { characterStart } from '../../bytes/utf8.ts'
 import type { Place, ScanOptions } from '../line-index.ts'
 import { countCodePoints } from './excerpt.ts'
 import { LongLine, type LinePart } from './long-line.ts'
-import type { Match, Matcher } from './match.ts'
+import type { Found, Matcher } from './match.ts'
 
 /** What is searched: `ArtifactText` says what its methods do. */
 export interface Searched {
@@ -12,13 +12,11 @@ export interface Searched {
 }
 
 /** Lines that were looked over. */
-export interface MatchedLines {
+export interface MatchedLines extends Found {
   /** Without their newlines. Of a line that is too long to hold: the part that matters. */
   lines: readonly string[]
   /** Lines before them. */
   first: number
-  /** The first match of each line that has one; null: the time was over before they were known. */
-  matches: readonly Match[] | null
   /** Characters of the first line before its part, and behind it. */
   before: number
   after: number
@@ -44,13 +42,12 @@ export async function* matchLines(
   let line: LongLine | null = null
   for await (const { lines, first, part } of readBatches(text, offset, options)) {
     if (part === null) {
-      const matches = await matcher.match(lines.join('\n'))
-      yield { lines, first, matches, before: 0, after: 0 }
+      yield { lines, first, ...(await matcher.match(lines)), before: 0, after: 0 }
       continue
     }
     line ??= new LongLine(matcher)
     const isKnown = await line.add(lines[0] ?? '', part)
-    if (!isKnown) yield { lines, first, matches: null, before: part.before, after: 0 }
+    if (!isKnown) yield { lines, first, matches: [], stoodAt: 0, before: part.before, after: 0 }
     if (!part.isLast) continue
     yield { first, ...line.found }
     line = null

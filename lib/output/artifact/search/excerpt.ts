@@ -69,9 +69,15 @@ export class Excerpt {
     return true
   }
 
-  result(nextOffset: number | null, timedOut: boolean): Matches {
+  result(nextOffset: number | null): Matches {
     const places = this.#places
-    return { text: this.#text, matches: places.length, places, nextOffset, timedOut }
+    return { text: this.#text, matches: places.length, places, nextOffset, timedOut: false }
+  }
+
+  /** The time was over at this line, counted from 0, of a search from `offset`, which always gets further. */
+  outOfTime(line: number, offset: number): Matches {
+    if (line > offset) return { ...this.result(line), timedOut: true }
+    return { ...this.result(line + 1), timedOut: true, passedOver: line + 1 }
   }
 
   #append(lines: string[]): boolean {
@@ -90,11 +96,15 @@ export class Excerpt {
 }
 
 function shorten(line: string, missing: Missing): string {
-  return shortenAround(line, { line: 0, from: 0, to: 0 }, missing)
+  return shortenAround(line, { from: 0, to: 0 }, missing)
 }
 
 /** At most 2,000 characters of a line, those around the match; marks say how many are missing. */
-function shortenAround(line: string, { from, to }: Match, missing: Missing): string {
+function shortenAround(
+  line: string,
+  { from, to }: Pick<Match, 'from' | 'to'>,
+  missing: Missing,
+): string {
   const { maxLineChars } = limits
   if (line.length <= maxLineChars) return line
   const characters = Array.from(line.slice(from, from + maxLineChars)).length

@@ -23,18 +23,18 @@ export async function grepText(text: Searched, options: GrepOptions): Promise<Ma
   try {
     for await (const found of matchLines(text, matcher, offset, options)) {
       const { lines, first } = found
-      if (found.matches === null) return excerpt.result(first, true)
       const matches = new Map(found.matches.map((match) => [match.line, match]))
       for (const [index, line] of lines.entries()) {
+        if (index === found.stoodAt) return excerpt.outOfTime(first + index, offset)
         if (!excerpt.add(first + index + 1, line, matches.get(index) ?? null, found)) {
-          return excerpt.result(first + index, false)
+          return excerpt.result(first + index)
         }
       }
     }
   } finally {
     await matcher.close()
   }
-  return excerpt.result(null, false)
+  return excerpt.result(null)
 }
 
 /** The next line that matches, or the one before with `backwards`; both count from 1. */
@@ -56,7 +56,7 @@ export async function findInText(
   try {
     if (!backwards) {
       for await (const found of matchLines(text, matcher, from, options)) {
-        const [match] = found.matches ?? []
+        const [match] = found.matches
         if (match) return placeOf(match, found)
       }
       return null
@@ -67,7 +67,7 @@ export async function findInText(
       let last: { line: number; column: number } | null = null
       for await (const found of matchLines(text, matcher, start, { signal })) {
         const isWanted = ({ line }: Match) => found.first + line < end
-        const match = found.matches?.findLast(isWanted)
+        const match = found.matches.findLast(isWanted)
         if (match) last = placeOf(match, found)
         if (found.first + found.lines.length >= end) break
       }

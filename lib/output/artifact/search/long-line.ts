@@ -34,8 +34,8 @@ export class LongLine {
     if (part.isLast) this.#chars = before + countCodePoints(text)
     if (!(await this.#followOpen(text, part))) return false
     if (this.#held !== null && this.#held.match !== null) return true
-    const matches = await this.#matcher.match(text, part)
-    if (matches === null) return false
+    const { matches, stoodAt } = await this.#matcher.match([text], part)
+    if (stoodAt !== null) return false
     const [match = null] = matches
     if (match?.isOpen) this.#open ??= { text, before, match }
     const ended = match?.isOpen ? null : match
@@ -47,7 +47,7 @@ export class LongLine {
   get found() {
     const { text, before, match } = this.#held!
     const after = this.#chars - before - countCodePoints(text)
-    return { lines: [text], matches: match === null ? [] : [match], before, after }
+    return { lines: [text], matches: match === null ? [] : [match], stoodAt: null, before, after }
   }
 
   /** Looks whether the match that has not ended goes on in this part; it stands before any other. */
@@ -56,8 +56,8 @@ export class LongLine {
     if (open?.match == null) return true
     const { from } = open.match
     const both = open.text + text.slice(seen)
-    const matches = await this.#matcher.match(both, { from, to: from + 1, isLast })
-    if (matches === null) return false
+    const { matches, stoodAt } = await this.#matcher.match([both], { from, to: from + 1, isLast })
+    if (stoodAt !== null) return false
     const [match] = matches
     if (match?.isOpen) return true
     if (match) this.#held = open

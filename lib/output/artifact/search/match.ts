@@ -15,37 +15,42 @@ function find(pattern, text) {
   return match
 }
 
-function matchLines(text) {
-  const found = []
+function matchLines(text, shared) {
   let line = 0
   for (let start = 0; start <= text.length; line++) {
+    Atomics.store(shared, 0, line)
     const newline = text.indexOf('\\n', start)
     const end = newline < 0 ? text.length : newline
     const match = find(pattern, text.slice(start, end))
-    if (match !== null) found.push({ line, from: match.index, to: match.index + match[0].length })
+    if (match !== null) share(shared, line, match, false)
     start = end + 1
   }
-  return found
 }
 
-function matchPart(text, { from, to, isLast }) {
+function share(shared, line, { index, 0: { length } }, isOpen) {
+  const count = shared[1]
+  shared.set([line, index, index + length, Number(isOpen)], 2 + 4 * count)
+  Atomics.store(shared, 1, count + 1)
+}
+
+function matchPart(text, shared, { from, to, isLast }) {
   const found = matchFrom(text, from)
-  if (found === null || found.from >= to) return []
-  if (isLast || found.to < text.length) return [found]
+  if (found === null || found.index >= to) return
+  const isAtEnd = found.index + found[0].length >= text.length
   // A character that no text has stands for what follows, so that $ does not match there.
-  const certain = matchFrom(text + '\\uFFFF', from)
-  const isOpen = certain === null || certain.from !== found.from
-  return [{ ...found, isOpen }]
+  const certain = isLast || !isAtEnd ? found : matchFrom(text + '\\uFFFF', from)
+  share(shared, 0, found, certain === null || certain.index !== found.index)
 }
 
 function matchFrom(text, from) {
   patternFrom.lastIndex = from
-  const match = find(patternFrom, text)
-  return match && { line: 0, from: match.index, to: match.index + match[0].length }
+  return find(patternFrom, text)
 }
 
-parentPort.on('message', ({ text, part }) => {
-  parentPort.postMessage(part === null ? matchLines(text) : matchPart(text, part))
+parentPort.on('message', ({ text, shared, part }) => {
+  if (part === null) matchLines(text, shared)
+  else matchPart(text, shared, part)
+  parentPort.postMessage(null)
 })`
 
 /** The first match of a line, in UTF-16 units. */
@@ -55,7 +60,15 @@ export interface Match {
   from: number
   to: number
   /** It went on to the end of a part of a line: what follows may decide otherwise. */
-  isOpen?: boolean
+  isOpen: boolean
+}
+
+/** What is known of lines. */
+export interface Found {
+  /** The first match of each line that has one. */
+  matches: readonly Match[]
+  /** The line at which the time was over, of which nothing is known, nor of those behind it; null: all are known. */
+  stoodAt: number | null
 }
 
 /** A part of one line: where in it a match may begin, and whether the line ends with it. */
@@ -65,15 +78,15 @@ export interface PartOfLine {
   isLast: boolean
 }
 
-/** Tells which lines of a text match; null once its time is over. */
+/** Tells which lines match. */
 export interface Matcher {
-  /** Rejects with the reason of its signal. */
-  match(text: string, part?: PartOfLine): Promise<Match[] | null>
+  /** Lines, or one that is a part of a line. Rejects with the reason of its signal. */
+  match(lines: readonly string[], part?: PartOfLine): Promise<Found>
   close(): Promise<void>
 }
 
 export interface MatcherOptions {
-  /** How long all its work may take. Null: as long as it takes. */
+  /** How long all its work may take, from the first lines on. Null: as long as it takes. */
   timeoutMs: number | null
   signal?: AbortSignal | undefined
 }
@@ -86,35 +99,38 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
     stdout: true,
     stderr: true,
   })
-  let settle: ((found: Match[] | null) => void) | null = null
+  let settle: ((isWhole: boolean) => void) | null = null
   let failure: Error | null = null
   let isOver = false
-  const answer = (found: Match[] | null) => {
-    settle?.(found)
+  const answer = (isWhole: boolean) => {
+    settle?.(isWhole)
     settle = null
   }
   const end = () => {
     isOver = true
-    answer(null)
+    answer(false)
   }
-  const timer = timeoutMs === null ? undefined : setTimeout(end, timeoutMs)
+  let timer: NodeJS.Timeout | undefined
   signal?.addEventListener('abort', end, { once: true })
-  thread.on('message', (found: Match[]) => answer(found))
+  thread.on('message', () => answer(true))
   thread.on('error', (error) => {
     failure = error instanceof RangeError ? tooDeep() : error
     end()
   })
   return {
-    async match(text, part) {
-      const found = isOver
-        ? null
-        : await new Promise<Match[] | null>((resolve) => {
-            settle = resolve
-            thread.postMessage({ text, part: part ?? null }, [])
-          })
+    async match(lines, part) {
+      if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
+      // Shared, so that what the thread has found is known also where it has to be ended.
+      const shared = new Int32Array(new SharedArrayBuffer(4 * (2 + 4 * lines.length)))
+      const isWhole =
+        !isOver &&
+        (await new Promise<boolean>((resolve) => {
+          settle = resolve
+          thread.postMessage({ text: lines.join('\n'), shared, part: part ?? null }, [])
+        }))
       signal?.throwIfAborted()
       if (failure !== null) throw failure
-      return found
+      return { matches: readMatches(shared), stoodAt: isWhole ? null : shared[0]! }
     },
     async close() {
       clearTimeout(timer)
@@ -122,6 +138,14 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
       await thread.terminate()
     },
   }
+}
+
+/** The line that is tried, the count of matches, then four numbers for each. */
+function readMatches(shared: Int32Array): Match[] {
+  return Array.from({ length: shared[1]! }, (_, index) => {
+    const [line = 0, from = 0, to = 0, isOpen] = shared.subarray(2 + 4 * index)
+    return { line, from, to, isOpen: isOpen === 1 }
+  })
 }
 
 /** The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun. */
