@@ -135,7 +135,12 @@ async function runCommand(
 }
 
 async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
-  const mode = chooseMode(parsed, [...Object.keys(commands), 'help'])
+  const chosen = chooseMode(parsed, [...Object.keys(commands), 'help'])
+  // login(1), su and sshd call the shell of a person so, sshd and su also with a script on standard input.
+  const isLogin = process.argv0.startsWith('-')
+  const isScript = isLogin && chosen === 'repl' && streams.input !== 'terminal'
+  if (isScript) parsed.options['stdin'] = true
+  const mode = isScript ? 'print' : chosen
   switch (mode) {
     case 'help':
       await streams.stdout.write(describeUsage(version, await listCommands()))
@@ -144,8 +149,7 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
       await streams.stdout.write(`${version}\n`)
       return 0
     case 'print': {
-      // So login(1), su and sshd call the shell of a person.
-      if (process.argv0.startsWith('-')) parsed.options['login'] = true
+      if (isLogin) parsed.options['login'] = true
       const configuration = await configure(parsed.options)
       const invocation = readInvocation(parsed, configuration)
       if (!invocation.print.quiet) await tell(configuration.notices, streams)

@@ -391,6 +391,14 @@ test('a first word with a dash asks for a login shell', async () => {
   assert.is((await runProgram('bash', words)).stdout.toString(), '0\n')
 })
 
+test('a login shell refused the script that su and sshd give it on standard input', async () => {
+  if (cliRuntime() !== 'bun') return
+  const [nacre = ''] = cliCommand()
+  const script = 'echo "shopt -q login_shell; echo \\$?; exit 5" | exec -a -nacre "$0"'
+  const { status, stdout } = await runProgram('bash', ['-c', script, nacre])
+  assert.equal([status, stdout.toString()], [5, '0\n'])
+})
+
 test('what timed out is told with its limit', async () => {
   const late = await runCli(['-c', 'sleep 30', '--timeout', '300ms'])
   assert.match(
