@@ -25,6 +25,8 @@ export interface Server {
   folder: string
   address: string
   port: number
+  /** Of the process that takes connections. */
+  pid: number
   close(): Promise<void>
 }
 
@@ -90,7 +92,7 @@ export async function startServer(
     await close()
     throw error
   }
-  return { folder, address, port, close }
+  return { folder, address, port, pid: server.pid ?? 0, close }
 }
 
 function listening(server: ChildProcess): Promise<void> {

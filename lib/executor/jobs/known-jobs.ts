@@ -61,6 +61,8 @@ export interface KnownJobs {
 
 /** How often a job that nobody holds is looked at while somebody waits for it. */
 const lookEveryMs = 200
+/** How long a list waits for a job's other machine; who takes the job up goes on with it. */
+const listPatienceMs = 2000
 
 /** `dir` is the folder of the jobs. */
 export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
@@ -117,10 +119,11 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
   }
 
   /** A job that goes on at another machine though its nacre was killed is held by a new one from now on. */
-  async function takeUp(record: JobRecord): Promise<JobRecord> {
+  async function takeUp(record: JobRecord, withinMs?: number): Promise<JobRecord> {
     const { id, kept, owner, endedAt } = record
     if (kept === null || endedAt !== null || isAlive(owner)) return record
-    const trouble = taker === null ? 'nobody has taken it up yet' : await callTaker(taker, id)
+    const trouble =
+      taker === null ? 'nobody has taken it up yet' : await callTaker(taker, id, withinMs)
     if (trouble === null) return readRecord(dir, id) ?? record
     troubles.set(id, `It goes on at ${kept.request.host} or has ended there: ${trouble}`)
     return record
@@ -208,7 +211,9 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       removeLeftFolders([sandboxesFolder(dirname(dir))])
       removeLeftGroups()
       const settled: JobRecord[] = []
-      const alive = await Promise.all(readRecords(dir, 'alive').map(takeUp))
+      const alive = await Promise.all(
+        readRecords(dir, 'alive').map((it) => takeUp(it, listPatienceMs)),
+      )
       for (const record of alive) settled.push(await settleLost(record))
       const ids = new Set(settled.map(({ id }) => id))
       const ended = runningOnly ? [] : readRecords(dir, 'ended').filter(({ id }) => !ids.has(id))

@@ -85,7 +85,8 @@ export function writeEnd(
 ): JobRecord {
   makePrivateFolder(dir)
   makePrivateFolder(endedFolder(dir))
-  const record: JobRecord = { ...ending, textStarts: {} }
+  // What takes it up again holds its environment and its input.
+  const record: JobRecord = { ...ending, kept: null, textStarts: {} }
   for (const stream of streams) {
     const kept = texts?.[stream]
     if (!kept) continue

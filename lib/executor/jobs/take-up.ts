@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
@@ -56,8 +56,9 @@ export async function claimJob(dir: string, id: string): Promise<LostJob | null>
 
 /** Null where another nacre has taken it meanwhile. */
 async function openClaim(path: string): Promise<number | null> {
-  const deadline = nowMs() + patienceMs
+  let deadline = nowMs() + patienceMs
   let hasWaited = false
+  let claimedAs: number | undefined
   for (;;) {
     try {
       const fd = openSync(path, 'wx', 0o600)
@@ -69,8 +70,11 @@ async function openClaim(path: string): Promise<number | null> {
       if (codeOf(error) !== 'EEXIST') throw error
     }
     hasWaited = true
+    const now = statSync(path, { throwIfNoEntry: false })?.ino
+    if (now !== claimedAs) deadline = nowMs() + patienceMs
     // Who has claimed it may have been killed.
-    if (nowMs() > deadline) rmSync(path, { force: true })
+    else if (nowMs() > deadline) rmSync(path, { force: true })
+    claimedAs = now
     await delay(50)
   }
 }
@@ -96,8 +100,15 @@ function cannotGoOn(id: string, why: string): MisuseError {
   return new MisuseError('not_resumable', `Job \`${id}\` cannot be resumed: ${why}`, 'job_id')
 }
 
-/** Has another process take up a job. Null where that is done; else why it is not. */
-export async function callTaker({ words, environment }: Taker, id: string): Promise<string | null> {
+/**
+ * Has another process take up a job. Null where that is done; else why it is not. After `withinMs` it is
+ * waited for no longer, and goes on alone.
+ */
+export async function callTaker(
+  { words, environment }: Taker,
+  id: string,
+  withinMs?: number,
+): Promise<string | null> {
   const [file = '', ...args] = words
   const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(environment)) {
@@ -114,10 +125,14 @@ export async function callTaker({ words, environment }: Taker, id: string): Prom
   })
   let said = ''
   taker.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text))
+  let timer: NodeJS.Timeout | undefined
   const trouble = await new Promise<string | null>((resolve) => {
     taker.stdout?.once('data', () => resolve(null))
     taker.once('close', (code) => resolve(code === 0 ? null : said.trim()))
+    if (withinMs === undefined) return
+    timer = setTimeout(() => resolve('its machine has not answered yet'), withinMs)
   })
+  clearTimeout(timer)
   taker.stdout?.destroy()
   taker.stderr?.destroy()
   taker.unref()

@@ -154,7 +154,10 @@ export function createSession(name: string, options: SessionOptions): Session {
     const current = await ensureShell(request)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
     const stdin = openSessionStdin(request.stdin, current)
-    const { paths, used } = await outputs.open(request.streams, sink)
+    const { paths, used } = await outputs.open(request.streams, sink).catch((error: unknown) => {
+      stdin.release()
+      throw error
+    })
     const startedMs = nowMs()
     const { status, lastArgument } = carried
     const text = carried.compose(request)
@@ -171,9 +174,9 @@ export function createSession(name: string, options: SessionOptions): Session {
     async function finish(): Promise<Exit> {
       const end = await ended
       clearTimeout(timer)
+      stdin.release()
       await stopping
       for (const output of used) await output.finish()
-      stdin.release()
       active = null
       const usage = measureUsage(current, usedBefore)
       return { ...settle(end, stopping !== null), usage }

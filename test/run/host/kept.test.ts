@@ -82,12 +82,16 @@ if (obstacle === null) {
       const ready = ['--background', '--ready', 'regex:^5$']
       return String((await home.json(['--host', 'box', ...ready, '-c', command]))['job_id'])
     }
-    const killOwner = async (id: string) => {
-      const { owner } = JSON.parse(readFileSync(join(home.dir, `${id}.json`), 'utf8')) as {
+    const ownerOf = (id: string) => {
+      const record = JSON.parse(readFileSync(join(home.dir, `${id}.json`), 'utf8')) as {
         owner: { pid: number }
       }
-      process.kill(owner.pid, 'SIGKILL')
-      await until(() => !existsSync(`/proc/${owner.pid}`))
+      return record.owner.pid
+    }
+    const killOwner = async (id: string) => {
+      const owner = ownerOf(id)
+      process.kill(owner, 'SIGKILL')
+      await until(() => !existsSync(`/proc/${owner}`))
     }
     try {
       const id = await begin('for i in $(seq 1 40); do echo "$i"; sleep 0.1; done; exit 7')
@@ -102,6 +106,15 @@ if (obstacle === null) {
       assert.ok(whole.startsWith(told), JSON.stringify([before, rest]))
       const left = await begin('echo 5; MINE=7497 setsid sleep 7497 & sleep 7497')
       await killOwner(left)
+      // A list does not wait for a machine that is silent, and who takes the job up goes on with it.
+      process.kill(server.pid, 'SIGSTOP')
+      try {
+        const job = (await home.list()).find((it) => it['job_id'] === left)
+        assert.is(job?.['status'], 'running')
+      } finally {
+        process.kill(server.pid, 'SIGCONT')
+      }
+      await until(() => existsSync(`/proc/${ownerOf(left)}`))
       assert.is((await home.json(['job', 'kill', left]))['reason'], 'kill')
       assert.equal(findMarked('MINE', '7497'), [])
     } finally {
