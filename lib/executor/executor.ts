@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createDeferred } from '../protocol/deferred.ts'
 import { nowMs } from '../system/clock.ts'
 import { createGuard } from '../guard/guard.ts'
-import { createArtifactStore, type ArtifactStore } from '../output/artifact/store.ts'
+import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
@@ -16,7 +16,7 @@ import { both, type Call, createCall } from './call.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import { type Jobs, notFound } from './jobs/port.ts'
-import { type ExecutorOptions, keepWithin, type RunOptions } from './options.ts'
+import { type ExecutorOptions, keepWithin, openArtifacts, type RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
 import { createRun, type LiveRun, type Run } from './run.ts'
@@ -249,24 +249,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
     refuseIfClosed()
     const registered = await openRegistry()
     if (stateDir === null || registered === null) throw notFound(id)
-    const { claimJob } = await import('./jobs/take-up.ts')
-    const job = await claimJob(join(stateDir, 'jobs'), registered.known.resolve(id))
-    if (job === null) return null
-    const { request, startedAt, place, release } = job
-    try {
+    const { takeUpJob } = await import('./jobs/take-up.ts')
+    const dir = join(stateDir, 'jobs')
+    return takeUpJob(dir, registered.known.resolve(id), ({ request, startedAt, place }) => {
       const call = createCall({}, null, (result) => audit?.record(result, 'allow'))
-      const runner = place ? runners.resume(place) : undefined
-      const run = await launch(keepDeadline(request, startedAt), call, runner, startedAt)
-      const { error } = run.look()
-      if (run.look().status === 'not_started') {
-        throw new MisuseError(error?.code ?? 'not_resumable', error?.message ?? '', 'job_id')
-      }
-      run.detach()
-      await run.declared
-      return run
-    } finally {
-      release()
-    }
+      return launch(request, call, place ? runners.resume(place) : undefined, startedAt)
+    })
   }
 
   async function close(): Promise<void> {
@@ -319,23 +307,4 @@ export function createExecutor(options: ExecutorOptions): Executor {
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   }
-}
-
-/** A deadline counts from the beginning, whoever holds the run. */
-function keepDeadline(request: Request, startedAt: string): Request {
-  const { timeoutMs } = request
-  if (timeoutMs === null || request.array !== null) return request
-  const leftMs = timeoutMs - (Date.now() - Date.parse(startedAt))
-  return { ...request, timeoutMs: Math.max(1, leftMs) }
-}
-
-function openArtifacts({
-  stateDir,
-  artifactDir,
-  artifactLimits,
-}: ExecutorOptions): ArtifactStore | null {
-  const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
-  return dir === null
-    ? null
-    : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined })
 }

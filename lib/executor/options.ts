@@ -1,5 +1,10 @@
+import { join } from 'node:path'
 import type { GuardOptions } from '../guard/options.ts'
-import type { StoreOptions } from '../output/artifact/store.ts'
+import {
+  type ArtifactStore,
+  createArtifactStore,
+  type StoreOptions,
+} from '../output/artifact/store.ts'
 import type { RunListener } from '../protocol/result/event.ts'
 import type { ParseContext } from '../protocol/request/parse-request.ts'
 import type { Guard } from '../protocol/ports.ts'
@@ -95,4 +100,16 @@ export interface RunOptions {
   atMost?: TextBounds
   /** Answers where the guard asks. Without it, asking is denying. */
   approve?: (request: Request, verdict: Verdict) => boolean | Promise<boolean>
+}
+
+/** The store of artifacts that they name; null where nothing is kept. */
+export function openArtifacts({
+  stateDir,
+  artifactDir,
+  artifactLimits,
+}: ExecutorOptions): ArtifactStore | null {
+  const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
+  return dir === null
+    ? null
+    : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined })
 }

@@ -1,27 +1,20 @@
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { nowMs } from '../../system/clock.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { JobEntry, JobOutput } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { AllMethods, MethodName, RpcMethods } from '../../protocol/rpc/messages.ts'
-import { readKept } from '../../output/part.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
-import type { StopReport } from '../../protocol/ports.ts'
-import type { Capture } from '../../output/capture.ts'
-import { stopTree } from '../../run/stop.ts'
 import { removeLeftGroups } from '../../system/process/control-group.ts'
 import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
 import { isAlive } from '../../system/process/process-table.ts'
-import { describeLostArray, type LostArray, openLostArray } from '../array/lost-array.ts'
 import { findArray } from '../array/store.ts'
 import type { TaskEnd } from '../../protocol/result/tasks.ts'
 import type { Follower } from './follow.ts'
 import { type JobWait, notFound } from './port.ts'
-import { findProcesses, lostResult, recapture, rootOf } from './lost.ts'
+import { createLostJobs, lostResult } from './lost.ts'
 import { describeOrphan, endOrphan, findOrphans } from './orphans.ts'
 import { pruneJobs } from './prune.ts'
 import { callTaker, type Taker } from './take-up.ts'
@@ -31,10 +24,8 @@ import {
   type JobRecord,
   listDamaged,
   listIds,
-  readKeptTexts,
   readRecord,
   readRecords,
-  writeEnd,
 } from './record.ts'
 
 /** The jobs of every nacre of this user, as their records, their holders and the process table tell. */
@@ -59,8 +50,6 @@ export interface KnownJobs {
   kill(id: string, reason: StopReason): Promise<Result>
 }
 
-/** How often a job that nobody holds is looked at while somebody waits for it. */
-const lookEveryMs = 200
 /** How long a list waits for a job's other machine; who takes the job up goes on with it. */
 const listPatienceMs = 2000
 
@@ -68,6 +57,7 @@ const listPatienceMs = 2000
 export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
   /** Why jobs on other machines were not taken up. */
   const troubles = new Map<string, string>()
+  const lost = createLostJobs(dir, troubles)
 
   function resolve(given: string): string {
     const begin = given.startsWith('run_') ? given : `run_${given}`
@@ -115,7 +105,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       }
     }
     // The owner may have written the end since.
-    return otherwise(await settleLost(readRecord(dir, record.id) ?? record))
+    return otherwise(await lost.settle(readRecord(dir, record.id) ?? record))
   }
 
   /** A job that goes on at another machine though its nacre was killed is held by a new one from now on. */
@@ -129,80 +119,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
     return record
   }
 
-  /** Writes down the end of a job whose owner could not. */
-  async function settleLost(record: JobRecord): Promise<JobRecord> {
-    if (record.endedAt !== null || isAlive(record.owner) || record.kept) return record
-    const array = openLostArray(dir, record.id)
-    if (array ? await array.refresh() : findProcesses(record).length > 0) return record
-    return finish(record, null)
-  }
-
-  async function finish(record: JobRecord, stopped: StopReport | null) {
-    const array = openLostArray(dir, record.id)
-    const captured = await (await recaptureAny(record, array)).finish()
-    const lost = lostResult(record, { captured, running: false, stopped })
-    const told = stopped?.notices ?? []
-    const result = array ? describeLostArray(lost, array.summarize(), told) : lost
-    return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
-  }
-
-  async function recaptureAny(record: JobRecord, array: LostArray | null): Promise<Capture> {
-    const capture = await recapture(record)
-    await array?.recapture(capture)
-    return capture
-  }
-
-  async function resultOf(record: JobRecord): Promise<Result> {
-    if (record.result) return record.result
-    const array = openLostArray(dir, record.id)
-    const captured = (await recaptureAny(record, array)).snapshot()
-    const lost = lostResult(record, { captured, running: true, stopped: null })
-    const trouble = troubles.get(record.id)
-    if (trouble !== undefined) {
-      return { ...lost, host: record.kept?.request.host ?? null, notices: [trouble] }
-    }
-    if (array) await array.refresh()
-    return array ? describeLostArray(lost, array.summarize(), []) : lost
-  }
-
-  async function readFiles(record: JobRecord, reading: Reading): Promise<JobOutput> {
-    const status = record.result?.status ?? 'running'
-    const array = openLostArray(dir, record.id)
-    return (
-      readText(record, reading) ?? { ...(await recaptureAny(record, array)).read(reading), status }
-    )
-  }
-
-  /** From the text that an ended job has left on disk; null where there is none. */
-  function readText(record: JobRecord, reading: Reading): JobOutput | null {
-    if (record.result === null) return null
-    const texts = readKeptTexts(dir, record)
-    return texts && { ...readKept(texts, reading), status: record.result.status }
-  }
-
-  async function waitForLost(
-    record: JobRecord,
-    timeoutMs: number,
-    signal?: AbortSignal,
-  ): Promise<Result> {
-    const deadline = nowMs() + timeoutMs
-    let current = record
-    while (current.endedAt === null && nowMs() < deadline && !signal?.aborted) {
-      const pauseMs = Math.min(lookEveryMs, Math.max(1, deadline - nowMs()))
-      await delay(pauseMs, null, { signal }).catch(() => null)
-      current = await settleLost(readRecord(dir, current.id) ?? current)
-    }
-    return resultOf(current)
-  }
-
-  async function killLost(record: JobRecord): Promise<Result> {
-    if (record.endedAt !== null) return resultOf(record)
-    const trouble = troubles.get(record.id)
-    if (trouble !== undefined) throw new MisuseError('host_unreachable', trouble, 'job_id')
-    const notices = (await openLostArray(dir, record.id)?.cancel()) ?? []
-    const { survivors } = await stopTree(rootOf(record))
-    return resultOf(await finish(record, { survivors, notices }))
-  }
+  const show = (id: string) => ask(findRecord(id), ['shell.status', { id }], lost.resultOf)
 
   return {
     resolve,
@@ -214,7 +131,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       const alive = await Promise.all(
         readRecords(dir, 'alive').map((it) => takeUp(it, listPatienceMs)),
       )
-      for (const record of alive) settled.push(await settleLost(record))
+      for (const record of alive) settled.push(await lost.settle(record))
       const ids = new Set(settled.map(({ id }) => id))
       const ended = runningOnly ? [] : readRecords(dir, 'ended').filter(({ id }) => !ids.has(id))
       return [
@@ -224,18 +141,18 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
     },
 
     listDamaged: () => listDamaged(dir),
-    show: (id) => ask(findRecord(id), ['shell.status', { id }], resultOf),
+    show,
 
     read(id, reading) {
       const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
-      return ask(findRecord(id), ['shell.output', params], (lost) => readFiles(lost, reading))
+      return ask(findRecord(id), ['shell.output', params], (record) => lost.read(record, reading))
     },
 
     async resume(id) {
       const record = findRecord(id)
-      if (record.endedAt === null && isAlive(record.owner)) return this.show(id)
+      if (record.endedAt === null && isAlive(record.owner)) return show(id)
       const why = taker === null ? 'no nacre can be started here' : await callTaker(taker, id)
-      if (why === null) return this.show(id)
+      if (why === null) return show(id)
       throw new MisuseError('not_resumable', why, 'job_id')
     },
 
@@ -245,13 +162,13 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
         throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
       }
       // Ends that nobody has taken yet.
-      await settleLost(findRecord(id))
+      await lost.settle(findRecord(id))
       return array.readEnds()
     },
 
     async readKept(id, reading) {
       const record = readRecord(dir, id)
-      return record && readText(record, reading)
+      return record && lost.readText(record, reading)
     },
 
     wait(id, { timeoutSeconds, ready, signal }) {
@@ -260,8 +177,8 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
         timeout_seconds: Math.max(timeoutSeconds, leastWaitSeconds),
         ...(ready === undefined ? {} : { ready }),
       }
-      return ask(findRecord(id), ['shell.wait', params, { signal }], (lost) =>
-        waitForLost(lost, timeoutSeconds * 1000, signal),
+      return ask(findRecord(id), ['shell.wait', params, { signal }], (record) =>
+        lost.wait(record, timeoutSeconds * 1000, signal),
       )
     },
 
@@ -274,8 +191,8 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
         { id },
         { signal, onNotification },
       ]
-      return ask(findRecord(id), question, (lost) =>
-        waitForLost(lost, Number.MAX_SAFE_INTEGER, signal),
+      return ask(findRecord(id), question, (record) =>
+        lost.wait(record, Number.MAX_SAFE_INTEGER, signal),
       )
     },
 
@@ -294,7 +211,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       const record = readRecord(dir, id)
       if (record === null) return killOrphan(id)
       const params = { id, reason: reason === 'cancel' || reason === 'timeout' ? reason : 'kill' }
-      return ask(record, ['shell.cancel', params as { id: string }], killLost)
+      return ask(record, ['shell.cancel', params as { id: string }], lost.kill)
     },
   }
 

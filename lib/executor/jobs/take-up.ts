@@ -8,6 +8,7 @@ import { nowMs } from '../../system/clock.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import { startProcess } from '../../system/process/spawn.ts'
 import { findArray } from '../array/store.ts'
+import type { LiveRun, Run } from '../run.ts'
 import { type JobRecord, readRecord, reopenRecord } from './record.ts'
 
 /** What starts a nacre that takes up a job, whose id is added. */
@@ -17,13 +18,46 @@ export interface Taker {
 }
 
 /** A job of a killed nacre that another one takes up. */
-export interface LostJob {
+interface LostJob {
   request: Request
   startedAt: string
   /** Where it goes on; null: it is an array of which this nacre runs what is left. */
   place: KeptPlace | null
   /** It is taken up, or will not be. */
   release: () => void
+}
+
+/**
+ * Takes up a job whose nacre was killed. `launch` starts it again, or finds it where it goes on. Null: another
+ * nacre has taken it up, or it has ended. Rejects with `MisuseError`.
+ */
+export async function takeUpJob(
+  dir: string,
+  id: string,
+  launch: (job: Omit<LostJob, 'release'>) => Promise<LiveRun>,
+): Promise<Run | null> {
+  const job = await claimJob(dir, id)
+  if (job === null) return null
+  try {
+    const run = await launch({ ...job, request: keepDeadline(job) })
+    const { status, error } = run.look()
+    if (status === 'not_started') {
+      throw new MisuseError(error?.code ?? 'not_resumable', error?.message ?? '', 'job_id')
+    }
+    run.detach()
+    await run.declared
+    return run
+  } finally {
+    job.release()
+  }
+}
+
+/** A deadline counts from the beginning, whoever holds the run. */
+function keepDeadline({ request, startedAt }: LostJob): Request {
+  const { timeoutMs } = request
+  if (timeoutMs === null || request.array !== null) return request
+  const leftMs = timeoutMs - (Date.now() - Date.parse(startedAt))
+  return { ...request, timeoutMs: Math.max(1, leftMs) }
 }
 
 /** How long another nacre may take to take it up. */
@@ -33,7 +67,7 @@ const patienceMs = 30_000
  * Claims a job for this nacre, since two must not take it up. Null: another one has it, or it has ended.
  * Throws `MisuseError` where it cannot go on.
  */
-export async function claimJob(dir: string, id: string): Promise<LostJob | null> {
+async function claimJob(dir: string, id: string): Promise<LostJob | null> {
   const path = join(dir, `${id}.claim`)
   const fd = await openClaim(path)
   if (fd === null) return null
