@@ -25,10 +25,9 @@ export function describeDamaged(records: readonly string[]): string[] {
 export function describeStanding(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`
   const command = result.command.split('\n')[0] ?? ''
-  const tasks = result.tasks ? describeTasks(result.tasks) : []
   return [
     `${result.id}: ${describeStatus(result)} ${after}: ${command}`,
-    ...tasks,
+    ...describeTasks(result),
     ...result.notices,
   ]
 }
@@ -96,13 +95,14 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** How the tasks of an array stand, line by line. */
-export function describeTasks(tasks: TaskSummary): string[] {
+/** How the tasks of an array stand, line by line; nothing where the run is none. */
+export function describeTasks({ tasks, status }: Pick<Result, 'tasks' | 'status'>): string[] {
+  if (!tasks) return []
   const { total, succeeded, failed, running, waiting, ends, left, retries, slowest, runningTasks } =
     tasks
   const others = [
     running > 0 ? `${running} running` : '',
-    waiting > 0 ? `${waiting} not run` : '',
+    waiting > 0 ? `${waiting} ${status === 'running' ? 'waiting' : 'not run'}` : '',
     retries > 0 ? `${retries} tries more` : '',
   ].filter((text) => text !== '')
   const head = [`${total} tasks: ${succeeded} succeeded`, `${failed} failed`, ...others].join(', ')
@@ -117,7 +117,7 @@ export function describeTasks(tasks: TaskSummary): string[] {
       return `  ${cells.join('  ')}  ${count === 1 ? 'task' : 'tasks'} ${shorten(numbers)}`
     })
   const now = runningTasks.length === 0 ? [] : [`  running: ${shorten(nameRunning(runningTasks))}`]
-  const unended = left === '' ? [] : [`  without an end: ${shorten(left)}`]
+  const unended = left === '' || status === 'running' ? [] : [`  without an end: ${shorten(left)}`]
   const slow = slowest
     ? [`slowest: task ${slowest.task}, ${formatDuration(slowest.durationMs)}`]
     : []

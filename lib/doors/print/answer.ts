@@ -168,7 +168,7 @@ async function tell(
   { stderr }: Streams,
 ): Promise<void> {
   if (options.quiet) return
-  const tasks = result.tasks ? describeTasks(result.tasks) : []
+  const tasks = describeTasks(result)
   const left = result.status === 'stopped' ? result.notices : []
   const lines = [...describeTrouble(result), ...left, ...tasks, ...job]
   const isWithoutSandbox = result.sandbox?.degraded === true

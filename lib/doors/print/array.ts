@@ -47,7 +47,7 @@ export function createProgress(stderr: Writer): Progress | null {
     const { columns = 80, rows = 24 } = stderr.size() ?? {}
     const head = drawBar(tasks, { columns, tookMs: Date.now() - startedAtMs })
     // A longer line would go on in the next one, and could not be taken away.
-    const lines = [head, ...describeTasks(tasks).slice(1)]
+    const lines = [head, ...describeTasks({ tasks, status: 'running' }).slice(1)]
       .slice(0, Math.max(1, Math.min(mostLines, rows - 2)))
       .map((line) => line.slice(0, columns - 1))
     const before = isInLine && shown.length === 0 ? '\n' : ''
