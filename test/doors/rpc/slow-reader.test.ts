@@ -26,7 +26,8 @@ if (process.platform === 'linux') {
         assert.is(result.exit_code, 0)
         assert.is(chars, megabytes * 1e6)
         const grownBy = peakMegabytes(client.pid) - before
-        assert.ok(grownBy < 100, `grew by ${grownBy.toFixed()} MB`)
+        // The heap of Bun grows by about 100 before it collects; all of it would be more than twice that.
+        assert.ok(grownBy < 150, `grew by ${grownBy.toFixed()} MB`)
       },
       {
         async onNotification(notification) {

@@ -88,7 +88,8 @@ function composeWatch({ mark, stop, patienceSeconds }: KeptRun): string {
   const looks = Math.ceil(patienceSeconds / lookEverySeconds)
   return [
     ...composeStop(runMark(mark), allowCarrying(stop)),
-    `left=${looks}`,
+    // The first look may come before who follows has told its number.
+    `left=${looks + 1}`,
     'while [ -d "$1" ]; do',
     `if kill -0 "$(cat "$1/follower" 2>/dev/null)" 2>/dev/null; then left=${looks}; else left=$((left - 1)); fi`,
     '[ "$left" -gt 0 ] || { find_group; stop_run; rm -rf "$1"; }',
