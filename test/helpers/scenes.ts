@@ -140,10 +140,16 @@ async function standStill(screen: Screen): Promise<void> {
 /** The screen with what differs from run to run made the same, and where the cursor is. */
 function describe(screen: Screen): string {
   const { row, column } = screen.cursor()
-  const text = settle(screen.text())
+  const lines = settle(screen.text()).split('\n')
+  // A bash that is ended with its command may still come to say so, or not.
+  const kept = lines.filter((line) => line !== 'Terminated')
+  const text = kept
+    .join('\n')
     .replaceAll(screen.home, '<home>')
     .replaceAll(/\d{4}-\d\d-\d\d\s\d\d:\d\d/g, '<date>')
-  const place = screen.showsCursor ? `cursor ${row + 1}:${column + 1}` : 'no cursor'
+  const place = screen.showsCursor
+    ? `cursor ${row + 1 - lines.length + kept.length}:${column + 1}`
+    : 'no cursor'
   return `${screen.isAlternate ? 'the whole screen, ' : ''}${place}\n${text}`
 }
 

@@ -81,8 +81,11 @@ if (container !== null) {
   })
 
   test('a run on a terminal has one in the container', async () => {
-    const result = await run('test -t 0 && test -t 1 && stty size', {
+    // podman tells the size to a terminal that is there already.
+    const size = 'until stty size 2>/dev/null; do sleep 0.1; done'
+    const result = await run(`test -t 0 && test -t 1 && ${size}`, {
       pty: true,
+      timeoutSeconds: 20,
       columns: 90,
       rows: 20,
     })
