@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { codeOf, messageOf } from '../protocol/errors.ts'
-import { isNullDevice, isTerminal, statDescriptor } from '../system/descriptors.ts'
+import { isNullDevice, isTerminal, loadTty, statDescriptor } from '../system/descriptors.ts'
+import { isDeno } from '../system/runtime.ts'
 
 /** The three standard streams of nacre, as a front door gets them. */
 export interface Streams {
@@ -116,9 +117,10 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
 
 /** The streams of this process. None is touched before it is used: opening one changes its mode. */
 export function openStreams(self: NodeJS.Process): Streams {
+  let stdin: NodeJS.ReadStream | null = null
   return {
     get stdin() {
-      return self.stdin
+      return (stdin ??= (isDeno && openBorrowedTerminal()) || self.stdin)
     },
     stdout: createLazyWriter(() => self.stdout, 1),
     stderr: createLazyWriter(() => self.stderr, 2),
@@ -132,6 +134,20 @@ function describeInput(): Streams['input'] {
   if (isTerminal(0)) return 'terminal'
   const stat = statDescriptor(0)
   return stat !== null && isNullDevice(stat) ? 'empty' : 'given'
+}
+
+/**
+ * The terminal on descriptor 0 where it is another user's (`su`, `sudo -u`), by the name under which everybody
+ * may open his own (tty(4)); else null. Deno reads a terminal that it cannot open by name until it blocks.
+ */
+function openBorrowedTerminal(): NodeJS.ReadStream | null {
+  if (!isTerminal(0)) return null
+  try {
+    closeSync(openSync('/dev/fd/0', 'r+'))
+    return null
+  } catch {
+    return new (loadTty().ReadStream)(openSync('/dev/tty', 'r+'))
+  }
 }
 
 /**

@@ -86,12 +86,17 @@ export async function withScreen(
   } finally {
     if (!screen.hasExited()) {
       child.kill('SIGTERM')
+      const kill = setTimeout(() => child.kill('SIGKILL'), graceMs)
       await screen.exited
+      clearTimeout(kill)
     }
     screen.dispose()
     rmSync(home, { recursive: true, force: true })
   }
 }
+
+/** How long a program may take to end by SIGTERM. */
+const graceMs = 10_000
 
 function environmentOf(home: string, env: Record<string, string>): Record<string, string> {
   const { PATH = '/usr/bin:/bin' } = process.env
