@@ -44,9 +44,12 @@ export async function withExecutor(
     setTimeout(() => process.exit(failureStatus), crashGraceMs)
     void executor.close().then(() => process.exit(failureStatus))
   }
-  const ignored = listIgnored(endingSignals)
-  const heard = endingSignals.filter((signal) => !ignored.includes(signal))
-  for (const signal of heard) process.on(signal, end)
+  const ignored = listIgnored()
+  // Deno, once it listens for one signal, ends by others that it was to ignore.
+  const listeners = endingSignals.map(
+    (signal) => [signal, ignored.includes(signal) ? () => undefined : end] as const,
+  )
+  for (const [signal, listener] of listeners) process.on(signal, listener)
   process.on('uncaughtException', crash)
   try {
     const setRestore = (wanted: () => void) => {
@@ -59,7 +62,7 @@ export async function withExecutor(
   } finally {
     await executor.close()
     process.off('uncaughtException', crash)
-    for (const signal of heard) process.off(signal, end)
+    for (const [signal, listener] of listeners) process.off(signal, listener)
     if (endedBy === 'SIGINT' && !keepsStatus) process.once('exit', endByInterrupt)
   }
 }

@@ -1,4 +1,5 @@
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants as access, statSync } from 'node:fs'
+import { constants } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { originPolicies, takesOwnShell } from '../protocol/origin.ts'
@@ -11,6 +12,7 @@ import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process/process-table.ts'
+import { listIgnored } from '../system/process/ignored-signals.ts'
 import { hideVariables } from '../system/process/own-environment.ts'
 import { findProgram } from '../system/programs.ts'
 
@@ -40,6 +42,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const owner = `${nameProcess(process.pid)}:${options.stateDir ?? ''}`
   const { prefix = [] } = options
   const confine = options.confine ?? refuseSandbox
+  const ignored = listIgnored()
   let hidesKeys = false
 
   return async (request, use) => {
@@ -64,7 +67,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
         ? { ...start, ...findWords(request.args ?? [], request.cwd, env['PATH'] ?? PATH) }
         : define({ ...start, ...composeShell(shell, request, use) }, request, use)
     const closesInput = request.stdin.kind === 'closed' && !request.pty && !use
-    const launch = closesInput ? closeInput(bare) : bare
+    const launch = takeAlong(bare, { closesInput, ignored: use ? [] : ignored })
     const takesPrefix = prefix.length > 0 && originPolicies[request.origin].takesPrefix
     const prefixed = takesPrefix
       ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
@@ -170,10 +173,23 @@ const refuseSandbox: Confine = async (launch, request) => {
   throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
 }
 
-/** spawn cannot leave descriptor 0 closed; a shell that becomes the program can. */
-function closeInput(launch: Launch): Launch {
-  const args = ['-c', 'exec "$0" "$@" <&-', chooseFirstWord(launch), ...launch.args]
-  return { ...launch, file: '/bin/sh', argv0: 'sh', args }
+/**
+ * What spawn takes from a process, a shell that becomes it leaves to it: a closed descriptor 0, and signals
+ * that are ignored. A bash hands on the functions of its environment too, which other shells drop; with `-p`
+ * it takes none of them for itself and reads no BASH_ENV.
+ */
+function takeAlong(
+  launch: Launch,
+  { closesInput, ignored }: { closesInput: boolean; ignored: readonly NodeJS.Signals[] },
+): Launch {
+  if (!closesInput && ignored.length === 0) return launch
+  const numbers = ignored.map((signal) => constants.signals[signal])
+  const trap = numbers.length === 0 ? '' : `trap '' ${numbers.join(' ')}; `
+  const text = `${trap}exec "$0" "$@"${closesInput ? ' <&-' : ''}`
+  const words = ['-c', text, chooseFirstWord(launch), ...launch.args]
+  return basename(launch.file) === 'bash'
+    ? { ...launch, args: ['-p', ...words] }
+    : { ...launch, file: '/bin/sh', argv0: 'sh', args: words }
 }
 
 function checkDirectory(cwd: string): void {
@@ -183,7 +199,7 @@ function checkDirectory(cwd: string): void {
     if (!statSync(cwd).isDirectory()) {
       throw fail('cwd_not_a_directory', 'Working directory is not a directory')
     }
-    accessSync(cwd, constants.X_OK)
+    accessSync(cwd, access.X_OK)
   } catch (error) {
     if (error instanceof StartError) throw error
     if (codeOf(error) === 'EACCES') {

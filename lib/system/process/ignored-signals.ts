@@ -1,13 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 
+/** What the runtimes ignore by themselves, so that nobody knows whether the caller does. */
+const ownSignals: readonly string[] = ['SIGPIPE', 'SIGXFSZ']
+
 /**
- * Those of the signals that this process has ignored since its start, as `nohup` and a shell's `&` ask for
+ * The signals that this process has ignored since its start, as `nohup`, `trap ''` and a shell's `&` ask for
  * it. Without `/proc` none is known, and none under Node, which takes every signal back at its start.
  */
-export function listIgnored<Signal extends NodeJS.Signals>(signals: readonly Signal[]): Signal[] {
+export function listIgnored(): NodeJS.Signals[] {
   const mask = readMask()
-  return signals.filter((signal) => ((mask >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n)
+  const isIgnored = (number: number) => ((mask >> BigInt(number - 1)) & 1n) === 1n
+  return (Object.keys(constants.signals) as NodeJS.Signals[]).filter(
+    (name) => !ownSignals.includes(name) && isIgnored(constants.signals[name]),
+  )
 }
 
 function readMask(): bigint {
