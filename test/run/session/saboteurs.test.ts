@@ -30,13 +30,13 @@ test('a shell that can tell nothing any more is given up, and the run says so', 
       assert.match(next.notices?.join() ?? '', 'in a fresh one')
     }
     // The second reads what nacre alone writes, and never before the end of the command.
-    await Promise.all(['cd /usr; __nacre_c=(a b c d e f g h)', 'read -u 10 x'].map(spoil))
+    await Promise.all(['cd /usr; __nacre_c=(a b c d e f g h)', 'read -u 252 x'].map(spoil))
   })
 })
 
 test('what a command closes of the shell costs the shell, not the exit status', async () => {
   await withSessions(async ({ run }) => {
-    const { code, stdout } = await run('echo out; exec 10>&- 11>&- 12>&-; (exit 7)')
+    const { code, stdout } = await run('echo out; exec 252>&- 253>&- 254>&-; (exit 7)')
     assert.equal([code, stdout], [7, 'out\n'])
     assert.match((await run('true')).notices?.join() ?? '', 'in a fresh one')
   })

@@ -230,6 +230,10 @@ test('env is for one run, cwd moves the session', async () => {
       (await run('echo $given; [[ $PATH = "$PATH_BEFORE" ]] && echo same')).stdout,
       'before\nsame\n',
     )
+    await run('set -u')
+    const { stdout, notices } = await run('echo "$unknown"', { env: { unknown: 'lent' } })
+    assert.equal([stdout, notices], ['lent\n', []])
+    await run('set +u')
     assert.is((await run('pwd', { cwd: '/usr' })).stdout, '/usr\n')
     assert.is((await run('pwd; cd /')).stdout, '/usr\n')
     assert.is((await run('pwd; cd - >/dev/null; pwd')).stdout, '/\n/usr\n')

@@ -56,6 +56,24 @@ zshTest('a zsh tells statuses, and survives errors', async () => {
   })
 })
 
+zshTest('a zsh goes on whatever its options make of our own words', async () => {
+  await withSessions(async ({ run }) => {
+    const asked = { shell, env: { LENT: 'a b' } }
+    const seen = []
+    const options = ['setopt ksharrays', 'emulate sh', 'emulate csh', 'emulate zsh; set -u']
+    for (const option of options) {
+      await run(`${option}; false`, asked)
+      const { stdout, pipeStatus, notices } = await run('echo "$? $LENT"; false | true', asked)
+      seen.push([stdout, pipeStatus, notices])
+    }
+    const expected = ['1 a b\n', [1, 0], []]
+    assert.equal(
+      seen,
+      options.map(() => expected),
+    )
+  })
+})
+
 zshTest('a zsh that ends is replaced where it stood', async () => {
   await withSessions(async ({ run, start }) => {
     await run('cd /usr', { shell })

@@ -7,9 +7,10 @@ import { suspendedOptions } from './turn.ts'
  *
  * The shell reads it as a script, so its own descriptors 0 and 1 are free to carry the protocol: a
  * byte on 0 says "there is a command", on 1 comes one record a run. Each command runs in `eval` at
- * top level, with 0, 1 and 2 redirected for that command only; bash keeps the originals aside,
- * close-on-exec, so that no command inherits, closes or writes to them, and `exec >file` ends with
- * its run.
+ * top level, with 0, 1 and 2 redirected for that command only, so that `exec >file` ends with its
+ * run. Around it 0, 1 and 2 are closed: bash would keep what they are aside at 10 and above, where
+ * the command's own numbers are. Our own are under high ones, close-on-exec, and the loop has them
+ * as 0, 1 and 2 for its part of each turn.
  *
  * The loop is one line, so that `$LINENO` counts from 1 in every command. A stray `break` leaves the
  * loop; the shell then reads the next line, which
@@ -43,10 +44,12 @@ export const bashDialect: SessionDialect = {
     const text = [
       // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
       'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
+      '{ \\builtin :; } 254</dev/null && __nacre_f=(252 253 254) || __nacre_f=(27 28 29); ',
+      ...[0, 1, 2].map(moveAside),
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
       '\\builtin shopt -s expand_aliases; ',
-      setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null; `,
+      setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null 2>/dev/null; `,
       // Set, since the user's set-up may have said `set -u`.
       '__nacre_s=() __nacre_g=(0); ',
       `\\builtin trap ${quoteWord(skipRest)} URG; `,
@@ -60,7 +63,7 @@ export const bashDialect: SessionDialect = {
   lastArgument: '"${__nacre_c[4]}"',
   survivesStop: true,
   lendVariable: (name, quotedValue) =>
-    `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${${name}@a}"); ` +
+    `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${${name}+\${${name}@a}}"); ` +
     `\\builtin export ${name}=${quotedValue}`,
   restoreVariable(name) {
     const kept = `__nacre_k_${name}`
@@ -84,8 +87,8 @@ function createLoop(number: number, turnPath: string): string {
   const giveUp = `{ \\builtin exit ${status}; \\exit ${status}; : "\${__nacre_none?}"; }`
   // Soon, since a DEBUG trap acts on every command here too.
   const suspend = `\\builtin trap -p ERR DEBUG; \\builtin trap - DEBUG ERR; \\builtin set +${suspendedOptions}`
+  const ended = `__nacre_x=("" "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=(0)`
   const turn = [
-    `__nacre_x=("" "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=(0)`,
     suspend,
     // With the marks by which bash keeps quoting apart among the separators no record can be printed.
     `[[ \${IFS-} != *[$'\\1\\177']* ]] || IFS=$' \\t\\n'`,
@@ -100,8 +103,6 @@ function createLoop(number: number, turnPath: string): string {
     `[[ \${_@a} != *i* ]] || ${giveUp}`,
     // The command may have taken away what it was given.
     `[[ \${__nacre_c[6]+x} ]] || ${readTurn} || ${giveUp}`,
-    // Where it has closed what bash keeps our own descriptors in, its own are still in their place.
-    '[[ ! ( /dev/fd/0 -ef "${__nacre_c[0]-}" || /dev/fd/1 -ef "${__nacre_c[1]-}" ) ]] || ' + giveUp,
     '__nacre_x[0]=${__nacre_c[5]-}',
     // A shell that is restricted, may open no more files or has lost its input would run no command.
     `{ \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null`,
@@ -114,7 +115,6 @@ function createLoop(number: number, turnPath: string): string {
       'do [[ $? -gt 128 ]] || \\builtin exit; done',
     '__nacre_s=()',
     `${readTurn} || \\builtin exit 124`,
-    '[[ ! ${__nacre_c[6]+x} ]]',
   ].join('; ')
   // Anew for each command: one may have removed or replaced them.
   const functions =
@@ -123,7 +123,23 @@ function createLoop(number: number, turnPath: string): string {
     `{ ${functions}__nacre_g=(1); \\builtin export NACRE_RUN="\${__nacre_c[5]}"; ` +
     '\\__nacre_status "${__nacre_c[3]}" "${__nacre_c[4]}"; \\builtin eval "${__nacre_c[6]}"; ' +
     '} <"${__nacre_c[0]}" >"${__nacre_c[1]}" 2>"${__nacre_c[2]}"'
-  return `until ${turn}; do ${run}; done\n`
+  // `until`, since nothing fails after `set -n`.
+  return `until ! { ${ended}; { ${turn}; } ${ownDescriptors} || ${giveUp}; }; do ${run}; done\n`
+}
+
+const ownDescriptors = '<&"${__nacre_f[0]}" >&"${__nacre_f[1]}" 2>&"${__nacre_f[2]}"'
+
+/**
+ * Moves one of our own descriptors to its high number. What bash itself keeps aside is close-on-exec, and
+ * so is a duplicate of it; it stands under the lowest number from 10 on that is free. What `exec` closes is
+ * kept there too, until it is closed by that number.
+ */
+function moveAside(fd: number): string {
+  return (
+    `\\exec {__nacre_w}<&${fd}; \\exec {__nacre_w}<&-; ` +
+    `{ \\builtin eval "\\exec \${__nacre_f[${fd}]}<&$__nacre_w"; } ${fd}</dev/null; ` +
+    `\\exec ${fd}<&-; \\exec {__nacre_w}<&-; `
+  )
 }
 
 /** A quoted word without a newline, so that the lines after it keep their numbers. */

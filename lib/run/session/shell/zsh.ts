@@ -1,6 +1,5 @@
 import { quoteWord } from '../../../protocol/words.ts'
 import type { SessionDialect } from './dialect.ts'
-import { suspendedOptions } from './turn.ts'
 
 /*
  * The same protocol as in bash, in words of zsh. An error ends in `always`, so the loop needs no
@@ -11,22 +10,25 @@ const scriptName = 'zsh'
 
 export const zshDialect: SessionDialect = {
   compose({ turnPath, cwd, oldCwd, setUp, login }) {
-    const token = '"${__nacre_c[6]-}"'
     const turn = [
       '__nacre_f=$- __nacre_o=0',
-      `\\builtin set +${suspendedOptions}`,
+      // By their names: in `emulate sh` the letters are others.
+      '\\builtin unsetopt allexport errexit verbose xtrace',
       // A shell that may open no more files would run no command.
       '{ { __nacre_o=1; } <&0 >/dev/null 2>/dev/null; } always { TRY_BLOCK_ERROR=0; }',
-      `__nacre_x=(${token} "$__nacre_q" "$__nacre_f" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" $__nacre_o ` +
-        `"\${#__nacre_s}" "\${__nacre_s[@]}" ${token} "")`,
+      `__nacre_x=("$__nacre_t" "$__nacre_q" "$__nacre_f" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" $__nacre_o ` +
+        `"\${#__nacre_s[@]}" "\${__nacre_s[@]}" "$__nacre_t" "")`,
       '__nacre_g=0 __nacre_q=1',
       `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`,
       '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',
       '__nacre_s=() __nacre_p=',
       `__nacre_c=("\${(@0)$(<${quoteWord(turnPath)})}")`,
+      // With `ksharrays` the first is number 0.
+      '[[ ! -o ksharrays ]] || __nacre_c=("" "${__nacre_c[@]}")',
+      '__nacre_t=${__nacre_c[6]}',
     ].join('; ')
     const run =
-      '{ __nacre_g=1; \\builtin export NACRE_RUN="${__nacre_c[6]}"; ' +
+      '{ __nacre_g=1; \\builtin export NACRE_RUN="$__nacre_t"; ' +
       '{ \\__nacre_status "${__nacre_c[4]}" "${__nacre_c[5]}"; \\builtin eval "${__nacre_c[7]}"; ' +
       '__nacre_q=$?; } always { TRY_BLOCK_ERROR=0; }; ' +
       '} <"${__nacre_c[1]}" >|"${__nacre_c[2]}" 2>|"${__nacre_c[3]}"'
@@ -35,7 +37,7 @@ export const zshDialect: SessionDialect = {
       setUp === '' ? '' : `\\builtin . ./${scriptName} </dev/null >/dev/null; `,
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
-      '__nacre_s=() __nacre_c=() __nacre_g=0 __nacre_q=0; ',
+      '__nacre_s=() __nacre_t= __nacre_g=0 __nacre_q=0; ',
       '__nacre_status() { \\builtin return "$1"; }; ',
       '__nacre_end() { __nacre_s=("$@"); }; ',
       `while :; do ${turn}; ${run}; done`,
@@ -50,15 +52,15 @@ export const zshDialect: SessionDialect = {
   lastArgument: '"${__nacre_c[5]}"',
   survivesStop: false,
   lendVariable: (name, quotedValue) =>
-    `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${(t)${name}}"); ` +
-    `\\builtin export ${name}=${quotedValue}`,
+    `__nacre_k_${name}="\${${name}+set}" __nacre_l_${name}="\${${name}-}" ` +
+    `__nacre_m_${name}="\${(t)${name}-}"; \\builtin export ${name}=${quotedValue}`,
   restoreVariable(name) {
-    const kept = `__nacre_k_${name}`
+    const [isSet, value, type] = ['k', 'l', 'm'].map((letter) => `__nacre_${letter}_${name}`)
     return (
-      `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ -n \${${kept}[1]} ]]; ` +
-      `then ${name}=\${${kept}[2]}; ` +
-      `[[ \${${kept}[3]} = *export* ]] || \\builtin typeset +x ${name}; ` +
-      `else \\builtin unset ${name}; fi; \\builtin unset ${kept}`
+      `if [[ ! -v ${isSet} ]]; then \\builtin :; elif [[ -n $${isSet} ]]; ` +
+      `then ${name}=$${value}; ` +
+      `[[ $${type} = *export* ]] || \\builtin typeset +x ${name}; ` +
+      `else \\builtin unset ${name}; fi; \\builtin unset ${isSet} ${value} ${type}`
     )
   },
 }
