@@ -68,8 +68,10 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     if (held?.shell.alive) {
       if (held.confinement === describeConfinement(request)) return Promise.resolve(held)
       listener().onNotice(`Your shell starts anew with ${describeConfinement(request)}`)
-      inherited = readState(held)
-      void leave(held)
+      const left = held
+      inherited = readState(left)
+      // What still writes the state would end with the shell.
+      void inherited.then(() => leave(left))
     }
     held = null
     opening = openShell(request).finally(() => {
