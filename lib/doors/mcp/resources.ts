@@ -12,10 +12,12 @@ export const artifactTemplate = {
   mimeType,
 }
 
-/** What earlier runs left, newest first. */
+/** What earlier runs left, newest first, and in `_meta` the files of records that cannot be read. */
 export async function listArtifacts({ artifacts }: Executor): Promise<ListResourcesResult> {
   const list = (await artifacts?.list()) ?? []
+  const damaged = (await artifacts?.listDamaged()) ?? []
   return {
+    ...(damaged.length > 0 && { _meta: { damaged } }),
     resources: list.map(({ id, uri, command, bytes, createdAt }) => ({
       uri,
       name: id,

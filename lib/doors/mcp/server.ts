@@ -35,6 +35,8 @@ const readableBy: Readonly<Record<string, TextBounds>> = {
   'claude-code': { maxLines: limits.maxLines, maxBytes: 49_000 },
   // Beyond 40,000 characters it leaves out the middle.
   'gemini-cli-mcp-client': { maxLines: limits.maxLines, maxBytes: 39_000 },
+  // Beyond 48,000 bytes it leaves out the middle.
+  'codex-mcp-client': { maxLines: limits.maxLines, maxBytes: 47_000 },
   // Beyond 2,000 lines or 50 KiB it leaves out the end.
   opencode: { maxLines: 1980, maxBytes: 50_000 },
 }

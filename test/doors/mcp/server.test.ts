@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js'
@@ -19,7 +19,7 @@ interface Structured {
   output: string
   origin: string
   job_id: string | null
-  artifact: { id: string; uri: string } | null
+  artifact: { id: string; uri: string; path: string } | null
   verdict: { rule: string } | null
   jobs?: { id: string }[]
 }
@@ -236,8 +236,12 @@ test('two calls at once do not wait for each other', () =>
 test('complete output is read back as a resource and by the tool', () =>
   withClient(async (client) => {
     const { data } = await call(client, 'bash', { command: 'seq 1 5000' })
-    const { id = '', uri = '' } = data.artifact ?? {}
-    const { resources } = await client.listResources()
+    const { id, uri, path } = data.artifact ?? { id: '', uri: '', path: '' }
+    const record = join(dirname(path), `${id.slice(0, -4)}aaaa.json`)
+    writeFileSync(record, '{')
+    const { resources, _meta: told } = await client.listResources()
+    rmSync(record)
+    assert.equal(told, { damaged: [record] })
     assert.ok(resources.some((resource) => resource.uri === uri))
     const { resourceTemplates } = await client.listResourceTemplates()
     assert.is(resourceTemplates[0]?.uriTemplate, 'artifact://{id}')
@@ -254,6 +258,7 @@ const cutting: [name: string, lines: number, chars: number][] = [
   ['opencode', 2000, 51_200],
   ['claude-code', Infinity, 50_000],
   ['gemini-cli-mcp-client', Infinity, 40_000],
+  ['codex-mcp-client', Infinity, 48_000],
 ]
 for (const [name, lines, chars] of cutting) {
   test(`what a tool says of its end fits where ${name} cuts`, () =>
