@@ -9,7 +9,13 @@ import { invalid, unknownField } from './protocol/shape/check.ts'
 import { isObject } from './protocol/shape/shape.ts'
 import { isSingleExecutable, ownPlace, runtimeWords } from './system/runtime.ts'
 
-export type { ArtifactStore, Executor, ExecutorOptions, NamedSession } from './executor/executor.ts'
+export type {
+  ArtifactStore,
+  Executor,
+  ExecutorOptions,
+  NamedSession,
+  RunStarter,
+} from './executor/executor.ts'
 export type { Run, RunOptions, TextBounds } from './executor/executor.ts'
 export type { Jobs, JobWait } from './executor/jobs/port.ts'
 export { MisuseError } from './protocol/errors.ts'

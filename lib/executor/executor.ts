@@ -19,6 +19,7 @@ import { type Jobs, notFound } from './jobs/port.ts'
 import { type ExecutorOptions, keepWithin, openArtifacts, type RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
+import { createNamedSession, type NamedSession, type RunStarter } from './named-session.ts'
 import { createRun, type LiveRun, type Run } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
@@ -26,17 +27,10 @@ import { mayReturnEarly } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
 export type { ExecutorOptions, RunOptions, TextBounds } from './options.ts'
+export type { NamedSession, RunStarter } from './named-session.ts'
 export type { Run } from './run.ts'
 
-export interface Executor {
-  /**
-   * Takes one command the whole way, and gives the run as soon as its process has started (or waits for
-   * its session). A run that was denied or could not start is one that has ended. Rejects with
-   * `MisuseError` only.
-   */
-  start: (input: RequestInput, options?: RunOptions) => Promise<Run>
-  /** Does what `start` does and waits for the `result`. */
-  run: (input: RequestInput, options?: RunOptions) => Promise<Result>
+export interface Executor extends RunStarter {
   /** The request that `start` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
@@ -58,18 +52,6 @@ export interface Executor {
   /** Stops every run and frees everything. */
   close(): Promise<void>
   /** `close`, at the end of a block: `await using executor = createExecutor()`. */
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-/** One session as its user holds it; two of the same name are the same session. */
-export interface NamedSession {
-  readonly name: string
-  /** As those of the executor. The runs of a session come one after another. */
-  start: Executor['start']
-  run: Executor['run']
-  /** Ends the shell with all that it started. False: there was none. */
-  close(): Promise<boolean>
-  /** `close`, at the end of a block. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -285,15 +267,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   return {
     start,
     run,
-    session: (name) => ({
-      name,
-      start: (input, options) => start({ ...input, session: name }, options),
-      run: (input, options) => run({ ...input, session: name }, options),
-      close: () => runners.sessions.close(name),
-      async [Symbol.asyncDispose]() {
-        await runners.sessions.close(name)
-      },
-    }),
+    session: (name) => createNamedSession(name, { start, run, sessions: runners.sessions }),
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,

@@ -27,7 +27,7 @@ export interface Connection {
    */
   stream(line: string): 'closed' | void | Promise<'closed' | void>
   /** Null while there is room; else settles when there is room again. */
-  readonly roomToRead: Promise<void> | null
+  waitToRead(): Promise<void> | null
   readonly closed: boolean
   /** Settles when the client has gone. */
   readonly gone: Promise<void>
@@ -87,9 +87,8 @@ export function createConnection(sink: Sink): Connection {
       if (pendingChars < highWaterBytes) return undefined
       return waitForRoom(highWaterBytes).then(() => (ended ? 'closed' : undefined))
     },
-    get roomToRead() {
-      return ended || pendingChars < stopReadingBytes ? null : waitForRoom(stopReadingBytes / 2)
-    },
+    waitToRead: () =>
+      ended || pendingChars < stopReadingBytes ? null : waitForRoom(stopReadingBytes / 2),
     get closed() {
       return sink.closed
     },
@@ -151,7 +150,7 @@ export function receiveMessages(
   return new Promise((resolve) => {
     input.on('data', (chunk: Buffer) => {
       reader.write(chunk)
-      const room = connection.roomToRead
+      const room = connection.waitToRead()
       if (room === null) return
       input.pause()
       void room.then(() => input.resume())

@@ -5,6 +5,7 @@ import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
 import { makeFolder, makePrivateFolder } from '../../system/private-files.ts'
+import { copyRange, writeAt } from './write-at.ts'
 
 const bufferBytes = 512 * 1024
 /** A reader of the file of a live run sees what was written at the latest so long ago. */
@@ -198,7 +199,7 @@ export class ArtifactWriter {
   async #store(bytes: Buffer): Promise<void> {
     const data = this.#data ?? (await this.#create())
     const head = bytes.subarray(0, Math.max(this.#headBytes - this.#stored, 0))
-    if (head.length > 0) await writeAll(data, head, this.#stored)
+    if (head.length > 0) await writeAt(data, head, this.#stored)
     this.#stored += head.length
     let rest = bytes.subarray(head.length)
     while (rest.length > 0) {
@@ -209,7 +210,7 @@ export class ArtifactWriter {
       )
       const place = (this.#stored - this.#headBytes) % this.#ringBytes
       const piece = rest.subarray(0, this.#ringBytes - place)
-      await writeAll(this.#ring, piece, place)
+      await writeAt(this.#ring, piece, place)
       this.#stored += piece.length
       rest = rest.subarray(piece.length)
     }
@@ -226,7 +227,7 @@ export class ArtifactWriter {
         const mark = Buffer.from(
           `\n… [${missing} bytes omitted: the artifact is over its quota] …\n`,
         )
-        await writeAll(data, mark, end)
+        await writeAt(data, mark, end)
         end += mark.length
       }
       const oldest = missing > 0 ? inRing % this.#ringBytes : 0
@@ -268,35 +269,4 @@ export class ArtifactWriter {
       })
     }
   }
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
-    done += bytesWritten
-  }
-}
-
-/** Copies at most `length` bytes, up to the end of the source; answers the place after them. */
-async function copyRange(
-  source: FileHandle,
-  from: number,
-  length: number,
-  target: FileHandle,
-  to: number,
-): Promise<number> {
-  const buffer = Buffer.allocUnsafeSlow(1024 * 1024)
-  let done = 0
-  while (done < length) {
-    const { bytesRead } = await source.read(
-      buffer,
-      0,
-      Math.min(buffer.length, length - done),
-      from + done,
-    )
-    if (bytesRead === 0) break
-    await writeAll(target, buffer.subarray(0, bytesRead), to + done)
-    done += bytesRead
-  }
-  return to + done
 }

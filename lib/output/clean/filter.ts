@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { BinarySigns } from './binary-signs.ts'
+import { BlockSize } from './block-size.ts'
 import { runEscape, runSequence } from './commands.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
 import { FastWay } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
-import { createRewriters, type OpenRewriter, rewriterBytes } from './rewriter.ts'
+import { createRewriters, type OpenRewriter } from './rewriter.ts'
 import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
@@ -34,13 +35,9 @@ export interface Restart {
   dropped: number
 }
 
-const largestBlock = rewriterBytes
-const smallestBlock = 4 * 1024
 /** The fast way is worth while where it gets so far. */
 const worthwhileBytes = 256
 const newlineByte = Uint8Array.of(0x0a)
-/** The answer of a fast way that cannot be used. */
-const noRewriting = -1
 /** Pages that take the place of the text for a while: vim, less, htop. */
 const alternateScreens = new Set([47, 1047, 1049])
 
@@ -59,7 +56,7 @@ export class Filter {
   #alternate = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished = new Uint8Array(0)
-  #blockBytes = largestBlock
+  readonly #block = new BlockSize()
   #screen: Screen | null = null
   readonly #signs: BinarySigns
   /** The rest is binary data, and is rewritten as such. */
@@ -156,12 +153,12 @@ export class Filter {
         at = endOfZeros(bytes, at)
         continue
       }
-      const blockEnd = Math.min(at + this.#blockBytes, bytes.length)
+      const blockEnd = Math.min(at + this.#block.bytes, bytes.length)
       const plainEnd = this.#plainEnd(bytes, at, blockEnd)
       if (plainEnd > at) {
         if (!this.#alternate) this.#held.append(bytes, at, plainEnd)
         at = plainEnd
-        this.#blockBytes = Math.min(this.#blockBytes * 2, largestBlock)
+        this.#block.grow()
         continue
       }
       const rewritten = this.#rewrite(bytes, at, blockEnd)
@@ -169,8 +166,8 @@ export class Filter {
       if (rewritten > at) {
         const isWhole = rewritten === blockEnd
         isWorthwhile = rewritten - at >= worthwhileBytes
-        const wanted = isWhole ? this.#blockBytes * 2 : (rewritten - at) * 2
-        this.#blockBytes = Math.min(Math.max(wanted, smallestBlock), largestBlock)
+        if (isWhole) this.#block.grow()
+        else this.#block.fit(rewritten - at)
         at = rewritten
         if (isWhole || this.#isBinary) continue
       }
@@ -188,16 +185,16 @@ export class Filter {
   /** The common way: to the end of the block, or past the one piece that the fast way cannot do. */
   #parse(bytes: Uint8Array, at: number, blockEnd: number, onlyOne: boolean): number {
     if (onlyOne) return this.#parser.parsePiece(bytes, at, bytes.length)
-    this.#blockBytes = smallestBlock
+    this.#block.fit(0)
     return this.#parser.parse(bytes, at, blockEnd, false)
   }
 
-  /** The fast way; answers how far it went, or that it cannot be used here. */
+  /** The fast way; answers how far it went: nowhere, where it cannot be used. */
   #rewrite(bytes: Uint8Array, from: number, to: number): number {
     const isReady = this.#fastWay.passBy(to - from)
-    if (!isReady || this.#alternate || !this.#parser.isAtText) return noRewriting
+    if (!isReady || this.#alternate || !this.#parser.isAtText) return from
     const rewritten = this.#fastWay.rewrite(bytes, from, to, this.#signs.invalidUntilBinary)
-    if (rewritten === null) return noRewriting
+    if (rewritten === null) return from
     this.#signs.invalid += rewritten.invalid
     if (rewritten.invalid > 0) this.#checkBinary()
     return rewritten.at

@@ -25,6 +25,7 @@ import { createHostClient } from './clients.ts'
 import { describeEnd, describeHeard, followFrames } from './follower.ts'
 import { describeCommand, describeStop } from './remote-command.ts'
 import { endThere } from './end-there.ts'
+import { checkLength, refuseWhatIsMissing } from './refusals.ts'
 import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
 import { createShelf } from '../session/shelf.ts'
@@ -55,8 +56,6 @@ export interface Hosts {
   close(): Promise<void>
 }
 
-/** A longer script does not fit into one word of a program (execve(2): 128 KiB), encoded. */
-const longestScript = 90 * 1024
 /** A client that has not ended so long after its command is held by what the command left running. */
 const clientGraceMs = 100
 /** How long a stop may take over there beside its grace. */
@@ -97,10 +96,8 @@ export function createHosts(options: HostOptions): Hosts {
   return {
     async runner(request, sink) {
       const host = request.host ?? ''
-      refuseWhatIsMissing(request)
       const client = findClient(host)
-      if (client.scheduler === null) refuseSchedulerFields(request)
-      refuseSandbox(request, client)
+      refuseWhatIsMissing(request, client)
       if (request.session !== null)
         return openSession(request.session, host, client).run(request, sink)
       await client.connect()
@@ -118,35 +115,6 @@ export function createHosts(options: HostOptions): Hosts {
       await Promise.all([...clients.values()].map((client) => client.close()))
     },
   }
-}
-
-/** What a run on another machine cannot have is said before anything travels. */
-function refuseWhatIsMissing(request: Request): void {
-  const { session, stdin } = request
-  if (session !== null && (request.pty !== null || !['none', 'closed'].includes(stdin.kind))) {
-    const what = request.pty === null ? 'reads no input' : 'has no terminal'
-    const message = `A session on the host ${request.host} ${what}; run without one`
-    throw new StartError({ code: 'host_session', message, exitCode: 125 })
-  }
-}
-
-/** A run that must have a sandbox gets one from a nacre over there, and only a run of its own. */
-function refuseSandbox(
-  { sandbox, sandboxMayFallBack, session, host }: Request,
-  client: HostClient,
-) {
-  const isRefused = client.scheduler !== null || session !== null
-  if (sandbox === 'off' || sandboxMayFallBack || !isRefused) return
-  const why = session === null ? 'a scheduler has none' : 'a session there has none'
-  const message = `The host ${host} has no sandbox for this run: ${why}`
-  throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
-}
-
-function refuseSchedulerFields({ cores, memory, sbatch, host }: Request): void {
-  const field = cores !== null ? 'cores' : memory !== null ? 'memory' : 'sbatch'
-  if (cores === null && memory === null && sbatch.length === 0) return
-  const message = `\`${field}\` is for a scheduler, and the host ${host} is none; leave it out, or name slurm://[partition]`
-  throw new StartError({ code: 'no_scheduler', message, exitCode: 125 })
 }
 
 interface HostStart {
@@ -188,9 +156,10 @@ async function startOnHost(start: HostStart): Promise<Running> {
   const running = await open()
   let stopping: Promise<StopReport> | null = null
 
-  void follower.ended.then(async () => {
+  const released = follower.ended.then(async () => {
     await delay(clientGraceMs)
     await running.stop('kill')
+    return running.exited
   })
 
   async function stop(reason: StopReason, how?: StopOptions): Promise<StopReport> {
@@ -199,7 +168,12 @@ async function startOnHost(start: HostStart): Promise<Running> {
   }
 
   async function end(): Promise<Exit> {
-    const exit = describeEnd(await running.exited, follower, host, request)
+    const exit = describeEnd(
+      await Promise.race([running.exited, released]),
+      follower,
+      host,
+      request,
+    )
     const told = await client.scheduler?.describeEnd(request.id, follower.state, exit)
     return { ...(told ?? exit), ...describeHeard(follower.state, request) }
   }
@@ -227,12 +201,6 @@ function outlivesConnection({ request, client }: HostStart): boolean {
 }
 
 const textOf = ({ stdin }: Request) => (stdin.kind === 'text' ? stdin.text : null)
-
-function checkLength(script: string): void {
-  if (script.length <= longestScript) return
-  const message = `The command is too long for another machine: ${script.length} bytes with its environment, and at most ${longestScript} are given on`
-  throw new StartError({ code: 'too_long', message, exitCode: 125 })
-}
 
 /** The client on this machine reads what the command reads, or its lifeline, and writes to two pipes. */
 function toLocalRequest(request: Request): Request {

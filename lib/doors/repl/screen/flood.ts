@@ -93,7 +93,7 @@ export function createFlood(options: {
     for (let left = options.lines(); left >= 0 && cut > first; left--) {
       cut = all.lastIndexOf(0x0a, cut - 1)
     }
-    return Math.max(first, Math.min(cut + 1, all.length - keptBytes.least))
+    return startOfSign(all, Math.max(first, Math.min(cut + 1, all.length - keptBytes.least)))
   }
 
   return {
@@ -106,7 +106,10 @@ export function createFlood(options: {
       waiting.push(Buffer.from(bytes))
       waitingBytes += bytes.length
       if (waitingBytes > passAtBytes && options.mayPass()) pass()
-      drawing ??= drawAll()
+      if (drawing) return
+      drawing = drawAll()
+      // Whoever waits in `settle` hears of a failure.
+      drawing.catch(() => undefined)
     },
     async settle() {
       isSettling = true
@@ -114,6 +117,18 @@ export function createFlood(options: {
       isSettling = false
     },
   }
+}
+
+/** The beginning of a sequence at its end, which is not whole: a colour, or a title and the like. */
+const unfinished = /\u001B(?:\[[\d;:?]*|[\]P^_][^\u0007\u001B]*)?$/
+
+/** The place itself, or where the sequence or the character begins that it would cut in two. */
+function startOfSign(all: Buffer, place: number): number {
+  const escape = all.lastIndexOf(0x1b, place - 1)
+  if (escape >= 0 && unfinished.test(all.toString('latin1', escape, place))) return escape
+  let start = place
+  while (start > 0 && ((all[start] ?? 0) & 0xc0) === 0x80) start--
+  return start
 }
 
 /** What a passed text has set in the terminal that still holds after it. */

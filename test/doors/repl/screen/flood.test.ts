@@ -73,4 +73,13 @@ for (const [name, words] of Object.entries(pieces)) {
     ))
 }
 
+test('what is passed over of a flood cuts no colour in two', async () => {
+  const before = `${'plain\r\n'.repeat(4000)}\u001B[31m${'x\r\n'.repeat(1364)}`
+  // The cut is 4096 bytes before the end: at each place of the sequence in turn.
+  for (const end of ['', 'é', 'zzz', 'zzzz']) {
+    const text = Buffer.from(before + end)
+    assert.equal(await show(text, text.length, true), await show(text, 8000, false))
+  }
+})
+
 test.run()
