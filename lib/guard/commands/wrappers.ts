@@ -24,7 +24,9 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   readonly staysInShell?: boolean
 }
 
-const plain: Wrapper = {}
+/** They have no options with values, and start what stands behind them. */
+const plainWrappers = `nohup setsid linux64 linux32 busybox toybox catchsegv unbuffer chronic ifne
+  eatmydata rlwrap setlocale torsocks torify`.split(/\s+/)
 const inShell: Wrapper = { staysInShell: true }
 const su: Wrapper = {
   operands: 1,
@@ -75,7 +77,6 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   command: { ...inShell, idleOptions: ['v', 'V'] },
   builtin: inShell,
   exec: { ...inShell, shortValues: 'a' },
-  nohup: plain,
   time: { shortValues: 'fo', longValues: 'format output' },
   timeout,
   gtimeout: timeout,
@@ -83,10 +84,7 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   ionice: { shortValues: 'cnpPu', longValues: 'class classdata pid' },
   chrt: { shortValues: 'pTPD', operands: 1 },
   stdbuf: { shortValues: 'ioe', longValues: 'input output error' },
-  setsid: plain,
   setarch: { operands: 1 },
-  linux64: plain,
-  linux32: plain,
   strace: tracer,
   ltrace: tracer,
   flock: {
@@ -96,8 +94,6 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     scriptOptions: ['c', 'command'],
   },
   taskset: { operands: 1, idleOptions: ['p', 'pid'] },
-  busybox: plain,
-  toybox: plain,
   chroot: { longValues: 'userspec groups', operands: 1, startsShell: 'always' },
   script: {
     shortValues: 'cEIOBTmo',
@@ -107,17 +103,8 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   },
   watch: { shortValues: 'nq', longValues: 'interval equexit', joins: true },
   ssh: { shortValues: 'BbcDEeFIiJLlmOopQRSWw', operands: 1, joins: true, startsShell: 'always' },
-  catchsegv: plain,
-  unbuffer: plain,
-  chronic: plain,
-  ifne: plain,
-  eatmydata: plain,
   fakeroot: { shortValues: 'lsib' },
   caffeinate: { shortValues: 'tw' },
-  rlwrap: plain,
-  setlocale: plain,
-  torsocks: plain,
-  torify: plain,
   proxychains: { shortValues: 'f' },
   proxychains4: { shortValues: 'f' },
   'cross-env': { assignments: true },
@@ -243,5 +230,6 @@ const runsScript = (option: string, program: string): boolean =>
 /** Commands that start another one. */
 export const wrapperCommands: Readonly<Record<string, Follow>> = {
   ...Object.fromEntries(looseWrappers.map((name) => [name, startAnywhere])),
+  ...Object.fromEntries(plainWrappers.map((name) => [name, startInner({})])),
   ...Object.fromEntries(Object.entries(wrappers).map(([name, own]) => [name, startInner(own)])),
 }
