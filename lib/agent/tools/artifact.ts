@@ -38,6 +38,7 @@ export const artifactTool: Tool = {
   description: () =>
     'Reads the complete output of an earlier command, which was too long for its result: by range of lines, from either end, or by search. Every answer is bounded and says where to go on.',
   async call(given, context) {
+    const { signal } = context
     const { artifacts } = context.executor
     const args = readArguments(params, given, habits)
     refuseBoth(args, 'grep', ['line', 'column', 'head', 'tail'])
@@ -56,7 +57,7 @@ export const artifactTool: Tool = {
       throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'id')
     }
     if (grep === undefined) {
-      const read = await artifacts.read(id, range)
+      const read = await artifacts.read(id, range, { signal })
       const { text, line, column, totalLines } = read
       if (text === '')
         return textResult(`(nothing there: ${totalLines} lines)`, false, toWire(read))
@@ -67,11 +68,11 @@ export const artifactTool: Tool = {
     const { offset = 0, limit } = range
     const found = await artifacts.grep(id, {
       ...{ pattern: grep, ignoreCase, offset, limit, ...bounds },
-      ...{ before: around, after: around },
+      ...{ before: around, after: around, signal },
     })
     const { timedOut, passedOver } = found
-    const line = passedOver === undefined ? '' : `, line ${passedOver} took all of it unsearched`
-    const why = timedOut ? `the time for this search was over${line}; ` : ''
+    const line = passedOver === undefined ? '' : `: line ${passedOver} took all of it unsearched`
+    const why = timedOut ? `the search ended early, out of time or memory${line}; ` : ''
     const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
     const text = found.text.replace(/\n$/, '')
     return textResult(`${text === '' ? '(no lines)' : text}${goOn}`, false, toWire(found))

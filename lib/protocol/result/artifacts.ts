@@ -51,11 +51,11 @@ export const matchesShape = object(
     places: list(object({ line: integer(), column: integer() })),
     /** The `offset` to go on searching with; null at the end. */
     nextOffset: nullable(integer()),
-    /** The time was over before the end: `nextOffset` is where the search stood. */
+    /** Time or memory was over before the end: `nextOffset` is where the search stood. */
     timedOut: boolean(),
   },
   {
-    /** A line, counted from 1, that took all the time of a search: `nextOffset` is behind it, and it is not searched. */
+    /** A line, counted from 1, that took all the time or memory of a search: `nextOffset` is behind it, and it is not searched. */
     passedOver: integer(),
   },
 )

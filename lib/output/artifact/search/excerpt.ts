@@ -74,7 +74,7 @@ export class Excerpt {
     return { text: this.#text, matches: places.length, places, nextOffset, timedOut: false }
   }
 
-  /** The time was over at this line, counted from 0, of a search from `offset`, which always gets further. */
+  /** Time or memory was over at this line, counted from 0, of a search from `offset`, which always gets further. */
   outOfTime(line: number, offset: number): Matches {
     if (line > offset) return { ...this.result(line), timedOut: true }
     return { ...this.result(line + 1), timedOut: true, passedOver: line + 1 }

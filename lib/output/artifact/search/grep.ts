@@ -58,6 +58,7 @@ export async function findInText(
       for await (const found of matchLines(text, matcher, from, options)) {
         const [match] = found.matches
         if (match) return placeOf(match, found)
+        if (found.stoodAt !== null) throw tooDeep()
       }
       return null
     }
@@ -69,6 +70,7 @@ export async function findInText(
         const isWanted = ({ line }: Match) => found.first + line < end
         const match = found.matches.findLast(isWanted)
         if (match) last = placeOf(match, found)
+        if (found.stoodAt !== null) throw tooDeep()
         if (found.first + found.lines.length >= end) break
       }
       if (last !== null) return last
@@ -83,6 +85,13 @@ export async function findInText(
 function placeOf(match: Match, { lines, first, before }: MatchedLines) {
   const column = countCodePoints(lines[match.line]!.slice(0, match.from)) + 1
   return { line: first + match.line + 1, column: column + (match.line === 0 ? before : 0) }
+}
+
+/** Without a limit of time, only an engine that has given up leaves a line unknown. */
+function tooDeep(): MisuseError {
+  const message =
+    'pattern: it needs more memory or time on one of these lines than it may have; write it with fewer repetitions'
+  return new MisuseError('invalid_field', message, 'pattern')
 }
 
 function compile({ pattern, ignoreCase }: Pick<GrepOptions, 'pattern' | 'ignoreCase'>): RegExp {

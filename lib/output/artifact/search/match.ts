@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads'
-import { MisuseError } from '../../../protocol/errors.ts'
 import { engineGivesUpMs } from '../../../system/pattern.ts'
 
 /** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
@@ -67,7 +66,10 @@ export interface Match {
 export interface Found {
   /** The first match of each line that has one. */
   matches: readonly Match[]
-  /** The line at which the time was over, of which nothing is known, nor of those behind it; null: all are known. */
+  /**
+   * The line at which the time was over or the engine gave up, of which nothing is known, nor of those
+   * behind it; null: all are known.
+   */
   stoodAt: number | null
 }
 
@@ -114,7 +116,8 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
   signal?.addEventListener('abort', end, { once: true })
   thread.on('message', () => answer(true))
   thread.on('error', (error) => {
-    failure = error instanceof RangeError ? tooDeep() : error
+    // The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun.
+    if (!(error instanceof RangeError)) failure = error
     end()
   })
   return {
@@ -146,11 +149,4 @@ function readMatches(shared: Int32Array): Match[] {
     const [line = 0, from = 0, to = 0, isOpen] = shared.subarray(2 + 4 * index)
     return { line, from, to, isOpen: isOpen === 1 }
   })
-}
-
-/** The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun. */
-function tooDeep(): MisuseError {
-  const message =
-    'pattern: it needs more memory or time on one of these lines than it may have; write it with fewer repetitions'
-  return new MisuseError('invalid_field', message, 'pattern')
 }
