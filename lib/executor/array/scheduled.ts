@@ -78,13 +78,13 @@ export function describeLeftRound({ jobId }: ArrayRound): string {
   return `The Slurm array ${jobId} may still run, since Slurm has not told its end; to end it: scancel ${jobId}`
 }
 
-/** Cancels a round, with KILL after the grace of every stop. */
+/** Cancels a round, with KILL where its scripts have not ended it after the grace of every stop. */
 export async function cancelRound({
   scheduler,
   round: { jobId },
 }: Pick<ScheduledRound, 'scheduler' | 'round'>): Promise<void> {
   await scheduler.cancel(jobId, false)
-  const killAtMs = nowMs() + limits.stopGraceMs
+  const killAtMs = nowMs() + limits.stopGraceMs + limits.killGraceMs
   while (nowMs() < killAtMs) {
     const states = await scheduler.look(jobId)
     if (states && [...states.values()].every(({ stands }) => stands === 'ended')) return

@@ -19,8 +19,11 @@ export interface HostClient {
 
 /** What a scheduler knows of the jobs that it was given, by the ids of their runs. */
 export interface Scheduler {
-  /** Ends the job of a run, whether it runs or waits. Settles when nothing of it runs any more. */
-  cancel(runId: string): Promise<StopReport>
+  /**
+   * Ends the job of a run, whether it runs or waits. Settles when nothing of it runs any more. The script
+   * of the run has so long to end it by itself.
+   */
+  cancel(runId: string, graceMs: number): Promise<StopReport>
   /** How the job of a run has ended, as the scheduler tells it over what was heard of it here. */
   describeEnd(runId: string, heard: Heard, exit: Exit): Promise<Exit>
 }

@@ -243,7 +243,7 @@ async function stopOnHost(
   if (client.scheduler !== null) {
     // The end of its input ends the run by its marks, also what the scheduler has lost sight of.
     if (request.pty === null && request.stdin.kind !== 'descriptor') running.endInput()
-    const report = await client.scheduler.cancel(request.id)
+    const report = await client.scheduler.cancel(request.id, request.killAfterMs)
     await stopClient()
     return report
   }

@@ -44,6 +44,7 @@ export function describeCommand(
           ? { kind: 'lifeline', text: null }
           : { kind: 'client' },
     stop: describeStop(request),
+    endsByTerm: startsIn !== null,
   }
 }
 

@@ -32,6 +32,8 @@ export interface RemoteCommand {
     | { kind: 'terminal' }
     | { kind: 'none'; text: string | null }
   stop: StopThere
+  /** Whoever ends the run over there sends TERM to the script too, as a scheduler does. */
+  endsByTerm: boolean
   /** The script tells how long the command took, where date(1) there counts milliseconds. */
   tellsTime?: boolean
 }
@@ -88,10 +90,11 @@ export function composeRunScript(remote: RemoteCommand): string {
   const exports = composeExports({ ...remote.env, NACRE: '1', NACRE_RUN: remote.mark })
   const shell = remote.shell === null ? findShell(remote.ownShell) : findNamedShell(remote.shell)
   const isTerminal = input.kind === 'terminal'
-  const watches = input.kind === 'lifeline'
-  const text = watches || input.kind === 'none' ? input.text : null
+  const isLifeline = input.kind === 'lifeline'
+  const watches = isLifeline || remote.endsByTerm
+  const text = isLifeline || input.kind === 'none' ? input.text : null
   const fed = text === null ? null : Buffer.from(text).toString('base64')
-  const source = fed !== null ? '' : watches || input.kind === 'none' ? '</dev/null' : '<&3'
+  const source = fed !== null ? '' : isLifeline || input.kind === 'none' ? '</dev/null' : '<&3'
   const head = quoteWord(frameHead(name))
   const outputs = `>&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-`
   return [
@@ -115,7 +118,8 @@ export function composeRunScript(remote: RemoteCommand): string {
             runMark(remote.mark),
             remote.nacre ? allowCarrying(remote.stop) : remote.stop,
           ),
-          '(trap : TERM; read -r line; find_group; stop_run) <&3 >/dev/null 2>&1 3<&- 4>&- 5>&- &',
+          // Only `wait` is sure to be interrupted by a signal that is trapped (XCU 2.11).
+          `(trap : TERM; trap 'kill -KILL $!; exit' USR1; ${isLifeline ? 'read -r line <&3' : 'sleep 2147483647'} & wait $!; trap "" USR1; kill -KILL $!; find_group; stop_run) >/dev/null 2>&1 4>&- 5>&- &`,
           'watch=$!',
         ]
       : []),
@@ -125,7 +129,8 @@ export function composeRunScript(remote: RemoteCommand): string {
     // The second line of times(1p) has what was counted of its children.
     'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
     '[ "${code:-0}" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
-    ...(watches ? ['kill -KILL "$watch" 2>/dev/null'] : []),
+    // One that ends the run has still to end what the command has left.
+    ...(watches ? ['trap "" TERM; kill -USR1 "$watch" 2>/dev/null; wait "$watch"'] : []),
     'tell "used $used"',
     ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),
     // A shell that was killed has told none.

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
@@ -93,9 +93,11 @@ if (cluster !== null) {
     assert.is(result['stdout'] ?? result['output'], 'none\n')
   })
 
-  test('the whole is killed', async () => {
+  test('the whole is killed, with what is deaf and has left its tasks', async () => {
+    const deaf = `setsid sh -c 'trap "" TERM; sleep 7492 &'`
+    const command = `${deaf}; echo > began.$NACRE_TASK; sleep 7491`
     const started = await runJson(
-      [...small, '--array', '6', '--background', '-c', 'echo > began.$NACRE_TASK; sleep 7491'],
+      [...small, '--array', '6', '--background', '-c', command],
       options,
     )
     const id = String(started['job_id'])
@@ -107,6 +109,7 @@ if (cluster !== null) {
     const { failed, waiting, left } = shown['tasks'] as Record<string, unknown>
     assert.equal([failed, waiting, left], [2, 4, '3-6'], 'what never began did not fail')
     assert.is(call('squeue', '--noheader', `--name=${id}`, '--format=%T'), '')
+    assert.is(spawnSync('pgrep', ['-f', '^sleep 749'], { encoding: 'utf8' }).stdout, '')
   })
 
   test('its results are picked up after nacre was killed', async () => {

@@ -51,11 +51,11 @@ export function createSlurmClient(
       ],
     }),
     scheduler: {
-      async cancel(runId): Promise<StopReport> {
+      async cancel(runId, graceMs): Promise<StopReport> {
         const named = `--jobname=${runId}`
         const answer = await callSlurm(slurm, ['scancel', named])
         if (!answer.ok) return leftBehind(runId, answer.failure)
-        const killAtMs = nowMs() + limits.stopGraceMs
+        const killAtMs = nowMs() + graceMs + limits.killGraceMs
         const giveUpAtMs = killAtMs + patienceMs
         let killed = false
         for (;;) {
