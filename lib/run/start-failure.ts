@@ -32,14 +32,15 @@ export function isScarce(code: string | null): code is Scarcity {
 
 type Scarcity = keyof typeof scarcities
 
-const tooManyFiles = {
-  code: 'too_many_files',
-  message: 'No more files can be opened: raise the limit (`ulimit -n`) or end other runs',
-}
-
 const scarcities = {
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
+  EMFILE: {
+    code: 'too_many_files',
+    message: 'No more files can be opened: raise the limit (`ulimit -n`) or end other runs',
+  },
+  ENFILE: {
+    code: 'too_many_files_in_system',
+    message: 'No more files can be opened on this machine: end other programs',
+  },
   EAGAIN: {
     code: 'too_many_processes',
     message: 'No more processes can be started: raise the limit (`ulimit -u`) or end other runs',
@@ -54,6 +55,11 @@ export function isScarcity(error: unknown): boolean {
   )
 }
 
-function describeScarcity(code: Scarcity): StartError {
+/** Whether only this nacre can give back what there was too little of. */
+export function isOwnScarcity(error: unknown): boolean {
+  return error instanceof StartError && error.failure.code === scarcities.EMFILE.code
+}
+
+export function describeScarcity(code: Scarcity): StartError {
   return new StartError({ ...scarcities[code], exitCode: 125 })
 }

@@ -2,15 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../protocol/deferred.ts'
 import { limits } from '../protocol/limits.ts'
 import { nowMs } from '../system/clock.ts'
-import { isScarcity } from './start-failure.ts'
+import { isOwnScarcity, isScarcity } from './start-failure.ts'
+
+/** What was started, as far as turns go. */
+interface Started {
+  /** Settles when it has ended. */
+  readonly exited: Promise<unknown>
+}
 
 /**
  * Lets starts wait that the system refuses for want of files or processes, since other runs give them
  * back as they end: in the order in which they came, until nothing could be started for
- * `limits.startPatienceMs`, and then the refusal is thrown. Aborting `signal` ends the wait.
+ * `limits.startPatienceMs`, and then the refusal is thrown; soon where no other run has any to give back.
+ * Aborting `signal` ends the wait.
  */
 export interface StartTurns {
-  take<T>(start: () => Promise<T>, signal?: AbortSignal): Promise<T>
+  take<T extends Started>(start: () => Promise<T>, signal?: AbortSignal): Promise<T>
   /** Nothing waits any longer. */
   close(): void
 }
@@ -18,15 +25,31 @@ export interface StartTurns {
 const lookEveryMs = 50
 /** A start may also wait for its session, and then holds up nobody else. */
 const attemptMs = 250
+/** What a run had open may be closed so long after its end. */
+const closingMs = 250
 
 export function createStartTurns(patienceMs: number = limits.startPatienceMs): StartTurns {
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
   let closed = false
-  let startedMs = 0
+  let changedMs = 0
+  let runs = 0
+
+  function count<T extends Started>(started: T): T {
+    runs++
+    changedMs = nowMs()
+    void started.exited.then(() => {
+      runs--
+      changedMs = nowMs()
+    })
+    return started
+  }
 
   /** Starts when all that came before has had its turn. */
-  async function queue<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async function queue<T extends Started>(
+    start: () => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
     const enteredMs = nowMs()
     const before = last
     const { promise, resolve: leave } = createDeferred()
@@ -40,11 +63,10 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
           () => undefined,
         )
         try {
-          const started = await attempt
-          startedMs = nowMs()
-          return started
+          return count(await attempt)
         } catch (error) {
-          const inVain = nowMs() - Math.max(enteredMs, startedMs) > patienceMs
+          const hopeMs = runs === 0 && isOwnScarcity(error) ? closingMs : patienceMs
+          const inVain = nowMs() - Math.max(enteredMs, changedMs) > hopeMs
           const over = closed || signal?.aborted || inVain
           if (over || !isScarcity(error)) throw error
         }
@@ -59,7 +81,7 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
     async take(start, signal) {
       if (waiting === 0) {
         try {
-          return await start()
+          return count(await start())
         } catch (error) {
           if (!isScarcity(error) || signal?.aborted) throw error
         }

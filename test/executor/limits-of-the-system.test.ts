@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { describeRefusal } from '../../lib/run/start-failure.ts'
+import { createStartTurns } from '../../lib/run/start-turns.ts'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runProgram } from '../helpers/run-program.ts'
 
@@ -39,6 +41,13 @@ test('more runs than there are descriptors for take turns', async () => {
     texts,
     Array.from({ length: count }, (_, id) => `r${id}\n`),
   )
+})
+
+test('a start waited for files although no run had any to give back', async () => {
+  const turns = createStartTurns(600_000)
+  const refusal = describeRefusal(Object.assign(new Error('EMFILE'), { code: 'EMFILE' }))
+  const refused = await turns.take(() => Promise.reject(refusal as Error)).catch((error) => error)
+  assert.is(refused, refusal)
 })
 
 test('a job for which there are too few descriptors is refused in one sentence', async () => {

@@ -44,7 +44,8 @@ export const bashDialect: SessionDialect = {
     const text = [
       // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
       'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
-      '{ \\builtin :; } 254</dev/null && __nacre_f=(252 253 254) || __nacre_f=(27 28 29); ',
+      '{ \\builtin :; } 254</dev/null && __nacre_f=(252 253 254) || ' +
+        '{ { \\builtin :; } 29</dev/null && __nacre_f=(27 28 29); } || \\builtin exit 120; ',
       ...[0, 1, 2].map(moveAside),
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,

@@ -20,7 +20,7 @@ import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'
 import { createRecordReader, type SessionRecord } from './record.ts'
 import { createStrayWatch } from './stray-watch.ts'
-import { describeStartFailure } from '../../start-failure.ts'
+import { describeScarcity, describeStartFailure } from '../../start-failure.ts'
 
 /** How a turn ended: the shell told, it is gone, or it waited for the next one without having told. */
 export type TurnEnd =
@@ -278,6 +278,7 @@ async function spawnShell(
 
 /** Tells the failure by the status with which the session's program gives up before it is ready. */
 function describeFailure(code: number | null, launch: Launch): StartError {
+  if (code === 120) return describeScarcity('EMFILE')
   const [name, message] =
     code === 121
       ? ['session_shell_too_old', `A session needs bash 4.4 or newer: ${launch.file} is older`]
