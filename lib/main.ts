@@ -15,9 +15,11 @@ import { executorOptions } from './main/executor-options.ts'
 import { supervise } from './main/supervise.ts'
 import { withExecutor } from './main/with-executor.ts'
 import type { Command } from './doors/command.ts'
+import type { ControlGroups } from './system/process/control-group.ts'
 import { commands, listCommands } from './commands/commands.ts'
 import { openStreams, type Streams } from './doors/streams.ts'
 import { MisuseError } from './protocol/errors.ts'
+import { listGiven } from './system/descriptors.ts'
 import { unknownName } from './protocol/wire.ts'
 
 /** Takes the words after the program's name; gives the exit status. */
@@ -150,6 +152,8 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
       return 0
     case 'print': {
       if (isLogin) parsed.options['login'] = true
+      const given = listGiven()
+      const groups = parsed.options['command'] === undefined ? undefined : await expectRun()
       const configuration = await configure(parsed.options)
       const invocation = readInvocation(parsed, configuration)
       if (!invocation.print.quiet) await tell(configuration.notices, streams)
@@ -162,17 +166,22 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
         personAtInput: streams.input === 'terminal',
       })
       const { print } = await import('./doors/print/print.ts')
-      return withExecutor(options, streams, (executor, signal, _, keepStatus) =>
-        print(invocation.print, {
-          executor,
-          keepStatus,
-          runSupervised: (input, options) => supervise(invocation.artifactDir, input, options),
-          streams,
-          signal,
-          exitStatusOf,
-          agentSettings: () =>
-            agentSettings(configuration, { ...invocation.print, prompt: invocation.print.model }),
-        }),
+      return withExecutor(
+        options,
+        streams,
+        (executor, signal, _, keepStatus) =>
+          print(invocation.print, {
+            executor,
+            keepStatus,
+            given,
+            runSupervised: (input, options) => supervise(invocation.artifactDir, input, options),
+            streams,
+            signal,
+            exitStatusOf,
+            agentSettings: () =>
+              agentSettings(configuration, { ...invocation.print, prompt: invocation.print.model }),
+          }),
+        groups,
       )
     }
     case 'rpc':
@@ -180,6 +189,14 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
     case 'repl':
       return converse(parsed, streams)
   }
+}
+
+/** What the kernel makes a first start wait for passes while the rest is loaded. */
+async function expectRun(): Promise<ControlGroups> {
+  const { createControlGroups } = await import('./system/process/control-group.ts')
+  const groups = createControlGroups()
+  groups.expectStart()
+  return groups
 }
 
 async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {

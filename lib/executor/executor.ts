@@ -23,6 +23,7 @@ import { createNamedSession, type NamedSession, type RunStarter } from './named-
 import { createRun, type LiveRun, type Run } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
+import { createControlGroups } from '../system/process/control-group.ts'
 import { mayReturnEarly } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
@@ -55,8 +56,8 @@ export interface Executor extends RunStarter {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Makes an executor of its own: two in one process know nothing of each other. */
-export function createExecutor(options: ExecutorOptions): Executor {
+/** Makes an executor of its own: two in one process know nothing of each other. It closes `groups`. */
+export function createExecutor(options: ExecutorOptions, groups = createControlGroups()): Executor {
   const { stateDir } = options
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
@@ -65,7 +66,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard =
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
-  const runners = createRunners({
+  const runners = createRunners(groups, {
     environment,
     ownEnvironment: process.env,
     toTerminal: options.toTerminal ?? false,

@@ -18,7 +18,7 @@ import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
 import type { TerminalSessionRunner } from '../run/terminal-session/terminal-sessions.ts'
 import { createUninherited } from '../system/process/spawn.ts'
-import { createControlGroups } from '../system/process/control-group.ts'
+import type { ControlGroups } from '../system/process/control-group.ts'
 import { createPresence, presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 
@@ -49,7 +49,7 @@ export interface Runners {
   close(): Promise<void>
 }
 
-export function createRunners(options: RunnersOptions): Runners {
+export function createRunners(groups: ControlGroups, options: RunnersOptions): Runners {
   const { stateDir, sandbox } = options
   const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
   let opened: Promise<Sandbox> | null = null
@@ -80,7 +80,6 @@ export function createRunners(options: RunnersOptions): Runners {
       environment: withholdKeys({ ...options, base: options.environment }),
       uninherited,
     })
-  const groups = createControlGroups()
   const turns = createStartTurns()
   const prestarted = createPrestarted(uninherited, groups, (env) =>
     withholdKeys({ ...options, base: env }),
@@ -200,7 +199,7 @@ export function createRunners(options: RunnersOptions): Runners {
       await hosts?.close()
       await terminalSessions?.closeAll()
       await prestarted.close()
-      groups.close()
+      await groups.close()
       await pipes.close()
       await opened?.then((made) => made.close())
       await snapshots?.then((made) => made.close())

@@ -2,6 +2,7 @@ import { failureStatus, signalStatus } from '../cli/exit-status.ts'
 import type { Executor, ExecutorOptions } from '../executor/executor.ts'
 import type { Streams } from '../doors/streams.ts'
 import { messageOf } from '../protocol/errors.ts'
+import type { ControlGroups } from '../system/process/control-group.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
 
 /** After a fault of nacre's own its runs have so long to end, which is as long as the graces of a stop last. */
@@ -14,7 +15,7 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIG
  * Gives the exit status of `use`, or that of the signal that ended nacre; the executor is closed
  * either way. After SIGINT the process itself ends by it. Where `keepStatus` was called, the status of
  * `use` stands: its command has answered the signal by itself. `onCrash` takes what is to be done first
- * after a fault of nacre's own.
+ * after a fault of nacre's own. `groups`: those in which a start is expected already.
  */
 export async function withExecutor(
   options: ExecutorOptions,
@@ -25,9 +26,10 @@ export async function withExecutor(
     onCrash: (restore: () => void) => void,
     keepStatus: () => void,
   ) => Promise<number>,
+  groups?: ControlGroups,
 ): Promise<number> {
   const { createExecutor } = await import('../executor/executor.ts')
-  const executor = createExecutor(options)
+  const executor = createExecutor(options, groups)
   const ending = new AbortController()
   let endedBy: NodeJS.Signals | null = null
   const end = (signal: NodeJS.Signals) => {

@@ -229,6 +229,17 @@ test('descriptors above 2 reach the command, and none of its own', () =>
     assert.equal(await through(nacre), await through('bash'))
   }))
 
+test('a later prompt is given no file that nacre has opened for an earlier one', () =>
+  withNacre(async (dir, env, nacre) => {
+    if (cliRuntime() === 'deno') return
+    const input = '!cd /proc/$$/fd && echo *\n'.repeat(2)
+    const words = ['-p', '--input-format', 'lines']
+    const { stdout, status } = await runProgram(nacre, words, { cwd: dir, env, input })
+    const [first, second] = stdout.toString().split('\n')
+    assert.is(second, first)
+    assert.is(status, 0)
+  }))
+
 test('make takes nacre for its shell', () =>
   withNacre(async (dir, env) => {
     const makefile = [

@@ -68,16 +68,16 @@ test('a killed nacre leaves nothing of a run that it waited for', async ({ home 
 const daemon = `(env -i setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1 </dev/null' &)`
 
 /** Whether the kernel gives this user control groups, without which such a daemon is nobody's. */
-function hasGroups(): boolean {
+async function hasGroups(): Promise<boolean> {
   const groups = createControlGroups()
-  const { group } = groups.enclose(() => null)
-  groups.close()
+  const { group } = await groups.enclose(() => null)
+  await groups.close()
   if (group === null) console.log('SKIP daemons: there are no control groups here')
   return group !== null
 }
 
 test('a daemon of a killed nacre that has dropped every mark ends too', async ({ home }) => {
-  if (!hasGroups()) return
+  if (!(await hasGroups())) return
   const child = startCli(home, ['-c', `${daemon}; sleep 300`])
   const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(chunk.toString())
@@ -92,7 +92,7 @@ test('a daemon of a killed nacre that has dropped every mark ends too', async ({
 })
 
 test('what was killed before it had a watchdog ends with the next nacre', async ({ home }) => {
-  const known = hasGroups() ? daemon : 'setsid sleep 300 & echo $!'
+  const known = (await hasGroups()) ? daemon : 'setsid sleep 300 & echo $!'
   // The run is a few milliseconds old when its first words arrive.
   const child = startCli(home, ['-c', `${known}; sleep 300`])
   const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
@@ -119,7 +119,7 @@ function hasLeftGroups(pid: number): boolean {
 }
 
 test('a kill ends the daemon of a job whose supervisor was killed', async ({ home }) => {
-  if (!hasGroups()) return
+  if (!(await hasGroups())) return
   const id = await home.start(`${daemon}; echo up; sleep 300`)
   const { stdout } = await home.run(['job', 'read', id])
   const pid = Number(stdout.toString().match(/^\d+$/m)?.[0])

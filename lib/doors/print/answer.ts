@@ -3,7 +3,6 @@ import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
 import { describeReturn, describeTasks, describeTrouble } from '../../render/messages.ts'
-import { listGiven } from '../../system/descriptors.ts'
 import type { Run } from '../../executor/executor.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
@@ -31,7 +30,7 @@ export type Wait = 'to the end' | 'for a while' | 'not at all'
 export function createAnswer(
   options: PrintOptions,
   wait: Wait,
-  streams: Streams,
+  { streams, given }: Pick<PassThrough, 'streams' | 'given'>,
   keepsText: boolean,
 ): Answer {
   const isArray = options.run.array !== undefined
@@ -51,7 +50,7 @@ export function createAnswer(
       if (wait === 'not at all') return answerWithJob(kept, options, streams)
       return wantsBoundedText(options.run)
         ? answerWithText(kept, options, streams)
-        : passThrough({ kept, options, streams, keepsText, wait })
+        : passThrough({ kept, options, streams, given, keepsText, wait })
   }
 }
 
@@ -72,6 +71,7 @@ interface PassThrough {
   kept: Kept
   options: PrintOptions
   streams: Streams
+  given: readonly number[]
   keepsText: boolean
   wait: Wait
 }
@@ -80,7 +80,7 @@ interface PassThrough {
  * The bytes of the command, unchanged and live, each stream to its own: by its own hand where nothing
  * else needs them, else through events.
  */
-function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
+function passThrough({ kept, options, streams, given, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
   const isWatched = options.run.array !== undefined && !options.quiet
   const progress = isWatched ? createProgress(streams.stderr) : null
@@ -89,7 +89,7 @@ function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): 
     fields: {
       streams: options.run.streams ?? 'separate',
       ...(isGivenOn ? { outputTo: { stdout: 1, stderr: 2 } } : {}),
-      ...(wait === 'to the end' ? { descriptors: listGiven() } : {}),
+      ...(wait === 'to the end' ? { descriptors: given } : {}),
       ...(keepsText ? { truncate: 'head-tail' } : { artifact: 'never' }),
       ...kept,
     },

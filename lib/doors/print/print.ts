@@ -18,6 +18,8 @@ export interface PrintContext {
   /** Takes a run that may outlive this process; the same as `executor.run`. */
   runSupervised: Executor['run']
   streams: Streams
+  /** The descriptors above 2 that a command is given as nacre was. */
+  given: readonly number[]
   signal: AbortSignal
   exitStatusOf: (result: Result) => number
   /** The status is to stand, though a signal came. */
@@ -128,7 +130,7 @@ async function answerPrompt(
   const request = executor.parse(input)
   const isSupervised = mayReturnEarly(request)
   const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
-  const answer = createAnswer(options, wait, streams, addCommand !== null)
+  const answer = createAnswer(options, wait, context, addCommand !== null)
   // `nacre job write` and `attach` type into a job; print's own input is not connected to it.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
   const wanted: RequestInput = {

@@ -5,13 +5,16 @@ import {
   openSync,
   readdirSync,
   rmdirSync,
+  write,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
+import { nowMs } from '../clock.ts'
 import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
-import { findOwnGroup, readGroupFile } from './own-group.ts'
+import { findOwnGroup, openThreads, readGroupFile } from './own-group.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
 /**
@@ -36,15 +39,24 @@ export interface ControlGroup extends UsageSource {
 
 /** Makes control groups for what one process starts. */
 export interface ControlGroups {
+  /** A start will come in a moment: what the kernel makes it wait for begins now. */
+  expectStart(): void
   /**
    * A group in which `start` is called, so that a process which it starts is in there before its first
    * instruction; null where there can be none, and then `start` is called all the same. What `start`
-   * throws is thrown.
+   * throws is what this rejects with.
    */
-  enclose<Started>(start: () => Started): { started: Started; group: ControlGroup | null }
+  enclose<Started>(start: () => Started): Promise<{ started: Started; group: ControlGroup | null }>
   /** Removes the groups in which nothing lives any more. */
-  close(): void
+  close(): Promise<void>
 }
+
+/**
+ * Whoever moves takes a lock of the kernel that all forks of the machine share. It is quick for so long
+ * after it was taken; then the next one waits for every processor to pass by (percpu_down_write(), RCU),
+ * which takes 5 to 20 ms.
+ */
+const quickMs = 10
 
 /**
  * Groups below that of this process, as the system allows: to root, and to a user in a subtree that was
@@ -60,6 +72,29 @@ export function createControlGroups(): ControlGroups {
   /** Undefined until it has been looked for; null where the system lets this process make no groups. */
   let home: Home | null | undefined
   let made = 0
+  let movedAtMs = Number.NEGATIVE_INFINITY
+  let waiting: Promise<void> | null = null
+
+  /**
+   * Takes the lock for moves in another thread. Null: the next move is quick already, or there is none to
+   * come.
+   */
+  function quicken(): Promise<void> | null {
+    if (waiting !== null) return waiting
+    if (home === undefined) home = findHome()
+    if (!home || nowMs() - movedAtMs < quickMs) return null
+    const fd = openThreads(home.path)
+    if (fd === null) return null
+    const { promise, resolve } = createDeferred()
+    // To where this process is; the kernel refuses it should the process be in one of its groups just then.
+    write(fd, String(process.pid), () => {
+      closeSync(fd)
+      movedAtMs = nowMs()
+      waiting = null
+      resolve()
+    })
+    return (waiting = promise)
+  }
 
   /** Makes a group and moves this process into it. Null where this start gets no group. */
   function enter({ path: own, prefix }: Home): ControlGroup | null {
@@ -74,9 +109,14 @@ export function createControlGroups(): ControlGroups {
     } catch (error) {
       group?.remove()
       // The rights only looked like it.
-      if (!isExhausted(error)) close()
+      if (!isExhausted(error)) leaveHome()
       return null
     }
+  }
+
+  function moveBack({ procsFd }: Home): void {
+    writeSync(procsFd, self)
+    movedAtMs = nowMs()
   }
 
   /** Another executor of this process counts its groups too. */
@@ -92,32 +132,34 @@ export function createControlGroups(): ControlGroups {
     }
   }
 
-  function close(): void {
+  function leaveHome(): void {
     if (home) closeSync(home.procsFd)
     home = null
   }
 
   return {
-    enclose(start) {
+    expectStart: () => void quicken(),
+    async enclose(start) {
+      await quicken()
       for (const group of kept) if (group.remove()) kept.delete(group)
-      if (home === undefined) home = findHome()
       const place = home
       const group = place && enter(place)
       if (!group) return { started: start(), group: null }
       try {
         const started = start()
-        writeSync(place.procsFd, self)
+        moveBack(place)
         // What the start itself took of this process is not the run's.
         return { started, group: subtractUsage(group, group.readUsage()) }
       } catch (error) {
-        writeSync(place.procsFd, self)
+        moveBack(place)
         throw error
       }
     },
-    close() {
+    async close() {
+      await waiting
       for (const group of kept) group.remove()
       kept.clear()
-      close()
+      leaveHome()
     },
   }
 }

@@ -71,7 +71,10 @@ export async function startProcess(start: ProcessStart): Promise<StartedProcess>
         ...(env && { env: { ...env } }),
         stdio: uninherited?.cover(given) ?? given,
       })
-    const { started: child, group } = groups?.enclose(run) ?? { started: run(), group: null }
+    const { started: child, group } = (await groups?.enclose(run)) ?? {
+      started: run(),
+      group: null,
+    }
     const { pid } = child
     if (pid !== undefined) return Object.assign(child, { pid, group })
     const failed = new Promise<never>((_, reject) => child.once('error', reject))
