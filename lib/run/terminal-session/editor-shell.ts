@@ -11,6 +11,7 @@ import { createEditorCall, interruptKey } from './editor-call.ts'
 import { editorKeys } from './editor-dialect.ts'
 import { createMarkReader, type Piece } from './editor-marks.ts'
 import { createPromptWait } from './prompt-wait.ts'
+import { hangUp } from './terminal-signals.ts'
 
 /** How a command ended: the shell told, or it is gone. */
 export type CommandEnd =
@@ -220,15 +221,7 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
   })
 
   async function close(): Promise<void> {
-    if (phase !== 'gone') {
-      try {
-        process.kill(pid, 'SIGHUP')
-        // A stopped shell takes it only when it goes on.
-        process.kill(pid, 'SIGCONT')
-      } catch {
-        // It has ended already.
-      }
-    }
+    if (phase !== 'gone') hangUp(pid)
     await ended
   }
 

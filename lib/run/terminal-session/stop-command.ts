@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { readFileSync } from 'node:fs'
 import { limits } from '../../protocol/limits.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { StopReport } from '../../protocol/ports.ts'
@@ -8,6 +7,7 @@ import { type ProcessEntry, sendSignal } from '../../system/process/process-tabl
 import { createElderSearch } from '../session/stop.ts'
 import { stopTree } from '../stop.ts'
 import type { EditorShell } from './editor-shell.ts'
+import { interrupt } from './terminal-signals.ts'
 
 /** How long a command may take to answer an interrupt, before it is ended. */
 const interruptGraceMs: Partial<Record<StopReason, number>> = { cancel: limits.stopGraceMs }
@@ -49,22 +49,4 @@ export async function stopCommand(options: {
     await told
   }
   return report
-}
-
-/** Signals whatever has the shell's terminal: its own group, or that of the program in the foreground. */
-function interrupt(shellPid: number): void {
-  const group = readForegroundGroup(shellPid)
-  if (group > 0) sendSignal(-group, 'SIGINT')
-  if (group > 0) sendSignal(-group, 'SIGCONT')
-}
-
-/** The field `tpgid` of `/proc/<pid>/stat` (proc(5)); elsewhere the shell's own group. */
-function readForegroundGroup(pid: number): number {
-  if (process.platform !== 'linux') return pid
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[5])
-  } catch {
-    return 0
-  }
 }

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { sendSignal } from '../../system/process/process-table.ts'
+
+/** Interrupts whatever has the shell's terminal: its own group, or that of the program in the foreground. */
+export function interrupt(shellPid: number): void {
+  signalForeground(shellPid, 'SIGINT')
+}
+
+/**
+ * Signals as the kernel does when a terminal is hung up: the process that leads the session, which is not
+ * the shell where a sandbox stands before it, and the group in the foreground.
+ */
+export function hangUp(leaderPid: number): void {
+  signalForeground(leaderPid, 'SIGHUP')
+  sendSignal(leaderPid, 'SIGHUP')
+  sendSignal(leaderPid, 'SIGCONT')
+}
+
+function signalForeground(pid: number, signal: NodeJS.Signals): void {
+  const group = readForegroundGroup(pid)
+  if (group <= 0) return
+  sendSignal(-group, signal)
+  // What is stopped takes it only when it goes on.
+  sendSignal(-group, 'SIGCONT')
+}
+
+/** The field `tpgid` of `/proc/<pid>/stat` (proc(5)); elsewhere the shell's own group. */
+function readForegroundGroup(pid: number): number {
+  if (process.platform !== 'linux') return pid
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[5])
+  } catch {
+    return 0
+  }
+}
