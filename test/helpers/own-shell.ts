@@ -29,6 +29,14 @@ const startFileOf: Record<ShellName, string> = {
   fish: '.config/fish/config.fish',
 }
 
+/** Start files as they are found. */
+export const startFiles = {
+  plain: '',
+  slow: 'sleep 1.5\n',
+  broken: 'echo "unfinished\n',
+  ends: 'exit 3\n',
+}
+
 /** At its first start in a home, fish reads all manual pages in the background, for half a minute. */
 export function keepFishQuiet(home: string): void {
   mkdirSync(join(home, '.local/share/fish/generated_completions'), { recursive: true })

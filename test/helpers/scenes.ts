@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { findProgram } from '../../lib/system/programs.ts'
 import { cliCommand } from './cli.ts'
 import { keys } from './keys.ts'
-import { keepFishQuiet, type ShellName } from './own-shell.ts'
+import { type ShellName, writeStartFile } from './own-shell.ts'
 import { type Screen, settle, withScreen } from './screen.ts'
 
 /** Keys, and what the screen shows then; `screen` names what is kept of it there. */
@@ -19,10 +19,10 @@ export interface Scene {
   steps: readonly Step[]
   /** The keys that lead back to an empty line. */
   leave?: string
-  /** It looks the same whatever the shell, or says what that shell says. */
-  everyShell?: boolean
-  /** It is played as root and as another user. */
-  everyUser?: boolean
+  /** Those that can play it, where not all can. */
+  shells?: readonly ShellName[]
+  /** It stops what runs, or shows such jobs: who has no control groups hears of others' processes then. */
+  asRoot?: boolean
 }
 
 /** Where scenes are played. */
@@ -30,10 +30,10 @@ export interface Stage {
   shell: ShellName
   columns: number
   rows: number
+  /** What the person's start file says beside the ordinary. */
+  startFile: string
   /** Words before nacre's own: another user. */
   as?: readonly string[]
-  /** Part of the name of its file. */
-  name: string
 }
 
 const folder = join(import.meta.dirname, '../../fixtures/screens/scenes')
@@ -43,11 +43,16 @@ const writes = process.env['NACRE_TEST_SCREENS'] === 'write'
 const stillMs = 400
 const headMark = '════ '
 
-/** Plays the scenes one after the other in one REPL, and holds each screen against the kept one. */
+/**
+ * Plays the scenes one after the other in one REPL, and holds each screen against the kept one. The
+ * screens of bash are those of every shell and user: of others only what differs is kept.
+ */
 export async function playScenes(scenes: readonly Scene[], stage: Stage): Promise<void> {
-  const file = join(folder, `${stage.name}.txt`)
-  const kept = writes ? new Map<string, string>() : readScreens(file)
-  const { shell, columns, rows, as = [] } = stage
+  const { shell, columns, rows, startFile, as = [] } = stage
+  const fileOf = (name: ShellName) => join(folder, `${name}-${columns}x${rows}.txt`)
+  const ofAll = shell === 'bash' ? new Map<string, string>() : readScreens(fileOf('bash'))
+  const own = writes ? new Map<string, string>() : readScreens(fileOf(shell))
+  const kept: KeptScreens = { get: (title) => own.get(title) ?? ofAll.get(title), own }
   await withScreen(
     {
       columns,
@@ -58,21 +63,32 @@ export async function playScenes(scenes: readonly Scene[], stage: Stage): Promis
         EDITOR: 'sh -c \'printf "!echo edited" > "$1"\' sh',
         PAGER: 'cat',
       },
-      prepare,
+      prepare: (home) => prepare(home, shell, startFile),
     },
     async (screen) => {
-      await screen.shows('~/code')
-      for (const scene of scenes) await playScene(scene, screen, kept)
+      // What start files say is another test's, and names folders of another length at each run.
+      screen.type('!echo ready\r')
+      await screen.shows('ready\n✓ exit 0')
+      await clear(screen, 'the start')
+      for (const scene of scenes) {
+        const isForShell = scene.shells?.includes(shell) ?? true
+        if (isForShell && !(scene.asRoot && as.length > 0)) await playScene(scene, screen, kept)
+      }
     },
   )
-  if (writes) writeScreens(file, kept)
+  if (!writes) return
+  for (const [title, text] of own) if (ofAll.get(title) === text) own.delete(title)
+  writeScreens(fileOf(shell), own)
+}
+
+interface KeptScreens {
+  get: (title: string) => string | undefined
+  own: Map<string, string>
 }
 
 /** A small project in which everything is known. */
-function prepare(home: string): void {
-  keepFishQuiet(home)
-  mkdirSync(join(home, 'config/fish'), { recursive: true })
-  writeFileSync(join(home, 'config/fish/config.fish'), 'set -g fish_greeting\n')
+function prepare(home: string, shell: ShellName, startFile: string): void {
+  writeStartFile(home, shell, startFile)
   for (const name of ['code/.git', 'code/sub', 'code/with space'])
     mkdirSync(join(home, name), { recursive: true })
   writeFileSync(join(home, 'code/.git/HEAD'), 'ref: refs/heads/main\n')
@@ -82,7 +98,7 @@ function prepare(home: string): void {
 async function playScene(
   { name, steps, leave = '' }: Scene,
   screen: Screen,
-  kept: Map<string, string>,
+  kept: KeptScreens,
 ): Promise<void> {
   for (const [at, step] of steps.entries()) {
     screen.type(step.type)
@@ -95,7 +111,7 @@ async function playScene(
     const title = step.screen === undefined ? name : `${name}: ${step.screen}`
     if (writes) {
       await standStill(screen)
-      kept.set(title, describe(screen))
+      kept.own.set(title, describe(screen))
     } else await compare(title, screen, kept.get(title))
   }
   screen.type(leave)
@@ -103,10 +119,14 @@ async function playScene(
     () => !screen.isAlternate && /^(?:bash)?>$/.test(screen.page().line),
     () => `${name} has not led back to an empty line`,
   )
+  await clear(screen, name)
+}
+
+async function clear(screen: Screen, before: string): Promise<void> {
   screen.type(keys.ctrl('l'))
   await screen.holds(
     () => screen.page().line === trimmed(screen).split('\n')[0],
-    () => `the screen is not empty after ${name}`,
+    () => `the screen is not empty after ${before}`,
   )
 }
 

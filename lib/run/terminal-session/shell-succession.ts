@@ -83,6 +83,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
 
   async function openShell(request: Request): Promise<StartedShell> {
     const state = await inherited
+    const isFirst = !hasGreeted
     let found = await begin(request, { plain: false, state })
     // Where the system had too little for a start, the next one takes it over.
     inherited = Promise.resolve('')
@@ -93,7 +94,10 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
         const message = `The shell ended before its first prompt (${describeEnd(await found.shell.ended)})`
         throw new StartError({ code: 'session_failed', message, exitCode: 125 })
       }
-      listener().onNotice(`Your start files ended the shell (${how}): this one runs without them`)
+      // What start files do is told once, like their greeting.
+      if (isFirst) {
+        listener().onNotice(`Your start files ended the shell (${how}): this one runs without them`)
+      }
     }
     if (closed) {
       await leave(found)

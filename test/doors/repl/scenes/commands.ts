@@ -5,18 +5,14 @@ import type { Scene } from '../../../helpers/scenes.ts'
 export const commandScenes: readonly Scene[] = [
   {
     name: 'a command, its output and its end',
-    everyShell: true,
-    everyUser: true,
     steps: [{ type: '!echo one; echo two >&2\r', shows: 'two\n✓ exit 0' }],
   },
   {
     name: 'a failure says what it means',
-    everyShell: true,
     steps: [{ type: '!grep x /dev/null\r', shows: '✗ exit 1' }],
   },
   {
     name: 'a pipeline says which of its stages failed',
-    everyShell: true,
     steps: [{ type: '!false | true\r', shows: '✓ exit 0' }],
   },
   {
@@ -25,7 +21,6 @@ export const commandScenes: readonly Scene[] = [
   },
   {
     name: 'the shell keeps its state from line to line',
-    everyShell: true,
     steps: [
       { type: '!cd sub\r', shows: /✓ exit 0[^]*~\/code\/sub/ },
       { type: "!alias hey='echo alias'\r", shows: /alias[^]*✓ exit 0/ },
@@ -57,7 +52,6 @@ export const commandScenes: readonly Scene[] = [
   },
   {
     name: 'a program reads a line',
-    everyShell: true,
     steps: [
       {
         type: `!sh -c 'printf "name? "; read x; echo "got $x"'\r`,
@@ -80,7 +74,6 @@ export const commandScenes: readonly Scene[] = [
   },
   {
     name: 'Ctrl-C interrupts',
-    everyShell: true,
     steps: [
       { type: '!sleep 100\r', shows: /^running · .* · Ctrl-C stops/m, screen: 'it runs' },
       { type: keys.ctrl('c'), shows: '✗ exit 130' },
@@ -88,7 +81,6 @@ export const commandScenes: readonly Scene[] = [
   },
   {
     name: 'Ctrl-Z suspends, and fg goes on',
-    everyShell: true,
     steps: [
       { type: '!sleep 100\r', shows: /^running · /m },
       { type: keys.ctrl('z'), shows: '… suspended', screen: 'suspended' },
@@ -98,17 +90,7 @@ export const commandScenes: readonly Scene[] = [
     ],
   },
   {
-    name: 'what is typed ahead is seen',
-    steps: [
-      { type: '!sleep 100\r', shows: /^running · /m },
-      { type: '!echo next\r', shows: '!echo next⏎', screen: 'while it runs' },
-      { type: keys.ctrl('b'), shows: 'next\n✓ exit 0' },
-      { type: '/kill\r', shows: '✗ stopped' },
-    ],
-  },
-  {
     name: 'a program has the whole screen, and gives it back',
-    everyShell: true,
     steps: [
       {
         type: `!sh -c 'printf "\\033[?1049h\\033[2J\\033[H"; echo "all of it"; read x; printf "\\033[?1049l"'\r`,
@@ -121,6 +103,7 @@ export const commandScenes: readonly Scene[] = [
   {
     // bash alone: others tell the end of `exit` itself, and that of the shell a moment earlier or later.
     name: 'a shell that ends is replaced',
+    shells: ['bash'],
     steps: [
       { type: '!exit 3\r', shows: 'gets a new one' },
       { type: '!echo new\r', shows: 'new\n✓ exit 0' },
@@ -128,6 +111,7 @@ export const commandScenes: readonly Scene[] = [
   },
   {
     name: 'what has no command in it leaves everything as it is',
+    shells: ['bash', 'zsh'],
     steps: [
       { type: '!false\r', shows: '✗ exit 1' },
       { type: '!# a comment\r', shows: />$/m },
@@ -136,7 +120,6 @@ export const commandScenes: readonly Scene[] = [
   },
   {
     name: 'bash mode',
-    everyShell: true,
     steps: [
       { type: '!\r', shows: '[BASH]', screen: 'begins' },
       { type: 'echo here\r', shows: 'here\n✓ exit 0' },

@@ -10,8 +10,6 @@ const asked = 'yes (this once)'
 export const toolScenes: readonly Scene[] = [
   {
     name: 'a job: left, listed, visited, ended',
-    everyShell: true,
-    everyUser: true,
     steps: [
       { type: job, shows: /begun\n+running/ },
       { type: keys.ctrl('b'), shows: /goes on in the background[^]*\n>/, screen: 'left' },
@@ -23,7 +21,18 @@ export const toolScenes: readonly Scene[] = [
     ],
   },
   {
+    name: 'what is typed ahead is seen',
+    asRoot: true,
+    steps: [
+      { type: '!sleep 100\r', shows: /^running · /m },
+      { type: '!echo next\r', shows: '!echo next⏎', screen: 'while it runs' },
+      { type: keys.ctrl('b'), shows: 'next\n✓ exit 0' },
+      { type: '/kill\r', shows: '✗ stopped' },
+    ],
+  },
+  {
     name: 'a job is followed in the viewer',
+    asRoot: true,
     steps: [
       { type: `!sh -c 'echo one; sleep 0.2; seq 1 40; sleep 100'\r`, shows: /40\n+running/ },
       { type: keys.ctrl('b'), shows: 'goes on in the background' },
@@ -33,6 +42,7 @@ export const toolScenes: readonly Scene[] = [
   },
   {
     name: 'leaving with a job asks',
+    asRoot: true,
     steps: [
       { type: '!sleep 100\r', shows: /^running · /m },
       { type: keys.ctrl('b'), shows: /goes on in the background[^]*\n>/ },
@@ -72,7 +82,6 @@ export const toolScenes: readonly Scene[] = [
   },
   {
     name: 'the guard asks',
-    everyUser: true,
     steps: [
       { type: '!rm -rf $NOPE\r', shows: asked, screen: 'the question' },
       { type: keys.escape, shows: '✗ denied' },
@@ -84,6 +93,7 @@ export const toolScenes: readonly Scene[] = [
   },
   {
     name: 'short answers',
+    asRoot: true,
     steps: [
       { type: '/jobs\r', shows: '> /jobs' },
       { type: '/guard\r', shows: 'Nothing is allowed beforehand.' },
