@@ -217,6 +217,8 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     async awaitPrompt(request) {
       for (;;) {
         const found = await ensure(request)
+        // One that was on its way already may be confined otherwise.
+        if (found.confinement !== describeConfinement(request)) continue
         if (await found.shell.awaitPrompt()) return found
         // One that has told the end of a command may yet end on the way to its prompt.
         listener().onNotice(describeLoss(await found.shell.ended))
