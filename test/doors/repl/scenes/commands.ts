@@ -119,6 +119,15 @@ export const commandScenes: readonly Scene[] = [
     ],
   },
   {
+    name: '/sandbox changes the shell',
+    steps: [
+      { type: '/sandbox read-only\r', shows: /gets a new\s+shell in it/ },
+      { type: '!true\r', shows: /! true\n[^]*[✓✗]/ },
+      { type: '/sandbox off\r', shows: /off; your next/ },
+      { type: '!true\r', shows: /no sandbox\n[^]*✓ exit 0/ },
+    ],
+  },
+  {
     name: 'bash mode',
     steps: [
       { type: '!\r', shows: '[BASH]', screen: 'begins' },

@@ -118,15 +118,6 @@ export const toolScenes: readonly Scene[] = [
     steps: [{ type: '/artifacts\r', shows: /art_[^]*\n>/ }],
   },
   {
-    name: '/sandbox changes the shell',
-    steps: [
-      { type: '/sandbox read-only\r', shows: /gets a new\s+shell in it/ },
-      { type: '!true\r', shows: /! true\n[^]*[✓✗]/ },
-      { type: '/sandbox off\r', shows: /off; your next/ },
-      { type: '!true\r', shows: /no sandbox\n[^]*✓ exit 0/ },
-    ],
-  },
-  {
     // From here on the status bar names it.
     name: 'the model that is chosen stands in the status bar',
     steps: [{ type: '/model ollama/small\r', shows: /\n~\/code \(main\) · ollama\/small$/ }],
