@@ -153,8 +153,8 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
     case 'print': {
       if (isLogin) parsed.options['login'] = true
       const given = listGiven()
-      const groups = parsed.options['command'] === undefined ? undefined : await expectRun()
       const configuration = await configure(parsed.options)
+      const groups = parsed.options['command'] === undefined ? undefined : await expectRun()
       const invocation = readInvocation(parsed, configuration)
       if (!invocation.print.quiet) await tell(configuration.notices, streams)
       const options = executorOptions(configuration, {

@@ -82,8 +82,8 @@ test('a shell by a name that is not on the path', () =>
 test('a shell that is not executable', () =>
   refuses(['-c', 'true', '--shell', '/etc/passwd'], 126, /not executable: \/etc\/passwd/))
 
-/** What Node 24 says where it cannot open the file that it is to run. */
-const failsToLoad = /^node:internal\/modules\/run_main:/
+/** What Node says where it cannot open the file that it is to run. */
+const failsToLoad = /^node:(?:fs|internal\/[\w/]+):\d+\n/
 
 /** Nacre under the first limits of open files that are too low; which ones these are depends on the runtime. */
 async function lowerOpenFiles(way: string, options: readonly string[]): Promise<void> {
