@@ -154,8 +154,9 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
       if (isLogin) parsed.options['login'] = true
       const given = listGiven()
       const configuration = await configure(parsed.options)
-      const groups = parsed.options['command'] === undefined ? undefined : await expectRun()
       const invocation = readInvocation(parsed, configuration)
+      const { subject, run } = invocation.print
+      const groups = subject !== null && run.host === undefined ? await expectRun() : undefined
       if (!invocation.print.quiet) await tell(configuration.notices, streams)
       const options = executorOptions(configuration, {
         artifactDir: invocation.artifactDir,

@@ -143,10 +143,16 @@ function describeInput(): Streams['input'] {
 function openBorrowedTerminal(): NodeJS.ReadStream | null {
   if (!isTerminal(0)) return null
   try {
-    closeSync(openSync('/dev/fd/0', 'r+'))
+    closeSync(openSync('/dev/fd/0', forReading))
     return null
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') return null
+  }
+  try {
+    return new (loadTty().ReadStream)(openSync('/dev/tty', forReading))
   } catch {
-    return new (loadTty().ReadStream)(openSync('/dev/tty', 'r+'))
+    // It is the terminal of no process session.
+    return null
   }
 }
 
@@ -176,6 +182,7 @@ function writeAtOnce(fd: number, data: string | Uint8Array): string | Uint8Array
   return bytes.subarray(done)
 }
 
+const forReading = constants.O_RDWR | constants.O_NOCTTY
 const atOnce = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /** A disk that fills up takes a part of the bytes; Node's own stream for files forgets the rest. */

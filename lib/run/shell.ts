@@ -176,7 +176,8 @@ const refuseSandbox: Confine = async (launch, request) => {
 /**
  * What spawn takes from a process, a shell that becomes it leaves to it: a closed descriptor 0, and signals
  * that are ignored. A bash hands on the functions of its environment too, which other shells drop; with `-p`
- * it takes none of them for itself and reads no BASH_ENV.
+ * it takes none of them for itself and reads no BASH_ENV. Where its own options are handed on as well, `-p` would
+ * be one of them.
  */
 function takeAlong(
   launch: Launch,
@@ -187,7 +188,8 @@ function takeAlong(
   const trap = numbers.length === 0 ? '' : `trap '' ${numbers.join(' ')}; `
   const text = `${trap}exec "$0" "$@"${closesInput ? ' <&-' : ''}`
   const words = ['-c', text, chooseFirstWord(launch), ...launch.args]
-  return basename(launch.file) === 'bash'
+  const handsOnOptions = ['SHELLOPTS', 'BASHOPTS'].some((name) => name in launch.env)
+  return basename(launch.file) === 'bash' && !handsOnOptions
     ? { ...launch, args: ['-p', ...words] }
     : { ...launch, file: '/bin/sh', argv0: 'sh', args: words }
 }

@@ -33,16 +33,24 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
   let waiting = 0
   let closed = false
   let changedMs = 0
+  /** Those that run, and those that are starting: either may give something back. */
   let runs = 0
 
-  function count<T extends Started>(started: T): T {
+  async function begin<T extends Started>(start: () => Promise<T>): Promise<T> {
     runs++
-    changedMs = nowMs()
-    void started.exited.then(() => {
+    const leave = () => {
       runs--
       changedMs = nowMs()
-    })
-    return started
+    }
+    try {
+      const started = await start()
+      changedMs = nowMs()
+      void started.exited.then(leave, leave)
+      return started
+    } catch (error) {
+      runs--
+      throw error
+    }
   }
 
   /** Starts when all that came before has had its turn. */
@@ -57,13 +65,13 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
     try {
       await before
       for (;;) {
-        const attempt = start()
+        const attempt = begin(start)
         void Promise.race([attempt, delay(attemptMs)]).then(
           () => leave(),
           () => undefined,
         )
         try {
-          return count(await attempt)
+          return await attempt
         } catch (error) {
           const hopeMs = runs === 0 && isOwnScarcity(error) ? closingMs : patienceMs
           const inVain = nowMs() - Math.max(enteredMs, changedMs) > hopeMs
@@ -81,7 +89,7 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
     async take(start, signal) {
       if (waiting === 0) {
         try {
-          return count(await start())
+          return await begin(start)
         } catch (error) {
           if (!isScarcity(error) || signal?.aborted) throw error
         }

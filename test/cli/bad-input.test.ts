@@ -97,11 +97,11 @@ async function lowerOpenFiles(way: string, options: readonly string[]): Promise<
   assert.is(unlimited.status, 0)
   let refused = 0
   let begins = true
-  for (let limit = 40; begins && refused < 3; limit -= 6) {
+  for (let limit = 40; begins && limit > 4 && refused < 3; limit -= 6) {
     const ended = await Promise.all([run(limit), run(limit - 2), run(limit - 4)])
     for (const { status, stderr } of ended) {
       if (status === 0) continue
-      begins &&= status !== null && status < 128 && !failsToLoad.test(stderr.toString())
+      begins &&= status !== null && status < 127 && !failsToLoad.test(stderr.toString())
       if (!begins) break
       refused++
       assert.is(status, 125)

@@ -220,7 +220,7 @@ async function schedule(
     async stop(_reason: StopReason): Promise<StopReport> {
       stopping = true
       const round = record.rounds.at(-1)
-      if (round) await cancelRound({ scheduler, round })
+      if (round) await cancelRound({ scheduler, round }, request)
       giveUpAtMs = nowMs() + cancelPatienceMs
       return { survivors: [], notices: await done }
     },

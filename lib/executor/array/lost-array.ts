@@ -77,7 +77,7 @@ export function openLostArray(dir: string, id: string): LostArray | null {
     async cancel() {
       isCancelled = true
       if (scheduled === null) return []
-      await cancelRound(scheduled)
+      await cancelRound(scheduled, request)
       const giveUpAtMs = nowMs() + cancelPatienceMs
       const isWhole = await followRound(scheduled, () => nowMs() > giveUpAtMs)
       return isWhole ? [] : [describeLeftRound(scheduled.round)]

@@ -1,3 +1,4 @@
+import type { Request } from '../../protocol/request/request.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../protocol/limits.ts'
 import type { Runner } from '../../protocol/ports.ts'
@@ -78,13 +79,13 @@ export function describeLeftRound({ jobId }: ArrayRound): string {
   return `The Slurm array ${jobId} may still run, since Slurm has not told its end; to end it: scancel ${jobId}`
 }
 
-/** Cancels a round, with KILL where its scripts have not ended it after the grace of every stop. */
-export async function cancelRound({
-  scheduler,
-  round: { jobId },
-}: Pick<ScheduledRound, 'scheduler' | 'round'>): Promise<void> {
+/** Cancels a round, with KILL where its scripts have not ended it after the grace of its request. */
+export async function cancelRound(
+  { scheduler, round: { jobId } }: Pick<ScheduledRound, 'scheduler' | 'round'>,
+  { killAfterMs }: Request,
+): Promise<void> {
   await scheduler.cancel(jobId, false)
-  const killAtMs = nowMs() + limits.stopGraceMs + limits.killGraceMs
+  const killAtMs = nowMs() + killAfterMs + limits.killGraceMs
   while (nowMs() < killAtMs) {
     const states = await scheduler.look(jobId)
     if (states && [...states.values()].every(({ stands }) => stands === 'ended')) return

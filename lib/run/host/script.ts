@@ -119,7 +119,7 @@ export function composeRunScript(remote: RemoteCommand): string {
             remote.nacre ? allowCarrying(remote.stop) : remote.stop,
           ),
           // Only `wait` is sure to be interrupted by a signal that is trapped (XCU 2.11).
-          `(trap : TERM; trap 'kill -KILL $!; exit' USR1; ${isLifeline ? 'read -r line <&3' : 'sleep 2147483647'} & wait $!; trap "" USR1; kill -KILL $!; find_group; stop_run) >/dev/null 2>&1 4>&- 5>&- &`,
+          `(trap : TERM; trap 'kill -KILL $!; exit' USR1; ${isLifeline ? 'read -r line <&3' : 'sleep 2147483647'} & wait $!; woken=$?; trap "" USR1; [ "$woken" -le 128 ] || kill -KILL $!; find_group; stop_run) >/dev/null 2>&1 4>&- 5>&- &`,
           'watch=$!',
         ]
       : []),
@@ -130,7 +130,9 @@ export function composeRunScript(remote: RemoteCommand): string {
     'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
     '[ "${code:-0}" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
     // One that ends the run has still to end what the command has left.
-    ...(watches ? ['trap "" TERM; kill -USR1 "$watch" 2>/dev/null; wait "$watch"'] : []),
+    ...(watches
+      ? ['trap "" TERM; kill -USR1 "$watch" 2>/dev/null; wait "$watch" 2>/dev/null']
+      : []),
     'tell "used $used"',
     ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),
     // A shell that was killed has told none.

@@ -102,7 +102,11 @@ function isState(name: string): boolean {
   return name.startsWith('state.')
 }
 
-/** Empty where it is not there yet. */
+/** Empty where it is not there yet, or cannot be read now. */
 function readText(path: string): string {
-  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
 }

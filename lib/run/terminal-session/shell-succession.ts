@@ -83,6 +83,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
 
   async function openShell(request: Request): Promise<StartedShell> {
     const state = await inherited
+    if (closed) throw refuse('session_closed', 'The session has been closed')
     const isFirst = !hasGreeted
     let found = await begin(request, { plain: false, state })
     // Where the system had too little for a start, the next one takes it over.

@@ -24,13 +24,23 @@ function signalForeground(pid: number, signal: NodeJS.Signals): void {
   sendSignal(-group, 'SIGCONT')
 }
 
-/** The field `tpgid` of `/proc/<pid>/stat` (proc(5)); elsewhere the shell's own group. */
+/**
+ * The field `tpgid` of `/proc/<pid>/stat` (proc(5)); elsewhere the shell's own group. None where the process
+ * does not lead a session of its own yet: the terminal is that of nacre then, and of whoever started it.
+ */
 function readForegroundGroup(pid: number): number {
   if (process.platform !== 'linux') return pid
+  const { session, group } = readTerminal(`${pid}`)
+  return session === readTerminal('self').session ? 0 : group
+}
+
+function readTerminal(pid: string): { session: number; group: number } {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[5])
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { session: Number(fields[3]), group: Number(fields[5]) }
   } catch {
-    return 0
+    // It is gone.
+    return { session: 0, group: 0 }
   }
 }

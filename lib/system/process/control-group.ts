@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { nowMs } from '../clock.ts'
@@ -57,6 +58,8 @@ export interface ControlGroups {
  * which takes 5 to 20 ms.
  */
 const quickMs = 10
+/** The lock is waited for by then without it: the threads may be held by a slow disk. */
+const patienceMs = 50
 
 /**
  * Groups below that of this process, as the system allows: to root, and to a user in a subtree that was
@@ -94,6 +97,11 @@ export function createControlGroups(): ControlGroups {
       resolve()
     })
     return (waiting = promise)
+  }
+
+  async function awaitQuick(): Promise<void> {
+    const quick = quicken()
+    if (quick) await Promise.race([quick, delay(patienceMs, undefined, { ref: false })])
   }
 
   /** Makes a group and moves this process into it. Null where this start gets no group. */
@@ -140,7 +148,7 @@ export function createControlGroups(): ControlGroups {
   return {
     expectStart: () => void quicken(),
     async enclose(start) {
-      await quicken()
+      await awaitQuick()
       for (const group of kept) if (group.remove()) kept.delete(group)
       const place = home
       const group = place && enter(place)
@@ -156,7 +164,7 @@ export function createControlGroups(): ControlGroups {
       }
     },
     async close() {
-      await waiting
+      if (waiting) await awaitQuick()
       for (const group of kept) group.remove()
       kept.clear()
       leaveHome()

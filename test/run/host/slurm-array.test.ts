@@ -144,6 +144,8 @@ if (cluster !== null) {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as { task: number; result: Record<string, unknown> })
+      // They are told in the order of their ends.
+      .sort((one, other) => one.task - other.task)
       .map(({ task, result }) => [task, result['stdout'] ?? result['output'], result['exit_code']])
     assert.equal(texts, [
       [1, 'task 1\n', 0],

@@ -14,7 +14,9 @@ if (obstacle === null) {
         const left = await start('echo begun; read -r line')
         await left.wrote('begun')
         left.detach()
-        await run('echo x > made', {}, { sandbox: 'read-only' })
+        const result = await run('echo x > made', {}, { sandbox: 'read-only' })
+        assert.is(result.exitCode, 1)
+        assert.match(result.output ?? '', /Read-only file system/)
         assert.not(existsSync(join(directory, 'made')))
         await left.write('\r')
         await left.ended

@@ -122,12 +122,18 @@ export function createFlood(options: {
 /** The beginning of a sequence at its end, which is not whole: a colour, or a title and the like. */
 const unfinished = /\u001B(?:\[[\d;:?]*|[\]P^_][^\u0007\u001B]*)?$/
 
+/** A longer sequence, which is a title that nobody ended, may be cut. */
+const longestSequenceBytes = 4 * 1024
+/** A character has so many bytes behind its first one. */
+const mostFollowing = 3
+
 /** The place itself, or where the sequence or the character begins that it would cut in two. */
 function startOfSign(all: Buffer, place: number): number {
-  const escape = all.lastIndexOf(0x1b, place - 1)
-  if (escape >= 0 && unfinished.test(all.toString('latin1', escape, place))) return escape
+  const before = all.toString('latin1', Math.max(0, place - longestSequenceBytes), place)
+  const escape = before.lastIndexOf('\u001B')
+  if (escape >= 0 && unfinished.test(before.slice(escape))) return place - before.length + escape
   let start = place
-  while (start > 0 && ((all[start] ?? 0) & 0xc0) === 0x80) start--
+  while (start > 0 && place - start < mostFollowing && ((all[start] ?? 0) & 0xc0) === 0x80) start--
   return start
 }
 
