@@ -84,7 +84,8 @@ export const commandScenes: readonly Scene[] = [
     steps: [
       { type: '!sleep 100\r', shows: /^running · /m },
       { type: keys.ctrl('z'), shows: '… suspended', screen: 'suspended' },
-      { type: '!fg\r', shows: /! fg\n[^]*running · / },
+      // fish passes by what comes before it has said so.
+      { type: '!fg\r', shows: /! fg\n(?:[^]*foreground|[^]*continued|sleep 100\n)[^]*running · / },
       // In fish `fg` has no status of its own.
       { type: keys.ctrl('c'), shows: /✗ exit 130|✓ exit 0/ },
     ],
