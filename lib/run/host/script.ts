@@ -100,7 +100,7 @@ export function composeRunScript(remote: RemoteCommand): string {
   return [
     'exec 3<&0 4>&1 5>&2',
     // A scheduler that ends a job sends this to the script too, which has an end to tell.
-    'trap : TERM',
+    'ending=; trap ending=yes TERM',
     noRcFile,
     ...composeTellers(name, merged || isTerminal),
     ...composeDirectory(cwd),
@@ -129,9 +129,16 @@ export function composeRunScript(remote: RemoteCommand): string {
     // The second line of times(1p) has what was counted of its children.
     'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
     '[ "${code:-0}" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
-    // One that ends the run has still to end what the command has left.
+    // One that ends the run has still to end what the command has left. A scheduler may have ended the command
+    // before its signal reaches the watch.
     ...(watches
-      ? ['trap "" TERM; kill -USR1 "$watch" 2>/dev/null; wait "$watch" 2>/dev/null']
+      ? [
+          'trap "" TERM; wake=USR1',
+          ...(remote.endsByTerm
+            ? ['[ "${code:-0}" -le 128 ] && [ -z "$ending" ] || wake=TERM']
+            : []),
+          'kill "-$wake" "$watch" 2>/dev/null; wait "$watch" 2>/dev/null',
+        ]
       : []),
     'tell "used $used"',
     ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),

@@ -1,9 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Screen, withScreen } from '../../helpers/screen.ts'
-import { until } from '../../helpers/until.ts'
-import { findByWords } from '../processes.ts'
 import { belowShell, endings, endNacre } from './ending.ts'
 import { anything } from './checks.ts'
 import { begin, draw, type Life, walk } from './life.ts'
@@ -30,12 +26,6 @@ export async function endLife({ shell, seed, onAction }: Omit<Life, 'actions'>):
     const typed: Screen = Object.assign(Object.create(screen) as Screen, { type: typing })
     const world = createWorld(typed, { shell, seed, hasBox: false })
     await begin(world, [/nacre .*/, anything])
-    const pid = readFileSync(join(screen.home, 'code', 'pid'), 'utf8').trim()
-    // What is killed before it is watched leaves all to the next nacre.
-    await until(
-      () => findByWords(`\0reap\0${pid}:`).length > 0,
-      () => 'nothing watches nacre',
-    )
     await walk(world, { shell, seed, actions: world.random.below(mostActions + 1) })
     const action = draw(world)
     const ending = world.random.pick(endings)

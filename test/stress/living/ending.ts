@@ -6,6 +6,7 @@ import type { Screen } from '../../helpers/screen.ts'
 import { findMarked } from '../../helpers/sessions.ts'
 import { until } from '../../helpers/until.ts'
 import { findLeftovers } from '../leftovers.ts'
+import { findByWords } from '../processes.ts'
 
 /** How a nacre that did not want to is ended: by a signal, or with the window of its terminal. */
 export const endings = ['SIGKILL', 'SIGHUP', 'SIGTERM', 'closed'] as const
@@ -39,6 +40,12 @@ export function belowShell(): string[] {
 export async function endNacre(screen: Screen, ending: Ending, next: boolean): Promise<void> {
   const file = (name: string) => readFileSync(join(screen.home, 'code', name), 'utf8')
   const pid = Number(file('pid'))
+  if (ending === 'SIGKILL' && !next) {
+    await until(
+      () => findByWords(`\0reap\0${pid}:`).length > 0,
+      () => 'nothing watches nacre',
+    )
+  }
   if (ending === 'closed') screen.close()
   else process.kill(pid, ending)
   if (ending !== 'closed') {
