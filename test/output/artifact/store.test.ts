@@ -201,7 +201,7 @@ test('who went on by next_offset after a search that ran out of time got no furt
     const found = []
     let offset: number | null = 0
     while (offset !== null && found.length < 9) {
-      const part = await store.grep(id, { pattern: '^(a+)+$', timeoutMs: 400, offset })
+      const part = await store.grep(id, { pattern: '^(a+)+$', timeoutMs: 1500, offset })
       const { text, nextOffset, timedOut, passedOver = null } = part
       found.push([text, nextOffset, timedOut, passedOver])
       offset = nextOffset
