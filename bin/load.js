@@ -54,6 +54,9 @@ exports.runMain = async (loadMain) => {
     process.exitCode = await loadMain().main(process.argv.slice(2))
   } catch (error) {
     process.exitCode = 125
-    console.error('nacre: internal error:', error)
+    // A part of nacre itself could not be opened.
+    if (error instanceof Error && 'code' in error && error.code === 'EMFILE') {
+      console.error('nacre: No more files can be opened: raise the limit (`ulimit -n`)')
+    } else console.error('nacre: internal error:', error)
   }
 }

@@ -156,7 +156,8 @@ async function open(parsed: ParsedArgv, streams: Streams): Promise<number> {
       const configuration = await configure(parsed.options)
       const invocation = readInvocation(parsed, configuration)
       const { subject, run } = invocation.print
-      const groups = subject !== null && run.host === undefined ? await expectRun() : undefined
+      const isHere = run.host === undefined && run.waitSeconds === undefined
+      const groups = subject !== null && isHere ? await expectRun() : undefined
       if (!invocation.print.quiet) await tell(configuration.notices, streams)
       const options = executorOptions(configuration, {
         artifactDir: invocation.artifactDir,
