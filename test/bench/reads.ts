@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type * as library from '../../lib/index.ts'
 import { createArtifactStore } from '../../lib/output/artifact/store.ts'
 import { limits } from '../../lib/protocol/limits.ts'
 import { measure, median } from './measure.ts'
@@ -30,7 +31,10 @@ export async function benchReads(): Promise<void> {
     const check = (line: number, text: string) => {
       if (!isShown(printed.get(line), text)) throw new Error(`line ${line} is not what sed prints`)
     }
-    const store = createArtifactStore({ dir })
+    // As it is shipped: what the loader of TypeScript adds to each import() is no reading.
+    const { createExecutor } = (await import(join(root, 'dist/index.js'))) as typeof library
+    const open = () => createExecutor({ stateDir: null, artifactDir: dir }).artifacts!
+    const store = open()
     const read = (line: number) => store.read(id, { offset: line - 1, limit: 1 })
 
     const indexMs = await timeOf(() => read(lines))
@@ -42,7 +46,7 @@ export async function benchReads(): Promise<void> {
       check(line, text)
     }
     // Another process finds the index on disk.
-    const anew = createArtifactStore({ dir })
+    const anew = open()
     const firstMs = await timeOf(() => anew.read(id, { offset: wanted[0]! - 1, limit: 1 }))
     const cliTimes: number[] = []
     for (const line of wanted.slice(0, cliReads)) {
@@ -58,6 +62,7 @@ export async function benchReads(): Promise<void> {
         'index',
         'on disk',
         'median',
+        '99 %',
         'longest',
         'first of another process',
         'whole process, median',
@@ -66,6 +71,7 @@ export async function benchReads(): Promise<void> {
         formatMs(indexMs),
         formatMb(statSync(join(dir, `${id}.index`)).size),
         formatMs(median(times)),
+        formatMs(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]!),
         formatMs(Math.max(...times)),
         formatMs(firstMs),
         formatMs(median(cliTimes)),

@@ -3,14 +3,14 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
 import { version } from '../../protocol/version.ts'
 import { replaceFile, readFlags } from '../../system/private-files.ts'
-import type { IndexFile, Landmark } from './line-index.ts'
+import { Landmarks, landmarkNumbers } from './landmarks.ts'
+import type { IndexFile } from './line-index.ts'
 
 /*
  * The file holds numbers of 64 bits in the order of bytes of this machine: the head, then a landmark each,
  * then SHA-256 over both and over the version of nacre, since another one may clean a text otherwise.
  */
 const headNumbers = 8
-const landmarkNumbers = 7
 const digestBytes = 32
 
 export function createIndexFile(path: string): IndexFile {
@@ -23,21 +23,14 @@ export function createIndexFile(path: string): IndexFile {
       const isSame = size === state.size && mtimeMs === state.mtimeMs
       // A run that goes on only ever writes behind what is there.
       if (!isSame && size === state.size) return null
-      const landmarks: Landmark[] = []
-      for (let at = headNumbers; at < numbers.length; at += landmarkNumbers) {
-        landmarks.push(decode(numbers, at))
-      }
       const end = isSame && isWhole === 1 ? { size: endSize, lines, text } : null
-      return { landmarks, end }
+      return { landmarks: new Landmarks(numbers.subarray(headNumbers)), end }
     },
     save({ ino, size, mtimeMs, mode }, { landmarks, end }) {
       const isWhole = end !== null && end.size === size
       const ended = isWhole ? [1, end.size, end.lines, end.text] : [0, 0, 0, 0]
-      const numbers = Float64Array.from([
-        ...[ino, size, mtimeMs, ...ended, landmarks.length],
-        ...landmarks.flatMap(encode),
-      ])
-      const bytes = Buffer.from(numbers.buffer)
+      const head = Float64Array.of(ino, size, mtimeMs, ...ended, landmarks.length)
+      const bytes = Buffer.concat([bytesOf(head), bytesOf(landmarks.numbers)])
       try {
         replaceFile(path, Buffer.concat([bytes, digest(bytes)]), mode & 0o666)
       } catch (error) {
@@ -74,24 +67,10 @@ function readRegularFile(path: string): Buffer | null {
   }
 }
 
+function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
 function digest(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(version).update(bytes).digest()
-}
-
-function encode(mark: Landmark): number[] {
-  const { raw, line, text, column, isInLine, invalid, dropped } = mark
-  return [raw, line, text, column, isInLine ? 1 : 0, invalid, dropped]
-}
-
-/** By places, since taking an array apart costs ten times as much, and there are many. */
-function decode(numbers: Float64Array, at: number): Landmark {
-  return {
-    raw: numbers[at]!,
-    line: numbers[at + 1]!,
-    text: numbers[at + 2]!,
-    column: numbers[at + 3]!,
-    isInLine: numbers[at + 4] === 1,
-    invalid: numbers[at + 5]!,
-    dropped: numbers[at + 6]!,
-  }
 }

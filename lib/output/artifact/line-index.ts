@@ -1,22 +1,14 @@
 import type { Stats } from 'node:fs'
 import { createDeferred } from '../../protocol/deferred.ts'
 import type { FileHandle } from 'node:fs/promises'
-import { Filter, type Restart } from '../clean/filter.ts'
+import { Filter } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
 import { createScanner, type Scanner } from '../bytes/scan.ts'
-
-/** A place of a raw file from which its text can be read on, and where in the text that is. */
-export interface Landmark extends Omit<Restart, 'unread'> {
-  raw: number
-  /** Lines and bytes of text before it, and characters before it in its line. */
-  line: number
-  text: number
-  column: number
-}
+import { type Landmark, Landmarks } from './landmarks.ts'
 
 /** What is known of a file that was looked over, to its end or a part of it. */
 export interface KnownLines {
-  landmarks: readonly Landmark[]
+  landmarks: Landmarks
   /** Where the whole file was read: its size, and lines and bytes of its text. */
   end: { size: number; lines: number; text: number } | null
 }
@@ -52,15 +44,6 @@ function isBehind(one: Place, other: Place): boolean {
   return one.line > other.line || (one.line === other.line && one.column > other.column)
 }
 
-const start: Landmark = {
-  raw: 0,
-  line: 0,
-  text: 0,
-  column: 0,
-  isInLine: false,
-  invalid: 0,
-  dropped: 0,
-}
 /** So much is read again at most, for any line. */
 const spacingBytes = 64 * 1024
 /** So much of a file is read at once. */
@@ -77,7 +60,7 @@ export class LineIndex {
   /** For all who read the file: it grows fast with what it has looked over. */
   readonly scan = createScanner()
   readonly #kept: IndexFile | null
-  #landmarks: Landmark[] = [start]
+  #landmarks = new Landmarks()
   #end: KnownLines['end'] = null
   #isLoaded = false
   /** How many landmarks the file of the index holds. */
@@ -91,13 +74,13 @@ export class LineIndex {
 
   /** The last landmark at or before a place. */
   before(place: Place): Landmark {
-    return this.#last((mark) => !isBehind(mark, place))
+    return this.#landmarks.findLast((mark) => !isBehind(mark, place))
   }
 
   /** The last landmark with at least so many bytes of text behind it, of a text that was read to its end. */
   fromEnd(bytes: number): Landmark {
     const text = (this.#end?.text ?? 0) - bytes
-    return this.#last((mark) => mark.text <= text)
+    return this.#landmarks.findLast((mark) => mark.text <= text)
   }
 
   /** Lines of the whole text where the file was read to its end and has not grown since. */
@@ -123,7 +106,7 @@ export class LineIndex {
     const state = await file.stat()
     const { size } = state
     if (!this.#isLoaded) this.#load(state)
-    const from = this.#landmarks.at(-1)!
+    const from = this.#landmarks.last
     if (isBehind(from, place) || this.#end?.size === size) return
     try {
       await this.#lookOver(file, from, place, { signal, onProgress, size })
@@ -139,7 +122,7 @@ export class LineIndex {
     this.#isLoaded = true
     const known = this.#kept?.load(state)
     if (!known) return
-    this.#landmarks = [...known.landmarks]
+    this.#landmarks = known.landmarks
     this.#end = known.end
     this.#saved = this.#landmarks.length
   }
@@ -175,7 +158,7 @@ export class LineIndex {
         candidates = candidates.filter(({ text }) => text <= lowest)
         const final = from.text + filter.held.position.emitted
         while (candidates.length > 0 && candidates[0]!.text <= final) {
-          this.#landmarks.push(candidates.shift()!)
+          this.#landmarks.add(candidates.shift()!)
         }
         const { restart } = filter
         if (restart === null) continue
@@ -184,21 +167,10 @@ export class LineIndex {
         candidates.push({ ...position, ...others, raw: raw - unread })
       }
       onProgress?.(raw, size)
-      if (isBehind(this.#landmarks.at(-1)!, place)) return
+      if (isBehind(this.#landmarks.last, place)) return
     }
     filter.end()
     this.#end = { size: raw, lines: counter.lines, text: counter.text }
-  }
-
-  #last(isBefore: (mark: Landmark) => boolean): Landmark {
-    let low = 0
-    let high = this.#landmarks.length - 1
-    while (low < high) {
-      const middle = (low + high + 1) >> 1
-      if (isBefore(this.#landmarks[middle]!)) low = middle
-      else high = middle - 1
-    }
-    return this.#landmarks[low]!
   }
 }
 

@@ -6,7 +6,8 @@ import { Filter } from '../clean/filter.ts'
 import { countChars, placeAfter } from '../line-cutter.ts'
 import { boundsOf } from '../part.ts'
 import type { FindOptions } from './search/grep.ts'
-import { type Landmark, LineIndex, type Place, type ScanOptions } from './line-index.ts'
+import type { Landmark } from './landmarks.ts'
+import { LineIndex, type Place, type ScanOptions } from './line-index.ts'
 
 const newline = 0x0a
 const chunkBytes = 64 * 1024
