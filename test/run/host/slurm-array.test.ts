@@ -22,7 +22,8 @@ if (cluster !== null) {
   const { call, environment } = cluster
   const home = createHome()
   const options = { cwd: home.workspace, env: { ...home.env, ...environment } }
-  const small = ['--memory', '10M', '--host', 'slurm://']
+  // Three shells of a task take 10 MB already, and Slurm ends what has more than it asked for.
+  const small = ['--memory', '40M', '--host', 'slurm://']
 
   test.after(async () => {
     await cluster.close()
