@@ -5,17 +5,14 @@ import {
   openSync,
   readdirSync,
   rmdirSync,
-  write,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
-import { nowMs } from '../clock.ts'
 import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
-import { findOwnGroup, openThreads, readGroupFile } from './own-group.ts'
+import { MoveLock } from './move-lock.ts'
+import { findOwnGroup, readGroupFile } from './own-group.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
 /**
@@ -53,15 +50,6 @@ export interface ControlGroups {
 }
 
 /**
- * Whoever moves takes a lock of the kernel that all forks of the machine share. It is quick for so long
- * after it was taken; then the next one waits for every processor to pass by (percpu_down_write(), RCU),
- * which takes 5 to 20 ms.
- */
-const quickMs = 10
-/** The lock is waited for by then without it: the threads may be held by a slow disk. */
-const patienceMs = 50
-
-/**
  * Groups below that of this process, as the system allows: to root, and to a user in a subtree that was
  * delegated to that user, as systemd does for what its user manager starts. Nothing is asked of the
  * system before the first process.
@@ -75,33 +63,11 @@ export function createControlGroups(): ControlGroups {
   /** Undefined until it has been looked for; null where the system lets this process make no groups. */
   let home: Home | null | undefined
   let made = 0
-  let movedAtMs = Number.NEGATIVE_INFINITY
-  let waiting: Promise<void> | null = null
+  const lock = new MoveLock()
 
-  /**
-   * Takes the lock for moves in another thread. Null: the next move is quick already, or there is none to
-   * come.
-   */
-  function quicken(): Promise<void> | null {
-    if (waiting !== null) return waiting
+  function expectStart(): void {
     if (home === undefined) home = findHome()
-    if (!home || nowMs() - movedAtMs < quickMs) return null
-    const fd = openThreads(home.path)
-    if (fd === null) return null
-    const { promise, resolve } = createDeferred()
-    // To where this process is; the kernel refuses it should the process be in one of its groups just then.
-    write(fd, String(process.pid), () => {
-      closeSync(fd)
-      movedAtMs = nowMs()
-      waiting = null
-      resolve()
-    })
-    return (waiting = promise)
-  }
-
-  async function awaitQuick(): Promise<void> {
-    const quick = quicken()
-    if (quick) await Promise.race([quick, delay(patienceMs, undefined, { ref: false })])
+    if (home) lock.take(home.path)
   }
 
   /** Makes a group and moves this process into it. Null where this start gets no group. */
@@ -124,7 +90,7 @@ export function createControlGroups(): ControlGroups {
 
   function moveBack({ procsFd }: Home): void {
     writeSync(procsFd, self)
-    movedAtMs = nowMs()
+    lock.noteMove()
   }
 
   /** Another executor of this process counts its groups too. */
@@ -146,9 +112,10 @@ export function createControlGroups(): ControlGroups {
   }
 
   return {
-    expectStart: () => void quicken(),
+    expectStart,
     async enclose(start) {
-      await awaitQuick()
+      expectStart()
+      await lock.wait()
       for (const group of kept) if (group.remove()) kept.delete(group)
       const place = home
       const group = place && enter(place)
@@ -164,7 +131,7 @@ export function createControlGroups(): ControlGroups {
       }
     },
     async close() {
-      if (waiting) await awaitQuick()
+      await lock.wait()
       for (const group of kept) group.remove()
       kept.clear()
       leaveHome()

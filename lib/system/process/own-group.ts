@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** Where version 2 is mounted: alone, or beside version 1 as systemd does it. */
@@ -40,15 +40,6 @@ export function leaveGroupOfRun(): void {
     writeFileSync(join(outer, 'cgroup.procs'), '0')
   } catch {
     // A sandbox keeps it inside, as it should.
-  }
-}
-
-/** Opens what takes one thread into a group; null where that is not this process's to write, or not now. */
-export function openThreads(group: string): number | null {
-  try {
-    return openSync(join(group, 'cgroup.threads'), 'w')
-  } catch {
-    return null
   }
 }
 
