@@ -5,7 +5,6 @@ import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process/process-table.ts'
 import { type ArtifactRecord, createFlags, pathsOf, writeRecord } from './record.ts'
 import { makeFolder, makePrivateFolder } from '../../system/private-files.ts'
-import { copyRange, writeAt } from './write-at.ts'
 
 const bufferBytes = 512 * 1024
 /** A reader of the file of a live run sees what was written at the latest so long ago. */
@@ -269,4 +268,32 @@ export class ArtifactWriter {
       })
     }
   }
+}
+
+/** Writes all of the bytes at a place of a file. */
+async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
+    done += bytesWritten
+  }
+}
+
+/** Copies at most `length` bytes, up to the end of the source; answers the place after them. */
+async function copyRange(
+  source: FileHandle,
+  from: number,
+  length: number,
+  target: FileHandle,
+  to: number,
+): Promise<number> {
+  const buffer = Buffer.allocUnsafeSlow(1024 * 1024)
+  let done = 0
+  while (done < length) {
+    const wanted = Math.min(buffer.length, length - done)
+    const { bytesRead } = await source.read(buffer, 0, wanted, from + done)
+    if (bytesRead === 0) break
+    await writeAt(target, buffer.subarray(0, bytesRead), to + done)
+    done += bytesRead
+  }
+  return to + done
 }

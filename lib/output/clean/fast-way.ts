@@ -4,6 +4,7 @@ import { type OpenRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
 import { replacement } from '../bytes/utf8.ts'
 
 const defaultAfterBytes = 256 * 1024
+const smallestBytes = 4 * 1024
 
 export interface FastWayOptions {
   held: HeldText
@@ -11,6 +12,21 @@ export interface FastWayOptions {
   openRewriter: OpenRewriter
   /** Bytes that take the common way before this one is made ready. Default 256 KiB. */
   afterBytes: number | undefined
+}
+
+/** How much of the bytes is tried at once: as much as will probably go one way. */
+export class BlockSize {
+  bytes = rewriterBytes
+
+  /** All of a block went one way. */
+  grow(): void {
+    this.bytes = Math.min(this.bytes * 2, rewriterBytes)
+  }
+
+  /** Only so much of a block did. */
+  fit(done: number): void {
+    this.bytes = Math.min(Math.max(done * 2, smallestBytes), rewriterBytes)
+  }
 }
 
 /** Brings text that is more than plain to the held text by the rewriter, as far as that can do it. */
