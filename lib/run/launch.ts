@@ -1,5 +1,6 @@
 import type { Request } from '../protocol/request/request.ts'
 import type { GivenFile } from '../system/process/spawn.ts'
+import { findProgram } from '../system/programs.ts'
 import type { SetUp } from './snapshot/snapshot.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */
@@ -43,3 +44,11 @@ export type PrepareLaunch = (request: Request, use?: ShellUse) => Promise<Launch
 
 /** Makes a launch that does the same in the sandbox that a request asks for. Rejects with `StartError`. */
 export type Confine = (launch: Launch, request: Request, use?: ShellUse) => Promise<Launch>
+
+/**
+ * The first word of a program that is started by a search along its PATH, as setsid and forkpty do:
+ * what it is to be called where that finds the program, else its path.
+ */
+export function chooseFirstWord({ file, argv0, env }: Launch): string {
+  return findProgram(argv0, env['PATH'] ?? '') === file ? argv0 : file
+}

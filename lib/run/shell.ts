@@ -1,5 +1,4 @@
-import { accessSync, constants as access, statSync } from 'node:fs'
-import { constants } from 'node:os'
+import { accessSync, constants, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 import { originPolicies, takesOwnShell } from '../protocol/origin.ts'
@@ -10,6 +9,7 @@ import { buildEnvironment, selectInherited, nameKeys } from './environment.ts'
 import type { Confine, Launch, PrepareLaunch, ShellUse } from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
+import { takeAlong } from './take-along.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process/process-table.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
@@ -173,27 +173,6 @@ const refuseSandbox: Confine = async (launch, request) => {
   throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
 }
 
-/**
- * What spawn takes from a process, a shell that becomes it leaves to it: a closed descriptor 0, and signals
- * that are ignored. A bash hands on the functions of its environment too, which other shells drop; with `-p`
- * it takes none of them for itself and reads no BASH_ENV. Where its own options are handed on as well, `-p` would
- * be one of them.
- */
-function takeAlong(
-  launch: Launch,
-  { closesInput, ignored }: { closesInput: boolean; ignored: readonly NodeJS.Signals[] },
-): Launch {
-  if (!closesInput && ignored.length === 0) return launch
-  const numbers = ignored.map((signal) => constants.signals[signal])
-  const trap = numbers.length === 0 ? '' : `trap '' ${numbers.join(' ')}; `
-  const text = `${trap}exec "$0" "$@"${closesInput ? ' <&-' : ''}`
-  const words = ['-c', text, chooseFirstWord(launch), ...launch.args]
-  const handsOnOptions = ['SHELLOPTS', 'BASHOPTS'].some((name) => name in launch.env)
-  return basename(launch.file) === 'bash' && !handsOnOptions
-    ? { ...launch, args: ['-p', ...words] }
-    : { ...launch, file: '/bin/sh', argv0: 'sh', args: words }
-}
-
 function checkDirectory(cwd: string): void {
   const fail = (code: string, message: string) =>
     new StartError({ code, message: `${message}: ${cwd}`, exitCode: 125 })
@@ -201,7 +180,7 @@ function checkDirectory(cwd: string): void {
     if (!statSync(cwd).isDirectory()) {
       throw fail('cwd_not_a_directory', 'Working directory is not a directory')
     }
-    accessSync(cwd, access.X_OK)
+    accessSync(cwd, constants.X_OK)
   } catch (error) {
     if (error instanceof StartError) throw error
     if (codeOf(error) === 'EACCES') {
@@ -256,12 +235,4 @@ function findNamedShell(name: string, path: string): FoundShell {
       ? { code: 'shell_not_executable', message: `Shell is not executable: ${name}`, exitCode: 126 }
       : { code: 'shell_not_found', message: `Shell does not exist: ${name}`, exitCode: 127 },
   )
-}
-
-/**
- * The first word of a program that is started by a search along its PATH, as setsid and forkpty do:
- * what it is to be called where that finds the program, else its path.
- */
-export function chooseFirstWord({ file, argv0, env }: Launch): string {
-  return findProgram(argv0, env['PATH'] ?? '') === file ? argv0 : file
 }

@@ -1,7 +1,7 @@
-import type { Request } from '../../protocol/request/request.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../protocol/limits.ts'
 import type { Runner } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ArrayRound } from './store.ts'

@@ -156,6 +156,7 @@ async function startOnHost(start: HostStart): Promise<Running> {
   const running = await open()
   let stopping: Promise<StopReport> | null = null
 
+  /** Its end has been told; a child of it may hold the connection for as long as it lives. */
   const released = follower.ended.then(async () => {
     await delay(clientGraceMs)
     await running.stop('kill')

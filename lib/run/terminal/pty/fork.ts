@@ -2,8 +2,8 @@ import { constants, openSync } from 'node:fs'
 import { createDeferred } from '../../../protocol/deferred.ts'
 import { constants as systemConstants } from 'node:os'
 import type { Exit } from '../../../protocol/ports.ts'
+import { chooseFirstWord } from '../../launch.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './process.ts'
-import { chooseFirstWord } from '../../shell.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 

@@ -4,8 +4,8 @@ import { type Exit, StartError } from '../../../protocol/ports.ts'
 import type { TerminalSize } from '../../../protocol/request/request.ts'
 import { startProcess } from '../../../system/process/spawn.ts'
 import type { PtyAddon } from './addon.ts'
+import { chooseFirstWord } from '../../launch.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './process.ts'
-import { chooseFirstWord } from '../../shell.ts'
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 
