@@ -1,3 +1,4 @@
+import type { Matches } from '../protocol/result/artifacts.ts'
 import type { Result, TaskSummary } from '../protocol/result/result.ts'
 
 /** Why a run did not end by itself. Its notices are told beside this. */
@@ -21,18 +22,29 @@ export function describeDamaged(records: readonly string[]): string[] {
   return records.map((path) => `A damaged record is left out; remove it: ${path}`)
 }
 
+/** Why a search of an artifact ended before the artifact does; null where it did not. */
+export function describeEarlyEnd({
+  timedOut,
+  passedOver,
+}: Pick<Matches, 'timedOut' | 'passedOver'>): string | null {
+  if (!timedOut) return null
+  const line = passedOver === undefined ? '' : `: line ${passedOver} took all of it unsearched`
+  return `the search ended early, out of time or memory${line}`
+}
+
 /** How a job stands or ended, line by line. */
 export function describeStanding(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`
   const command = result.command.split('\n')[0] ?? ''
   return [
-    `${result.id}: ${describeStatus(result)} ${after}: ${command}`,
+    `${result.id}: ${describeEnd(result)} ${after}: ${command}`,
     ...describeTasks(result),
     ...result.notices,
   ]
 }
 
-function describeStatus(result: Result): string {
+/** How a run stands or ended, in a few words. */
+export function describeEnd(result: Result): string {
   switch (result.status) {
     case 'exited':
       return `exit ${result.exitCode}${result.exitMeaning ? ` (${result.exitMeaning})` : ''}`

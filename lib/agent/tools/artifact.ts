@@ -3,6 +3,7 @@ import { lineRangeParams, refuseBoth } from '../../protocol/result/reading.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
+import { describeEarlyEnd } from '../../render/messages.ts'
 import { type Habits, readArguments } from './arguments.ts'
 import { boundsOf, textResult, type Tool } from './tool.ts'
 
@@ -70,9 +71,8 @@ export const artifactTool: Tool = {
       ...{ pattern: grep, ignoreCase, offset, limit, ...bounds },
       ...{ before: around, after: around, signal },
     })
-    const { timedOut, passedOver } = found
-    const line = passedOver === undefined ? '' : `: line ${passedOver} took all of it unsearched`
-    const why = timedOut ? `the search ended early, out of time or memory${line}; ` : ''
+    const early = describeEarlyEnd(found)
+    const why = early === null ? '' : `${early}; `
     const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
     const text = found.text.replace(/\n$/, '')
     return textResult(`${text === '' ? '(no lines)' : text}${goOn}`, false, toWire(found))

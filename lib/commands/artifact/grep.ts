@@ -1,3 +1,4 @@
+import { describeEarlyEnd } from '../../render/messages.ts'
 import { answer, tell, wantsJson } from '../answer.ts'
 import { type Action, takeWords } from './action.ts'
 
@@ -23,10 +24,11 @@ export const grepArtifact: Action = async (context) => {
   const next = found.nextOffset === null ? null : found.nextOffset + 1
   const told = { id, text, matches, places, nextOffset: next, timedOut, passedOver }
   await answer(context, told, text)
-  const line = passedOver === undefined ? '' : `: line ${passedOver} took all of it unsearched`
-  const why = timedOut ? `the search ended early, out of time or memory${line}` : 'there is more'
   if (next !== null && !wantsJson(context))
-    await tell(context, `${why}; go on with --offset ${next}`)
+    await tell(
+      context,
+      `${describeEarlyEnd(found) ?? 'there is more'}; go on with --offset ${next}`,
+    )
   if (matches > 0) return statuses.found
   return timedOut ? statuses.timedOut : statuses.none
 }

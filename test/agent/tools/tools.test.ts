@@ -89,6 +89,21 @@ test('a command that goes on behind its `| head` ends as it would in bash', () =
     }
   }))
 
+test('a command that fails before its `| head` or `| tail` has the status of the pipeline', () =>
+  withTools(async (call) => {
+    const commands = [
+      'ls / /missing 2>/dev/null | head -1',
+      'ls / /missing 2>/dev/null | tail -1',
+      'grep missing /dev/null 2>&1 | head -1',
+    ]
+    for (const command of commands) {
+      const { text, isError, details } = await call('bash', { command })
+      const bash = spawnSync('bash', ['-c', command], { encoding: 'utf8' })
+      assert.equal([isError, details['exit_code'], details['output']], [false, 0, bash.stdout])
+      assert.match(text, /The status is that of the whole pipeline; before its end: /)
+    }
+  }))
+
 test('a job is started, read, waited for and stopped', () =>
   withTools(async (call) => {
     const started = await call('bash', { command: 'echo on; sleep 1000', mode: 'background' })
