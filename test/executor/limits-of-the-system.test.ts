@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createDeferred } from '../../lib/protocol/deferred.ts'
 import { describeRefusal } from '../../lib/run/start-failure.ts'
 import { createStartTurns } from '../../lib/run/start-turns.ts'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
@@ -48,6 +49,21 @@ test('a start waited for files although no run had any to give back', async () =
   const refusal = describeRefusal(Object.assign(new Error('EMFILE'), { code: 'EMFILE' }))
   const refused = await turns.take(() => Promise.reject(refusal as Error)).catch((error) => error)
   assert.is(refused, refusal)
+})
+
+test('a start gave up while another one was still on its way', async () => {
+  const turns = createStartTurns(600_000)
+  const refusal = describeRefusal(Object.assign(new Error('EMFILE'), { code: 'EMFILE' })) as Error
+  const started = createDeferred<{ exited: Promise<void> }>()
+  const first = turns.take(() => started.promise)
+  let refusals = 0
+  const second = turns.take(() =>
+    // So many times it is tried in a second, which is longer than one waits that waits for nobody.
+    ++refusals < 20 ? Promise.reject(refusal) : Promise.resolve({ exited: Promise.resolve() }),
+  )
+  await second
+  started.resolve({ exited: Promise.resolve() })
+  await first
 })
 
 test('a job for which there are too few descriptors is refused in one sentence', async () => {

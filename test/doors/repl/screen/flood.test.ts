@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createFlood } from '../../../../lib/doors/repl/screen/flood.ts'
 import { createEmulator, type Emulator } from '../../../../lib/doors/repl/screen/emulator.ts'
 
 const rows = 10
@@ -80,6 +81,22 @@ test('what is passed over of a flood cuts no colour in two', async () => {
     const text = Buffer.from(before + end)
     assert.equal(await show(text, text.length, true), await show(text, 8000, false))
   }
+})
+
+test('all that came behind a title that nobody ended was drawn', async () => {
+  let drawn = 0
+  const flood = createFlood({
+    draw: async (bytes) => {
+      drawn += bytes.length
+    },
+    mayPass: () => true,
+    lines: () => rows,
+  })
+  flood.add(Buffer.from('\u001B]0;'))
+  for (let count = 0; count < 64; count++) flood.add(Buffer.alloc(64 * 1024, 'text '))
+  await flood.settle()
+  // Of four megabytes.
+  assert.ok(drawn < 512 * 1024, String(drawn))
 })
 
 test.run()
