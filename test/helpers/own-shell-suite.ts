@@ -19,6 +19,8 @@ const words = {
     export: 'export E=5',
     status: '$?',
     trapEnd: "trap 'echo ended >> ~/ended' EXIT",
+    trapSignal: "trap 'echo heard' USR1",
+    traps: 'trap',
   },
   zsh: {
     set: 'x=1',
@@ -30,6 +32,8 @@ const words = {
     export: 'export E=5',
     status: '$?',
     trapEnd: "trap 'echo ended >> ~/ended' EXIT",
+    trapSignal: "trap 'echo heard' USR1",
+    traps: 'trap',
   },
   fish: {
     set: 'set x 1',
@@ -41,6 +45,8 @@ const words = {
     export: 'set -gx E 5',
     status: '$status',
     trapEnd: 'function bye --on-event fish_exit; echo ended >> ~/ended; end',
+    trapSignal: 'trap "echo heard" USR1',
+    traps: 'trap -p',
   },
 } as const
 
@@ -230,6 +236,21 @@ export function testOwnShell(shell: ShellName): void {
       await left.write('me\r')
       const result = await left.ended
       assert.match(result.output ?? '', /heard me/)
+    }))
+
+  test('traps go over to the second shell of two that follow each other at once', () =>
+    withOwnShell(shell, async ({ run, start }) => {
+      await run(say.trapSignal)
+      const left = [await start("sh -c 'read line'"), await start("sh -c 'read line'")]
+      for (const command of left) {
+        await command.waits()
+        command.detach()
+      }
+      assert.match((await run(say.traps)).output ?? '', 'echo heard')
+      for (const command of left) {
+        await command.write('\r')
+        await command.ended
+      }
     }))
 
   test('a command that is left to itself takes no background job and no exit trap along', () =>

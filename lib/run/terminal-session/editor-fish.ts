@@ -37,7 +37,8 @@ function quote(text: string): string {
 function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
   const key = (text: string) => quote(text).replaceAll('\u001B', `'\\e'`)
-  return `${state === '' ? '' : `begin\neval ${quote(state)}\nend >/dev/null 2>&1 </dev/null`}
+  // A function that is read from a file, by `eval` there too, is not told to be the person's own.
+  return `${state === '' ? '' : `begin\necho ${quote(state)} | source\nend >/dev/null 2>&1 </dev/null`}
 set -g __nacre_s 0
 set -g __nacre_q 0
 set -g __nacre_running 0
@@ -135,7 +136,7 @@ function __nacre_leave
       set -qx $name; and set flags -gx
       echo set $flags $name (string escape -- $$name)
     end
-    for name in (functions -n | string split ,)
+    for name in (functions -na)
       string match -qr '^(__nacre|fish_|__fish)' -- $name; and continue
       string match -qr '^(stdin|-|n/a)$' -- (functions -D $name); and functions --no-details $name
     end

@@ -48,6 +48,7 @@ builtin unset NACRE_ZDOTDIR
 
 function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
+  const traps = quoteWord(`${statePath}-traps`)
   const bind = (key: string, widget: string) =>
     ['emacs', 'viins', 'vicmd']
       .map(
@@ -59,7 +60,7 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
 ${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
-typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_x=
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_t= __nacre_x=
 typeset -ga __nacre_v
 function __nacre_end {
   {
@@ -83,7 +84,7 @@ ${
   statePath === null
     ? ''
     : `  # A copy of the shell has none of its traps.
-  builtin trap >|${quoteWord(`${statePath}-traps`)}
+  { builtin trap >|${traps}; IFS= builtin read -r -d $'\\0' __nacre_t <${traps} } 2>/dev/null || :
   ( __nacre_leave ) &!`
 }
   builtin return 0
@@ -134,7 +135,7 @@ ${bind(editorKeys.tell, '__nacre_tell')}
 function composeLeave(statePath: string): string {
   return `
 function __nacre_leave {
-  local __nacre_n __nacre_t __nacre_x="$(<${quoteWord(`${statePath}-traps`)})"
+  local __nacre_n __nacre_x=$__nacre_t __nacre_t
   emulate -L zsh
   builtin setopt extendedglob
   __nacre_t="$(

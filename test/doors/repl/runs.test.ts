@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { findProgram } from '../../../lib/system/programs.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { keys } from '../../helpers/keys.ts'
+import { keepFishQuiet, ownShells } from '../../helpers/own-shell.ts'
 import { assertScreen, type Screen, withScreen } from '../../helpers/screen.ts'
 
 test('folds long output to the window, and says what is missing and where it is', () =>
@@ -89,14 +91,17 @@ test('the viewer marks what its search finds, and nothing else', () =>
     screen.type('q')
   }))
 
-test("the shell goes on where a command has removed nacre's temporary files", () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
-    screen.type('!x=5; rm -r ../tmp/nacre-shell-*; echo removed\r')
-    await screen.shows('removed\n✓ exit 0')
-    screen.type('!echo after $x\r')
-    await screen.shows('after 5\n✓ exit 0')
-  }))
+for (const shell of ownShells) {
+  const env = { SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' }
+  test(`${shell} goes on where a command has removed nacre's temporary files`, () =>
+    withScreen({ env, prepare: keepFishQuiet }, async (screen) => {
+      await screen.shows('> ')
+      screen.type('!export x=5; rm -r ../tmp/nacre-shell-*; echo removed\r')
+      await screen.shows('removed\n✓ exit 0')
+      screen.type('!echo after $x\r')
+      await screen.shows(/removed\n✓ exit 0 .*\n! echo after \$x\nafter 5\n✓ exit 0/)
+    }))
+}
 
 test('leaving with running jobs asks', () =>
   withScreen({}, async (screen) => {
