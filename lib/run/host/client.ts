@@ -46,6 +46,8 @@ export interface Heard {
   carried: boolean
   told: ToldResult | null
   refused: string | null
+  /** The script over there has ended the command at its deadline. */
+  timedOut: boolean
   /** Where a session stands; the status of its shell, where that has ended. */
   cwd: string | null
   gone: number | null

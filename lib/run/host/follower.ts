@@ -38,6 +38,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     carried: false,
     told: null,
     refused: null,
+    timedOut: false,
     cwd: null,
     gone: null,
     isUnread: false,
@@ -56,6 +57,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     if (frame.kind === 'used') state.used = { userMs: frame.userMs, systemMs: frame.systemMs }
     if (frame.kind === 'carried') state.carried = true
     if (frame.kind === 'result') state.told = frame.told
+    if (frame.kind === 'timeout') state.timedOut = true
     if (frame.kind === 'refused') state.refused = frame.reason
     if (frame.kind === 'end') Object.assign(state, { code: frame.code, signal: frame.signal })
     if (frame.kind === 'at') state.cwd = frame.cwd
@@ -129,6 +131,7 @@ function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: 
   if (state.told !== null) return describeTold(state.told, host)
   if (state.code !== null) {
     const end = describeCode(state.code, state.signal)
+    if (state.timedOut) return { ...end, stoppedBy: 'timeout' }
     return state.carried && end.code !== null && end.code <= 128
       ? { ...end, notices: [`The nacre on ${host} told no result: this is its own exit status`] }
       : end

@@ -12,6 +12,8 @@ export type Frame =
   | { kind: 'pid'; pid: number }
   /** The command has ended: with a status, or by a signal where the shell over there could tell. */
   | { kind: 'end'; code: number; signal: string | null }
+  /** The script has ended the command at its deadline. */
+  | { kind: 'timeout' }
   /** A nacre over there carries the command. */
   | { kind: 'carried' }
   /** What the nacre over there tells of the run. */
@@ -120,6 +122,7 @@ function parseFrame(text: string): Frame | null {
       return { kind, durationMs: tookMs >= 0 ? tookMs : null }
     }
     case 'carried':
+    case 'timeout':
       return { kind }
     case 'result':
       return readResult(value)

@@ -1,4 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
+import { markVariable } from '../stop.ts'
 import { frameHead } from './frames.ts'
 
 /** A command as the shell of another machine is to run it. */
@@ -7,6 +8,8 @@ export interface RemoteCommand {
   name: string
   /** The value of `NACRE_RUN` over there, by which its processes are found again. */
   mark: string
+  /** A word of the script that gives the mark, in place of `mark`. */
+  markWord?: string
   command: string
   /** A word of the script that gives the command, in place of `command`. */
   commandWord?: string
@@ -34,6 +37,8 @@ export interface RemoteCommand {
   stop: StopThere
   /** Whoever ends the run over there sends TERM to the script too, as a scheduler does. */
   endsByTerm: boolean
+  /** When the script itself ends the run, counted from its beginning, where nobody else would in time. */
+  deadlineSeconds?: number
   /** The script tells how long the command took, where date(1) there counts milliseconds. */
   tellsTime?: boolean
 }
@@ -71,7 +76,7 @@ export function composeBootstrapWords(script: string): string[] {
 }
 
 /** What every process of a run has in its environment over there. */
-export const runMark = (mark: string): string => `NACRE_RUN=${mark}`
+export const runMark = (mark: string): string => `${markVariable}=${mark}`
 
 /** Another value than here: on a host that is this machine too, each side knows its own. */
 export function markThere(runId: string): string {
@@ -86,8 +91,12 @@ export function markThere(runId: string): string {
  * say which it was in a message to their own standard error, which is taken here in `said`.
  */
 export function composeRunScript(remote: RemoteCommand): string {
-  const { name, cwd, input, merged } = remote
-  const exports = composeExports({ ...remote.env, NACRE: '1', NACRE_RUN: remote.mark })
+  const { name, cwd, input, merged, deadlineSeconds } = remote
+  const mark = remote.markWord ?? quoteWord(remote.mark)
+  const exports = [
+    ...composeExports({ ...remote.env, NACRE: '1' }),
+    `export ${markVariable}=${mark}`,
+  ]
   const shell = remote.shell === null ? findShell(remote.ownShell) : findNamedShell(remote.shell)
   const isTerminal = input.kind === 'terminal'
   const isLifeline = input.kind === 'lifeline'
@@ -115,11 +124,10 @@ export function composeRunScript(remote: RemoteCommand): string {
     ...(watches
       ? [
           ...composeStop(
-            runMark(remote.mark),
+            `${markVariable}=${mark}`,
             remote.nacre ? allowCarrying(remote.stop) : remote.stop,
           ),
-          // Only `wait` is sure to be interrupted by a signal that is trapped (XCU 2.11).
-          `(trap : TERM; trap 'kill -KILL $!; exit' USR1; ${isLifeline ? 'read -r line <&3' : 'sleep 2147483647'} & wait $!; woken=$?; trap "" USR1; [ "$woken" -le 128 ] || kill -KILL $!; find_group; stop_run) >/dev/null 2>&1 4>&- 5>&- &`,
+          composeWatch(isLifeline, deadlineSeconds),
           'watch=$!',
         ]
       : []),
@@ -135,9 +143,10 @@ export function composeRunScript(remote: RemoteCommand): string {
       ? [
           'trap "" TERM; wake=USR1',
           ...(remote.endsByTerm
-            ? ['[ "${code:-0}" -le 128 ] && [ -z "$ending" ] || wake=TERM']
+            ? ['[ "${code:-0}" -le 128 ] && [ -z "$ending" ] || wake=USR2']
             : []),
           'kill "-$wake" "$watch" 2>/dev/null; wait "$watch" 2>/dev/null',
+          ...(deadlineSeconds === undefined ? [] : [`[ "$?" -ne ${atDeadline} ] || tell timeout`]),
         ]
       : []),
     'tell "used $used"',
@@ -152,6 +161,31 @@ export function composeRunScript(remote: RemoteCommand): string {
  * itself for an inner shell (bash(1), INVOCATION); the login shell has read it already.
  */
 export const noRcFile = 'SHLVL=${SHLVL:-0}; [ "$SHLVL" -gt 0 ] || SHLVL=1; export SHLVL'
+
+/** The status of a watch that has ended the run at its deadline. */
+const atDeadline = 124
+/** After so long a watch sees that its script was killed, as nobody tells it. */
+const napSeconds = 5
+
+/**
+ * What ends the run beside the script, where its client or its deadline has ended, a scheduler sends TERM, or
+ * the script itself was killed. USR1 dismisses it, and USR2 has it end what an ended command has left.
+ * Only `wait` is sure to be interrupted by a signal that is trapped (XCU 2.11).
+ */
+function composeWatch(isLifeline: boolean, deadlineSeconds: number | undefined): string {
+  const naps = deadlineSeconds === undefined ? -1 : Math.floor(deadlineSeconds / napSeconds)
+  const first = deadlineSeconds === undefined ? napSeconds : deadlineSeconds - naps * napSeconds
+  const waiting = isLifeline
+    ? 'read -r line <&3 & wait $!; woken=$?'
+    : `nap=${first.toFixed(3)} naps=${naps}; while sleep "$nap" & wait $!; woken=$?; [ "$woken$asked" = 0 ] && [ "$naps" -ne 0 ] && kill -0 "$$"; do nap=${napSeconds} naps=$((naps - 1)); done`
+  return (
+    "(asked= over=; trap asked=yes TERM; trap over=yes USR2; trap 'kill -KILL $!; exit' USR1; " +
+    `${waiting}; trap over=yes USR1; [ "$woken" -le 128 ] || kill -KILL $!; ` +
+    // The command may not have begun yet.
+    'while find_group; stop_run; [ -z "$over" ] && kill -0 "$$"; do sleep 1; done; ' +
+    `[ "$woken" -ne 0 ] || exit ${atDeadline}) >/dev/null 2>&1 4>&- 5>&- &`
+  )
+}
 
 /** Makes the command the words of what runs it, a nacre or its shell. */
 function composeWords({ name, command, commandWord, nacre, login }: RemoteCommand): string[] {
@@ -210,7 +244,7 @@ export function findNamedShell(name: string): string {
  */
 export function composeStopScript(assignment: string, pid: number | null, stop: StopThere): string {
   return [
-    ...composeStop(assignment, stop),
+    ...composeStop(quoteWord(assignment), stop),
     `group=${pid ?? 'none'}`,
     'stop_run',
     'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
@@ -239,14 +273,14 @@ function composeDirectory(cwd: string | null): string[] {
 }
 
 /**
- * Functions that send signals to the run's group and to every process that has this assignment in its
- * environment, and KILL to what is left after the grace. Without /proc (proc(5)) the mark cannot be read, and the group is all that is known.
+ * Functions that send signals to the run's group and to every process that has an assignment, given by a
+ * word of the script, in its environment, and KILL to what is left after the grace. Without /proc (proc(5)) the mark cannot be read, and the group is all that is known.
  */
 export function composeStop(assignment: string, { signals, graceSeconds }: StopThere): string[] {
   const looks = Math.max(1, Math.ceil((graceSeconds / signals.length) * 10))
   const asks = signals.map((name) => `signal_run ${name}; signal_run CONT; wait_run ${looks} :`)
   return [
-    `marked() { grep -l ${quoteWord(assignment)} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
+    `marked() { grep -l ${assignment} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
     // A zombie (Z) has ended; nobody may ever wait for it.
     'members() { if [ -r /proc/self/stat ]; then sed -n "s/^\\([0-9]*\\) (.*) [^Z] [0-9]* [0-9]* $group .*/\\1/p" /proc/[0-9]*/stat 2>/dev/null; elif kill -0 -- "-$group" 2>/dev/null; then echo "$group"; fi; }',
     'living() { { marked; members; } | sort -u; }',

@@ -24,6 +24,21 @@ if (cluster !== null) {
   const options = { cwd: home.workspace, env: { ...home.env, ...environment } }
   // Three shells of a task take 10 MB already, and Slurm ends what has more than it asked for.
   const small = ['--memory', '40M', '--host', 'slurm://']
+  // Others may run these tests on this machine too.
+  const nap = (digit: number) => `sleep 749${digit}.${process.pid}`
+  const countNaps = (digit = '.') => {
+    const pattern = `^sleep 749${digit}\\.${process.pid}$`
+    return Number(spawnSync('pgrep', ['-fc', pattern], { encoding: 'utf8' }).stdout)
+  }
+
+  async function listTasks(id: string) {
+    const { stdout } = await runCli(['job', 'tasks', id, '--output-format', 'json'], options)
+    return stdout
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { task: number; result: Record<string, unknown> })
+  }
 
   test.after(async () => {
     await cluster.close()
@@ -31,8 +46,16 @@ if (cluster !== null) {
   })
 
   test('an array is one of Slurm, and each task ends as it did', async () => {
-    const command =
-      'echo "out $NACRE_TASK $SLURM_ARRAY_TASK_ID"; echo err >&2; case $NACRE_TASK in 2) exit 3;; 3) kill -SEGV $$;; esac'
+    // What ends by a signal has its remains swept away, on the machine on which the other runs.
+    const runs3 = 'squeue --noheader --states=running,completing --array --format=%K | grep -qx 3'
+    const command = `
+      echo "out $NACRE_TASK $SLURM_ARRAY_TASK_ID"
+      echo err >&2
+      case $NACRE_TASK in
+        2) exit 3;;
+        3) until [ -e began.4 ]; do sleep 0.1; done; kill -SEGV $$;;
+        4) echo > began.4; while ${runs3}; do sleep 0.1; done;;
+      esac`
     const { stdout, stderr, status } = await runCli(
       [
         ...small,
@@ -95,8 +118,8 @@ if (cluster !== null) {
   })
 
   test('the whole is killed, with what is deaf and has left its tasks', async () => {
-    const deaf = `setsid sh -c 'trap "" TERM; sleep 7492 &'`
-    const command = `${deaf}; echo > began.$NACRE_TASK; sleep 7491`
+    const deaf = `setsid sh -c 'trap "" TERM; ${nap(2)} &'`
+    const command = `${deaf}; echo > began.$NACRE_TASK; ${nap(1)}`
     const started = await runJson(
       [...small, '--array', '6', '--background', '-c', command],
       options,
@@ -110,7 +133,51 @@ if (cluster !== null) {
     const { failed, waiting, left } = shown['tasks'] as Record<string, unknown>
     assert.equal([failed, waiting, left], [2, 4, '3-6'], 'what never began did not fail')
     assert.is(call('squeue', '--noheader', `--name=${id}`, '--format=%T'), '')
-    assert.is(spawnSync('pgrep', ['-f', '^sleep 749'], { encoding: 'utf8' }).stdout, '')
+    assert.is(countNaps(), 0)
+  })
+
+  test('a deadline ends each task with what it has left, one that begins too late as well', async () => {
+    const deaf = `setsid sh -c 'trap "" TERM; ${nap(4)} &'`
+    const command = `case $NACRE_TASK in 1) ${nap(3)};; 2) ${deaf}; trap 'exit 0' TERM; ${nap(3)} & wait;; esac`
+    for (const limit of ['1.5', '0.001']) {
+      const args = [...small, '--array', '2', '--timeout', limit, '--kill-after', '0.5s']
+      const result = await runJson([...args, '-c', command], options)
+      const { ends } = result['tasks'] as Record<string, unknown>
+      assert.equal(ends, [{ end: 'timeout', count: 2, tasks: '1-2' }], JSON.stringify(result))
+      const tasks = await listTasks(String(result['id']))
+      for (const { status, reason, exit_code, limit_seconds } of tasks.map((task) => task.result)) {
+        assert.equal(
+          [status, reason, exit_code, limit_seconds],
+          ['stopped', 'timeout', null, Number(limit)],
+        )
+      }
+      assert.is(countNaps(), 0)
+    }
+  })
+
+  test('a task that takes too much memory is told so, and what quotes Slurm is not', async () => {
+    const eat = `python3 -c 'import time; x = b"a" * 200_000_000; time.sleep(60)'`
+    const quote = 'echo "error: Exceeded job memory limit, oom-kill"; exit 9'
+    const input = `${eat}; true\n${quote}\n`
+    const args = [...small, '--streams', 'merged', '--array', '-']
+    const result = await runJson(args, { ...options, input })
+    const { ends } = result['tasks'] as { ends: { end: string; tasks: string }[] }
+    assert.equal(ends.map(({ end, tasks }) => `${tasks}: ${end}`).sort(), [
+      '1: out_of_memory',
+      '2: exit 9',
+    ])
+  })
+
+  test('what Slurm has left of a task whose script alone was killed ends too', async () => {
+    const started = await runJson([...small, '--array', '1', '--background', '-c', nap(5)], options)
+    const id = String(started['job_id'])
+    await until(() => countNaps('5') > 0)
+    const job = call('squeue', '--noheader', `--name=${id}`, '--format=%A').trim()
+    call('scancel', '--signal=KILL', '--batch', job)
+    await until(() => countNaps() === 0)
+    await runCli(['job', 'wait', id, '--quiet'], options)
+    const [task] = await listTasks(id)
+    assert.equal([task?.result['status'], task?.result['signal']], ['signaled', 'SIGKILL'])
   })
 
   test('its results are picked up after nacre was killed', async () => {
@@ -139,12 +206,7 @@ if (cluster !== null) {
     const summary = shown['tasks'] as Record<string, unknown>
     assert.is(summary['succeeded'], 3, JSON.stringify(shown))
     assert.equal(summary['failures'], [3])
-    const { stdout } = await runCli(['job', 'tasks', id, '--output-format', 'json'], options)
-    const texts = stdout
-      .toString()
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { task: number; result: Record<string, unknown> })
+    const texts = (await listTasks(id))
       // They are told in the order of their ends.
       .sort((one, other) => one.task - other.task)
       .map(({ task, result }) => [task, result['stdout'] ?? result['output'], result['exit_code']])

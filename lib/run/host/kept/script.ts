@@ -87,7 +87,7 @@ const lookEverySeconds = 2
 function composeWatch({ mark, stop, patienceSeconds }: KeptRun): string {
   const looks = Math.ceil(patienceSeconds / lookEverySeconds)
   return [
-    ...composeStop(runMark(mark), allowCarrying(stop)),
+    ...composeStop(quoteWord(runMark(mark)), allowCarrying(stop)),
     // The first look may come before who follows has told its number.
     `left=${looks + 1}`,
     'while [ -d "$1" ]; do',

@@ -94,7 +94,8 @@ export function createSlurmArrays(
       return states
     },
 
-    hasTold: (folder, name, task) => tellsEnd(join(folder, `${task}.out`), name),
+    hasTold: (folder, name, task) =>
+      readTail(join(folder, `${task}.out`)).includes(`${frameHead(name)}end `),
 
     async cancel(jobId, hard) {
       const words = hard ? ['--signal=KILL', '--full'] : []
@@ -113,7 +114,7 @@ export function createSlurmArrays(
 }
 
 /** The script of every task: `SLURM_ARRAY_TASK_ID` is the number of its own. */
-function composeTaskScript({ array }: Request, remote: RemoteCommand): string {
+function composeTaskScript({ array, timeoutMs }: Request, remote: RemoteCommand): string {
   const commands = array?.commands ?? null
   const cases = commands?.map((command, index) => {
     const text = Buffer.from(command).toString('base64')
@@ -128,28 +129,31 @@ function composeTaskScript({ array }: Request, remote: RemoteCommand): string {
     ...remote,
     input: { kind: 'none', text: null },
     ...(cases && { commandWord: '"$command"' }),
+    // Tasks that share a machine are ended each by itself.
+    markWord: `"${remote.mark}:$SLURM_ARRAY_TASK_ID:"`,
     tellsTime: true,
+    ...(timeoutMs !== null && { deadlineSeconds: timeoutMs / 1000 }),
   }
   return `#!/bin/sh\n${prelude.join('\n')}\n${composeRunScript(own)}\n`
 }
 
-/** The last of a file of output: enough for the frames at its end. */
-const tailBytes = 512
+/** The last of a file of output, where the script tells the end of its task and Slurm why it killed it. */
+const tailBytes = 4096
 
-function tellsEnd(path: string, name: string): boolean {
+/** Empty where the file is not there yet. */
+function readTail(path: string): string {
   try {
     const fd = openSync(path, 'r')
     try {
       const tail = Buffer.alloc(tailBytes)
       const { size } = fstatSync(fd)
       const count = readSync(fd, tail, 0, tailBytes, Math.max(0, size - tailBytes))
-      return tail.subarray(0, count).includes(`${frameHead(name)}end `)
+      return tail.toString('utf8', 0, count)
     } finally {
       closeSync(fd)
     }
   } catch {
-    // It is not there yet.
-    return false
+    return ''
   }
 }
 
@@ -164,8 +168,10 @@ interface Replay {
 
 async function replayTask({ folder, name, task, state, request, sink }: Replay): Promise<Exit> {
   const follower = followFrames(request, name, sink)
+  let lastWords = ''
   for (const stream of request.streams === 'merged' ? ['stdout'] : ['stdout', 'stderr']) {
     const path = join(folder, `${task}.${stream === 'stdout' ? 'out' : 'err'}`)
+    lastWords = readTail(path)
     if (!existsSync(path)) continue
     for await (const bytes of createReadStream(path)) {
       await follower.write(stream as 'stdout' | 'stderr', bytes as Buffer)
@@ -174,9 +180,9 @@ async function replayTask({ folder, name, task, state, request, sink }: Replay):
   const heard = follower.state
   const host = request.host ?? ''
   const told = describeEnd({ code: null, signal: null }, follower, host, request)
-  if (heard.refused !== null || heard.code === 0) return told
+  if (heard.refused !== null || heard.timedOut || heard.code === 0) return told
   if (!heard.begun && state?.job.state === 'CANCELLED') return neverBegan()
-  const bySlurm = state && describeJobEnd(state.job, heard)
+  const bySlurm = state && describeJobEnd(state.job, { ...heard, lastWords })
   const beside = describeHeard(heard, request)
   if (bySlurm) return { ...bySlurm, ...beside }
   if (heard.code !== null) return told

@@ -51,6 +51,10 @@ interface HeardEnd {
   lastWords: string
 }
 
+/** What slurmstepd(8) and srun(1) say between the command's own words. */
+const outOfMemory =
+  /^(?:slurmstepd|srun)\S*: .*(?:exceeded (?:step |job )?memory limit|oom.kill|out of memory)/im
+
 /** How a job has ended that nacre did not end. Null: Slurm does not know better than what was heard. */
 export function describeJobEnd(job: SlurmJob, heard: HeardEnd): Exit | null {
   const { state, nodes, timeLimit, id } = job
@@ -76,7 +80,7 @@ export function describeJobEnd(job: SlurmJob, heard: HeardEnd): Exit | null {
     case 'BOOT_FAIL':
       return { code: null, signal: null, lost: `${where} was lost: the node failed (${state})` }
   }
-  if (/exceeded (?:step |job )?memory limit|oom.kill/i.test(heard.lastWords)) {
+  if (outOfMemory.test(heard.lastWords)) {
     return stopped('out_of_memory', `${where} used more memory than it may`)
   }
   if (heard.code !== null || job.waitStatus === 0) return null
