@@ -5,7 +5,7 @@
  *     dist/index.js     the library, `import { createExecutor } from 'nacre'`
  *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
  *     dist/esm/         both once more as ES modules, for `import` and for bundlers
- *     dist/start.js     what every start reads, and dist/run.js what a command in print mode adds
+ *     dist/start.js     what every start reads then, and dist/run.js what a command in print mode adds
  *     dist/*.js         one file for each other `import()` of the source, and what these share
  *     dist/*.js.cache   what V8 has compiled of each, for this version of Node
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
@@ -89,11 +89,12 @@ const madeLate = {
 }
 
 /**
- * What is read together at a start stands in one file, since each file costs half a millisecond:
- * all that main.js needs, and what print mode needs beside it.
+ * What is read together at a start stands in one file, since each file costs half a millisecond: what comes
+ * before all else, what every start needs, and what print mode needs beside that.
  */
 const packs = {
-  'start.js': ['lib/main.ts'],
+  'main.js': ['lib/main.ts'],
+  'start.js': ['lib/main/dispatch.ts'],
   'run.js': ['lib/doors/print/print.ts', 'lib/executor/executor.ts'],
 }
 
@@ -173,10 +174,11 @@ function findHomes(metafile) {
 async function joinChunks(file, chunks, homes) {
   const own = [...chunks.keys()].filter((name) => homes.get(name) === file)
   const exported = own.map((name) => `export * as ${JSON.stringify(name)} from "./${name}"`)
+  const entry = chunks.get(file) ?? ''
   const { outputFiles } = await build({
     ...common,
     stdin: {
-      contents: own.length > 0 ? exported.join('\n') : (chunks.get(file) ?? ''),
+      contents: [...exported, entry].join('\n'),
       sourcefile: file,
     },
     format: 'cjs',

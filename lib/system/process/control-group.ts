@@ -66,8 +66,8 @@ export function createControlGroups(): ControlGroups {
   const lock = new MoveLock()
 
   function expectStart(): void {
-    if (home === undefined) home = findHome()
-    if (home) lock.take(home.path)
+    const path = home === undefined ? findOwnGroup() : home?.path
+    if (path) lock.take(path)
   }
 
   /** Makes a group and moves this process into it. Null where this start gets no group. */
@@ -116,6 +116,7 @@ export function createControlGroups(): ControlGroups {
     async enclose(start) {
       expectStart()
       await lock.wait()
+      if (home === undefined) home = findHome()
       for (const group of kept) if (group.remove()) kept.delete(group)
       const place = home
       const group = place && enter(place)

@@ -46,11 +46,24 @@ export class MoveLock {
   }
 }
 
-/** Opens what takes one thread into a group; null where that is not this process's to write, or not now. */
+/** So many descriptors are left to what else this process does while the lock is taken. */
+const leftDescriptors = 4
+
+/**
+ * Opens what takes one thread into a group; null where that is not this process's to write, or where it
+ * would have one of the last descriptors.
+ */
 function openThreads(group: string): number | null {
+  const opened: number[] = []
   try {
-    return openSync(join(group, 'cgroup.threads'), 'w')
+    const fd = openSync(join(group, 'cgroup.threads'), 'w')
+    opened.push(fd)
+    while (opened.length <= leftDescriptors) opened.push(openSync('/dev/null', 'r'))
+    opened.shift()
+    return fd
   } catch {
     return null
+  } finally {
+    for (const fd of opened) closeSync(fd)
   }
 }
