@@ -55,7 +55,7 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
   try {
     const [program = '', ...words] = cliCommand()
     const command =
-      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || [ -e "$XDG_STATE_HOME/go" ] || sleep 7492; exit "$NACRE_TASK"'
+      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || [ -e "$XDG_STATE_HOME/go" ] || sleep 7483; exit "$NACRE_TASK"'
     const given = ['--array', '6', '--jobs', '2', '--output-format', 'stream-json', '-c', command]
     const child = spawn(program, [...words, ...given], {
       env: { ...process.env, ...home.env },

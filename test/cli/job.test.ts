@@ -89,7 +89,7 @@ test('what ends while its caller waits is no job', async ({ home }) => {
 })
 
 test('a while is waited for, its output live, then it goes on', async ({ home }) => {
-  const { stdout, status } = await home.run(['-c', 'echo early; sleep 60', '--wait', '1'])
+  const { stdout, status } = await home.run(['-c', 'echo early; sleep 60', '--wait', '3'])
   assert.is(status, 0)
   assert.is(stdout.toString(), 'early\n')
   assert.is((await home.list())[0]?.['status'], 'running')
@@ -115,7 +115,7 @@ test('ready: a line, a port, a pause', async ({ home }) => {
   assert.is(line['status'], 'running')
   assert.is(line['output'], 'a\nup\n')
 
-  const quiet = await home.json(['-c', 'echo once; sleep 60', '--ready', 'quiet:300'])
+  const quiet = await home.json(['-c', 'echo once; sleep 60', '--ready', 'quiet:2000'])
   assert.is(quiet['status'], 'running')
   assert.is(quiet['output'], 'once\n')
   const ended = await home.json(['-c', 'exit 4', '--ready', 'regex:never'])

@@ -109,14 +109,14 @@ test('a result is data too where that is asked for, without empty fields', () =>
 
 test('an error is only what did not run, or was stopped', () =>
   withClient(async (client) => {
-    const cases: [string, boolean][] = [
-      ['exit 3', false],
-      ['kill -SEGV $$', false],
-      ['sleep 300', true],
-      ['git add -A', true],
+    const cases: [command: string, timeout: number, isError: boolean][] = [
+      ['exit 3', 60, false],
+      ['kill -SEGV $$', 60, false],
+      ['sleep 300', 1, true],
+      ['git add -A', 60, true],
     ]
-    for (const [command, isError] of cases) {
-      const result = await call(client, 'bash', { command, timeout: 1 })
+    for (const [command, timeout, isError] of cases) {
+      const result = await call(client, 'bash', { command, timeout })
       assert.is(result.isError, isError, `${command}: ${result.text}`)
     }
   }))
@@ -125,7 +125,7 @@ test('arguments that models send by habit are understood', () =>
   withClient(async (client) => {
     const cases: [Record<string, unknown>, RegExp][] = [
       [{ command: 'pwd', workdir: '/', description: 'Where am I?' }, /^\/\n/],
-      [{ cmd: 'echo hi', timeout: '5' }, /^hi\n/],
+      [{ cmd: 'echo hi', timeout: '60' }, /^hi\n/],
       [{ command: 'sleep 300', timeout_seconds: 1 }, /may take 1\.0 s/],
       [{ command: 'sleep 300', run_in_background: 'true' }, /job id: run_/],
       [{ command: 'echo hi', run_in_background: false, env: null }, /^hi\n/],
@@ -278,11 +278,17 @@ for (const [name, lines, chars] of cutting) {
         }
         const { data } = await call(client, 'bash', {
           command: 'seq 1 5000; sleep 60',
-          wait_seconds: 1,
+          wait_seconds: 0.1,
         })
-        const job = await call(client, 'bash_job', { action: 'read', job_id: data.job_id })
-        fits(job.text)
-        assert.match(job.text, /to go on reading: cursor \d+/)
+        let job = ''
+        await until(
+          async () => {
+            job = (await call(client, 'bash_job', { action: 'read', job_id: data.job_id })).text
+            return /to go on reading: cursor \d+/.test(job)
+          },
+          () => job,
+        )
+        fits(job)
         await call(client, 'bash_job', { action: 'kill', job_id: data.job_id })
       },
       ['--structured'],
@@ -376,12 +382,15 @@ test('the end of the client ends what it started', async () => {
   await withClient(async (client) => {
     const { data } = await call(client, 'bash', {
       command: 'echo $$; exec sleep 300',
-      wait_seconds: 0.2,
+      wait_seconds: 0.1,
     })
-    pid = Number(data.output)
-    assert.ok(pid > 1)
+    await until(async () => {
+      const job = { action: 'read', job_id: data.job_id }
+      pid = Number.parseInt((await call(client, 'bash_job', job)).text)
+      return pid > 1
+    })
   })
-  assert.throws(() => process.kill(pid, 0), /ESRCH/)
+  await until(() => readProcess(pid) === null)
 })
 
 test.run()

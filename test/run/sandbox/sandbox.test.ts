@@ -98,18 +98,18 @@ testInside('an end by a signal that no program chooses is told as one', async ({
 
 testInside('a stopped run may clean up before it ends', async ({ run, workspace }) => {
   const command = `trap 'echo clean; exit 5' TERM; echo ready; sleep 100 & wait`
-  const result = await run(command, { timeoutSeconds: 0.3 })
+  const result = await run(command, { timeoutSeconds: 3 })
   assert.is(result.status, 'stopped')
   assert.is(result.output, 'ready\nclean\n')
   assert.is(result.reason, 'timeout')
-  const plain = await run(`cd '${workspace}'; sleep 100`, { timeoutSeconds: 0.2 })
+  const plain = await run(`cd '${workspace}'; sleep 100`, { timeoutSeconds: 1 })
   assert.is(plain.signal, 'SIGTERM')
   assert.equal(plain.survivors, [])
 })
 
 testInside('a stop ends what has left its group and dropped its environment', async ({ run }) => {
   const command = `env -i setsid sh -c 'trap "" TERM; while :; do sleep 1; done' & sleep 100`
-  const result = await run(command, { timeoutSeconds: 0.3 })
+  const result = await run(command, { timeoutSeconds: 1 })
   assert.equal(result.survivors, [])
   assert.is(result.status, 'stopped')
 })
