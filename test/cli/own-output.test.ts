@@ -56,10 +56,16 @@ test('a command whose events nobody reads any more meets a closed pipe', async (
 })
 
 /**
- * Its child is busy until the shell is gone, which ends only when that is so, and then writes a line. No
- * other work keeps it from a processor (where root runs this).
+ * The end of the shell wakes its child, which counts for a millisecond or two and then writes a line. It
+ * has slept until then, so that it is next in turn on a busy machine, and before all others where root runs
+ * this.
  */
-const lateChild = `mkfifo busy; nice -n -20 setsid sh -c 'echo > busy; while kill -0 "$0"; do :; done; echo late' $$ 2> /dev/null & read x < busy; rm busy`
+const lateChild = `
+mkfifo up end
+nice -n -20 setsid sh -c 'echo > up; read x; n=0; while [ $n -lt 1000 ]; do n=$((n + 1)); done; echo late' < end 2> /dev/null &
+exec 9> end
+read x < up
+rm up end`
 
 for (const [format, options] of Object.entries({
   text: [],
