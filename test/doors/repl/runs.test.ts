@@ -263,12 +263,8 @@ async function answer(screen: Screen, text: string): Promise<void> {
 test('what was typed before the question appeared does not answer it', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!rm -rf $NOPE\r')
-    screen.type('!ls\r')
+    screen.type('!rm -rf $NOPE\r!ls\r/bash\r')
     await screen.shows('yes (this once)')
-    screen.type('/bash\r')
-    await delay(600)
-    assert.match(screen.text(), 'yes (this once)')
     screen.type(keys.escape)
     await screen.shows('✗ denied')
     await screen.shows('[BASH]')
