@@ -335,9 +335,6 @@ async function complete(
   line: string,
 ): Promise<string[]> {
   let found: string[] | null = null
-  for (let tries = 0; found === null && tries < 200; tries++) {
-    found = await session.complete(line)
-    if (found === null) await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  await until(async () => (found = await session.complete(line)) !== null)
   return (found ?? []).slice(1)
 }

@@ -6,7 +6,7 @@ import { type Client, type ClientOptions, startClient } from '../../lib/client.t
 import { cliCommand } from './cli.ts'
 
 /** So that a test that waits in vain fails, and tells what came instead. */
-const patienceMs = 20_000
+const patienceMs = 30_000
 
 export type Message = Record<string, unknown>
 

@@ -60,7 +60,8 @@ export interface ScreenOptions {
   prepare?: (home: string) => void
 }
 
-const limitMs = 15_000
+/** Far beyond what a screen takes on a busy machine, and below the limit of a test file. */
+const limitMs = 30_000
 
 /** Runs a test with a terminal of its own; whatever it has left is ended and removed. */
 export async function withScreen(

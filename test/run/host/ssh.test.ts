@@ -11,6 +11,7 @@ import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
 import { hostCommands, outputProbe, tryEscapes } from '../../helpers/host-commands.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
+import { until } from '../../helpers/until.ts'
 
 const obstacle = findSshObstacle()
 if (obstacle !== null) console.log(`SKIP runs on a host of ssh: ${obstacle}`)
@@ -113,10 +114,8 @@ onBox('a lost connection is a result', async ({ executor, folder }) => {
   const result = await run.ended
   assert.is(result.status, 'lost')
   assert.match(result.error?.message ?? '', /^The connection to box was lost/)
-  for (let look = 0; look < 500 && findProcesses('sleep\u00007464').length > 0; look++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  assert.equal(findProcesses('sleep\u00007464'), [], 'the end of its input ends it there')
+  // The end of its input ends it there.
+  await until(() => findProcesses('sleep\u00007464').length === 0)
 })
 
 onBox('a session keeps its state there', async ({ executor, run }) => {

@@ -403,7 +403,7 @@ test('at most so many sessions, and an idle one ends', async () => {
       assert.is(next.stdout, '[]\n/usr\n')
       assert.match(next.notices?.join() ?? '', /idle minutes/)
     },
-    { maxSessions: 1, idleMs: 50 },
+    { maxSessions: 1, idleMs: 1000 },
   )
 })
 
