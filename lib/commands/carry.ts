@@ -21,6 +21,7 @@ export const command: Command = {
       throw new MisuseError('wrong_usage', 'Give the head of the result, and the command')
     }
     return useExecutor(async (executor, signal) => {
+      await streams.stderr.write(`${head}taken\n`)
       const result = await executor.run(
         {
           command: words,

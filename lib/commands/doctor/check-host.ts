@@ -1,5 +1,6 @@
 import type { Executor } from '../../executor/executor.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
+import { version } from '../../protocol/version.ts'
 import { formatDuration } from '../../render/messages.ts'
 import { type Attempt, type Check, createAttempt, works } from './check.ts'
 
@@ -93,13 +94,16 @@ async function checkSession(attempt: Attempt): Promise<Check> {
   return { name: 'sessions', status: 'missing', detail, advice: null }
 }
 
-/** A shell is enough there, but for a sandbox. */
+/** A shell is enough there, but for a sandbox; jobs of a scheduler have nothing else. */
 async function checkNacre(attempt: Attempt): Promise<Check> {
-  const { text } = await attempt('command -v nacre >/dev/null && nacre --version')
-  const version = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]
-  const detail =
-    version === undefined
-      ? 'not installed there; runs have no pipe_status and no sandbox'
-      : `version ${version}, which carries the runs`
+  // Where a nacre there has the run, the mark is its own.
+  const carrier = 'case $NACRE_RUN in *-there) echo shell;; *) echo nacre;; esac'
+  const { text } = await attempt(`command -v nacre >/dev/null && nacre --version; ${carrier}`)
+  const found = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]
+  const other = found === version ? '' : `, another than here (${version})`
+  const installed = found === undefined ? 'not installed there' : `version ${found}${other}`
+  const detail = text.endsWith('nacre')
+    ? `${installed}; it carries the runs`
+    : `${installed}; a shell carries the runs: no sandbox, and a daemon that drops its environment outlives a stop`
   return works('nacre', detail)
 }

@@ -42,8 +42,9 @@ export interface Heard {
   durationMs: number | null
   /** What the shell over there has counted. */
   used: { userMs: number; systemMs: number } | null
-  /** A nacre over there carries the command, and what it tells of its end. */
+  /** A nacre over there is to carry the command, has understood it, and what it tells of its end. */
   carried: boolean
+  taken: boolean
   told: ToldResult | null
   refused: string | null
   /** The script over there has ended the command at its deadline. */

@@ -3,6 +3,7 @@ import { createDeferred } from '../../protocol/deferred.ts'
 import type { Exit, OutputSink, StartFailure } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SandboxUse, ToldResult } from '../../protocol/result/result.ts'
+import { version } from '../../protocol/version.ts'
 import { type Heard, lastLine, unreachable } from './client.ts'
 import { createFrameReader, type Frame } from './frames.ts'
 import { noNacreThere } from './script.ts'
@@ -36,6 +37,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     durationMs: null,
     used: null,
     carried: false,
+    taken: false,
     told: null,
     refused: null,
     timedOut: false,
@@ -56,6 +58,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     if (frame.kind === 'time') state.durationMs = frame.durationMs
     if (frame.kind === 'used') state.used = { userMs: frame.userMs, systemMs: frame.systemMs }
     if (frame.kind === 'carried') state.carried = true
+    if (frame.kind === 'taken') state.taken = true
     if (frame.kind === 'result') state.told = frame.told
     if (frame.kind === 'timeout') state.timedOut = true
     if (frame.kind === 'refused') state.refused = frame.reason
@@ -132,9 +135,9 @@ function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: 
   if (state.code !== null) {
     const end = describeCode(state.code, state.signal)
     if (state.timedOut) return { ...end, stoppedBy: 'timeout' }
-    return state.carried && end.code !== null && end.code <= 128
-      ? { ...end, notices: [`The nacre on ${host} told no result: this is its own exit status`] }
-      : end
+    if (!state.carried || end.code === null || end.code > 128) return end
+    if (!state.taken) return { ...exit, notStarted: describeFailure('host_nacre', notTaken, host) }
+    return { ...end, notices: [`The nacre on ${host} told no result: this is its own exit status`] }
   }
   if (!state.begun) {
     return { ...exit, notStarted: unreachable(host, lastLine(words())).failure }
@@ -163,9 +166,16 @@ function describeTold(told: ToldResult, host: string): Exit {
   return { ...exit, notStarted: describeFailure(error.code, error.message, host) }
 }
 
+/** Another program, one that cannot start, or one that does not know what it is asked for. */
+const notTaken = `the nacre there did not take the command, as one of version ${version} does: mend it, or take it from the PATH there`
+
 function describeFailure(code: string, why: string, host: string): StartFailure {
   const message =
-    code === 'sandbox_unavailable' ? `The host ${host} has no sandbox for this run: ${why}` : why
+    code === 'sandbox_unavailable'
+      ? `The host ${host} has no sandbox for this run: ${why}`
+      : code === 'host_nacre'
+        ? `The host ${host} has not begun this run: ${why}`
+        : why
   return { code, message, exitCode: code === 'shell_not_found' ? 127 : 125 }
 }
 

@@ -16,6 +16,8 @@ export type Frame =
   | { kind: 'timeout' }
   /** A nacre over there carries the command. */
   | { kind: 'carried' }
+  /** It has understood what it is to do. */
+  | { kind: 'taken' }
   /** What the nacre over there tells of the run. */
   | { kind: 'result'; told: ToldResult }
   /** What the shell over there has counted of it. */
@@ -122,6 +124,7 @@ function parseFrame(text: string): Frame | null {
       return { kind, durationMs: tookMs >= 0 ? tookMs : null }
     }
     case 'carried':
+    case 'taken':
     case 'timeout':
       return { kind }
     case 'result':

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { checkHost } from '../../../lib/commands/doctor/check-host.ts'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { cliCommand } from '../../helpers/cli.ts'
@@ -60,6 +61,16 @@ if (obstacle === null) {
     assert.ok((busy.usage?.userMs ?? 0) > 20, JSON.stringify(busy.usage))
   })
 
+  test('what calls itself nacre there, and does not take the command, is no end of it', async () => {
+    for (const text of ['echo "nacre: unknown command carry" >&2; exit 2', 'exit 0']) {
+      writeFileSync(join(programs, 'nacre'), `#!/bin/sh\n${text}\n`)
+      chmodSync(join(programs, 'nacre'), 0o755)
+      const { status, error } = await run('true', { sandbox: 'off' })
+      assert.equal([status, error?.code], ['not_started', 'host_nacre'])
+      assert.match(error?.message ?? '', /nacre there did not take the command/)
+    }
+  })
+
   test('a nacre there confines the run, which else is as any other', async () => {
     installNacre()
     const command = `cat; echo in >inside; echo out >/usr/outside; echo err >&2; exit 7`
@@ -96,6 +107,10 @@ if (obstacle === null) {
       cwd: '/usr',
     })
     assert.equal([merged.output, merged.notices], ['out\nerr\n/usr\n', []])
+    const check = await checkHost('box', (input) =>
+      run(input.command ?? '', { ...input, cwd: '/' }),
+    )
+    assert.match(check.at(-1)?.detail ?? '', /^version \S+; it carries the runs$/)
     const refused = await run('true', { ...plain, cwd: '/does/not/exist' })
     assert.is(refused.error?.code, 'cwd_not_found')
   })
