@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
 import type { ValueNode } from '@humanwhocodes/momoa'
 import { isObject } from '../protocol/shape/shape.ts'
 import { codeOf, messageOf } from '../protocol/errors.ts'
@@ -40,7 +40,18 @@ function readText(file: string): string | null {
     return readRegularFile(file).replace(/^\uFEFF/, '')
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null
+    // After `su` or `sudo -u`, HOME may be a folder that this user may not enter: none of its files is theirs.
+    if (codeOf(error) === 'EACCES' && !isVisible(file)) return null
     throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
+  }
+}
+
+function isVisible(file: string): boolean {
+  try {
+    lstatSync(file)
+    return true
+  } catch {
+    return false
   }
 }
 

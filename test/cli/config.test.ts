@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keys } from '../../lib/config/keys.ts'
 import { check } from '../helpers/json-schema.ts'
 import { type Home, withHome } from '../helpers/home.ts'
+import { cliCommand } from '../helpers/cli.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 const config = (home: Home, ...words: string[]) =>
   runCli(['config', ...words], { cwd: home.workspace, env: { ...process.env, ...home.env } })
@@ -93,6 +95,42 @@ test(
   withHome(async (home) => {
     home.write(home.userFile, '\uFEFF{"tail": 5}')
     assert.is((await config(home, 'get', 'tail')).stdout.toString(), '5\n')
+  }),
+)
+
+test(
+  'a home that may not be entered, as after su, keeps no command from running',
+  withHome(async (home) => {
+    const closed = join(home.dir, 'closed')
+    mkdirSync(closed, { mode: 0o000 })
+    const env = {
+      ...process.env,
+      ...home.env,
+      HOME: closed,
+      XDG_STATE_HOME: undefined,
+      TMPDIR: '/tmp',
+    }
+    const drop = ['--reuid', '54398', '--clear-groups', ...cliCommand()]
+    // What belongs to root may be entered by root.
+    const [program = '', ...words] = process.getuid?.() === 0 ? ['setpriv', ...drop] : cliCommand()
+    const options = { cwd: '/', env: { ...env, XDG_RUNTIME_DIR: undefined } }
+    chmodSync(home.dir, 0o755)
+    for (const [args, said] of [
+      [['-c', 'echo ran'], 'ran\n'],
+      [['job', 'list'], 'No jobs.\n'],
+    ] as const) {
+      const { stdout, stderr, status } = await runProgram(program, [...words, ...args], options)
+      assert.equal([status, String(stdout), String(stderr)], [0, said, ''])
+    }
+  }),
+)
+
+test(
+  'a file in the place of the state folder is told by no stack',
+  withHome(async (home) => {
+    const env = { ...process.env, ...home.env, XDG_STATE_HOME: '/dev/null' }
+    const { stdout, stderr, status } = await runCli(['job', 'list'], { env })
+    assert.equal([status, String(stdout), String(stderr)], [0, 'No jobs.\n', ''])
   }),
 )
 

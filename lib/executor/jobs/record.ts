@@ -220,12 +220,15 @@ export function removeRecord(dir: string, id: string): void {
   }
 }
 
-/** The names in a folder; none where there is no folder yet. */
+/**
+ * The names in a folder; none where there is no folder yet, or none can be: nothing is noted in a state
+ * folder that is no folder, or that this user may not enter.
+ */
 export function listFiles(dir: string): string[] {
   try {
     return readdirSync(dir)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(codeOf(error) ?? '')) return []
     throw error
   }
 }
