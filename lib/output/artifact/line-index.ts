@@ -30,8 +30,10 @@ export interface IndexFile {
 export interface ScanOptions {
   /** Ends the scan; the promise rejects with its reason. */
   signal?: AbortSignal | undefined
-  /** Bytes read so far, of so many. */
+  /** Bytes in which lines were looked for so far, of so many. */
   onProgress?: ((done: number, total: number) => void) | undefined
+  /** How much of the text itself was passed so far, of how much: bytes of its file, or lines. */
+  onRead?: ((done: number, total: number) => void) | undefined
 }
 
 /** A place in a text: lines, and characters of the line, to pass over. */

@@ -167,16 +167,18 @@ export class ArtifactText {
     return { text: '', from: 0, to: 0, nextOffset: null, line: null, column: null, totalLines }
   }
 
-  async *#clean(from: Landmark, { signal }: ScanOptions): AsyncGenerator<Buffer> {
+  async *#clean(from: Landmark, { signal, onRead }: ScanOptions): AsyncGenerator<Buffer> {
     let pieces: Buffer[] = []
     const { scan } = this.#index
     const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)), scan, at: from })
     const chunk = Buffer.allocUnsafeSlow(chunkBytes)
+    const size = onRead ? (await this.#file.stat()).size : 0
     for (let raw = from.raw; ;) {
       signal?.throwIfAborted()
       const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, raw)
       if (bytesRead === 0) break
       raw += bytesRead
+      onRead?.(raw, Math.max(raw, size))
       await filter.write(chunk.subarray(0, bytesRead))
       const ready = pieces
       pieces = []

@@ -37,6 +37,12 @@ export async function viewArtifact(id: string, context: SlashContext): Promise<v
   await viewSource(info.command, await openArtifact(info.id, artifacts), info.isLive, context)
 }
 
+interface Pipe {
+  command: string
+  /** Holds all of the text. */
+  path: string
+}
+
 async function viewSource(
   title: string,
   source: TextSource,
@@ -45,8 +51,9 @@ async function viewSource(
 ): Promise<void> {
   const { display, style, state, environment } = context
   const home = environment['HOME']
+  let folder: string | null = null
   try {
-    const pipe = await new Promise<string | null>((settle) => {
+    const pipe = await new Promise<Pipe | null>((settle) => {
       const takeBack = display.lend(
         createViewer({
           title: oneLine(title),
@@ -61,17 +68,25 @@ async function viewSource(
             await save(source, path, search)
             return `saved as ${shortenHome(path, home)}`
           },
-          onClose(pipe) {
+          async handOver(command, search) {
+            folder ??= mkdtempSync(join(tmpdir(), 'nacre-view-'))
+            const path = join(folder, 'output.txt')
+            await save(source, path, search)
             takeBack()
-            settle(pipe)
+            settle({ command, path })
+          },
+          onClose() {
+            takeBack()
+            settle(null)
           },
         }),
       )
       // What was typed ahead is for the viewer.
       display.replayKeys()
     })
-    if (pipe !== null) await handOver(pipe, source, context)
+    if (pipe !== null) await runPipe(pipe, context)
   } finally {
+    if (folder !== null) rmSync(folder, { recursive: true, force: true })
     await source.close()
   }
 }
@@ -96,25 +111,11 @@ async function save(
 }
 
 /** A command of the person's own shell reads the text; without one it is the pager's. */
-async function handOver(
-  command: string,
-  source: TextSource,
-  { runner, print, style }: SlashContext,
-): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'nacre-view-'))
-  const path = join(folder, 'output.txt')
-  try {
-    const search = { signal: new AbortController().signal, onProgress: () => undefined }
-    await save(source, path, search)
-    const reader = command === '' ? "sh -c 'exec ${PAGER:-less}'" : command
-    await runner.run({
-      command: `cat ${quoteWord(path)} | ${reader}`,
-      injected: false,
-      shownAs: `… | ${command === '' ? '$PAGER' : command}`,
-    })
-  } catch (error) {
-    print([style.red(messageOf(error))])
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+async function runPipe({ command, path }: Pipe, { runner }: SlashContext): Promise<void> {
+  const reader = command === '' ? "sh -c 'exec ${PAGER:-less}'" : command
+  await runner.run({
+    command: `cat ${quoteWord(path)} | ${reader}`,
+    injected: false,
+    shownAs: `… | ${command === '' ? '$PAGER' : command}`,
+  })
 }

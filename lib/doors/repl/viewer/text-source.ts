@@ -98,13 +98,13 @@ function readHeld(run: Run): string[] {
 /** The whole clean text of an artifact, by its index of lines. */
 export async function openArtifact(id: string, artifacts: ArtifactStore): Promise<TextSource> {
   const [text, info] = await Promise.all([artifacts.open(id), artifacts.find(id)])
-  const scanOf = ({ signal, onProgress }: Search) => ({
-    signal,
-    onProgress: (done: number, total: number) => onProgress(total === 0 ? 1 : done / total),
-  })
+  const scanOf = ({ signal, onProgress }: Search) => {
+    const tell = (done: number, total: number) => onProgress(total === 0 ? 1 : done / total)
+    return { signal, onProgress: tell, onRead: tell }
+  }
   return {
     grows: info.isLive,
-    readAll: ({ signal }) => text.readOn({ line: 0, column: 0 }, { signal }),
+    readAll: (search) => text.readOn({ line: 0, column: 0 }, scanOf(search)),
     async read(from, count, column = 0) {
       const lines: string[] = []
       // A part is bounded by bytes too.

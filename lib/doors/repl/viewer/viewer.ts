@@ -2,6 +2,7 @@ import { messageOf } from '../../../protocol/errors.ts'
 import { countOf, expandTabs, fit, lastColumns, spread, widthOf, wrap } from '../screen/columns.ts'
 import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
+import { compile, mark } from './pattern.ts'
 import type { Search, TextSource } from './text-source.ts'
 import type { FullScreen } from '../screen/view.ts'
 
@@ -12,9 +13,10 @@ export interface ViewerOptions {
   /** Goes on to what comes, from the start. */
   follows: boolean
   refresh: () => void
-  /** `pipe`: a command that is to read all of the text; an empty one is the pager. */
-  onClose: (pipe: string | null) => void
-  /** A key that came right behind the one that has closed it. */
+  onClose: () => void
+  /** Closes once a command can read all of the text; an empty one is the pager. Rejects with a sentence. */
+  handOver: (command: string, search: Search) => Promise<void>
+  /** A key that is for what comes behind it. */
   onAhead: (data: string) => void
   /** Puts a text on the clipboard of the person's terminal. */
   copy: (text: string) => void
@@ -74,6 +76,8 @@ export function createViewer(options: ViewerOptions): FullScreen {
   let follows = options.follows
   let following: NodeJS.Timeout | undefined
   let busy: AbortController | null = null
+  /** Keys that are for what comes behind the viewer, which is about to hand over. */
+  let ahead: string[] | null = null
   /** One movement after another, in the order of the keys. */
   let work = Promise.resolve()
   let isOpen = false
@@ -129,7 +133,10 @@ export function createViewer(options: ViewerOptions): FullScreen {
   }
 
   function answer({ kind, text }: Query): void {
-    if (kind === '|') return options.onClose(text.trim())
+    if (kind === '|') {
+      ahead = []
+      return queue((search) => options.handOver(text.trim(), search).finally(takeAhead))
+    }
     if (kind === 's') {
       if (text.trim() === '') return
       return queue(async (search) => void (message = await options.save(text.trim(), search)))
@@ -143,6 +150,13 @@ export function createViewer(options: ViewerOptions): FullScreen {
     backwards = kind === '?'
     if (text !== '') pattern = compile(text)
     queue((search) => searchOn(search, backwards ? top - 1 : top, backwards))
+  }
+
+  /** What was typed ahead is for the viewer where it stays. */
+  function takeAhead(): void {
+    const typed = ahead ?? []
+    ahead = null
+    for (const data of typed) take(data)
   }
 
   function keyOfQuery(data: string, asked: Query): void {
@@ -194,10 +208,11 @@ export function createViewer(options: ViewerOptions): FullScreen {
     }
     if (query !== null) return keyOfQuery(data, query)
     if (busy && isKey(data, 'ctrl+c', 'escape')) return busy.abort()
+    if (ahead) return void ahead.push(data)
     message = ''
     if (showsHelp) return void (showsHelp = false)
     if (data !== 'F') follows = false
-    if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose(null)
+    if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose()
     const other = Object.entries(named).find(([name]) => isKey(data, name as keyof typeof named))
     const move = moves[other?.[1] ?? data]
     if (move) return move()
@@ -232,10 +247,8 @@ export function createViewer(options: ViewerOptions): FullScreen {
     return style.inverse(spread(` ${title}`, `${told} `, columns))
   }
 
-  const keyboard = createKeyboard(
-    (data) => (isOpen ? key(data) : options.onAhead(data)),
-    () => undefined,
-  )
+  const take = (data: string) => (isOpen ? key(data) : options.onAhead(data))
+  const keyboard = createKeyboard(take, () => undefined)
   return {
     enter() {
       isOpen = true
@@ -245,6 +258,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
     },
     leave() {
       isOpen = false
+      takeAhead()
       busy?.abort()
       keyboard.close()
       return mouse.off
@@ -275,22 +289,4 @@ export function createViewer(options: ViewerOptions): FullScreen {
 
 function cut(line: string, left: number, columns: number): string {
   return fit(expandTabs(line).slice(left), columns)
-}
-
-function mark(line: string, pattern: RegExp | null, style: Style): string {
-  return pattern
-    ? line.replace(new RegExp(pattern, `g${pattern.flags}`), (found) =>
-        found === '' ? '' : style.inverse(found),
-      )
-    : line
-}
-
-/** As a regular expression; what is none is looked for as it is. Capitals in it count, as in less -i. */
-function compile(text: string): RegExp {
-  const flags = /\p{Lu}/u.test(text) ? 'u' : 'iu'
-  try {
-    return new RegExp(text, flags)
-  } catch {
-    return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags)
-  }
 }

@@ -46,6 +46,9 @@ export interface FindOptions extends ScanOptions {
   backwards?: boolean
 }
 
+/** So many landmarks lie within what is matched at once, so that each step back is matched in one go. */
+const landmarksBack = 3
+
 /** Where the next match is; null where there is none. */
 export async function findInText(
   text: Searched,
@@ -62,9 +65,14 @@ export async function findInText(
       }
       return null
     }
-    let end = from === 0 ? await text.countLines(options) : from - 1
+    const lines = from === 0 ? await text.countLines(options) : from - 1
+    let end = lines
     while (end > 0) {
-      const start = await text.landmarkLine(end - 1, options)
+      options.onRead?.(lines - end, lines)
+      let start = end
+      for (let mark = 0; mark < landmarksBack && start > 0; mark++) {
+        start = await text.landmarkLine(start - 1, options)
+      }
       let last: { line: number; column: number } | null = null
       for await (const found of matchLines(text, matcher, start, { signal })) {
         const isWanted = ({ line }: Match) => found.first + line < end
