@@ -9,7 +9,8 @@ export interface LinePart extends PartOfLine {
   seen: number
 }
 
-interface Held {
+/** A part of a line, and where it matches there. */
+export interface Held {
   text: string
   before: number
   match: Match | null
@@ -22,10 +23,13 @@ export class LongLine {
   #held: Held | null = null
   /** A part before that one with a match that has not ended yet. */
   #open: Held | null = null
+  /** For a match that no part holds whole. */
+  readonly #steps: StepsInLine
   #chars = 0
 
   constructor(matcher: Matcher) {
     this.#matcher = matcher
+    this.#steps = new StepsInLine(matcher)
   }
 
   /** Takes the next part; false: the time was over before its match was known. */
@@ -40,6 +44,10 @@ export class LongLine {
     if (match?.isOpen) this.#open ??= { text, before, match }
     const ended = match?.isOpen ? null : match
     if (this.#held === null || ended !== null) this.#held = { text, before, match: ended }
+    if (!(await this.#steps.follow(text, part))) return false
+    const { found } = this.#steps
+    // What matches within one part is known better there, but stands behind a match that began earlier.
+    if (found !== null && (ended === null || found.before < before)) this.#held = found
     return true
   }
 
@@ -62,6 +70,48 @@ export class LongLine {
     if (match?.isOpen) return true
     if (match) this.#held = open
     this.#open = null
+    return true
+  }
+}
+
+/** Follows the steps of a pattern through the parts of one line. */
+class StepsInLine {
+  readonly #matcher: Matcher
+  #done = 0
+  /** The next step begins at the earliest so far behind the place at which the parts meet. */
+  #ahead = 0
+  /** Where the first step is. */
+  #first: Held | null = null
+
+  constructor(matcher: Matcher) {
+    this.#matcher = matcher
+  }
+
+  /** Where the line matches, as soon as all steps are found. */
+  get found(): Held | null {
+    return this.#done > 0 && this.#done === this.#matcher.steps.length ? this.#first : null
+  }
+
+  /** Looks for further steps in the next part; false: the time was over. */
+  async follow(text: string, part: LinePart): Promise<boolean> {
+    const { steps } = this.#matcher
+    const { before, to } = part
+    let from = part.from + this.#ahead
+    while (this.#done < steps.length && from < to) {
+      const place = { ...part, from, step: this.#done }
+      const { matches, stoodAt } = await this.#matcher.match([text], place)
+      if (stoodAt !== null) return false
+      const [match] = matches
+      if (!match || match.isOpen) {
+        this.#ahead = 0
+        return true
+      }
+      // What lies between the steps belongs to the match.
+      this.#first ??= { text, before, match: { ...match, to: text.length } }
+      from = match.to + (steps[this.#done]!.isApart ? 1 : 0)
+      this.#done++
+    }
+    this.#ahead = from - to
     return true
   }
 }

@@ -1,11 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import { engineGivesUpMs } from '../../../system/pattern.ts'
+import { type Step, stepsOf } from './steps.ts'
 
 /** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
 const threadSource = `
-const { parentPort, workerData: { source, flags, givesUpMs } } = require('node:worker_threads')
+const { parentPort, workerData: { source, steps, flags, givesUpMs } } = require('node:worker_threads')
 const pattern = new RegExp(source, flags)
 const patternFrom = new RegExp(source, flags + 'g')
+const stepsFrom = steps.map((step) => new RegExp(step.source, flags + 'g'))
 
 function find(pattern, text) {
   const startedMs = performance.now()
@@ -32,18 +34,19 @@ function share(shared, line, { index, 0: { length } }, isOpen) {
   Atomics.store(shared, 1, count + 1)
 }
 
-function matchPart(text, shared, { from, to, isLast }) {
-  const found = matchFrom(text, from)
+function matchPart(text, shared, { from, to, isLast, step }) {
+  const wanted = step === undefined ? patternFrom : stepsFrom[step]
+  const found = matchFrom(wanted, text, from)
   if (found === null || found.index >= to) return
   const isAtEnd = found.index + found[0].length >= text.length
   // A character that no text has stands for what follows, so that $ does not match there.
-  const certain = isLast || !isAtEnd ? found : matchFrom(text + '\\uFFFF', from)
+  const certain = isLast || !isAtEnd ? found : matchFrom(wanted, text + '\\uFFFF', from)
   share(shared, 0, found, certain === null || certain.index !== found.index)
 }
 
-function matchFrom(text, from) {
-  patternFrom.lastIndex = from
-  return find(patternFrom, text)
+function matchFrom(wanted, text, from) {
+  wanted.lastIndex = from
+  return find(wanted, text)
 }
 
 parentPort.on('message', ({ text, shared, part }) => {
@@ -78,10 +81,14 @@ export interface PartOfLine {
   from: number
   to: number
   isLast: boolean
+  /** Which step of the pattern is looked for. Default: the whole pattern. */
+  step?: number
 }
 
 /** Tells which lines match. */
 export interface Matcher {
+  /** The steps of its pattern. */
+  readonly steps: readonly Step[]
   /** Lines, or one that is a part of a line. Rejects with the reason of its signal. */
   match(lines: readonly string[], part?: PartOfLine): Promise<Found>
   close(): Promise<void>
@@ -95,9 +102,11 @@ export interface MatcherOptions {
 
 /** A matcher for a regular expression. */
 export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOptions): Matcher {
+  const { source, flags } = pattern
+  const steps = stepsOf(source)
   const thread = new Worker(threadSource, {
     eval: true,
-    workerData: { source: pattern.source, flags: pattern.flags, givesUpMs: engineGivesUpMs },
+    workerData: { source, steps, flags, givesUpMs: engineGivesUpMs },
     stdout: true,
     stderr: true,
   })
@@ -121,6 +130,7 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
     end()
   })
   return {
+    steps,
     async match(lines, part) {
       if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
       // Shared, so that what the thread has found is known also where it has to be ended.
