@@ -95,7 +95,7 @@ async function checkSession(attempt: Attempt): Promise<Check> {
 }
 
 /** A shell is enough there, but for a sandbox; jobs of a scheduler have nothing else. */
-async function checkNacre(attempt: Attempt): Promise<Check> {
+export async function checkNacre(attempt: Attempt): Promise<Check> {
   // Where a nacre there has the run, the mark is its own.
   const carrier = 'case $NACRE_RUN in *-there) echo shell;; *) echo nacre;; esac'
   const { text } = await attempt(`command -v nacre >/dev/null && nacre --version; ${carrier}`)
