@@ -174,7 +174,7 @@ test('serves MCP with its own dependencies only', async ({ folder, installed }) 
 /** What a program of a user does with the library; `import` or `require` stands above it. */
 const use = `
 const executor = createExecutor()
-const run = await executor.start({ args: ['printf', '%s\\n', 'a b', '$c'], origin: 'print' })
+const run = await executor.start({ args: ['printf', '%s\\n', 'a b', '$c'] })
 const lines = []
 for await (const line of run.lines()) lines.push(line)
 const session = executor.session('s')

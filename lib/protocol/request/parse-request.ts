@@ -39,7 +39,8 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const notices: string[] = []
   const input = layOver(checkInput(given), context, notices)
   refuseWithoutScheduler(given, input)
-  const policy = originPolicies[input.origin]
+  const origin = input.origin ?? 'print'
+  const policy = originPolicies[origin]
   const sandbox = input.sandbox ?? policy.sandbox
   if (given.network === 'off' && sandbox === 'off') throw networkWithoutSandbox()
   // Who asks for a run without the network must not get one that has it.
@@ -49,7 +50,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const waitMs = chooseWaitMs(input)
   return {
     id: createId('run'),
-    origin: input.origin,
+    origin,
     ...chooseSubject(input),
     cwd: input.host === undefined ? toPath(input.cwd ?? '.') : (input.cwd ?? '~'),
     cwdGiven: given.cwd !== undefined,

@@ -44,11 +44,10 @@ export interface TerminalSize {
 }
 
 export const requestShape = shape.object(
+  {},
   {
-    /** Who asks, by which defaults and trust are chosen. A program that runs commands of its own says `print`. */
+    /** Who asks, by which defaults and trust are chosen: `print` unless given, as a program's own command. */
     origin: shape.choice(origins),
-  },
-  {
     ...subjects,
     ...fields,
     stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
@@ -62,8 +61,8 @@ export const requestShape = shape.object(
 )
 
 /**
- * What a front door reads: flat, untrusted, everything optional but who asked and what
- * is to run (one of `command`, `args`, `commands` and `script`).
+ * What a front door reads: flat, untrusted, everything optional but what is to run
+ * (one of `command`, `args`, `commands` and `script`).
  * Field by field the same as the options of the command line; `fields.ts` says what each means.
  */
 export interface RequestInput extends shape.Infer<typeof requestShape> {}
