@@ -12,6 +12,7 @@ import {
 import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
+import { isReachable } from './paths.ts'
 import type { SandboxPlaces } from './sandbox-places.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -137,8 +138,8 @@ interface HeldBack extends OutputSink {
 }
 
 /**
- * Something that was there when the mounts were listed (a socket to be masked) may be gone when bwrap
- * makes them a few milliseconds later; then it is listed anew.
+ * Something that was there when the mounts were listed (a socket to be masked) may be gone, or its
+ * folder closed, when bwrap makes them a few milliseconds later; then it is listed anew.
  */
 const mostTries = 5
 const triesWithYoungSockets = 3
@@ -148,8 +149,18 @@ function namesWhatIsGone(message: string): boolean {
   const what = message.slice(0, message.lastIndexOf(': '))
   return what.split(' on ').some((words) => {
     const path = /\/.*/.exec(words)?.[0].replace(/^\/(?:newroot|oldroot)(?=\/)/, '')
-    return path !== undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined
+    return path !== undefined && !isStillReachable(path)
   })
+}
+
+/** Its folder may have been closed to the sandbox, or to nacre as well. */
+function isStillReachable(path: string): boolean {
+  try {
+    lstatSync(path)
+    return isReachable(path)
+  } catch {
+    return false
+  }
 }
 
 /** Holds back output that begins as bwrap's own messages do; everything else passes at once. */

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseRequest } from '../../../lib/protocol/request/parse-request.ts'
@@ -10,10 +10,15 @@ import { createRunning } from '../../../lib/run/running.ts'
 import type { Sandbox } from '../../../lib/run/sandbox/sandbox.ts'
 import { runInSandbox } from '../../../lib/run/sandbox/sandboxed-runner.ts'
 
-test('a stop that comes while the sandbox is made anew reaches the new one', async () => {
+const stopAnew = async (lose: (path: string) => void) => {
   const folder = mkdtempSync(join(tmpdir(), 'sandboxed-'))
   const statusFile = join(folder, 'status')
-  const gone = `bwrap: Can't bind mount /oldroot/dev/null on /newroot${folder}/gone: No such file\n`
+  const around = join(folder, 'around')
+  mkdirSync(around)
+  const path = join(around, 'socket')
+  writeFileSync(path, '')
+  lose(path)
+  const gone = `bwrap: Can't bind mount /oldroot/dev/null on /newroot${path}: No such file\n`
   const stops: string[] = []
   let settle: (exit: Exit) => void = () => {}
   let reachSecond = () => {}
@@ -21,7 +26,7 @@ test('a stop that comes while the sandbox is made anew reaches the new one', asy
   let letSecondStart = () => {}
   const gate = new Promise<void>((resolve) => (letSecondStart = resolve))
   let starts = 0
-  /** The first start fails as bwrap's does for a socket that is gone, the second waits at the gate. */
+  /** The first start fails as bwrap's does for a socket that is lost, the second waits at the gate. */
   const runner: Runner = async (_request, sink) => {
     starts++
     writeFileSync(statusFile, '')
@@ -70,7 +75,16 @@ test('a stop that comes while the sandbox is made anew reaches the new one', asy
   assert.is((await running.exited).signal, 'SIGTERM')
   assert.equal(stops, ['cancel'])
   await pipes.close()
+  chmodSync(around, 0o700)
   rmSync(folder, { recursive: true })
-})
+}
+
+for (const [how, lose] of [
+  ['is gone', (path: string) => rmSync(path)],
+  ['is behind a closed door', (path: string) => chmodSync(dirname(path), 0o000)],
+] as const) {
+  test(`a stop while the sandbox is made anew, as something ${how}, reaches the new one`, () =>
+    stopAnew(lose))
+}
 
 test.run()
