@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
@@ -94,9 +94,13 @@ if (obstacle === null) {
       await until(() => !existsSync(`/proc/${owner}`))
     }
     try {
-      const id = await begin('for i in $(seq 1 40); do echo "$i"; sleep 0.1; done; exit 7')
+      // It does not come to its end before its nacre is killed, and goes on while the next one takes it up.
+      const go = join(server.folder, 'go')
+      const pause = `[ "$i" != 20 ] || until [ -e '${go}' ]; do sleep 0.1; done; sleep 0.1`
+      const id = await begin(`for i in $(seq 1 40); do echo "$i"; ${pause}; done; exit 7`)
       const before = await home.json(['job', 'read', id])
       await killOwner(id)
+      writeFileSync(go, '')
       const rest = await home.json(['job', 'read', id, '--cursor', String(before['cursor'])])
       const result = await home.json(['job', 'wait', id])
       assert.equal([result['exit_code'], result['host']], [7, 'box'], JSON.stringify(result))
