@@ -142,7 +142,7 @@ function isShown(wanted: string | RegExp, screen: Screen): boolean {
 async function compare(title: string, screen: Screen, wanted: string | undefined): Promise<void> {
   if (wanted === undefined) throw new Error(`No screen is kept of "${title}":\n${describe(screen)}`)
   await screen.holds(
-    () => describe(screen) === wanted,
+    () => describe(screen) === wanted || describe(screen, true) === wanted,
     () => `${title}\n──── kept:\n${wanted}\n──── is:\n${describe(screen)}\n────\n`,
   )
 }
@@ -157,12 +157,17 @@ async function standStill(screen: Screen): Promise<void> {
   }
 }
 
-/** The screen with what differs from run to run made the same, and where the cursor is. */
-function describe(screen: Screen): string {
+/**
+ * The screen with what differs from run to run made the same, and where the cursor is. `pushed`: what is
+ * left out has pushed as many lines out of the screen.
+ */
+function describe(screen: Screen, pushed = false): string {
   const { row, column } = screen.cursor()
   const lines = settle(screen.text()).split('\n')
   // A bash that is ended with its command may still come to say so, or not.
   const kept = lines.filter((line) => line !== 'Terminated')
+  const above = settle(screen.all()).split('\n').slice(0, -lines.length)
+  if (pushed) kept.unshift(...above.slice(above.length - (lines.length - kept.length)))
   const text = kept
     .join('\n')
     .replaceAll(screen.home, '<home>')
