@@ -30,7 +30,8 @@ export interface TerminalSessionOptions extends ShellStartParts {
   size: TerminalSize
 }
 
-const completeTimeoutMs = 5000
+/** A command takes the shell at once. At its first completion zsh loads all of them: seconds where others work. */
+const completeTimeoutMs = 10_000
 
 export function createTerminalSession(
   name: string,
