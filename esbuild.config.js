@@ -47,6 +47,8 @@ const common = {
   legalComments: 'none',
   minifyWhitespace: true,
   minifySyntax: true,
+  // Of an error that nobody caught Node shows the line: a whole file in one would bury the message.
+  lineLimit: 160,
   logLevel: 'warning',
   // In CommonJS the source asks `__filename` for it.
   logOverride: { 'empty-import-meta': 'silent' },
