@@ -92,7 +92,9 @@ export function createRpcServer<Call extends WireCall>({
     try {
       return success(id, await method(params, call))
     } catch (error) {
-      return failure(id, toErrorObject(error))
+      // What has no result of its own to tell of the cancelling ends with the reason of its signal.
+      const { aborted, reason } = cancelling.signal
+      return failure(id, aborted && error === reason ? cancelled() : toErrorObject(error))
     } finally {
       calls.delete(cancelling)
     }
@@ -158,6 +160,11 @@ function failure(id: RequestId, error: RpcErrorObject): string {
 
 function invalidRequest(message: string): RpcErrorObject {
   return { code: errorCodes.invalidRequest, message, data: { code: 'invalid_request' } }
+}
+
+function cancelled(): RpcErrorObject {
+  const message = 'The request was cancelled'
+  return { code: errorCodes.failed, message, data: { code: 'cancelled' } }
 }
 
 function methodNotFound(name: string, methods: ReadonlyMap<string, unknown>): RpcErrorObject {

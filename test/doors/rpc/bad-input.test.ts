@@ -171,6 +171,21 @@ test('batches are answered whole, without notifications', () =>
     assert.is(rpc.received.length, 4)
   }))
 
+test('a search that is cancelled is told so, not called a fault of nacre', () =>
+  withRpc(async (rpc) => {
+    const ran = await rpc.call('shell.exec', { command: 'seq 20000' })
+    const { stdout_cache_id: id } = ran['result'] as Message
+    const search = { name: 'artifact', arguments: { id, grep: 'x' } }
+    // Of one batch, so that the search is under way and has not ended.
+    rpc.send([
+      { jsonrpc: '2.0', id: 'search', method: 'tool.call', params: search },
+      { jsonrpc: '2.0', method: '$/cancel', params: { id: 'search' } },
+    ])
+    const { code, data } = errorOf(await rpc.response('search'))
+    assert.equal({ code, data }, { code: -32_000, data: { code: 'cancelled' } })
+    await isAlive(rpc)
+  }))
+
 test('lines that are no JSON get -32700, and the connection goes on', () =>
   withRpc(async (rpc) => {
     const lines = [
