@@ -63,11 +63,11 @@ async function benchOnSlurm(): Promise<void> {
     await inState(async (state) => {
       const env = { ...state, ...cluster.environment }
       const rows = [head]
-      const words = ['--host', 'slurm://', '--memory', '10M', '-c', 'exit $((NACRE_TASK % 7))']
+      const words = ['--host', 'slurm://', '--memory', '40M', '-c', 'exit $((NACRE_TASK % 7))']
       await addNacre(rows, 'nacre --array --host slurm://', words, env)
-      const script = `sbatch --wait --array=1-${tasks} --mem=10M --output=/dev/null --wrap='exit $((SLURM_ARRAY_TASK_ID % 7))'`
+      const script = `sbatch --wait --array=1-${tasks} --mem=40M --output=/dev/null --wrap='exit $((SLURM_ARRAY_TASK_ID % 7))'`
       await addPeer(rows, 'sbatch --array', ['sh', '-c', script], tasks, env)
-      const loop = `for i in $(seq ${sruns}); do srun --mem=10M sh -c 'exit $(($1 % 7))' _ $i; done 2>/dev/null`
+      const loop = `for i in $(seq ${sruns}); do srun --mem=40M sh -c 'exit $(($1 % 7))' _ $i; done 2>/dev/null`
       await addPeer(rows, `srun, one by one (${sruns})`, ['sh', '-c', loop], sruns, env)
       printTable(
         `${tasks} tasks on two nodes of Slurm that are this machine, each with 8 processors`,
