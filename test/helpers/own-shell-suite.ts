@@ -226,12 +226,18 @@ export function testOwnShell(shell: ShellName): void {
       await run(say.alias)
       // What it loads for that is state too.
       assert.equal(await complete(session, 'cat ../s'), ['../sub/'])
+      await run('echo')
       const left = await start("sh -c 'echo begun; read line; echo heard $line'")
       await left.wrote('begun')
       left.detach()
       assert.is((await run('echo $x $E; pwd')).output, `1 5\n${directory}/sub\n`)
       assert.is((await run('f 2')).output, 'f 2\n')
       assert.is((await run('hey')).output, 'alias\n')
+      if (shell === 'zsh') {
+        // Its completion system is loaded again where it is needed: as state it would be half a megabyte.
+        const { output } = await run('functions _main_complete')
+        assert.match(output ?? '', 'autoload')
+      }
       assert.equal(await complete(session, 'cat ../s'), ['../sub/'])
       await left.write('me\r')
       const result = await left.ended

@@ -135,9 +135,11 @@ ${bind(editorKeys.tell, '__nacre_tell')}
 function composeLeave(statePath: string): string {
   return `
 function __nacre_leave {
-  local __nacre_n __nacre_x=$__nacre_t __nacre_t
+  local __nacre_n __nacre_f __nacre_x=$__nacre_t __nacre_t
+  local -a __nacre_a __nacre_d
   emulate -L zsh
   builtin setopt extendedglob
+  # What completion loads again by itself is left out: to read it takes a second.
   __nacre_t="$(
     builtin printf 'builtin cd -- %s\\n' "\${(qq)PWD}"
     builtin printf 'OLDPWD=%s\\n' "\${(qq)OLDPWD}"
@@ -146,7 +148,18 @@ function __nacre_leave {
       [[ $__nacre_n = (__nacre*|NACRE*|PWD|OLDPWD|_|PS*|RPS*|PROMPT*|RPROMPT*|precmd_functions|zshaddhistory_functions|SHLVL|POSTEDIT|ZLE_*|zle_*|COLUMNS|LINES) ]] && continue
       builtin typeset -gp $__nacre_n
     done
-    builtin functions \${(k)functions:#__nacre*}
+    for __nacre_n in \${(k)functions:#__nacre*}; do
+      __nacre_f=\${functions_source[$__nacre_n]}
+      if [[ $functions[$__nacre_n] = 'builtin autoload -XUz' ]]; then
+        __nacre_a+=($__nacre_n)
+      elif [[ \${__nacre_f:t} = _* && -n \${fpath[(re)\${__nacre_f:h}]} ]]; then
+        [[ \${__nacre_f:t} = $__nacre_n ]] && __nacre_a+=($__nacre_n)
+      else
+        __nacre_d+=($__nacre_n)
+      fi
+    done
+    builtin print -r -- builtin autoload -Uz -- \${(q)__nacre_a}
+    (( $#__nacre_d )) && builtin functions $__nacre_d
     builtin alias -L
     builtin printf '%s\\n' "$__nacre_x"
     builtin umask -S | { IFS= builtin read -r __nacre_n; builtin printf 'umask %s\\n' $__nacre_n }
