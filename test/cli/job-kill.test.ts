@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert'
 import { createControlGroups } from '../../lib/system/process/control-group.ts'
 import { findOwnGroup } from '../../lib/system/process/own-group.ts'
 import { describeProcess, readVariable } from '../../lib/system/process/process-details.ts'
+import { isRunning } from '../../lib/system/process/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
@@ -40,6 +41,13 @@ function runsOf(home: Home): { pid: number; run: string }[] {
     const run = readVariable(pid, 'NACRE_RUN')
     return run === null ? [] : [{ pid, run }]
   })
+}
+
+/** As if they were killed with the nacre that stands still, where they came that early. */
+function killWatchdogs(home: Home): void {
+  for (const marked of findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')) {
+    if (describeProcess(marked).includes('read -r farewell')) process.kill(marked, 'SIGKILL')
+  }
 }
 
 test('a killed nacre leaves nothing of a run that it waited for', async ({ home }) => {
@@ -99,11 +107,8 @@ test('what was killed before it had a watchdog ends with the next nacre', async 
   const pid = Number(chunk.toString())
   const present = join(home.dir, '..', 'present')
   const [own = ''] = readdirSync(present)
-  // As if the watchdog were killed too, where it came that early.
   child.kill('SIGSTOP')
-  for (const marked of findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')) {
-    if (describeProcess(marked).includes('read -r farewell')) process.kill(marked, 'SIGKILL')
-  }
+  killWatchdogs(home)
   child.kill('SIGKILL')
   await hear(child, 'exit')
   assert.ok(isAlive(pid))
@@ -111,6 +116,39 @@ test('what was killed before it had a watchdog ends with the next nacre', async 
   await until(() => !isAlive(pid) && runsOf(home).length === 0)
   await until(() => !readdirSync(present).includes(own))
   assert.not.ok(hasLeftGroups(Number(child.pid)))
+})
+
+test('a killed nacre that nobody had waited for hid its run', async ({ home }) => {
+  const [program = '', ...words] = cliCommand()
+  const command = ['-c', 'echo up; sleep 300']
+  // What it becomes knows of no child, so that nacre stays a zombie.
+  const parent = spawn(
+    'sh',
+    ['-c', '"$@" & echo $!; exec sleep 300', 'sh', program, ...words, ...command],
+    { env: { ...process.env, ...home.env }, stdio: ['ignore', 'pipe', 'ignore'] },
+  )
+  let text = ''
+  parent.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+  try {
+    await until(() => /^\d+\nup\n$/.test(text))
+    const pid = Number.parseInt(text, 10)
+    process.kill(pid, 'SIGSTOP')
+    killWatchdogs(home)
+    process.kill(pid, 'SIGKILL')
+    await until(() => !isRunning(pid))
+    assert.equal(
+      (await home.list()).map(({ status }) => status),
+      ['running'],
+    )
+  } finally {
+    const gone = hear(parent, 'exit')
+    parent.kill()
+    await gone
+  }
+  assert.is((await home.run(['-c', 'true'])).status, 0)
+  await until(() => runsOf(home).length === 0)
 })
 
 function hasLeftGroups(pid: number): boolean {

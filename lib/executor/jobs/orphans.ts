@@ -13,6 +13,7 @@ import {
   readVariable,
 } from '../../system/process/process-details.ts'
 import {
+  isRunning,
   listProcesses,
   nameProcess,
   type ProcessEntry,
@@ -66,9 +67,10 @@ async function endGroup(group: ControlGroup): Promise<void> {
   while (!group.remove() && nowMs() < deadlineMs) await delay(5)
 }
 
-/** The name (`<pid>:<start time>`) of the process that has the number of an owner now. */
+/** The name (`<pid>:<start time>`) of the process that runs under the number of an owner now. */
 function nameOwner(owner: string): string {
-  return nameProcess(Number.parseInt(owner, 10)) || 'none'
+  const pid = Number.parseInt(owner, 10)
+  return isRunning(pid) ? nameProcess(pid) : 'none'
 }
 
 /** Gives what could not be ended. */
