@@ -135,6 +135,27 @@ test('denied and not started are runs too', () =>
     assert.instance(await failed.write('x').catch((error: unknown) => error), MisuseError)
   }))
 
+test('an input of a wrong shape was passed by in silence', () =>
+  withExecutor(async (executor) => {
+    for (const wrong of [
+      'text',
+      { kind: 'text' },
+      { kind: 'descriptor', fd: '3' },
+      { kind: 'none ' },
+    ]) {
+      try {
+        // As from a caller without types.
+        await executor.run({ command: 'cat', stdin: wrong as { kind: 'none' } })
+        assert.unreachable()
+      } catch (error) {
+        assert.instance(error, MisuseError)
+        assert.match((error as MisuseError).message, /^`stdin` must be \{ kind: 'none'/)
+      }
+    }
+    const { output } = await executor.run({ command: 'cat', stdin: { kind: 'text', text: 'x' } })
+    assert.is(output, 'x')
+  }))
+
 test('input that nobody reads is bounded', () =>
   withExecutor(async (executor) => {
     const input = { command: 'exec sleep 60', origin: 'agent', openStdin: true } as const

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { check, invalid } from '../shape/check.ts'
+import { isObject } from '../shape/shape.ts'
 import { type ArrayRequest, parseTasks } from './array.ts'
 import { expandHome, joinWords } from '../words.ts'
 import { contradiction, MisuseError } from '../errors.ts'
@@ -140,7 +141,21 @@ function layOver(
 
 /** A door has checked its own words; a caller of the library may have given anything. */
 function checkInput(given: unknown): RequestInput {
-  return check(requestShape, given, '', { names: 'code' })
+  const input = check(requestShape, given, '', { names: 'code' })
+  if (input.stdin === undefined || isStdin(input.stdin)) return input
+  const wanted =
+    "{ kind: 'none' | 'closed' | 'open' }, { kind: 'text', text } or { kind: 'descriptor', fd }"
+  throw invalid('stdin', wanted, input.stdin)
+}
+
+/** Its type is a promise only, of whoever wrote the call. */
+function isStdin(stdin: unknown): boolean {
+  if (!isObject(stdin)) return false
+  const { kind, text, fd } = stdin
+  if (kind === 'text') return typeof text === 'string'
+  return kind === 'descriptor'
+    ? Number.isInteger(fd)
+    : ['none', 'closed', 'open'].includes(String(kind))
 }
 
 /** What only a scheduler can give is misuse elsewhere, unless it is configured for all runs. */
