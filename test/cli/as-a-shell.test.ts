@@ -365,7 +365,8 @@ async function endBy(signal: NodeJS.Signals, words: string[]): Promise<unknown[]
 
 for (const command of ['trap "exit 7" INT TERM', 'trap "exit 0" INT TERM', ':']) {
   test(`a Ctrl-C ends nacre as it ends bash: ${command}`, async () => {
-    const words = ['-c', `${command}; echo up; sleep 300; true`]
+    // A child that bash has yet to fork could miss the signal.
+    const words = ['-c', `${command}; sh -c "echo up; exec sleep 300"; true`]
     const [own, theirs] = await Promise.all([
       endBy('SIGINT', [...cliCommand(), ...words]),
       endBy('SIGINT', ['bash', ...words]),
@@ -375,7 +376,7 @@ for (const command of ['trap "exit 7" INT TERM', 'trap "exit 0" INT TERM', ':'])
 }
 
 test('a script that answers TERM with an exit status of its own ends nacre with that', async () => {
-  const words = ['-c', 'trap "exit 7" TERM; echo up; sleep 300']
+  const words = ['-c', 'trap "exit 7" TERM; sh -c "echo up; exec sleep 300"']
   assert.equal(await endBy('SIGTERM', [...cliCommand(), ...words]), [7, null])
 })
 

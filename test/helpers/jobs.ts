@@ -59,6 +59,11 @@ export function openHome(): Home {
   }
 }
 
+/** A value for what a test is to find again, which no other run of the tests has. */
+export function markOf(number: number): string {
+  return `${process.pid}-${number}`
+}
+
 /** The processes in whose environment a variable has this value. */
 export function findMarked(name: string, value: string): number[] {
   return readdirSync('/proc')

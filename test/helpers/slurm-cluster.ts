@@ -103,7 +103,17 @@ export async function startCluster({ processors = 1 } = {}): Promise<Cluster> {
     if (status === 0) return stdout
     throw new Error(`${program} ${words.join(' ')}: ${stderr.trim() || `status ${status}`}`)
   }
+  const isIdle = () => {
+    try {
+      return call('squeue', '--noheader') === ''
+    } catch {
+      // The controller has never come.
+      return true
+    }
+  }
   const close = async () => {
+    // What still tells its end to a controller that is gone does so for minutes; what hangs has no claim to it.
+    await until(isIdle).catch((error: unknown) => console.log(String(error)))
     // In the order of the list: the nodes' last words still find the controller.
     for (const server of servers.reverse()) {
       if (server.exitCode !== null || server.signalCode !== null) continue

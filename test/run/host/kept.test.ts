@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { createExecutor, type Run } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { composeKeptScript } from '../../../lib/run/host/kept/script.ts'
-import { findMarked, openHome } from '../../helpers/jobs.ts'
+import { findMarked, markOf, openHome } from '../../helpers/jobs.ts'
 import {
   endConnections,
   findSshObstacle,
@@ -108,7 +108,7 @@ if (obstacle === null) {
       assert.is((await home.json(['job', 'read', id]))['text'], whole)
       const told = `${String(before['text'])}${String(rest['text'])}`
       assert.ok(whole.startsWith(told), JSON.stringify([before, rest]))
-      const left = await begin('echo 5; MINE=7497 setsid sleep 7497 & sleep 7497')
+      const left = await begin(`echo 5; MINE=${markOf(7497)} setsid sleep 7497 & sleep 7497`)
       await killOwner(left)
       // A list does not wait for a machine that is silent, and who takes the job up goes on with it.
       process.kill(server.pid, 'SIGSTOP')
@@ -120,7 +120,7 @@ if (obstacle === null) {
       }
       await until(() => existsSync(`/proc/${ownerOf(left)}`))
       assert.is((await home.json(['job', 'kill', left]))['reason'], 'kill')
-      assert.equal(findMarked('MINE', '7497'), [])
+      assert.equal(findMarked('MINE', markOf(7497)), [])
     } finally {
       await home.close()
     }
@@ -128,20 +128,20 @@ if (obstacle === null) {
 
   test('a stop while the connection is lost ends it there', async () => {
     const run = await start(`${tellFolder}; setsid sleep 7494 & sleep 7494`, {
-      env: { MINE: '7494' },
+      env: { MINE: markOf(7494) },
     })
     const folder = await readFolder(run)
     endConnections(server)
     const result = await run.stop('kill')
     assert.is(result.status, 'stopped')
     assert.equal(result.survivors, [])
-    assert.equal(findMarked('MINE', '7494'), [])
+    assert.equal(findMarked('MINE', markOf(7494)), [])
     await until(() => !existsSync(folder))
   })
 }
 
 test('what nobody follows any more is ended in time', async () => {
-  const script = `${tellFolder}; NACRE_RUN=run_left MINE=7495 sleep 7495`
+  const script = `${tellFolder}; NACRE_RUN=run_left MINE=${markOf(7495)} sleep 7495`
   const kept = {
     script,
     name: 'left',
@@ -152,13 +152,13 @@ test('what nobody follows any more is ended in time', async () => {
   const child = spawn('sh', ['-c', composeKeptScript(kept, 'c')])
   let said = ''
   child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()))
-  await until(() => /\/out\n/.test(said) && findMarked('MINE', '7495').length === 1)
+  await until(() => /\/out\n/.test(said) && findMarked('MINE', markOf(7495)).length === 1)
   const folder = dirname(said.split('\n').at(-2) ?? '')
   assert.ok(existsSync(folder), said)
   const ended = hear(child, 'exit')
   child.stdin.end()
   await ended
-  assert.equal(findMarked('MINE', '7495'), [])
+  assert.equal(findMarked('MINE', markOf(7495)), [])
   assert.not.ok(existsSync(folder))
 })
 

@@ -10,7 +10,7 @@ import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { hostCommands, outputProbe, tryEscapes } from '../../helpers/host-commands.ts'
-import { findMarked } from '../../helpers/jobs.ts'
+import { findMarked, markOf } from '../../helpers/jobs.ts'
 import { findObstacle } from '../../helpers/sandbox-places.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
 import { until } from '../../helpers/until.ts'
@@ -145,7 +145,7 @@ if (obstacle === null) {
     const command = 'trap "" TERM; setsid sleep 7496 & echo begun; sleep 7496; sleep 7496'
     const running = await executor.start({
       ...{ command, origin: 'print', host: 'box', sandbox: 'workspace', cwd: work },
-      ...{ guard: false, env: { MINE: '7496' } },
+      ...{ guard: false, env: { MINE: markOf(7496) } },
     })
     for await (const line of running.lines()) {
       assert.is(line, 'begun')
@@ -154,7 +154,7 @@ if (obstacle === null) {
     const result = await running.stop('kill')
     assert.is(result.status, 'stopped', JSON.stringify(result))
     assert.equal(result.survivors, [])
-    await until(() => findMarked('MINE', '7496').length === 0)
+    await until(() => findMarked('MINE', markOf(7496)).length === 0)
   })
 }
 

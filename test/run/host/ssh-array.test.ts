@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
-import { findMarked, openHome } from '../../helpers/jobs.ts'
+import { findMarked, markOf, openHome } from '../../helpers/jobs.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
 import { hear, until } from '../../helpers/until.ts'
 
@@ -39,14 +39,21 @@ if (obstacle === null) {
   test('a kill of nacre leaves nothing on the hosts', async () => {
     const [program = '', ...words] = cliCommand()
     const command = '[ "$NACRE_TASK" = 1 ] || sleep 7493'
-    const given = [...onBoth, '9', '--env', 'MINE=7493', '--output-format', 'stream-json']
+    const given = [
+      ...onBoth,
+      '9',
+      '--env',
+      `MINE=${markOf(7493)}`,
+      '--output-format',
+      'stream-json',
+    ]
     const child = spawn(program, [...words, ...given, '-c', command], {
       env: { ...process.env, ...home.env },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let told = ''
     child.stdout.on('data', (bytes: Buffer) => (told += bytes.toString()))
-    const there = () => findMarked('MINE', '7493').length
+    const there = () => findMarked('MINE', markOf(7493)).length
     await until(() => told.includes('"type":"task"') && there() > 3)
     const gone = hear(child, 'exit')
     child.kill('SIGKILL')
