@@ -1,9 +1,13 @@
+import { contradiction } from '../protocol/errors.ts'
 import type { PromptOptions } from '../protocol/print-options.ts'
 
-/** Throws `MisuseError`, which names the option. */
+/** Throws `MisuseError` where two of the options contradict each other. */
 export function readPromptOptions(options: Readonly<Record<string, unknown>>): PromptOptions {
   const maxSteps = options['max-steps'] ?? null
   const maxCost = options['max-cost'] ?? null
+  if (options['continue'] === true && options['resume'] !== undefined) {
+    throw contradiction('--continue', '--resume')
+  }
   const allow = (options['allow'] ?? []) as string[]
   return {
     model: readModel(options),

@@ -66,6 +66,8 @@ test('a command for the RPC mode', () =>
 test('words for the RPC mode', () => refuses(['--mode', 'rpc', 'a'], 125, /standard input alone/))
 test('lines of input beside a prompt', () =>
   refuses(['-p', '!echo a', '--input-format', 'lines'], 125, /leave this one out/))
+test('the newest conversation and another one', () =>
+  refuses(['-p', '--continue', '--resume', 'x', 'hello'], 125, /`--continue` and `--resume` contr/))
 test('a prompt for a model without a model', () =>
   refuses(['-p', 'hello'], 1, /No model is set: .*--model/))
 
