@@ -14,6 +14,8 @@ export interface Command {
   description: string
   /** The options that it takes; every command has `--help` too. */
   flags: readonly Flag[]
+  /** Whether it takes options alone; it is refused with any other word. */
+  takesNoWords?: boolean
   /** Whether it takes the options that shape a run, as defaults of all its runs. */
   takesRunOptions?: boolean
   /** Whether it takes the options of prompts for a model. */

@@ -110,6 +110,9 @@ async function runCommand(
     await streams.stdout.write(describeCommand(command))
     return 0
   }
+  if (command.takesNoWords && positionals.length > 0) {
+    throw new MisuseError('wrong_usage', `Too many words: ${command.usage}`)
+  }
   const run = command.takesRunOptions ? readRunOptions(options) : {}
   const cwd = resolve(logicalDirectory(process.env), readRunOptions(options).cwd ?? '.')
   return command.run({

@@ -58,6 +58,16 @@ test('a bang alone among lines is told, and the next line runs', async () => {
 test('a bang alone', () => refuses(['-p', '!'], 125, /bang command is empty/))
 test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/, { input: '!\n' }))
 test('an unknown word', () => refuses(['run'], 125, /Unknown command `run`/))
+for (const words of [
+  ['doctor'],
+  ['mcp'],
+  ['acp'],
+  ['completion', 'ids', 'jobs'],
+  ['config', 'path'],
+]) {
+  test(`a word too many for ${words.join(' ')}`, () =>
+    refuses([...words, 'zz'], 125, /^nacre: (?:Too many words|Ask for one kind): nacre /))
+}
 test('an unknown mode', () =>
   refuses(['--mode', 'rcp'], 125, /`--mode` must be one of .*did you mean "rpc"/))
 test('no terminal for the REPL', () => refuses([], 125, /needs a terminal; use --print/))

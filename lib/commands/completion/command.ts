@@ -29,6 +29,9 @@ export const command: Command = {
   async run(context) {
     const { positionals, streams, flags, runFlags, commands } = context
     if (positionals[0] === 'ids') {
+      if (positionals.length > 2) {
+        throw new MisuseError('wrong_usage', 'Ask for one kind: nacre completion ids <kind>')
+      }
       const { listIds } = await import('./ids.ts')
       await streams.stdout.write(await listIds(positionals[1] ?? '', context))
       return 0

@@ -23,6 +23,7 @@ export const command: Command = {
     formatFlag,
     { name: 'host', shape: fields.host, description: 'What works on this machine instead' },
   ],
+  takesNoWords: true,
   details: [
     'Each line is tried, not looked up: commands really run. Exit status: 0, or 1 where something',
     'is broken that nacre needs.',

@@ -5,6 +5,7 @@ export const command: Command = {
   usage: 'nacre acp [options of prompts] [options that shape a run]',
   description: 'Agent Client Protocol on stdin and stdout, for editors',
   flags: [],
+  takesNoWords: true,
   takesRunOptions: true,
   takesPromptOptions: true,
   details: [

@@ -11,6 +11,7 @@ export const command: Command = {
       description: 'Give results as structured content too, for clients that are programs',
     },
   ],
+  takesNoWords: true,
   takesRunOptions: true,
   details: [
     'The options are the defaults of every command that the client runs.',
