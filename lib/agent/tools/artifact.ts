@@ -68,7 +68,7 @@ export const artifactTool: Tool = {
     }
     const { offset = 0, limit } = range
     const found = await artifacts.grep(id, {
-      ...{ pattern: grep, ignoreCase, offset, limit, ...bounds },
+      ...{ pattern: grep, patternField: 'grep', ignoreCase, offset, limit, ...bounds },
       ...{ before: around, after: around, signal },
     })
     const early = describeEarlyEnd(found)

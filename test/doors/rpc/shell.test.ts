@@ -226,6 +226,10 @@ test('a wrong pattern is told by the name that it has on the wire', () =>
     const search = { id: run.stdout_cache_id ?? '', pattern: '(' }
     const wrong = await failureOf(client.request('artifact.grep', search))
     assert.equal([wrong.code, wrong.data?.field], [-32_602, 'pattern'])
+    const call = { name: 'artifact', arguments: { id: search.id, grep: '(' } }
+    const ofTool = await failureOf(client.request('tool.call', call))
+    assert.is(ofTool.data?.field, 'grep')
+    assert.match(ofTool.message, /^grep: Invalid regular expression/)
   }))
 
 test('sessions keep their state apart from each other', () =>

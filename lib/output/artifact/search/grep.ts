@@ -8,6 +8,8 @@ import { createMatcher, type Match } from './match.ts'
 export interface GrepOptions extends ScanOptions, ExcerptOptions {
   /** A JavaScript regular expression, tried on each line. */
   pattern: string
+  /** The name by which the caller gave the pattern, for messages. Default `pattern`. */
+  patternField?: string
   ignoreCase?: boolean
   /** Lines to pass over first: `nextOffset` of the call before. */
   offset?: number
@@ -102,10 +104,14 @@ function tooDeep(): MisuseError {
   return new MisuseError('invalid_field', message, 'pattern')
 }
 
-function compile({ pattern, ignoreCase }: Pick<GrepOptions, 'pattern' | 'ignoreCase'>): RegExp {
+function compile({
+  pattern,
+  patternField = 'pattern',
+  ignoreCase,
+}: Pick<GrepOptions, 'pattern' | 'patternField' | 'ignoreCase'>): RegExp {
   try {
     return new RegExp(pattern, ignoreCase === true ? 'iu' : 'u')
   } catch (error) {
-    throw new MisuseError('invalid_field', `pattern: ${messageOf(error)}`, 'pattern')
+    throw new MisuseError('invalid_field', `${patternField}: ${messageOf(error)}`, patternField)
   }
 }
