@@ -156,7 +156,8 @@ export const promptFlags: readonly Flag[] = [
   {
     name: 'allow',
     shape: shape.list(shape.text('', { hint: 'rule' })),
-    description: 'Let commands pass that begin so, or match /this/',
+    description:
+      'Let commands pass that begin so, or match /this/, where no built-in rule denies them',
   },
 ]
 

@@ -78,6 +78,12 @@ test('lines of input beside a prompt', () =>
   refuses(['-p', '!echo a', '--input-format', 'lines'], 125, /leave this one out/))
 test('the newest conversation and another one', () =>
   refuses(['-p', '--continue', '--resume', 'x', 'hello'], 125, /`--continue` and `--resume` contr/))
+test('the name of a built-in rule where a command is to be allowed', () =>
+  refuses(
+    ['-p', '--allow', 'git-add-blind', '!true'],
+    125,
+    /--allow git-add-blind.*is the name of a built-in rule/,
+  ))
 test('a prompt for a model without a model', () =>
   refuses(['-p', 'hello'], 1, /No model is set: .*--model/))
 

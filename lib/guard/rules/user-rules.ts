@@ -88,6 +88,9 @@ function faultOf(entry: unknown): string | null {
   if (lifted.length > 0 && decision !== 'allow') {
     return '`lifts` is for rules whose decision is allow.'
   }
+  if (decision === 'allow' && ruleNames.includes(match)) {
+    return `\`${match}\` is the name of a built-in rule, where the beginning of a command or a /regular expression/ is wanted; what lifts its denials is a rule under \`guard.rules\` of the configuration: {"match": "…", "decision": "allow", "lifts": "${match}"}.`
+  }
   const wrong = lifted.find((name) => !ruleNames.includes(name))
   return wrong === undefined
     ? null

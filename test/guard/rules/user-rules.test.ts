@@ -78,6 +78,10 @@ test('a wrong rule is reported by name with one sentence, and never skipped', ()
     [{ match: 'x', decision: 'deny', notMatch: 3 }, /`notMatch` must be/],
     [{ match: '/x/g', decision: 'deny' }, /flags may be/],
     [{ match: 'x', decision: 'deny', examples: { match: 'x' } }, /`examples\.match` must be/],
+    [
+      { match: 'git-add-blind', decision: 'allow' },
+      /is the name of a built-in rule, .*"lifts": "git-add-blind"/,
+    ],
     ['x', /must be an object/],
   ]
   for (const [rule, problem] of wrong) {
