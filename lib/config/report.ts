@@ -23,11 +23,11 @@ export function reportKeys(
   }))
 }
 
-/** Throws `MisuseError` with the nearest key where there is none of this name. */
-export function findReport(reports: readonly ConfiguredKey[], key: string): ConfiguredKey {
-  const found = reports.find((report) => report.key === key)
-  if (found) return found
-  throw unknownName('key', key, [...keys.keys()])
+/** The key of this name, or all of a group. Throws `MisuseError` with the nearest where there is none. */
+export function findReports(reports: readonly ConfiguredKey[], name: string): ConfiguredKey[] {
+  const found = reports.filter(({ key }) => key === name || key.startsWith(`${name}.`))
+  if (found.length > 0) return found
+  throw unknownName('key', name, [...keys.keys(), ...groups])
 }
 
 /** Where a later entry replaces an earlier one, only the last place counts. */

@@ -23,7 +23,7 @@ export async function describeConfiguration(
   options: Readonly<Record<string, unknown>>,
 ): Promise<CommandConfiguration> {
   const configuration = await configure(options)
-  const { configurationSchema, findReport, reportKeys } = await import('../config/report.ts')
+  const { configurationSchema, findReports, reportKeys } = await import('../config/report.ts')
   const { files, notices, model, entries, values, candidates } = configuration
   const keys = reportKeys(entries, values)
   return {
@@ -31,7 +31,7 @@ export async function describeConfiguration(
     notices,
     model,
     keys,
-    findKey: (name) => findReport(keys, name),
+    findKeys: (name) => findReports(keys, name),
     places: candidates.map((path) => ({ path, isThere: files.includes(path) })),
     schema: configurationSchema,
   }

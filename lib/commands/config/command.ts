@@ -19,10 +19,11 @@ const actions: Readonly<Record<string, Action>> = {
     if (key === undefined)
       throw new MisuseError('wrong_usage', 'Say which key: nacre config get <key>')
     const configuration = await context.configuration()
-    const found = configuration.findKey(key)
-    const { value } = found
+    const found = configuration.findKeys(key)
+    const single = found.find((known) => known.key === key)
+    const value = single ? single.value : valueOfGroup(found)
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    await write(context, found, value === null ? '' : `${text}\n`)
+    await write(context, single ?? { keys: found }, value === null ? '' : `${text}\n`)
     return value === null ? notSet : 0
   },
   async path(context) {
@@ -43,7 +44,7 @@ export const command: Command = {
   flags: answerFlags,
   details: [
     '  nacre config list        every key: what it holds here, where that was said, what it may be',
-    '  nacre config get <key>   the value of one key; nothing, and exit status 1, where it is not set',
+    '  nacre config get <key>   the value of a key or a group; nothing, and exit status 1, where it is not set',
     '  nacre config path        the files that are read, the later one wins where it may',
     '  nacre config schema      a JSON Schema of such a file, for editors (as its `$schema`)',
     '',
@@ -63,6 +64,13 @@ export const command: Command = {
     for (const notice of notices) await tell(context, notice)
     return status ?? 0
   },
+}
+
+/** An object as it stands in a file; null where none of the keys is set. */
+function valueOfGroup(found: readonly ConfiguredKey[]): object | null {
+  const set = found.filter(({ value }) => value !== null)
+  if (set.length === 0) return null
+  return Object.fromEntries(set.map(({ key, value }) => [key.split('.').at(-1), value]))
 }
 
 async function write(context: CommandContext, data: object, text: string): Promise<void> {
