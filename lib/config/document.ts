@@ -20,11 +20,12 @@ export async function readDocument(file: string): Promise<Document | null> {
   const text = readText(file)
   if (text === null) return null
   const { evaluate, parse } = await import('@humanwhocodes/momoa')
+  const read = (given: string) => parse(given, { mode: 'jsonc', allowTrailingCommas: true }).body
   let body: ValueNode
   try {
-    ;({ body } = parse(text, { mode: 'jsonc', allowTrailingCommas: true }))
+    body = read(text)
   } catch (error) {
-    throw unreadable(file, error)
+    throw unreadable(file, text, error, read)
   }
   const value: unknown = evaluate(body)
   if (!isObject(value)) throw wrongConfiguration(`${file}:1`, 'The configuration must be an object')
@@ -71,10 +72,28 @@ function readRegularFile(file: string): string {
 /** Far above what any configuration holds. */
 const maxBytes = 4 * 1024 * 1024
 
-function unreadable(file: string, error: unknown) {
-  const [, sentence = '', line = '1'] =
-    /^(.*?)\.? ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
-  return wrongConfiguration(`${file}:${line}`, `This is no JSON: ${sentence}`)
+function unreadable(file: string, text: string, error: unknown, read: (text: string) => unknown) {
+  const [, said = '', line = '1'] = /^(.*?)\.? ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
+  const wrong = (where: number | string, sentence: string) =>
+    wrongConfiguration(`${file}:${where}`, `This is no JSON: ${sentence}`)
+  const isToken = said.startsWith('Unexpected token')
+  if (isToken ? endsTooEarly(text, messageOf(error), read) : said.startsWith('Unexpected end')) {
+    return wrong(text.trimEnd().split('\n').length, 'the file ends too early')
+  }
+  if (!isToken) return wrong(line, said)
+  const at = error instanceof Error && 'offset' in error ? Number(error.offset) : 0
+  const [token] = /^(?:"[^"\n]*"?|[\w.+-]+|.)/.exec(text.slice(at)) ?? ['']
+  return wrong(line, `\`${token}\` is not expected here`)
+}
+
+/** At the end of a text the parser may name the last token in place of the end; with more text it does not. */
+function endsTooEarly(text: string, said: string, read: (text: string) => unknown): boolean {
+  try {
+    read(`${text}\n:`)
+    return false
+  } catch (error) {
+    return messageOf(error) !== said
+  }
 }
 
 /** The line of a member's name or of an element, as far as the path leads. */
