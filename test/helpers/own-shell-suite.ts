@@ -146,6 +146,27 @@ export function testOwnShell(shell: ShellName): void {
       assert.match((await again.result).output ?? '', /heard this/)
     }))
 
+  test('goes on with what was suspended last, and gives jobs their numbers', () =>
+    withOwnShell(shell, async ({ start, run, directory }) => {
+      const script = '#!/bin/sh\nread -r line; echo "$1 heard $line"\n'
+      writeFileSync(join(directory, 'hear'), script, { mode: 0o755 })
+      for (const name of ['one', 'two', 'three']) {
+        const running = await start(`./hear ${name}`)
+        await running.waits()
+        await running.write('\u001A')
+        await running.result
+      }
+      const jobs = (await run('jobs')).output ?? ''
+      const numbers = [...jobs.matchAll(/^\[?(\d)(?=\]|\t)/gm)].map(([, number]) => Number(number))
+      assert.equal(new Set(numbers), new Set([1, 2, 3]), jobs)
+      for (const name of ['three', 'two', 'one']) {
+        const again = await start('fg')
+        await again.waits()
+        await again.write('this\r')
+        assert.match((await again.result).output ?? '', `${name} heard this`)
+      }
+    }))
+
   test('runs nothing of what was stopped while the shell still starts', () =>
     withOwnShell(
       shell,

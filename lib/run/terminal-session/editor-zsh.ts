@@ -111,10 +111,24 @@ function __nacre_take {
   { builtin setopt localoptions noxtrace } 2>/dev/null
   { IFS= builtin read -r -d $'\\0' __nacre_b; IFS= builtin read -r -d $'\\0' __nacre_c } <${quoteWord(turnPath)}
   # No function can end the trace for longer than it runs itself.
-  BUFFER=$__nacre_x' { __nacre_start } 2>/dev/null; builtin eval "$__nacre_c"'
+  BUFFER=$__nacre_x' { __nacre_start } 2>/dev/null; '
+  # A line of the editor may be asked about before it runs, as one that is misspelt.
+  if [[ -z $__nacre_x && ! -o correct && ! -o correctall ]] && __nacre_plain; then BUFFER+=$__nacre_c; else BUFFER+='builtin eval "$__nacre_c"'; fi
   zle .accept-line
 }
-function __nacre_keep { [[ $1 != *' { __nacre_start } 2>/dev/null; builtin eval'* ]] }
+# A command of words that are sure to be a whole one. zsh counts eval as a job, so that what is suspended or left
+# to itself in there has another number than it should.
+function __nacre_plain {
+  builtin emulate -L zsh
+  builtin setopt extendedglob
+  local __nacre_w IFS=$' \\t'
+  [[ $__nacre_c = [[:alnum:]_./%~+-][[:alnum:][:blank:]_./%~+=:,@^-]#(|[[:blank:]]#'&') ]] || builtin return
+  for __nacre_w in \${=__nacre_c}; do
+    (( \${reswords[(Ie)$__nacre_w]} || $+aliases[$__nacre_w] || $+galiases[$__nacre_w] )) && builtin return 1
+  done
+  builtin return 0
+}
+function __nacre_keep { [[ $1 != *' { __nacre_start } 2>/dev/null; '* ]] }
 ${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
 builtin setopt noprompt_sp noprompt_cr
