@@ -17,7 +17,7 @@ import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { stateEnd } from './editor-dialect.ts'
 
 /** A state that is being written is whole a moment later. */
-const stateTimeoutMs = 5000
+const stateTimeoutMs = 10_000
 
 /** The files by which nacre and a shell talk beside its terminal. */
 export interface ShellFiles {
@@ -74,7 +74,8 @@ export function openShellFiles(visible: boolean): ShellFiles {
     },
     async readState(prompt) {
       const deadlineMs = nowMs() + stateTimeoutMs
-      while (visible && open) {
+      // Nothing is written into a folder that has been removed.
+      while (visible && open && existsSync(folder)) {
         const text = readText(`${statePath}.${prompt}`)
         if (text.endsWith(`\n${stateEnd}${prompt}\n`)) return text
         if (nowMs() > deadlineMs) break
