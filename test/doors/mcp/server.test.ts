@@ -128,7 +128,7 @@ test('arguments that models send by habit are understood', () =>
       [{ cmd: 'echo hi', timeout: '60' }, /^hi\n/],
       [{ command: 'sleep 300', timeout_seconds: 1 }, /may take 1\.0 s/],
       [{ command: 'sleep 300', run_in_background: 'true' }, /job id: run_/],
-      [{ command: 'echo hi', run_in_background: false, env: null }, /^hi\n/],
+      [{ command: 'echo hi', run_in_background: false, cwd: null, env: null }, /^hi\n/],
       [{ command: 'test -t 1 && echo terminal', pty: 'true' }, /^terminal/],
     ]
     for (const [args, text] of cases) {
