@@ -1,3 +1,6 @@
+/** Stands for a head(1) or tail(1) that was taken off: it leaves the shell its pipeline and holds nothing back. */
+const passesOn = ' | tee'
+
 /** A command and the limits that stood at its end. */
 export interface ExtractedLimits {
   command: string
@@ -9,7 +12,8 @@ export interface ExtractedLimits {
 
 /**
  * Takes a trailing `| head -n N` or `| tail -n N` (or both, in this order) off an agent's command, so that
- * the output is limited by nacre and the artifact keeps all of it. Only where the text stays the same: the
+ * the output is limited by nacre and the artifact keeps all of it; the status stays that of the pipeline, as the
+ * shell has it. Only where the text stays the same: the
  * whole command is one pipeline, after at most one `cd … &&`, it writes no errors beside the pipe, and, where
  * it is not read to its end, it is known to end by itself. Anything else is answered as it came.
  */
@@ -29,7 +33,7 @@ export function extractLimits(command: string): ExtractedLimits {
   // tail(1) waits for the end itself, so that only what has none is left to it.
   const ends = limits.head === undefined ? isBounded : endsByItself
   if (!rest.every(({ text }) => ends(text)) || !rest.every(isQuiet)) return { command }
-  return { command: command.slice(0, rest.at(-1)!.end).trimEnd(), ...limits }
+  return { command: command.slice(0, rest.at(-1)!.end).trimEnd() + passesOn, ...limits }
 }
 
 /** N of `head -n N`, `-nN`, `-N`, `--lines N` or `--lines=N`; null for any other use. */

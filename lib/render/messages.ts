@@ -37,14 +37,13 @@ export function describeStanding(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`
   const command = result.command.split('\n')[0] ?? ''
   return [
-    `${result.id}: ${describeEnd(result)} ${after}: ${command}`,
+    `${result.id}: ${describeStatus(result)} ${after}: ${command}`,
     ...describeTasks(result),
     ...result.notices,
   ]
 }
 
-/** How a run stands or ended, in a few words. */
-export function describeEnd(result: Result): string {
+function describeStatus(result: Result): string {
   switch (result.status) {
     case 'exited':
       return `exit ${result.exitCode}${result.exitMeaning ? ` (${result.exitMeaning})` : ''}`

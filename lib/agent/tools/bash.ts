@@ -8,7 +8,7 @@ import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderForModel, renderRunning } from '../../render/model.ts'
-import { createHead, endAsPipeline } from '../as-head.ts'
+import { createHead } from '../as-head.ts'
 import { extractLimits } from '../extract-limits.ts'
 import { type Habits, readArguments } from './arguments.ts'
 import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
@@ -95,7 +95,7 @@ export const bashTool: Tool = {
       ...(atMost && { atMost }),
     })
     const ended = await run.result
-    const result = extracted.command === command ? ended : endAsPipeline(ended, head)
+    const result = head?.settle(ended) ?? ended
     const text =
       result.status === 'running'
         ? renderRunning(result, run.pid)

@@ -94,14 +94,21 @@ test('a command that fails before its `| head` or `| tail` has the status of the
     const commands = [
       'ls / /missing 2>/dev/null | head -1',
       'ls / /missing 2>/dev/null | tail -1',
-      'grep missing /dev/null 2>&1 | head -1',
+      'cd /missing && grep x /dev/null 2>&1 | tail -1',
+      'cd / && grep x /dev/null 2>&1 | head -1',
     ]
     for (const command of commands) {
-      const { text, isError, details } = await call('bash', { command })
-      const bash = spawnSync('bash', ['-c', command], { encoding: 'utf8' })
-      assert.equal([isError, details['exit_code'], details['output']], [false, 0, bash.stdout])
-      assert.match(text, /The status is that of the whole pipeline; before its end: /)
+      const { details } = await call('bash', { command })
+      const bash = spawnSync('bash', ['-c', `exec 2>&1; ${command}`], { encoding: 'utf8' })
+      assert.equal([details['exit_code'], details['output']], [bash.status, bash.stdout], command)
     }
+    const session = 'strict'
+    await call('bash', { command: 'set -e; kept=yes', session })
+    await call('bash', { command: 'grep x /dev/null 2>&1 | tail -1', session })
+    assert.is((await call('bash', { command: 'echo "$kept"', session })).details['output'], 'yes\n')
+    await call('bash', { command: 'set +e -o pipefail', session })
+    const failed = await call('bash', { command: 'grep x /dev/null 2>&1 | tail -1', session })
+    assert.is(failed.details['exit_code'], 1)
   }))
 
 test('a job is started, read, waited for and stopped', () =>
