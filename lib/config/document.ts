@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { ValueNode } from '@humanwhocodes/momoa'
 import { isObject } from '../protocol/shape/shape.ts'
 import { codeOf, messageOf } from '../protocol/errors.ts'
@@ -41,18 +42,24 @@ function readText(file: string): string | null {
     return readRegularFile(file).replace(/^\uFEFF/, '')
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null
-    // After `su` or `sudo -u`, HOME may be a folder that this user may not enter: none of its files is theirs.
-    if (codeOf(error) === 'EACCES' && !isVisible(file)) return null
+    // After `su` or `sudo -u`, HOME may be a folder of another user: none of its files is this one's.
+    if (codeOf(error) === 'EACCES' && isWithAnother(file)) return null
     throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
   }
 }
 
-function isVisible(file: string): boolean {
+/** Whether it cannot even be seen, and the innermost folder on its way that can be is somebody else's. */
+function isWithAnother(file: string): boolean {
+  const innermost = findVisible(file)
+  return innermost !== file && lstatSync(innermost).uid !== process.geteuid?.()
+}
+
+function findVisible(path: string): string {
   try {
-    lstatSync(file)
-    return true
+    lstatSync(path)
+    return path
   } catch {
-    return false
+    return findVisible(dirname(path))
   }
 }
 

@@ -85,7 +85,9 @@ export function findPlaces(
     const message = `Working directory is outside the workspace: ${request.cwd}`
     throw new StartError({ code: 'cwd_outside_workspace', message, exitCode: 125 })
   }
-  const homes = new Set([options.home ?? homedir(), userInfo().homedir])
+  const homes = new Set(
+    [options.home ?? homedir(), findAccountHome()].filter((home) => home !== null),
+  )
   const secrets = [...homes].flatMap((home) => secretPaths.map((path) => join(home, path)))
   const named = [...secrets, ...options.hidden]
   const hidden = outermost(named.flatMap(findExisting))
@@ -120,6 +122,15 @@ export function findPlaces(
 const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
 
 /** Who works for somebody does not choose its own workspace by choosing a directory. */
+/** The home that the system knows of this user; null for a user whom it does not know (getpwuid(3)). */
+function findAccountHome(): string | null {
+  try {
+    return userInfo().homedir
+  } catch {
+    return null
+  }
+}
+
 function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
   const { workspaceFrom } = originPolicies[request.origin]
   return findRoot(workspaceFrom === 'nacre' ? realpathSync.native(base) : cwd)
