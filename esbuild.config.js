@@ -5,7 +5,7 @@
  *     dist/index.js     the library, `import { createExecutor } from 'nacre'`
  *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
  *     dist/esm/         both once more as ES modules, for `import` and for bundlers
- *     dist/start.js     what every start reads then, and dist/run.js what a command in print mode adds
+ *     dist/start.js     what main.js loads at every start, and dist/run.js what a command in print mode adds
  *     dist/*.js         one file for each other `import()` of the source, and what these share
  *     dist/*.js.cache   what V8 has compiled of each, for this version of Node
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas

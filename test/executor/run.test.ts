@@ -141,6 +141,8 @@ test('an input of a wrong shape was passed by in silence', () =>
       'text',
       { kind: 'text' },
       { kind: 'descriptor', fd: '3' },
+      { kind: 'descriptor', fd: -1 },
+      { kind: ['none'] },
       { kind: 'none ' },
     ]) {
       try {

@@ -153,9 +153,8 @@ function isStdin(stdin: unknown): boolean {
   if (!isObject(stdin)) return false
   const { kind, text, fd } = stdin
   if (kind === 'text') return typeof text === 'string'
-  return kind === 'descriptor'
-    ? Number.isInteger(fd)
-    : ['none', 'closed', 'open'].includes(String(kind))
+  if (kind === 'descriptor') return Number.isInteger(fd) && Number(fd) >= 0
+  return kind === 'none' || kind === 'closed' || kind === 'open'
 }
 
 /** What only a scheduler can give is misuse elsewhere, unless it is configured for all runs. */

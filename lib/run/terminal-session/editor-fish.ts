@@ -38,7 +38,7 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
   const key = (text: string) => quote(text).replaceAll('\u001B', `'\\e'`)
   // A function that is read from a file, by `eval` there too, is not told to be the person's own.
-  return `${state === '' ? '' : `begin\necho ${quote(state)} | source\nend >/dev/null 2>&1 </dev/null`}
+  return `${state === '' ? '' : `begin\nbuiltin printf '%s\\n' ${quote(state)} | builtin source\nend >/dev/null 2>&1 </dev/null`}
 set -g __nacre_s 0
 set -g __nacre_q 0
 set -g __nacre_running 0

@@ -16,7 +16,7 @@ export interface ViewerOptions {
   onClose: () => void
   /** Closes once a command can read all of the text; an empty one is the pager. Rejects with a sentence. */
   handOver: (command: string, search: Search) => Promise<void>
-  /** A key that is for what comes behind it. */
+  /** Takes a key that was typed for what follows the viewer. */
   onAhead: (data: string) => void
   /** Puts a text on the clipboard of the person's terminal. */
   copy: (text: string) => void
@@ -76,7 +76,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
   let follows = options.follows
   let following: NodeJS.Timeout | undefined
   let busy: AbortController | null = null
-  /** Keys that are for what comes behind the viewer, which is about to hand over. */
+  /** Keys that were typed for what follows the viewer, which is about to hand over. */
   let ahead: string[] | null = null
   /** One movement after another, in the order of the keys. */
   let work = Promise.resolve()

@@ -25,8 +25,8 @@ export interface MatchedLines extends Found {
 /** Text is matched in batches of about so many bytes. */
 const batchBytes = 256 * 1024
 /**
- * A longer line is matched in parts, since a pattern needs stack for each character that it goes over. Further
- * apart than that in one line it may want what `.*` or `.+` parts, and nothing else.
+ * A longer line is matched in parts, since a pattern needs stack for each character that it goes over. A match
+ * that is longer than a part is found only where `.*` or `.+` outside of all groups parts it (steps.ts).
  */
 const maxLineBytes = 2 * 1024 * 1024
 /** Parts share so many bytes: a match of half as many is seen whole in one of them. */
