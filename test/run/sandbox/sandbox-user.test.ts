@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { cliCommand } from '../../helpers/cli.ts'
 import { runProgram } from '../../helpers/run-program.ts'
 import { findObstacle } from '../../helpers/sandbox-places.ts'
 
@@ -22,6 +23,27 @@ const obstacle = await findUserObstacle()
 if (obstacle !== null) console.log(`SKIP the sandbox as an ordinary user: ${obstacle}`)
 
 if (obstacle === null) {
+  test('a user whom the system does not know ran into an internal error', async () => {
+    const home = mkdtempSync('/var/tmp/nacre-user-')
+    chmodSync(home, 0o777)
+    try {
+      const program = [...cliCommand(), '--sandbox', 'read-only', '-c', 'echo confined']
+      const words = ['--reuid', '54397', '--regid', '54397', '--clear-groups', ...program]
+      const { status, stdout, stderr } = await runProgram('setpriv', words, {
+        cwd: home,
+        env: {
+          HOME: home,
+          TMPDIR: home,
+          XDG_STATE_HOME: home,
+          PATH: '/usr/local/bin:/usr/bin:/bin',
+        },
+      })
+      assert.equal([status, String(stdout), String(stderr)], [0, 'confined\n', ''])
+    } finally {
+      rmSync(home, { recursive: true, force: true })
+    }
+  })
+
   for (const file of ['sandbox-doors.test.ts', 'sandbox-escape.test.ts', 'sandbox-work.test.ts']) {
     test(`${file} passes for an ordinary user`, async () => {
       const home = mkdtempSync('/var/tmp/nacre-user-')
