@@ -47,6 +47,8 @@ export interface Heard {
   taken: boolean
   told: ToldResult | null
   refused: string | null
+  /** This side has begun to end the run. */
+  isStopped: boolean
   /** The script over there has ended the command at its deadline. */
   timedOut: boolean
   /** Where a session stands; the status of its shell, where that has ended. */

@@ -40,6 +40,7 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     taken: false,
     told: null,
     refused: null,
+    isStopped: false,
     timedOut: false,
     cwd: null,
     gone: null,
@@ -135,8 +136,12 @@ function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: 
   if (state.code !== null) {
     const end = describeCode(state.code, state.signal)
     if (state.timedOut) return { ...end, stoppedBy: 'timeout' }
-    if (!state.carried || end.code === null || end.code > 128) return end
-    if (!state.taken) return { ...exit, notStarted: describeFailure('host_nacre', notTaken, host) }
+    if (!state.carried) return end
+    const bySignal = end.code === null || end.code > 128
+    if (!state.taken && !(state.isStopped && bySignal)) {
+      return { ...exit, notStarted: describeFailure('host_nacre', notTaken, host) }
+    }
+    if (bySignal) return end
     return { ...end, notices: [`The nacre on ${host} told no result: this is its own exit status`] }
   }
   if (!state.begun) {

@@ -164,6 +164,7 @@ async function startOnHost(start: HostStart): Promise<Running> {
   })
 
   async function stop(reason: StopReason, how?: StopOptions): Promise<StopReport> {
+    follower.state.isStopped = true
     stopping ??= stopOnHost(start, follower.state, running, [reason, how])
     return stopping
   }

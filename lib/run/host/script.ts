@@ -124,10 +124,10 @@ export function composeRunScript(remote: RemoteCommand): string {
     ...(watches
       ? [
           ...composeStop(
-            `${markVariable}=${mark}`,
+            { word: `${markVariable}=${mark}` },
             remote.nacre ? allowCarrying(remote.stop) : remote.stop,
           ),
-          composeWatch(isLifeline, deadlineSeconds),
+          composeRunWatch(isLifeline, deadlineSeconds),
           'watch=$!',
         ]
       : []),
@@ -169,22 +169,39 @@ const napSeconds = 5
 
 /**
  * What ends the run beside the script, where its client or its deadline has ended, a scheduler sends TERM, or
- * the script itself was killed. USR1 dismisses it, and USR2 has it end what an ended command has left.
- * Only `wait` is sure to be interrupted by a signal that is trapped (XCU 2.11).
+ * the script itself was killed. USR1 dismisses it, and USR2 has it end what an ended command has left: their
+ * traps do that themselves, wherever in the watch they come. Only `wait` is sure to be interrupted by a signal
+ * that is trapped (XCU 2.11), and one that comes right before it finds no sleep to wait for any more.
  */
-function composeWatch(isLifeline: boolean, deadlineSeconds: number | undefined): string {
-  const naps = deadlineSeconds === undefined ? -1 : Math.floor(deadlineSeconds / napSeconds)
-  const first = deadlineSeconds === undefined ? napSeconds : deadlineSeconds - naps * napSeconds
-  const waiting = isLifeline
-    ? 'read -r line <&3 & wait $!; woken=$?'
-    : `nap=${first.toFixed(3)} naps=${naps}; while sleep "$nap" & wait $!; woken=$?; [ "$woken$asked" = 0 ] && [ "$naps" -ne 0 ] && kill -0 "$$"; do nap=${napSeconds} naps=$((naps - 1)); done`
-  return (
-    "(asked= over=; trap asked=yes TERM; trap over=yes USR2; trap 'kill -KILL $!; exit' USR1; " +
-    `${waiting}; trap over=yes USR1; [ "$woken" -le 128 ] || kill -KILL $!; ` +
+function composeRunWatch(isLifeline: boolean, deadlineSeconds: number | undefined): string {
+  return [
+    "(asked= over=; trap 'asked=yes; kill -KILL $!' TERM; trap 'kill -KILL $!; exit 0' USR1",
+    `trap 'trap "" TERM; kill -KILL $!; find_group; stop_run; exit 0' USR2`,
+    isLifeline
+      ? 'read -r line <&3 & [ -n "$asked" ] || wait $!'
+      : composeNaps(deadlineSeconds ?? Infinity),
+    '[ -z "$asked" ] || kill -KILL $!',
+    'trap : TERM; trap over=yes USR1 USR2',
     // The command may not have begun yet.
-    'while find_group; stop_run; [ -z "$over" ] && kill -0 "$$"; do sleep 1; done; ' +
-    `[ "$woken" -ne 0 ] || exit ${atDeadline}) >/dev/null 2>&1 4>&- 5>&- &`
-  )
+    'while find_group; stop_run; [ -z "$over" ] && kill -0 "$$"; do sleep 1 & [ -n "$over" ] || wait $! || kill -KILL $!; done',
+    `${deadlineSeconds === undefined ? '' : `[ "$naps" -ne 0 ] || exit ${atDeadline}; `}exit 0) >/dev/null 2>&1 4>&- 5>&- &`,
+  ].join('\n')
+}
+
+/** Sleeps until the deadline, as long as the script is there. A nap that somebody has ended counts for nothing. */
+function composeNaps(deadlineSeconds: number): string {
+  const isEndless = deadlineSeconds === Infinity
+  const naps = isEndless ? -1 : Math.max(1, Math.ceil(deadlineSeconds / napSeconds))
+  const last = isEndless ? napSeconds : deadlineSeconds - (naps - 1) * napSeconds
+  return [
+    `naps=${naps} last=${Number.isInteger(last) ? last : last.toFixed(3)}`,
+    // POSIX has no sleep that takes fractions.
+    ...(Number.isInteger(last) ? [] : [`sleep 0.001 || last=${Math.ceil(last)}`]),
+    'while [ -z "$asked" ] && [ "$naps" -ne 0 ] && kill -0 "$$"; do',
+    `nap=${napSeconds}; [ "$naps" -ne 1 ] || nap=$last`,
+    'sleep "$nap" & [ -z "$asked" ] && wait $! && naps=$((naps - 1))',
+    'done',
+  ].join('\n')
 }
 
 /** Makes the command the words of what runs it, a nacre or its shell. */
@@ -244,7 +261,7 @@ export function findNamedShell(name: string): string {
  */
 export function composeStopScript(assignment: string, pid: number | null, stop: StopThere): string {
   return [
-    ...composeStop(quoteWord(assignment), stop),
+    ...composeStop(assignment, stop),
     `group=${pid ?? 'none'}`,
     'stop_run',
     'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
@@ -273,14 +290,19 @@ function composeDirectory(cwd: string | null): string[] {
 }
 
 /**
- * Functions that send signals to the run's group and to every process that has an assignment, given by a
- * word of the script, in its environment, and KILL to what is left after the grace. Without /proc (proc(5)) the mark cannot be read, and the group is all that is known.
+ * Functions that send signals to the run's group and to every process that has this assignment, or the one that
+ * a word of the script gives, in its environment, and KILL to what is left after the grace. Without /proc
+ * (proc(5)) the mark cannot be read, and the group is all that is known.
  */
-export function composeStop(assignment: string, { signals, graceSeconds }: StopThere): string[] {
+export function composeStop(
+  assignment: string | { word: string },
+  { signals, graceSeconds }: StopThere,
+): string[] {
+  const word = typeof assignment === 'string' ? quoteWord(assignment) : assignment.word
   const looks = Math.max(1, Math.ceil((graceSeconds / signals.length) * 10))
   const asks = signals.map((name) => `signal_run ${name}; signal_run CONT; wait_run ${looks} :`)
   return [
-    `marked() { grep -l ${assignment} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
+    `marked() { grep -l ${word} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
     // A zombie (Z) has ended; nobody may ever wait for it.
     'members() { if [ -r /proc/self/stat ]; then sed -n "s/^\\([0-9]*\\) (.*) [^Z] [0-9]* [0-9]* $group .*/\\1/p" /proc/[0-9]*/stat 2>/dev/null; elif kill -0 -- "-$group" 2>/dev/null; then echo "$group"; fi; }',
     'living() { { marked; members; } | sort -u; }',

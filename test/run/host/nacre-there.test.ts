@@ -63,7 +63,8 @@ if (obstacle === null) {
   })
 
   test('what calls itself nacre there, and does not take the command, is no end of it', async () => {
-    for (const text of ['echo "nacre: unknown command carry" >&2; exit 2', 'exit 0']) {
+    const unknown = 'echo "nacre: unknown command carry" >&2; exit 2'
+    for (const text of [unknown, 'exit 0', 'kill -ILL $$']) {
       writeFileSync(join(programs, 'nacre'), `#!/bin/sh\n${text}\n`)
       chmodSync(join(programs, 'nacre'), 0o755)
       const { status, error } = await run('true', { sandbox: 'off' })

@@ -33,7 +33,7 @@ export function composeKeptScript(run: KeptRun, connection: string): string {
     ': >"$dir/out"; : >"$dir/err"',
     `sh -c ${quoteWord(run.script)} nacre </dev/null >>"$dir/out" 2>>"$dir/err" ${apart} |`,
     `sh -c ${quoteWord(composeFollower(connection))} nacre "$dir" 0 0 |`,
-    `sh -c ${quoteWord(composeWatch(run))} nacre "$dir" </dev/null >/dev/null 2>&1 ${apart}`,
+    `sh -c ${quoteWord(composeFolderWatch(run))} nacre "$dir" </dev/null >/dev/null 2>&1 ${apart}`,
   ].join('\n')
 }
 
@@ -84,10 +84,10 @@ function composeFollower(connection: string): string {
 
 const lookEverySeconds = 2
 
-function composeWatch({ mark, stop, patienceSeconds }: KeptRun): string {
+function composeFolderWatch({ mark, stop, patienceSeconds }: KeptRun): string {
   const looks = Math.ceil(patienceSeconds / lookEverySeconds)
   return [
-    ...composeStop(quoteWord(runMark(mark)), allowCarrying(stop)),
+    ...composeStop(runMark(mark), allowCarrying(stop)),
     // The first look may come before who follows has told its number.
     `left=${looks + 1}`,
     'while [ -d "$1" ]; do',

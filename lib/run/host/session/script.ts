@@ -60,7 +60,7 @@ export function composeSessionScript(session: RemoteSession): string {
     'refuse() { tell "refused $1"; exit 125; }',
     shell,
     'case ${shell##*/} in bash | sh | dash | ash | busybox) ;; *) shell=bash; command -v bash >/dev/null 2>&1 || shell=sh ;; esac',
-    ...composeStop(quoteWord(`NACRE_SESSION=${session.mark}`), session.stop),
+    ...composeStop(`NACRE_SESSION=${session.mark}`, session.stop),
     'relay() { while IFS= read -r line; do printf "%s\\n" "$line"; done; group=none; stop_run; }',
     `relay 4>&- 5>&- 2>/dev/null | { export NACRE=1 NACRE_SESSION=${quoteWord(session.mark)}; "$shell" ${session.login ? '-lc' : '-c'} ${quoteWord(`exec 3<&0 </dev/null\n${loop}`)}; tell "gone $?"; }`,
   ].join('\n')

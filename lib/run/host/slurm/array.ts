@@ -168,13 +168,13 @@ interface Replay {
 
 async function replayTask({ folder, name, task, state, request, sink }: Replay): Promise<Exit> {
   const follower = followFrames(request, name, sink)
-  let lastWords = ''
-  for (const stream of request.streams === 'merged' ? ['stdout'] : ['stdout', 'stderr']) {
-    const path = join(folder, `${task}.${stream === 'stdout' ? 'out' : 'err'}`)
-    lastWords = readTail(path)
+  const paths = { stdout: join(folder, `${task}.out`), stderr: join(folder, `${task}.err`) }
+  const merged = request.streams === 'merged'
+  for (const stream of merged ? (['stdout'] as const) : (['stdout', 'stderr'] as const)) {
+    const path = paths[stream]
     if (!existsSync(path)) continue
     for await (const bytes of createReadStream(path)) {
-      await follower.write(stream as 'stdout' | 'stderr', bytes as Buffer)
+      await follower.write(stream, bytes as Buffer)
     }
   }
   const heard = follower.state
@@ -182,6 +182,8 @@ async function replayTask({ folder, name, task, state, request, sink }: Replay):
   const told = describeEnd({ code: null, signal: null }, follower, host, request)
   if (heard.refused !== null || heard.timedOut || heard.code === 0) return told
   if (!heard.begun && state?.job.state === 'CANCELLED') return neverBegan()
+  // Slurm says why it ended a task where the standard error of that goes.
+  const lastWords = readTail(merged ? paths.stdout : paths.stderr)
   const bySlurm = state && describeJobEnd(state.job, { ...heard, lastWords })
   const beside = describeHeard(heard, request)
   if (bySlurm) return { ...bySlurm, ...beside }
