@@ -13,9 +13,9 @@ export interface ExtractedLimits {
 /**
  * Takes a trailing `| head -n N` or `| tail -n N` (or both, in this order) off an agent's command, so that
  * the output is limited by nacre and the artifact keeps all of it; the status stays that of the pipeline, as the
- * shell has it. Only where the text stays the same: the
- * whole command is one pipeline, after at most one `cd … &&`, it writes no errors beside the pipe, and, where
- * it is not read to its end, it is known to end by itself. Anything else is answered as it came.
+ * shell has it. Only where the text stays the same: the whole command is one pipeline, after at most one
+ * `cd … &&`, it writes no errors beside the pipe, and, where it is not read to its end, it is known to end by
+ * itself. Anything else is answered as it came.
  */
 export function extractLimits(command: string): ExtractedLimits {
   const stages = splitPipeline(command)

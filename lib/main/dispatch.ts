@@ -10,28 +10,32 @@ import { shellOffFlags } from '../cli/shell-flags.ts'
 import { version } from '../protocol/version.ts'
 import { logicalDirectory, stateDirectory } from '../config/paths.ts'
 import { agentSettings } from './agent-settings.ts'
-import { beginRun, type RunBeginning } from './begin-run.ts'
 import { configure, configureNothing, describeConfiguration } from './configure.ts'
 import { executorOptions } from './executor-options.ts'
 import { supervise } from './supervise.ts'
 import { withExecutor } from './with-executor.ts'
 import type { Command } from '../doors/command.ts'
+import type { ControlGroups } from '../system/process/control-group.ts'
 import { commands, listCommands } from '../commands/commands.ts'
 import { openStreams, type Streams } from '../doors/streams.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 
-/**
- * Does what the words after the program's name ask for; gives the exit status. `beginning`: where they look
- * like those of a run.
- */
-export async function dispatch(
-  argv: readonly string[],
-  beginning: RunBeginning | null,
-): Promise<number> {
+/** What a run needs of the system before nacre has opened any file of its own. */
+export interface RunBeginning {
+  /** The descriptors above 2 that a command is given as nacre was. */
+  given: readonly number[]
+  groups: ControlGroups
+}
+
+/** Gives the same beginning each time. */
+type Begin = () => RunBeginning
+
+/** Does what the words after the program's name ask for; gives the exit status. */
+export async function dispatch(argv: readonly string[], begin: Begin): Promise<number> {
   const streams = openStreams(process)
   try {
-    const status = await choose(argv, beginning, streams)
+    const status = await choose(argv, begin, streams)
     const { failure } = streams.stdout
     if (failure === null) return status
     throw new MisuseError('unwritable_stdout', `Cannot write standard output: ${failure}`)
@@ -43,11 +47,7 @@ export async function dispatch(
 }
 
 /** A subcommand, which options of nacre may stand before, or a front door. */
-async function choose(
-  argv: readonly string[],
-  beginning: RunBeginning | null,
-  streams: Streams,
-): Promise<number> {
+async function choose(argv: readonly string[], begin: Begin, streams: Streams): Promise<number> {
   if (argv[0] === 'help') return help(argv.slice(1), streams)
   const first = findCommand(argv[0])
   if (first) return runCommand(await first(), argv.slice(1), streams)
@@ -58,7 +58,7 @@ async function choose(
   })
   const { options, positionals, isSeparated } = parsed
   const named = isSeparated || isDoorChosen(options) ? null : findCommand(positionals[0])
-  if (!named) return open(parsed, beginning, streams)
+  if (!named) return open(parsed, begin, streams)
   const before = argv.slice(0, argv.length - positionals.length)
   return runCommand(await named(), [...before, ...positionals.slice(1)], streams)
 }
@@ -148,11 +148,7 @@ async function runCommand(
   })
 }
 
-async function open(
-  parsed: ParsedArgv,
-  beginning: RunBeginning | null,
-  streams: Streams,
-): Promise<number> {
+async function open(parsed: ParsedArgv, begin: Begin, streams: Streams): Promise<number> {
   const chosen = chooseMode(parsed, [...Object.keys(commands), 'help'])
   // login(1), su and sshd call the shell of a person so, sshd and su also with a script on standard input.
   const isLogin = process.argv0.startsWith('-')
@@ -168,7 +164,7 @@ async function open(
       return 0
     case 'print': {
       if (isLogin) parsed.options['login'] = true
-      const { given, groups } = beginning ?? beginRun()
+      const { given, groups } = begin()
       const configuration = await configure(parsed.options)
       const invocation = readInvocation(parsed, configuration)
       const { subject, run } = invocation.print

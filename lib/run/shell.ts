@@ -6,10 +6,15 @@ import { StartError } from '../protocol/ports.ts'
 import { quoteWord } from '../protocol/words.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { buildEnvironment, selectInherited, nameKeys } from './environment.ts'
-import type { Confine, Launch, PrepareLaunch, ShellUse } from './launch.ts'
+import {
+  type Confine,
+  type Launch,
+  type PrepareLaunch,
+  type ShellUse,
+  takeAlong,
+} from './launch.ts'
 import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
-import { takeAlong } from './take-along.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process/process-table.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'

@@ -42,9 +42,11 @@ export interface Heard {
   durationMs: number | null
   /** What the shell over there has counted. */
   used: { userMs: number; systemMs: number } | null
-  /** A nacre over there is to carry the command, has understood it, and what it tells of its end. */
+  /** A nacre over there is to carry the command. */
   carried: boolean
+  /** That nacre has understood what it is to do. */
   taken: boolean
+  /** What that nacre tells of the end. */
   told: ToldResult | null
   refused: string | null
   /** This side has begun to end the run. */

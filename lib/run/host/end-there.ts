@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import { callThere, type HostClient } from './client.ts'
-import { composeStopScript, type StopThere } from './script.ts'
+import { composeStopScript, type StopThere } from './stop-script.ts'
 
 interface EndThere {
   client: HostClient

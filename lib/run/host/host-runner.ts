@@ -30,7 +30,8 @@ import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
 import { createShelf } from '../session/shelf.ts'
 import { createHostSession } from './session/session.ts'
-import { allowCarrying, composeRunScript, markThere, runMark } from './script.ts'
+import { composeRunScript, markThere } from './script.ts'
+import { allowCarrying, runMark } from './stop-script.ts'
 
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */

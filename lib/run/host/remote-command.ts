@@ -3,7 +3,8 @@ import { takesOwnShell } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { buildEnvironment } from '../environment.ts'
 import { markVariable, ownerVariable } from '../stop.ts'
-import { type CarryingNacre, markThere, type RemoteCommand, type StopThere } from './script.ts'
+import { type CarryingNacre, markThere, type RemoteCommand } from './script.ts'
+import type { StopThere } from './stop-script.ts'
 
 /**
  * What a request is on another machine. `startsIn`: the directory here in which it begins, where the

@@ -1,6 +1,13 @@
 import { quoteWord } from '../../protocol/words.ts'
 import { markVariable } from '../stop.ts'
 import { frameHead } from './frames.ts'
+import {
+  allowCarrying,
+  atDeadline,
+  composeRunWatch,
+  composeStop,
+  type StopThere,
+} from './stop-script.ts'
 
 /** A command as the shell of another machine is to run it. */
 export interface RemoteCommand {
@@ -53,13 +60,6 @@ export interface CarryingNacre {
   isNeeded: boolean
 }
 
-/** How the processes of a run are ended over there. */
-export interface StopThere {
-  /** What they get, one after the other, before KILL: `INT`, `TERM`, … */
-  signals: readonly string[]
-  graceSeconds: number
-}
-
 /**
  * The words that run a script through any login shell: csh, fish and their like read quotes and
  * backslashes each in their own way, so that nothing but letters stands there. Needs base64(1).
@@ -74,9 +74,6 @@ export function composeBootstrapWords(script: string): string[] {
   const payload = Buffer.from(script).toString('base64')
   return ['sh', '-c', 'eval "$(printf %s "$1" | base64 -d)"', 'nacre', payload]
 }
-
-/** What every process of a run has in its environment over there. */
-export const runMark = (mark: string): string => `${markVariable}=${mark}`
 
 /** Another value than here: on a host that is this machine too, each side knows its own. */
 export function markThere(runId: string): string {
@@ -137,7 +134,7 @@ export function composeRunScript(remote: RemoteCommand): string {
     // The second line of times(1p) has what was counted of its children.
     'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
     '[ "${code:-0}" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
-    // One that ends the run has still to end what the command has left. A scheduler may have ended the command
+    // A watch that ends the run has still to end what the command has left. A scheduler may have ended the command
     // before its signal reaches the watch.
     ...(watches
       ? [
@@ -161,48 +158,6 @@ export function composeRunScript(remote: RemoteCommand): string {
  * itself for an inner shell (bash(1), INVOCATION); the login shell has read it already.
  */
 export const noRcFile = 'SHLVL=${SHLVL:-0}; [ "$SHLVL" -gt 0 ] || SHLVL=1; export SHLVL'
-
-/** The status of a watch that has ended the run at its deadline. */
-const atDeadline = 124
-/** After so long a watch sees that its script was killed, as nobody tells it. */
-const napSeconds = 5
-
-/**
- * What ends the run beside the script, where its client or its deadline has ended, a scheduler sends TERM, or
- * the script itself was killed. USR1 dismisses it, and USR2 has it end what an ended command has left: their
- * traps do that themselves, wherever in the watch they come. Only `wait` is sure to be interrupted by a signal
- * that is trapped (XCU 2.11), and one that comes right before it finds no sleep to wait for any more.
- */
-function composeRunWatch(isLifeline: boolean, deadlineSeconds: number | undefined): string {
-  return [
-    "(asked= over=; trap 'asked=yes; kill -KILL $!' TERM; trap 'kill -KILL $!; exit 0' USR1",
-    `trap 'trap "" TERM; kill -KILL $!; find_group; stop_run; exit 0' USR2`,
-    isLifeline
-      ? 'read -r line <&3 & [ -n "$asked" ] || wait $!'
-      : composeNaps(deadlineSeconds ?? Infinity),
-    '[ -z "$asked" ] || kill -KILL $!',
-    'trap : TERM; trap over=yes USR1 USR2',
-    // The command may not have begun yet.
-    'while find_group; stop_run; [ -z "$over" ] && kill -0 "$$"; do sleep 1 & [ -n "$over" ] || wait $! || kill -KILL $!; done',
-    `${deadlineSeconds === undefined ? '' : `[ "$naps" -ne 0 ] || exit ${atDeadline}; `}exit 0) >/dev/null 2>&1 4>&- 5>&- &`,
-  ].join('\n')
-}
-
-/** Sleeps until the deadline, as long as the script is there. A nap that somebody has ended counts for nothing. */
-function composeNaps(deadlineSeconds: number): string {
-  const isEndless = deadlineSeconds === Infinity
-  const naps = isEndless ? -1 : Math.max(1, Math.ceil(deadlineSeconds / napSeconds))
-  const last = isEndless ? napSeconds : deadlineSeconds - (naps - 1) * napSeconds
-  return [
-    `naps=${naps} last=${Number.isInteger(last) ? last : last.toFixed(3)}`,
-    // POSIX has no sleep that takes fractions.
-    ...(Number.isInteger(last) ? [] : [`sleep 0.001 || last=${Math.ceil(last)}`]),
-    'while [ -z "$asked" ] && [ "$naps" -ne 0 ] && kill -0 "$$"; do',
-    `nap=${napSeconds}; [ "$naps" -ne 1 ] || nap=$last`,
-    'sleep "$nap" & [ -z "$asked" ] && wait $! && naps=$((naps - 1))',
-    'done',
-  ].join('\n')
-}
 
 /** Makes the command the words of what runs it, a nacre or its shell. */
 function composeWords({ name, command, commandWord, nacre, login }: RemoteCommand): string[] {
@@ -229,11 +184,6 @@ function composeSearch(nacre: CarryingNacre | null): string[] {
 /** What is refused where only a nacre over there could have confined the run. */
 export const noNacreThere = 'nacre is not installed there'
 
-/** A nacre that carries a command has processes of its own to end first. */
-export function allowCarrying({ signals, graceSeconds }: StopThere): StopThere {
-  return { signals, graceSeconds: graceSeconds + 1 }
-}
-
 /** Tells the number of the process that becomes the command. */
 const tellPid = 'printf "%spid %s\\n" "$0" "$$"; exec "$@"'
 
@@ -255,20 +205,6 @@ export function findNamedShell(name: string): string {
   return `shell=${word}; command -v ${word} >/dev/null 2>&1 || refuse "Shell does not exist: "${word}`
 }
 
-/**
- * A script that ends what carries an assignment there, and the group of `pid` where that is known. It
- * prints a line `pid command` for what is left, and `done`.
- */
-export function composeStopScript(assignment: string, pid: number | null, stop: StopThere): string {
-  return [
-    ...composeStop(assignment, stop),
-    `group=${pid ?? 'none'}`,
-    'stop_run',
-    'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
-    'echo done',
-  ].join('\n')
-}
-
 function composeTellers(name: string, isOne: boolean): string[] {
   const head = quoteWord(frameHead(name))
   const both = isOne ? '' : `; printf '%s%s\\n' ${head} "$1" >&5`
@@ -286,31 +222,5 @@ function composeDirectory(cwd: string | null): string[] {
     `[ -e ${path} ] || refuse "Working directory does not exist: "${path}`,
     `[ -d ${path} ] || refuse "Working directory is not a directory: "${path}`,
     `cd -- ${path} || refuse "Working directory may not be entered: "${path}`,
-  ]
-}
-
-/**
- * Functions that send signals to the run's group and to every process that has this assignment, or the one that
- * a word of the script gives, in its environment, and KILL to what is left after the grace. Without /proc
- * (proc(5)) the mark cannot be read, and the group is all that is known.
- */
-export function composeStop(
-  assignment: string | { word: string },
-  { signals, graceSeconds }: StopThere,
-): string[] {
-  const word = typeof assignment === 'string' ? quoteWord(assignment) : assignment.word
-  const looks = Math.max(1, Math.ceil((graceSeconds / signals.length) * 10))
-  const asks = signals.map((name) => `signal_run ${name}; signal_run CONT; wait_run ${looks} :`)
-  return [
-    `marked() { grep -l ${word} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }`,
-    // A zombie (Z) has ended; nobody may ever wait for it.
-    'members() { if [ -r /proc/self/stat ]; then sed -n "s/^\\([0-9]*\\) (.*) [^Z] [0-9]* [0-9]* $group .*/\\1/p" /proc/[0-9]*/stat 2>/dev/null; elif kill -0 -- "-$group" 2>/dev/null; then echo "$group"; fi; }',
-    'living() { { marked; members; } | sort -u; }',
-    'signal_run() { kill "-$1" -- "-$group" 2>/dev/null; for p in $(living); do kill "-$1" "$p" 2>/dev/null; done; }',
-    // The group that the command leads; without /proc it is looked for below this script.
-    'find_group() { if [ -r /proc/self/stat ]; then group=$(for p in $(marked); do sed -n "s/^$p (.*) . [0-9]* $p .*/$p/p" "/proc/$p/stat" 2>/dev/null; done | head -n 1); else group=$(ps -A -o pid= -o ppid= -o pgid= | awk -v top="$$" \'{ parent[$1] = $2; if ($1 == $3) leads[$1] } END { for (p in leads) { q = p; while (q in parent && q != top) q = parent[q]; if (q == top && p != top) print p } }\' | head -n 1); fi; group=${group:-none}; }',
-    // By count and by clock: on a busy machine each look takes its time.
-    'wait_run() { left=$1 until=$(($(date +%s) + $1 / 10 + 1)); while [ "$left" -gt 0 ] && [ -n "$(living)" ] && [ "$(date +%s)" -lt "$until" ]; do $2; sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done; }',
-    `stop_run() { ${asks.join('; ')}; wait_run 20 'signal_run KILL'; }`,
   ]
 }

@@ -29,3 +29,12 @@ export function createStyle(environment: Readonly<Record<string, string | undefi
     inverse: paint('7', '27', true),
   }
 }
+
+/** A line in which all that matches stands out. */
+export function markMatches(line: string, pattern: RegExp | null, style: Style): string {
+  return pattern
+    ? line.replace(new RegExp(pattern, `g${pattern.flags}`), (found) =>
+        found === '' ? '' : style.inverse(found),
+      )
+    : line
+}

@@ -131,3 +131,13 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
     close: () => text.close(),
   }
 }
+
+/** As a regular expression; what is none is looked for as it is. Capitals in it count, as in less -i. */
+export function compilePattern(text: string): RegExp {
+  const flags = /\p{Lu}/u.test(text) ? 'u' : 'iu'
+  try {
+    return new RegExp(text, flags)
+  } catch {
+    return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags)
+  }
+}

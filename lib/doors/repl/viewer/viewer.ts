@@ -1,9 +1,8 @@
 import { messageOf } from '../../../protocol/errors.ts'
 import { countOf, expandTabs, fit, lastColumns, spread, widthOf, wrap } from '../screen/columns.ts'
 import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
-import type { Style } from '../screen/style.ts'
-import { compile, mark } from './pattern.ts'
-import type { Search, TextSource } from './text-source.ts'
+import { markMatches, type Style } from '../screen/style.ts'
+import { compilePattern, type Search, type TextSource } from './text-source.ts'
 import type { FullScreen } from '../screen/view.ts'
 
 export interface ViewerOptions {
@@ -148,7 +147,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
       return
     }
     backwards = kind === '?'
-    if (text !== '') pattern = compile(text)
+    if (text !== '') pattern = compilePattern(text)
     queue((search) => searchOn(search, backwards ? top - 1 : top, backwards))
   }
 
@@ -277,7 +276,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
         const shown =
           line === undefined
             ? style.dim('~')
-            : mark(cut(line, Math.max(0, left - first), columns), pattern, style)
+            : markMatches(cut(line, Math.max(0, left - first), columns), pattern, style)
         text += `\u001B[${row + 1};1H\u001B[2K${shown}\u001B[0m`
       }
       const end = status(columns)

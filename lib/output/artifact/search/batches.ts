@@ -26,7 +26,7 @@ export interface MatchedLines extends Found {
 const batchBytes = 256 * 1024
 /**
  * A longer line is matched in parts, since a pattern needs stack for each character that it goes over. A match
- * that is longer than a part is found only where `.*` or `.+` outside of all groups parts it (steps.ts).
+ * that is longer than a part is found only where `.*` or `.+` outside of all groups parts it.
  */
 const maxLineBytes = 2 * 1024 * 1024
 /** Parts share so many bytes: a match of half as many is seen whole in one of them. */

@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads'
 import { engineGivesUpMs } from '../../../system/pattern.ts'
-import { type Step, stepsOf } from './steps.ts'
 
 /** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
 const threadSource = `
@@ -85,6 +84,12 @@ export interface PartOfLine {
   step?: number
 }
 
+/** A piece of a pattern, and whether at least one character stands between it and the next one. */
+export interface Step {
+  source: string
+  isApart: boolean
+}
+
 /** Tells which lines match. */
 export interface Matcher {
   /** The steps of its pattern. */
@@ -103,7 +108,7 @@ export interface MatcherOptions {
 /** A matcher for a regular expression. */
 export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOptions): Matcher {
   const { source, flags } = pattern
-  const steps = stepsOf(source)
+  const steps = splitSteps(source)
   const thread = new Worker(threadSource, {
     eval: true,
     workerData: { source, steps, flags, givesUpMs: engineGivesUpMs },
@@ -159,4 +164,30 @@ function readMatches(shared: Int32Array): Match[] {
     const [line = 0, from = 0, to = 0, isOpen] = shared.subarray(2 + 4 * index)
     return { line, from, to, isOpen: isOpen === 1 }
   })
+}
+
+/** An escape, a class of characters, any text of any length, or one character. */
+const token = /\\[\s\S]|\[(?:\\[\s\S]|[^\\\]])*\]|\.[*+]\??|[\s\S]/gu
+/** Refers back, or looks ahead or behind: what it says of one place depends on others. */
+const isTied = /\\[1-9k]|\(\?<?[=!]/
+
+/**
+ * The pieces between which a pattern lets any text stand (`a.*b`): it matches where they follow one another in
+ * a line, however far apart. None where it is not made of such pieces.
+ */
+function splitSteps(pattern: string): Step[] {
+  if (isTied.test(pattern)) return []
+  const steps: Step[] = []
+  let depth = 0
+  let source = ''
+  for (const [text] of pattern.matchAll(token)) {
+    if (text === '|' && depth === 0) return []
+    if (text === '(') depth++
+    if (text === ')') depth--
+    if (depth === 0 && /^\.[*+]/.test(text)) {
+      steps.push({ source, isApart: text[1] === '+' })
+      source = ''
+    } else source += text
+  }
+  return steps.length === 0 ? [] : [...steps, { source, isApart: false }]
 }

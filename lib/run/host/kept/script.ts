@@ -1,6 +1,6 @@
 import { quoteWord } from '../../../protocol/words.ts'
 import { frameHead } from '../frames.ts'
-import { allowCarrying, composeStop, runMark, type StopThere } from '../script.ts'
+import { allowCarrying, composeStop, runMark, type StopThere } from '../stop-script.ts'
 
 /** What a run over there wrote to each stream, in bytes. */
 export type Offsets = Record<'stdout' | 'stderr', number>

@@ -1,15 +1,8 @@
 import type { Request } from '../../../protocol/request/request.ts'
 import { quoteWord } from '../../../protocol/words.ts'
 import { frameHead } from '../frames.ts'
-import {
-  composeExports,
-  composeStop,
-  findShell,
-  findNamedShell,
-  markThere,
-  noRcFile,
-  type StopThere,
-} from '../script.ts'
+import { composeExports, findShell, findNamedShell, markThere, noRcFile } from '../script.ts'
+import { composeStop, type StopThere } from '../stop-script.ts'
 
 /**
  * A shell on another machine that keeps its state. It reads one line a command: the mark of its run and
