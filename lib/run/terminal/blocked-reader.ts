@@ -6,6 +6,8 @@ export interface BlockedReader {
   pid: number
   /** Changes whenever the thread has slept anew. */
   sleep: string
+  /** What it waits for may not be looked at, since the process is another user's. */
+  isHidden: boolean
 }
 
 /** How a system call says which descriptors it waits for. */
@@ -43,30 +45,35 @@ const descriptorsMax = 4096
 
 /**
  * The thread of a process that waits to read a file whose name in `/proc/<pid>/fd` (proc(5)) is an
- * input; null when none does, `hidden` when the process may not be looked into (another user's).
- * Linux only; elsewhere null.
+ * input, or the first one of a process that may not be looked into; null when none does. Linux only;
+ * elsewhere null.
  */
 export function findBlockedReader(
   pid: number,
   isInput: (link: string) => boolean,
-): BlockedReader | 'hidden' | null {
+): BlockedReader | null {
   try {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
       const call = readFileSync(`/proc/${pid}/task/${thread}/syscall`, 'latin1')
       const waits = listAwaited(pid, call).some((fd) => isInput(readLink(pid, fd)))
-      if (waits) return { pid, sleep: describeSleep(pid, thread) }
+      if (waits) return describeSleep(pid, thread, false)
     }
     return null
   } catch (error) {
     const code = codeOf(error)
-    return code === 'EACCES' || code === 'EPERM' ? 'hidden' : null
+    return code === 'EACCES' || code === 'EPERM' ? describeSleep(pid, `${pid}`, true) : null
   }
 }
 
-/** Names one sleep of a thread: it stays the same until the thread has been awake. */
-export function describeSleep(pid: number, thread: number | string): string {
-  const status = readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1')
-  return `${thread}:${/^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)?.[1] ?? ''}`
+/** Null where the thread has ended meanwhile. */
+function describeSleep(pid: number, thread: string, isHidden: boolean): BlockedReader | null {
+  try {
+    const status = readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1')
+    const count = /^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)?.[1] ?? ''
+    return { pid, sleep: `${thread}:${count}`, isHidden }
+  } catch {
+    return null
+  }
 }
 
 /** The descriptors that a sleeping thread wants to read: `call` is a line of `/proc/<pid>/syscall`. */

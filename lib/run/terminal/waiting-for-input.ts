@@ -1,6 +1,6 @@
 import { readlinkSync } from 'node:fs'
 import { listTree, readProcess } from '../../system/process/process-table.ts'
-import { type BlockedReader, describeSleep, findBlockedReader } from './blocked-reader.ts'
+import { type BlockedReader, findBlockedReader } from './blocked-reader.ts'
 import { type InputKind, readInputMode } from './terminal-mode.ts'
 
 /**
@@ -22,7 +22,7 @@ export function createTerminalWatch(leader: number, path: string): () => InputKi
     if (last?.sleep !== reader.sleep) {
       const mode = readInputMode(path)
       // Of a process that may not be looked into (sudo), only a hidden echo tells that it waits.
-      last = { sleep: reader.sleep, kind: reader.hidden && mode !== 'password' ? null : mode }
+      last = { sleep: reader.sleep, kind: reader.isHidden && mode !== 'password' ? null : mode }
     }
     return last.kind
   }
@@ -42,14 +42,14 @@ export function waitsForPipeInput(root: number): boolean {
   }
   return listTree(root).some((pid) => {
     const reader = findBlockedReader(pid, (link) => link === input)
-    return reader !== null && reader !== 'hidden'
+    return reader !== null && !reader.isHidden
   })
 }
 
 function findForegroundReader(
   leader: number,
   isTerminal: (link: string) => boolean,
-): (BlockedReader & { hidden: boolean }) | null {
+): BlockedReader | null {
   const foreground = readProcess(leader)?.foreground
   if (foreground === undefined) return null
   let hidden: BlockedReader | null = null
@@ -58,8 +58,8 @@ function findForegroundReader(
     const stat = readProcess(pid)
     if (stat?.group !== foreground || stat.state !== 'S') continue
     const reader = findBlockedReader(pid, isTerminal)
-    if (reader && reader !== 'hidden') return { ...reader, hidden: false }
-    if (reader === 'hidden') hidden ??= { pid, sleep: describeSleep(pid, pid) }
+    if (reader && !reader.isHidden) return reader
+    hidden ??= reader
   }
-  return hidden && { ...hidden, hidden: true }
+  return hidden
 }

@@ -28,7 +28,7 @@ export function createStrayWatch(
 
   function waitsForUs(pid: number): boolean {
     const reader = findBlockedReader(pid, (link) => link === ownLink)
-    return reader !== null && reader !== 'hidden'
+    return reader !== null && !reader.isHidden
   }
 
   return (pid) => {
