@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { statusOfFailure } from '../protocol/ports.ts'
 import type { Result } from '../protocol/result/result.ts'
 
 /** nacre itself failed or was used wrongly. */
@@ -32,11 +33,4 @@ function statusOfStop({ reason, signal, ownExitCode }: Result): number {
 
 export function signalStatus(signal: string | null): number {
   return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0)
-}
-
-function statusOfFailure(code: string | undefined): number {
-  if (code === 'shell_not_found' || code === 'program_not_found') return 127
-  if (code === 'shell_not_executable' || code === 'program_not_executable') return 126
-  if (code === 'too_long') return 126
-  return failureStatus
 }

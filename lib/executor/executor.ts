@@ -132,7 +132,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   async function refuseAsJob(request: Request): Promise<Result | null> {
     if (!mayReturnEarly(request)) return null
     const refusal = refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn())
-    return refusal && notStartedResult(request, { ...refusal, exitCode: 125 })
+    return refusal && notStartedResult(request, refusal)
   }
 
   function refuseIfClosed(): void {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Ready } from '../protocol/request/request.ts'
+import { pause } from '../system/wait.ts'
 import type { LiveRun } from './run.ts'
 
 const lookEveryMs = 50
@@ -18,7 +18,7 @@ export async function waitUntilReady(
 ): Promise<void> {
   const isReady = await createCheck(ready, run)
   while (!signal.aborted && !(await isReady())) {
-    await delay(lookEveryMs, undefined, { signal }).catch(() => undefined)
+    await pause(lookEveryMs, signal)
   }
 }
 

@@ -1,6 +1,11 @@
 import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
-import type { Exit, StartFailure, StopReport } from '../protocol/ports.ts'
+import {
+  type Exit,
+  type StartFailure,
+  statusOfFailure,
+  type StopReport,
+} from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { roundMs } from '../system/clock.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
@@ -51,16 +56,16 @@ export function deniedResult(request: Request, verdict: Verdict): Result {
 }
 
 export function notStartedResult(request: Request, failure: StartFailure): Result {
-  const { code, message, exitCode } = failure
-  const exitMeaning = exitCode === 125 ? null : describeExit(request.command, exitCode)
-  return { ...begin(request), status: 'not_started', error: { code, message }, exitMeaning }
+  const status = statusOfFailure(failure.code)
+  const exitMeaning = status === 125 ? null : describeExit(request.command, status)
+  return { ...begin(request), status: 'not_started', error: failure, exitMeaning }
 }
 
 /** The result of a run whose caller had aborted it before anything was started. */
 export function neverStartedResult(request: Request): Result {
   const message = 'The command never started: it was cancelled before'
   return {
-    ...notStartedResult(request, { code: 'never_started', message, exitCode: 125 }),
+    ...notStartedResult(request, { code: 'never_started', message }),
     reason: 'cancel',
   }
 }
@@ -103,9 +108,8 @@ export function endedResult(request: Request, ending: Ending): Result {
   if (exit.tasks) result.tasks = exit.tasks
   result.cwd = exit.startedIn ?? result.cwd
   if (exit.notStarted) {
-    const { code, message } = exit.notStarted
     const reason = stopped?.reason ?? null
-    return { ...result, status: 'not_started', reason, error: { code, message } }
+    return { ...result, status: 'not_started', reason, error: exit.notStarted }
   }
   if (stopped) {
     const survivors = stopped.survivors.map(

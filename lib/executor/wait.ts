@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Ready, Request } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
+import { pause } from '../system/wait.ts'
 import { waitUntilReady } from './ready.ts'
 import type { LiveRun } from './run.ts'
 
@@ -18,7 +18,7 @@ export async function waitAsAsked(run: LiveRun): Promise<Result> {
   }
   const waits: Promise<unknown>[] = [ended]
   const over = new AbortController()
-  if (waitMs !== null) waits.push(waitMsOrAbort(waitMs, over.signal))
+  if (waitMs !== null) waits.push(pause(waitMs, over.signal))
   if (ready) waits.push(waitUntilReady(ready, run, over.signal))
   await Promise.race(waits)
   over.abort()
@@ -46,13 +46,9 @@ export async function waitAtMost(
 ): Promise<Result> {
   const over = new AbortController()
   const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal
-  const waits: Promise<unknown>[] = [run.ended, waitMsOrAbort(timeoutMs, either)]
+  const waits: Promise<unknown>[] = [run.ended, pause(timeoutMs, either)]
   if (ready) waits.push(waitUntilReady(ready, run, either))
   await Promise.race(waits)
   over.abort()
   return run.look()
-}
-
-async function waitMsOrAbort(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined)
 }

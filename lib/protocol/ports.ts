@@ -49,11 +49,17 @@ export interface StopOptions {
   interrupt?: boolean
 }
 
-/** The start failed. `exitCode` as a shell would say it: 126 not executable, 127 not found, else 125. */
+/** The start failed. */
 export interface StartFailure {
   code: string
   message: string
-  exitCode: 125 | 126 | 127
+}
+
+/** The exit status that tells of such a failure, as a shell has it: 126 not executable, 127 not found, else 125. */
+export function statusOfFailure(code: string | undefined): 125 | 126 | 127 {
+  if (code === 'shell_not_found' || code === 'program_not_found') return 127
+  if (code === 'shell_not_executable' || code === 'program_not_executable') return 126
+  return code === 'too_long' ? 126 : 125
 }
 
 /** One process (tree) under way. Only `createRunning` makes one. */
@@ -118,9 +124,9 @@ export type Runner = (request: Request, sink: OutputSink) => Promise<Running>
 export class StartError extends Error {
   override readonly name = 'StartError'
   readonly failure: StartFailure
-  constructor(failure: StartFailure) {
-    super(failure.message)
-    this.failure = failure
+  constructor(code: string, message: string) {
+    super(message)
+    this.failure = { code, message }
   }
 }
 

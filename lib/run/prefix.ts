@@ -13,11 +13,7 @@ export function addPrefix(
 ): Launch {
   const file = find(program)
   if (file === null) {
-    throw new StartError({
-      code: 'prefix_not_found',
-      message: `The configured prefix does not exist: ${program}`,
-      exitCode: 127,
-    })
+    throw new StartError('prefix_not_found', `The configured prefix does not exist: ${program}`)
   }
   return { ...launch, file, argv0: program, args: [...words, launch.argv0, ...launch.args] }
 }

@@ -161,26 +161,18 @@ function findWords([name = '', ...args]: readonly string[], cwd: string, path: s
   if (file !== null) return { file, argv0: name, args }
   const place = resolve(cwd, name)
   const exists = name.includes('/') && statSync(place, { throwIfNoEntry: false }) !== undefined
-  throw new StartError(
-    exists
-      ? {
-          code: 'program_not_executable',
-          message: `The program is not executable: ${name}`,
-          exitCode: 126,
-        }
-      : { code: 'program_not_found', message: `There is no such program: ${name}`, exitCode: 127 },
-  )
+  throw exists
+    ? new StartError('program_not_executable', `The program is not executable: ${name}`)
+    : new StartError('program_not_found', `There is no such program: ${name}`)
 }
 
 const refuseSandbox: Confine = async (launch, request) => {
   if (request.sandbox === 'off') return launch
-  const message = 'This executor has no sandbox'
-  throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
+  throw new StartError('sandbox_unavailable', 'This executor has no sandbox')
 }
 
 function checkDirectory(cwd: string): void {
-  const fail = (code: string, message: string) =>
-    new StartError({ code, message: `${message}: ${cwd}`, exitCode: 125 })
+  const fail = (code: string, message: string) => new StartError(code, `${message}: ${cwd}`)
   try {
     if (!statSync(cwd).isDirectory()) {
       throw fail('cwd_not_a_directory', 'Working directory is not a directory')
@@ -215,11 +207,7 @@ function findShell(request: Request, path: string, userShell: string | undefined
     const found = findProgram(name, path)
     if (found) return { file: found, argv0: name }
   }
-  throw new StartError({
-    code: 'shell_not_found',
-    message: 'No shell was found: neither bash nor sh is on the PATH',
-    exitCode: 127,
-  })
+  throw new StartError('shell_not_found', 'No shell was found: neither bash nor sh is on the PATH')
 }
 
 /** Where nacre stands in the place of the user's shell, the shell behind it is bash. */
@@ -235,9 +223,7 @@ function findNamedShell(name: string, path: string): FoundShell {
   const found = findProgram(name, path)
   if (found) return { file: found, argv0: name }
   const exists = name.includes('/') && statSync(name, { throwIfNoEntry: false }) !== undefined
-  throw new StartError(
-    exists
-      ? { code: 'shell_not_executable', message: `Shell is not executable: ${name}`, exitCode: 126 }
-      : { code: 'shell_not_found', message: `Shell does not exist: ${name}`, exitCode: 127 },
-  )
+  throw exists
+    ? new StartError('shell_not_executable', `Shell is not executable: ${name}`)
+    : new StartError('shell_not_found', `Shell does not exist: ${name}`)
 }

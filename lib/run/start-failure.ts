@@ -7,13 +7,12 @@ export function describeStartFailure(error: unknown, launch: Launch): StartError
   const code = codeOf(error)
   if (code === 'E2BIG') {
     const message = 'The command or its environment is too long for the system to start'
-    return new StartError({ code: 'too_long', message, exitCode: 126 })
+    return new StartError('too_long', message)
   }
   if (isScarce(code)) return describeScarcity(code)
   // A copy of a descriptor would have a number above the limit (fcntl(2), F_DUPFD; dup2(2)).
   if (code === 'EINVAL' || code === 'EBADF') return describeScarcity('EMFILE')
-  const message = `Cannot start ${launch.file}: ${messageOf(error)}`
-  return new StartError({ code: 'spawn_failed', message, exitCode: code === 'EACCES' ? 126 : 125 })
+  return new StartError('spawn_failed', `Cannot start ${launch.file}: ${messageOf(error)}`)
 }
 
 /** The same for what it refused before there was anything to start; other errors stay as they are. */
@@ -21,8 +20,7 @@ export function describeRefusal(error: unknown): unknown {
   const code = codeOf(error)
   if (error instanceof StartError || code === null || code.startsWith('ERR_')) return error
   if (isScarce(code)) return describeScarcity(code)
-  const message = `Cannot start: ${messageOf(error)}`
-  return new StartError({ code: 'start_failed', message, exitCode: 125 })
+  return new StartError('start_failed', `Cannot start: ${messageOf(error)}`)
 }
 
 /** Whether the system had no more of what the end of other runs would give back. */
@@ -61,5 +59,5 @@ export function isOwnScarcity(error: unknown): boolean {
 }
 
 export function describeScarcity(code: Scarcity): StartError {
-  return new StartError({ ...scarcities[code], exitCode: 125 })
+  return new StartError(scarcities[code].code, scarcities[code].message)
 }

@@ -26,18 +26,8 @@ export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O
  * gives that answer for a parent that exists (/proc), and hides EROFS behind ENOENT.
  */
 export function makePrivateFolder(path: string): void {
-  if (isFolder(path)) {
-    narrow(path)
-    return
-  }
-  const parent = dirname(path)
-  if (!existsSync(parent)) makePrivateFolder(parent)
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    // Another process may have been first.
-    if (!isFolder(path)) throw error
-  }
+  if (isFolder(path)) narrow(path)
+  else makeFolders(path, 0o700)
 }
 
 /**
@@ -56,11 +46,14 @@ function narrow(path: string): void {
 
 /** Makes a folder for whoever may read there: one that a person names, such as for an upload. */
 export function makeFolder(path: string): void {
-  if (isFolder(path)) return
+  if (!isFolder(path)) makeFolders(path, 0o755)
+}
+
+function makeFolders(path: string, mode: number): void {
   const parent = dirname(path)
-  if (!existsSync(parent)) makeFolder(parent)
+  if (!existsSync(parent)) makeFolders(parent, mode)
   try {
-    mkdirSync(path, { mode: 0o755 })
+    mkdirSync(path, { mode })
   } catch (error) {
     // Another process may have been first.
     if (!isFolder(path)) throw error

@@ -21,8 +21,7 @@ export function listTemporaryPlaces(): string[] {
  * `parent`: by default the first of the temporary places that takes it.
  */
 export function makeTemporaryFolder(purpose: string, parent?: string): string {
-  const make = (place: string) => makeFolderIn(place, purpose)
-  return parent === undefined ? useTemporaryPlace(make) : make(parent)
+  return makeFilledFolder(purpose, () => undefined, parent)
 }
 
 /**
@@ -36,7 +35,7 @@ export function makeFilledFolder(
   parent?: string,
 ): string {
   const make = (place: string) => {
-    const folder = makeFolderIn(place, purpose)
+    const folder = mkdtempSync(join(place, `nacre-${purpose}-${nameOwner(process.pid)}-`))
     try {
       fill(folder)
       return folder
@@ -66,10 +65,6 @@ export function removeTemporaryFolder(folder: string): void {
   }
 }
 
-function makeFolderIn(place: string, purpose: string): string {
-  return mkdtempSync(join(place, `nacre-${purpose}-${nameOwner(process.pid)}-`))
-}
-
 /**
  * What `use` gives at the first temporary place at which it does not throw because of that place.
  * Throws `StartError` where none will do.
@@ -90,31 +85,18 @@ function useTemporaryPlace<T>(use: (place: string) => T): T {
 
 /** Whether the system has refused a file for its place, so that another one may do. */
 export function isRefusedByPlace(error: unknown): boolean {
-  return refusals.has(codeOf(error) ?? '')
+  return refusal.test(codeOf(error) ?? '')
 }
 
-const refusals: ReadonlySet<string> = new Set([
-  ...[
-    'ENOSPC',
-    'EDQUOT',
-    'EROFS',
-    'ENOENT',
-    'ENOTDIR',
-    'EACCES',
-    'EPERM',
-    'EIO',
-    'EFBIG',
-    'EEXIST',
-    'ENAMETOOLONG',
-  ],
-])
+const refusal =
+  /^(?:ENOSPC|EDQUOT|EROFS|ENOENT|ENOTDIR|EACCES|EPERM|EIO|EFBIG|EEXIST|ENAMETOOLONG)$/
 
 /** Says that no temporary place will do; `error` is what the first of them said. */
 export function describeNoPlace(places: readonly string[], error: unknown): StartError {
   const message =
     `Nothing can be written in any folder for temporary files (${places.join(', ')}): ` +
     `free some space or set TMPDIR to another folder. The first one said: ${messageOf(error)}`
-  return new StartError({ code: 'no_temporary_folder', message, exitCode: 125 })
+  return new StartError('no_temporary_folder', message)
 }
 
 /**

@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import type {
   LanguageModelV3,
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
 } from '@ai-sdk/provider'
 import { isObject } from '../../protocol/shape/shape.ts'
+import { pause } from '../../system/wait.ts'
 import { createCompletionReader } from './completion.ts'
 import { type FailedRequest, readFailure } from './failure.ts'
 import {
@@ -114,7 +114,7 @@ async function* turnWithRetries(
       return
     }
     yield { type: 'retry', attempt, delayMs, message: failure.message }
-    await delay(delayMs, undefined, { signal }).catch(() => undefined)
+    await pause(delayMs, signal)
   }
 }
 

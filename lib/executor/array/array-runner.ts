@@ -139,7 +139,7 @@ async function openWork(work: WorkParts): Promise<Work> {
 }
 
 function refuse(message: string): StartError {
-  return new StartError({ code: 'invalid_array', message, exitCode: 125 })
+  return new StartError('invalid_array', message)
 }
 
 function queue({ parts, request, array, tally, onEnd }: WorkParts, hosts: string[]): Work {

@@ -4,6 +4,7 @@ import type { Runner } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { nowMs } from '../../system/clock.ts'
+import { waitUntil } from '../../system/wait.ts'
 import type { ArrayRound } from './store.ts'
 import type { RunningTask } from './tally.ts'
 
@@ -45,8 +46,8 @@ export async function lookAtRound(scheduled: ScheduledRound): Promise<number | n
       continue
     }
     if (state?.job.state === 'COMPLETED') {
-      const deadline = nowMs() + fileLagMs
-      while (!scheduler.hasTold(folder, name, task) && nowMs() < deadline) await delay(50)
+      const hasTold = () => scheduler.hasTold(folder, name, task)
+      await waitUntil(hasTold, { everyMs: 50, mostMs: fileLagMs })
     }
     taken.add(task)
     await scheduled.take(task, scheduler.replay(folder, name, task, state))

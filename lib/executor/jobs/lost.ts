@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import { beginResult } from '../results.ts'
 import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
 import { readKept } from '../../output/part.ts'
@@ -10,10 +9,10 @@ import type { JobOutput } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, Survivor } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
-import type { ProcessEntry } from '../../system/process/process-table.ts'
+import { isAlive, type ProcessEntry } from '../../system/process/process-table.ts'
+import { pause } from '../../system/wait.ts'
 import { createTreeSearch, stopTree, type TreeRoot } from '../../run/stop.ts'
 import { openControlGroup } from '../../system/process/control-group.ts'
-import { isAlive } from '../../system/process/process-table.ts'
 import { describeLostArray, type LostArray, openLostArray } from '../array/lost-array.ts'
 import { rootFrom } from './orphans.ts'
 import { type JobRecord, readKeptTexts, readRecord, writeEnd } from './record.ts'
@@ -166,7 +165,7 @@ export function createLostJobs(dir: string, troubles: ReadonlyMap<string, string
     let current = record
     while (current.endedAt === null && nowMs() < deadline && !signal?.aborted) {
       const pauseMs = Math.min(lookEveryMs, Math.max(1, deadline - nowMs()))
-      await delay(pauseMs, null, { signal }).catch(() => null)
+      await pause(pauseMs, signal)
       current = await settle(readRecord(dir, current.id) ?? current)
     }
     return resultOf(current)

@@ -1,7 +1,6 @@
 import { uptime } from 'node:os'
-import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../protocol/limits.ts'
-import { nowMs } from '../../system/clock.ts'
+import { waitUntil } from '../../system/wait.ts'
 import { type ControlGroup, listGroupsOf } from '../../system/process/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
@@ -62,9 +61,8 @@ export async function endRunsOf(
  * alone.
  */
 async function endGroup(group: ControlGroup): Promise<void> {
-  const deadlineMs = nowMs() + limits.killGraceMs
   group.kill()
-  while (!group.remove() && nowMs() < deadlineMs) await delay(5)
+  await waitUntil(() => group.remove(), { everyMs: 5, mostMs: limits.killGraceMs })
 }
 
 /** The name (`<pid>:<start time>`) of the process that runs under the number of an owner now. */

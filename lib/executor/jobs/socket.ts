@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { SocketPlace } from '../../system/socket-place.ts'
+import { settleWithin } from '../../system/wait.ts'
 import { connectSocket, receiveMessages } from '../../wire/connection.ts'
 import { createRpcServer, type RpcServer } from '../../wire/server.ts'
 import type { Jobs } from './port.ts'
@@ -46,12 +47,7 @@ export async function serveJobs(jobs: Jobs, place: SocketPlace): Promise<JobServ
       await Promise.all(
         [...served].map(async ({ socket, rpc, flush }) => {
           await rpc.idle()
-          let timer: NodeJS.Timeout | undefined
-          const late = new Promise<void>((resolve) => {
-            timer = setTimeout(resolve, flushMs)
-          })
-          await Promise.race([flush(), late])
-          clearTimeout(timer)
+          await settleWithin(flushMs, flush())
           socket.destroy()
         }),
       )

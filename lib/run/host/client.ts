@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { ToldResult } from '../../protocol/result/result.ts'
@@ -64,33 +63,9 @@ export interface Heard {
 
 export function unreachable(host: string, why: string): StartError {
   const message = `The host ${host} could not be reached: ${why || 'its client said nothing'}`
-  return new StartError({ code: 'host_unreachable', message, exitCode: 125 })
+  return new StartError('host_unreachable', message)
 }
 
 export function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1)?.trim() ?? ''
-}
-
-/** How long a host may take to answer beside what its script takes. */
-const marginMs = 5000
-
-/** Runs a script of nacre's own on a host, to its end. Gives what it wrote, cut where the host answers no more. */
-export async function callThere(
-  client: HostClient,
-  script: string,
-  scriptMs: number,
-): Promise<string> {
-  const { file, args } = client.compose(script, false)
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
-  let said = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text
-  })
-  const over = setTimeout(() => child.kill('SIGKILL'), scriptMs + marginMs)
-  await new Promise<void>((resolve) => {
-    child.once('error', () => resolve())
-    child.once('close', () => resolve())
-  })
-  clearTimeout(over)
-  return said
 }

@@ -84,7 +84,7 @@ function findClient(name: string, path: string): string {
   const found = findProgram(name, path)
   if (found !== null) return found
   const message = `${name} is not on the PATH: install ${packages[name] ?? name} to reach such hosts`
-  throw new StartError({ code: 'host_client_missing', message, exitCode: 125 })
+  throw new StartError('host_client_missing', message)
 }
 
 /** Each call of these clients is a connection of its own. */

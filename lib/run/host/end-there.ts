@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
-import { callThere, type HostClient } from './client.ts'
+import { callProgram } from './call.ts'
+import type { HostClient } from './client.ts'
 import { composeStopScript, type StopThere } from './stop-script.ts'
 
 interface EndThere {
@@ -12,6 +13,9 @@ interface EndThere {
   stop: StopThere
 }
 
+/** How long a host may take to answer beside what the script of a stop takes. */
+const answerMs = 5000
+
 /** Ends processes over there by a call of the client. Gives what is left; null where nobody could say. */
 export async function endThere({
   client,
@@ -20,9 +24,8 @@ export async function endThere({
   stop,
 }: EndThere): Promise<Survivor[] | null> {
   const script = composeStopScript(assignment, pid, stop)
-  return readSurvivors(
-    await callThere(client, script, stop.graceSeconds * 1000 + limits.killGraceMs),
-  )
+  const mostMs = stop.graceSeconds * 1000 + limits.killGraceMs + answerMs
+  return readSurvivors((await callProgram(client.compose(script, false), { mostMs })).stdout)
 }
 
 /** The processes that the script of a stop has found left there; null where it could not name them all. */

@@ -181,7 +181,7 @@ function describeFailure(code: string, why: string, host: string): StartFailure 
       : code === 'host_nacre'
         ? `The host ${host} has not begun this run: ${why}`
         : why
-  return { code, message, exitCode: code === 'shell_not_found' ? 127 : 125 }
+  return { code, message }
 }
 
 function describeRefused(reason: string, host: string): StartFailure {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { nowMs } from '../../system/clock.ts'
+import { waitUntil } from '../../system/wait.ts'
 import { limits } from '../../protocol/limits.ts'
 import type {
   Exit,
@@ -79,7 +79,7 @@ export function createHosts(options: HostOptions): Hosts {
   function openSession(name: string, host: string, client: HostClient): Session {
     if (client.scheduler !== null) {
       const message = `A scheduler keeps no session; run on ${host} without one`
-      throw new StartError({ code: 'host_session', message, exitCode: 125 })
+      throw new StartError('host_session', message)
     }
     const key = `${host} ${name}`
     const create = () =>
@@ -259,14 +259,11 @@ async function stopOnHost(
     pid,
     stop: allowed,
   })
-  if (left !== null) await waitForCode(state, stopMarginMs)
+  if (left !== null) {
+    await waitUntil(() => state.code !== null, { everyMs: 10, mostMs: stopMarginMs })
+  }
   await stopClient()
   if (left !== null) return { survivors: left }
   const command = `${startOf(request.command, 80)} (on ${request.host}, which did not answer)`
   return { survivors: pid === null ? [] : [{ pid, command }] }
-}
-
-async function waitForCode(state: Heard, timeoutMs: number): Promise<void> {
-  const deadline = nowMs() + timeoutMs
-  while (state.code === null && nowMs() < deadline) await delay(10)
 }

@@ -17,7 +17,7 @@ function refuseSession(request: Request): void {
   if (session !== null && (request.pty !== null || !['none', 'closed'].includes(stdin.kind))) {
     const what = request.pty === null ? 'reads no input' : 'has no terminal'
     const message = `A session on the host ${request.host} ${what}; run without one`
-    throw new StartError({ code: 'host_session', message, exitCode: 125 })
+    throw new StartError('host_session', message)
   }
 }
 
@@ -30,18 +30,18 @@ function refuseSandbox(
   if (sandbox === 'off' || sandboxMayFallBack || !isRefused) return
   const why = session === null ? 'a scheduler has none' : 'a session there has none'
   const message = `The host ${host} has no sandbox for this run: ${why}`
-  throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
+  throw new StartError('sandbox_unavailable', message)
 }
 
 function refuseSchedulerFields({ cores, memory, sbatch, host }: Request): void {
   const field = cores !== null ? 'cores' : memory !== null ? 'memory' : 'sbatch'
   if (cores === null && memory === null && sbatch.length === 0) return
   const message = `\`${field}\` is for a scheduler, and the host ${host} is none; leave it out, or name slurm://[partition]`
-  throw new StartError({ code: 'no_scheduler', message, exitCode: 125 })
+  throw new StartError('no_scheduler', message)
 }
 
 export function checkLength(script: string): void {
   if (script.length <= longestScript) return
   const message = `The command is too long for another machine: ${script.length} bytes with its environment, and at most ${longestScript} are given on`
-  throw new StartError({ code: 'too_long', message, exitCode: 125 })
+  throw new StartError('too_long', message)
 }

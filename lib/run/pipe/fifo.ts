@@ -207,7 +207,7 @@ async function makeNamedIn(directory: string): Promise<NamedFifos> {
     const message = messageOf(error).trim().split('\n').at(-1) ?? ''
     if (codeOf(error) === null) throw new PlaceRefused(message)
     const missing = `Pipes are made by mkfifo, which could not be started; install it: ${message}`
-    throw new StartError({ code: 'pipe_failed', message: missing, exitCode: 125 })
+    throw new StartError('pipe_failed', missing)
   }
 }
 

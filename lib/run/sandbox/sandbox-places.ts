@@ -79,11 +79,11 @@ export function findPlaces(
     request.workspace === null ? chooseRoot(request, cwd, options) : findFolder(request.workspace)
   if (workspace === '/') {
     const message = 'The workspace is the whole file system: name a folder with --workspace'
-    throw new StartError({ code: 'workspace_too_wide', message, exitCode: 125 })
+    throw new StartError('workspace_too_wide', message)
   }
   if (!isWithin(cwd, workspace)) {
     const message = `Working directory is outside the workspace: ${request.cwd}`
-    throw new StartError({ code: 'cwd_outside_workspace', message, exitCode: 125 })
+    throw new StartError('cwd_outside_workspace', message)
   }
   const homes = new Set(
     [options.home ?? homedir(), findAccountHome()].filter((home) => home !== null),
@@ -98,8 +98,7 @@ export function findPlaces(
     }))
   const around = hidden.find(({ path }) => isWithin(cwd, path) || isWithin(workspace, path))
   if (around) {
-    const message = `The sandbox hides ${around.path}, so nothing can run there`
-    throw new StartError({ code: 'cwd_hidden', message, exitCode: 125 })
+    throw new StartError('cwd_hidden', `The sandbox hides ${around.path}, so nothing can run there`)
   }
   const writes = request.sandbox === 'workspace'
   const declared = options.writable.map((path) => findExisting(path)[0] ?? path)
@@ -145,7 +144,7 @@ function findFolder(path: string): string {
   const [found] = findExisting(path)
   if (found !== undefined && statSync(found).isDirectory()) return found
   const message = `The sandbox is to open a folder that does not exist: ${path}`
-  throw new StartError({ code: 'workspace_not_found', message, exitCode: 125 })
+  throw new StartError('workspace_not_found', message)
 }
 
 /** The canonical path, or nothing. */

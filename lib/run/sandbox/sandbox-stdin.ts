@@ -30,7 +30,7 @@ export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedSt
   if (stat.isDirectory()) {
     const message =
       'The standard input is a folder, through which a run could leave the sandbox; give it a file or nothing (</dev/null)'
-    throw new StartError({ code: 'stdin_is_folder', message, exitCode: 125 })
+    throw new StartError('stdin_is_folder', message)
   }
   if (isNullDevice(stat) || isTerminal(fd) || isUnnamedPipe(fd)) return asItIs
   return stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes)

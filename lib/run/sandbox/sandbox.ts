@@ -77,7 +77,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     }
     const mayFallBack = options.fallback === true || request.sandboxMayFallBack
     if (!mayFallBack || request.sandboxGiven) {
-      throw new StartError({ code: 'sandbox_unavailable', message: problem, exitCode: 125 })
+      throw new StartError('sandbox_unavailable', problem)
     }
     const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`
     return { use: { mechanism: 'none', network: 'on', degraded: true }, notices: [notice] }
@@ -164,7 +164,7 @@ function makeFolder(stateDir: string | null): SandboxFolder {
     // Such a start waits for its turn.
     if (isScarce(codeOf(error))) throw error
     const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
-    throw new StartError({ code: 'sandbox_unavailable', message, exitCode: 125 })
+    throw new StartError('sandbox_unavailable', message)
   }
 }
 

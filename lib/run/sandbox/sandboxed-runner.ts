@@ -190,7 +190,6 @@ function findFailure({ code }: Exit, statusFile: string): ((said: string) => Sta
   return (said) => ({
     code: 'sandbox_failed',
     message: `The sandbox could not be set up: ${said || `bwrap ended with status ${code}`}`,
-    exitCode: 125,
   })
 }
 

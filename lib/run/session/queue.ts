@@ -133,7 +133,7 @@ function neverStarted(error: unknown): Exit {
   const notStarted =
     error instanceof StartError
       ? error.failure
-      : { code: 'never_started', message: messageOf(error), exitCode: 125 as const }
+      : { code: 'never_started', message: messageOf(error) }
   return { code: null, signal: null, notStarted }
 }
 

@@ -8,17 +8,20 @@ import type { Request } from '../../protocol/request/request.ts'
  */
 export function checkRequest(request: Request, shellName: string | null): void {
   if (request.command.includes('\0')) {
-    throw refuse('invalid_command', 'A command cannot hold a NUL character')
+    throw new StartError('invalid_command', 'A command cannot hold a NUL character')
   }
   if (request.shell !== null && shellName !== null && request.shell !== shellName) {
-    throw refuse(
+    throw new StartError(
       'session_shell',
       `This session runs ${shellName}; take another name for ${request.shell}`,
     )
   }
   for (const variable of Object.keys(request.env)) {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
-    throw refuse('session_environment', `A shell cannot hold a variable of this name: ${variable}`)
+    throw new StartError(
+      'session_environment',
+      `A shell cannot hold a variable of this name: ${variable}`,
+    )
   }
 }
 
@@ -31,14 +34,17 @@ export function checkOpener({ origin }: Request, session: string, opener: Origin
   const { withholdsKeys } = originPolicies[opener]
   if (originPolicies[origin].withholdsKeys === withholdsKeys) return
   const whose = withholdsKeys ? 'a model' : 'a person or script'
-  throw refuse('session_of_another', `Session ${session} was opened by ${whose}; take another name`)
+  throw new StartError(
+    'session_of_another',
+    `Session ${session} was opened by ${whose}; take another name`,
+  )
 }
 
 /** Throws `StartError` where the shell is confined to something else than the request asks for. */
 export function checkConfinement(request: Request, session: string, confinement: string): void {
   const wanted = describeConfinement(request)
   if (confinement === wanted) return
-  throw refuse(
+  throw new StartError(
     'session_sandbox',
     `The shell of session ${session} runs with ${confinement}; take another name for ${wanted}`,
   )
@@ -49,8 +55,4 @@ export function describeConfinement({ sandbox, network, workspace }: Request): s
   if (sandbox === 'off') return 'no sandbox'
   const place = workspace === null ? '' : ` of ${workspace}`
   return `sandbox ${sandbox}${place}, network ${network}`
-}
-
-export function refuse(code: string, message: string): StartError {
-  return new StartError({ code, message, exitCode: 125 })
 }

@@ -1,6 +1,12 @@
 import { nowMs } from '../../system/clock.ts'
 import { createId } from '../../protocol/ids.ts'
-import type { Exit, OutputSink, Running, StopReport } from '../../protocol/ports.ts'
+import {
+  type Exit,
+  type OutputSink,
+  type Running,
+  StartError,
+  type StopReport,
+} from '../../protocol/ports.ts'
 import type { Origin } from '../../protocol/origin.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request/request.ts'
@@ -12,13 +18,7 @@ import type { SessionDialect } from './shell/dialect.ts'
 import { describeEnd, describeLoss, exitOf } from './shell/exit.ts'
 import { createSessionOutputs } from './outputs.ts'
 import { type ActiveTurn, createSessionQueue } from './queue.ts'
-import {
-  checkConfinement,
-  checkOpener,
-  checkRequest,
-  describeConfinement,
-  refuse,
-} from './refusals.ts'
+import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './refusals.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './shell/shell.ts'
 import { openSessionStdin } from './stdin.ts'
 import { sessionVariable, stopSession, stopTurn } from './stop.ts'
@@ -146,11 +146,11 @@ export function createSession(name: string, options: SessionOptions): Session {
       return
     }
     if (end.kind !== 'record') lose('was ended from outside')
-    throw refuse('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
+    throw new StartError('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
   }
 
   async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
-    if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
+    if (closed) throw new StartError('session_closed', `Session ${name} has been closed`)
     const current = await ensureShell(request)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
     const stdin = openSessionStdin(request.stdin, current)

@@ -1,6 +1,6 @@
 import { limits } from '../../protocol/limits.ts'
+import { StartError } from '../../protocol/ports.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
-import { refuse } from './refusals.ts'
 
 /** Sessions by their keys. */
 export interface Shelf<Session> {
@@ -41,7 +41,7 @@ export function createShelf<Session extends Kept>({
     get: (key) => sessions.get(key),
     add(key, make) {
       if (sessions.size >= most) {
-        throw refuse(
+        throw new StartError(
           'too_many_sessions',
           `${most} sessions are open${where} already; close one first`,
         )

@@ -38,7 +38,7 @@ export function openSessionStdin(
   }
   const what = isSeen ? 'a socket' : 'an open file'
   const message = `A session reads a text or nothing here, not ${what}: pass the text`
-  throw new StartError({ code: 'session_stdin', message, exitCode: 125 })
+  throw new StartError('session_stdin', message)
 }
 
 /**

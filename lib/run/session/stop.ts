@@ -1,5 +1,6 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
+import { pause, settleWithin } from '../../system/wait.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
 import { readVariable } from '../../system/process/process-details.ts'
@@ -54,7 +55,7 @@ export async function stopTurn(options: {
     report = await stopTree({ pid: shell.pid, mark, group, pipes, spare, startedMs }, steps)
     signal(shell, 'SIGCONT')
     deadlineMs = Math.min(deadlineMs, nowMs() + shellGraceMs)
-    await delay(pauseMs, null, { signal: timer.signal }).catch(() => null)
+    await pause(pauseMs, timer.signal)
     // Timers that are due again and again would keep what the shell has said from being read.
     await nextTurn()
     pauseMs = Math.min(pauseMs * 2, 200)
@@ -74,13 +75,8 @@ const noProcess = -1
 /** Ends a session's shell and all that it left behind. */
 export async function stopSession(shell: SessionShell | null, sessionMark: string): Promise<void> {
   const closed = shell?.close()
-  const timer = new AbortController()
   // Its EXIT trap may take a moment.
-  await Promise.race([
-    closed,
-    delay(shellGraceMs, null, { signal: timer.signal }).catch(() => null),
-  ])
-  timer.abort()
+  await settleWithin(shellGraceMs, closed)
   await stopTree({
     pid: shell?.pid ?? noProcess,
     mark: sessionMark,

@@ -5,7 +5,8 @@ import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { TerminalSessionListener } from '../../protocol/sessions.ts'
 import { describeProcess } from '../../system/process/process-details.ts'
-import { describeConfinement, refuse } from '../session/refusals.ts'
+import { settleWithin } from '../../system/wait.ts'
+import { describeConfinement } from '../session/refusals.ts'
 import { sessionVariable } from '../session/stop.ts'
 import { stopTree } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
@@ -83,7 +84,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
 
   async function openShell(request: Request): Promise<StartedShell> {
     const state = await inherited
-    if (closed) throw refuse('session_closed', 'The session has been closed')
+    if (closed) throw new StartError('session_closed', 'The session has been closed')
     const isFirst = !hasGreeted
     let found = await begin(request, { plain: false, state })
     // Where the system had too little for a start, the next one takes it over.
@@ -93,7 +94,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       found = await begin(request, { plain: true, state })
       if (!(await found.shell.awaitPrompt())) {
         const message = `The shell ended before its first prompt (${describeEnd(await found.shell.ended)})`
-        throw new StartError({ code: 'session_failed', message, exitCode: 125 })
+        throw new StartError('session_failed', message)
       }
       // What start files do is told once, like their greeting.
       if (isFirst) {
@@ -102,7 +103,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     }
     if (closed) {
       await leave(found)
-      throw refuse('session_closed', 'The session has been closed')
+      throw new StartError('session_closed', 'The session has been closed')
     }
     held = found
     found.files.hide()
@@ -185,12 +186,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
   /** Ends a shell with all that it started. */
   async function leave({ shell, mark }: StartedShell): Promise<void> {
     const over = shell.close()
-    const timer = new AbortController()
-    await Promise.race([
-      over,
-      delay(limits.stopGraceMs, null, { signal: timer.signal }).catch(() => null),
-    ])
-    timer.abort()
+    await settleWithin(limits.stopGraceMs, over)
     await stopTree({
       pid: shell.alive ? shell.pid : null,
       mark,

@@ -6,7 +6,7 @@ import { StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { TerminalSessionListener } from '../../protocol/sessions.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import { describeConfinement, refuse } from '../session/refusals.ts'
+import { describeConfinement } from '../session/refusals.ts'
 import { sessionVariable } from '../session/stop.ts'
 import { markVariable } from '../stop.ts'
 import type { PtyParts } from '../terminal/pty/process.ts'
@@ -136,7 +136,7 @@ async function prepareShell(
   const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' })
   const dialect = dialectOf(basename(file)) ?? dialectOf(basename(realpathSync(file)))
   if (!dialect) {
-    throw refuse(
+    throw new StartError(
       'session_shell',
       `A session on a terminal needs bash, zsh or fish, and ${file} is none of them`,
     )

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../protocol/limits.ts'
 import { nowMs } from '../../system/clock.ts'
+import { pause } from '../../system/wait.ts'
 import type { StopReport } from '../../protocol/ports.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { type ProcessEntry, sendSignal } from '../../system/process/process-table.ts'
@@ -30,9 +30,8 @@ export async function stopCommand(options: {
   const { shell, mark, startedMs, reason } = options
   const over = new AbortController()
   const told = options.ended.then(() => over.abort())
-  const wait = (ms: number) => delay(ms, null, { signal: over.signal }).catch(() => null)
   interrupt(shell.pid)
-  await wait(interruptGraceMs[reason] ?? shortGraceMs)
+  await pause(interruptGraceMs[reason] ?? shortGraceMs, over.signal)
   const findElders = createElderSearch(shell, mark, startedMs)
   const spare = (living: readonly ProcessEntry[]) => new Set([...findElders(living), shell.pid])
   const deadlineMs = nowMs() + limits.stopGraceMs
@@ -42,7 +41,7 @@ export async function stopCommand(options: {
     if (over.signal.aborted) break
     // The shell may have gone on to the next part of the command.
     interrupt(shell.pid)
-    await wait(50)
+    await pause(50, over.signal)
   } while (!over.signal.aborted && nowMs() < deadlineMs)
   if (!over.signal.aborted) {
     sendSignal(shell.pid, 'SIGKILL')

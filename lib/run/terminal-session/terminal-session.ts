@@ -1,8 +1,8 @@
-import type { OutputSink, Running } from '../../protocol/ports.ts'
+import { type OutputSink, type Running, StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { Origin } from '../../protocol/origin.ts'
 import type { SessionInfo, TerminalSessionListener } from '../../protocol/sessions.ts'
-import { checkOpener, checkRequest, refuse } from '../session/refusals.ts'
+import { checkOpener, checkRequest } from '../session/refusals.ts'
 import { encodeQuestion } from './editor-dialect.ts'
 import { createShellSuccession } from './shell-succession.ts'
 import type { ShellStartParts } from './start-shell.ts'
@@ -54,7 +54,7 @@ export function createTerminalSession(
     run(request, sink) {
       checkOpener(request, name, options.opener)
       checkRequest(request, null)
-      if (closed) throw refuse('session_closed', `Session ${name} has been closed`)
+      if (closed) throw new StartError('session_closed', `Session ${name} has been closed`)
       latest = request
       const turn = createTurn(request, sink, shells)
       waiting++

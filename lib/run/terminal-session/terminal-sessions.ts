@@ -35,8 +35,7 @@ export function createTerminalSessionRunner(options: {
   function openParts(): PtyParts {
     parts ??= loadPtyParts({ uninherited: options.uninherited, groups: options.groups })
     if (!('missing' in parts)) return parts
-    const message = `No terminal for this session: ${parts.missing}`
-    throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
+    throw new StartError('pty_unavailable', `No terminal for this session: ${parts.missing}`)
   }
 
   function find(request: Request): TerminalSession {

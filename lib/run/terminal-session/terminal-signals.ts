@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { sendSignal } from '../../system/process/process-table.ts'
+import { readProcess, sendSignal } from '../../system/process/process-table.ts'
 
 /** Interrupts whatever has the shell's terminal: its own group, or that of the program in the foreground. */
 export function interrupt(shellPid: number): void {
@@ -25,22 +24,11 @@ function signalForeground(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * The field `tpgid` of `/proc/<pid>/stat` (proc(5)); elsewhere the shell's own group. None where the process
- * does not lead a session of its own yet: the terminal is that of nacre then, and of whoever started it.
+ * The group that the terminal of a process listens to; where the system does not tell, its own. None where the
+ * process does not lead a session of its own yet: the terminal is that of nacre then, and of whoever started it.
  */
 function readForegroundGroup(pid: number): number {
   if (process.platform !== 'linux') return pid
-  const { session, group } = readTerminal(`${pid}`)
-  return session === readTerminal('self').session ? 0 : group
-}
-
-function readTerminal(pid: string): { session: number; group: number } {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { session: Number(fields[3]), group: Number(fields[5]) }
-  } catch {
-    // It is gone.
-    return { session: 0, group: 0 }
-  }
+  const entry = readProcess(pid)
+  return !entry || entry.session === readProcess(process.pid)?.session ? 0 : entry.foreground
 }

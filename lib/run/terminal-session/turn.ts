@@ -12,7 +12,6 @@ import { messageOf } from '../../protocol/errors.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { createRunning } from '../running.ts'
-import { refuse } from '../session/refusals.ts'
 import { markVariable } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
 import type { Called } from './editor-shell.ts'
@@ -134,9 +133,9 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
 /** Whatever fails here, who waits for the command hears of it: a full disk takes not even its text. */
 function describeFault(error: unknown): StartFailure {
   const message = `Your shell could not be given the command: ${messageOf(error)}`
-  return { code: 'session_failed', message, exitCode: 125 }
+  return { code: 'session_failed', message }
 }
 
 function neverStarted(): StartError {
-  return refuse('never_started', 'The command never started: it was cancelled before')
+  return new StartError('never_started', 'The command never started: it was cancelled before')
 }

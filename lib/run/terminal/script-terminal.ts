@@ -38,8 +38,7 @@ export interface ScriptRun {
 export async function runInScript(run: ScriptRun, missing: string): Promise<Running> {
   const script = process.platform === 'linux' ? findProgram('script', '/usr/bin:/bin') : null
   if (!script) {
-    const message = `No terminal for this run: ${missing}`
-    throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
+    throw new StartError('pty_unavailable', `No terminal for this run: ${missing}`)
   }
   const { launch, sink } = run
   const startedMs = nowMs()

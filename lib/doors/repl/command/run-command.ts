@@ -14,7 +14,7 @@ import {
 import type { Display } from '../screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
 import { keptRuns, type ReplState } from '../state.ts'
-import type { Style } from '../screen/style.ts'
+import { createStyle, type Style } from '../screen/style.ts'
 
 export interface CommandRunnerParts {
   executor: Executor
@@ -221,15 +221,4 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
   }
 }
 
-const same = (text: string) => text
-const plainStyle: Style = {
-  salmon: same,
-  mint: same,
-  green: same,
-  red: same,
-  yellow: same,
-  dim: same,
-  bold: same,
-  inverse: same,
-  cyan: same,
-}
+const plainStyle = createStyle({ NO_COLOR: '1' })

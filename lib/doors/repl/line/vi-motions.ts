@@ -89,45 +89,32 @@ function matchingBracket(place: Place): number | null {
   return null
 }
 
+const indentOf = ({ text }: Place, start: number) =>
+  /^[^\S\n]*/.exec(text.slice(start))?.[0].length ?? 0
+
+/** Where each motion leads; null: nowhere. */
+const motions: Readonly<Record<string, (place: Place) => number | null>> = {
+  h: (place) => Math.max(lineStart(place), beforeChar(place)),
+  l: (place) => Math.min(lineEnd(place), afterChar(place)),
+  ' ': (place) => Math.min(lineEnd(place), afterChar(place)),
+  '0': lineStart,
+  '^': (place) => lineStart(place) + indentOf(place, lineStart(place)),
+  $: lineEnd,
+  w: (place) => nextWord(place, false),
+  W: (place) => nextWord(place, true),
+  e: (place) => wordEnd(place, false),
+  E: (place) => wordEnd(place, true),
+  b: (place) => wordBefore(place, false),
+  B: (place) => wordBefore(place, true),
+  '%': matchingBracket,
+  j: (place) => otherLine(place, 1),
+  k: (place) => otherLine(place, -1),
+}
+
 /** Null where a key is no motion, or it leads nowhere. */
 export function move(key: string, place: Place): Target | null {
-  const { text } = place
-  const to = (target: number | null) => (target === null ? null : { at: target })
-  switch (key) {
-    case 'h':
-      return to(Math.max(lineStart(place), beforeChar(place)))
-    case 'l':
-    case ' ':
-      return to(Math.min(lineEnd(place), afterChar(place)))
-    case '0':
-      return to(lineStart(place))
-    case '^':
-      return to(
-        lineStart(place) + (/^[^\S\n]*/.exec(text.slice(lineStart(place)))?.[0].length ?? 0),
-      )
-    case '$':
-      return to(lineEnd(place))
-    case 'w':
-    case 'W':
-      return to(nextWord(place, key === 'W'))
-    case 'e':
-    case 'E':
-      return { at: wordEnd(place, key === 'E'), inclusive: true }
-    case 'b':
-    case 'B':
-      return to(wordBefore(place, key === 'B'))
-    case '%': {
-      const found = matchingBracket(place)
-      return found === null ? null : { at: found, inclusive: true }
-    }
-    case 'j':
-    case 'k': {
-      const found = otherLine(place, key === 'j' ? 1 : -1)
-      return found === null ? null : { at: found, lines: true }
-    }
-    default:
-      return null
-  }
+  const at = Object.hasOwn(motions, key) ? (motions[key]?.(place) ?? null) : null
+  return at === null ? null : { at, inclusive: /[eE%]/.test(key), lines: /[jk]/.test(key) }
 }
 
 /** `again`: by `;`, which does not stay where a `t` stopped. */

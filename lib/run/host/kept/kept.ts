@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Exit,
   type OutputSink,
@@ -8,6 +7,7 @@ import {
   type StopReport,
 } from '../../../protocol/ports.ts'
 import { nowMs } from '../../../system/clock.ts'
+import { pause, settleWithin } from '../../../system/wait.ts'
 import { changeRunning } from '../../running.ts'
 import type { HostClient } from '../client.ts'
 import type { Follower } from '../follower.ts'
@@ -124,16 +124,9 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
     const { running } = current
     // A client that has ended takes no farewell; the watch over there cleans up then.
     await running.write(forgetLine).catch(() => undefined)
-    const timer = new AbortController()
-    await Promise.race([running.exited, pause(farewellMs, timer.signal)])
-    timer.abort()
+    await settleWithin(farewellMs, running.exited)
     return running.stop('kill')
   }
 
   return changeRunning(() => current.running, { exited: followToEnd(), stop })
-}
-
-/** Waits so long, or until the signal aborts. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, null, { signal }).catch(() => undefined)
 }

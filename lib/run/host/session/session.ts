@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createId } from '../../../protocol/ids.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { takesOwnShell } from '../../../protocol/origin.ts'
@@ -12,7 +11,7 @@ import {
   type StopReport,
 } from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
-import { nowMs } from '../../../system/clock.ts'
+import { waitUntil } from '../../../system/wait.ts'
 import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
 import type { Session } from '../../session/session.ts'
 import type { HostClient } from '../client.ts'
@@ -180,13 +179,12 @@ export function createHostSession(options: HostSessionOptions): Session {
     const end = { client, pid: null, stop: describeStop(request, options?.interrupt) }
     const assignment = runMark(markThere(request.id))
     const survivors = await endThere({ ...end, assignment })
-    const deadline = nowMs() + patienceMs
     const isOver = () => heard.state.code !== null || heard.state.gone !== null || !current.alive
-    while (!isOver() && nowMs() < deadline) await delay(10)
+    await waitUntil(isOver, { everyMs: 10, mostMs: patienceMs })
     if (!isOver()) {
       await endThere({ ...end, assignment: `NACRE_SESSION=${current.mark}` })
       current.child.stdin?.end()
-      while (!isOver() && nowMs() < deadline + limits.killGraceMs) await delay(10)
+      await waitUntil(isOver, { everyMs: 10, mostMs: limits.killGraceMs })
       current.child.kill('SIGTERM')
     }
     if (survivors !== null) return { survivors }
@@ -210,7 +208,7 @@ export function createHostSession(options: HostSessionOptions): Session {
     async run(request, sink) {
       if (shell !== null && request.shell !== null && request.shell !== shellName) {
         const message = `Session ${options.name} on ${host} has another shell; name another session`
-        throw new StartError({ code: 'session_shell', message, exitCode: 125 })
+        throw new StartError('session_shell', message)
       }
       return queue.enter(() => start(request, sink))
     },

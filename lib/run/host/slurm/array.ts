@@ -78,8 +78,7 @@ export function createSlurmArrays(
       const answer = await callSlurm(unmarked, ['sbatch', ...words], script)
       const [, jobId] = /^(\d+)/.exec(answer.stdout) ?? []
       if (answer.ok && jobId !== undefined) return jobId
-      const message = `Slurm did not take the array: ${answer.failure}`
-      throw new StartError({ code: 'host_unreachable', message, exitCode: 125 })
+      throw new StartError('host_unreachable', `Slurm did not take the array: ${answer.failure}`)
     },
 
     async look(jobId) {

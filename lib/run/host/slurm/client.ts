@@ -113,7 +113,7 @@ function checkWords(words: readonly string[]): readonly string[] {
       : own.test(word)
         ? `\`sbatch\` cannot take \`${word}\`: nacre sets that itself, to hear of the job`
         : null
-    if (message !== null) throw new StartError({ code: 'invalid_sbatch', message, exitCode: 125 })
+    if (message !== null) throw new StartError('invalid_sbatch', message)
   }
   return words
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { callProgram } from '../call.ts'
 import { jobColumns, readJobs, type SlurmJob } from './states.ts'
 
 /** Slurm's own programs, which find their cluster by the environment of nacre. */
@@ -24,26 +24,12 @@ export async function callSlurm(
   [name = '', ...args]: readonly string[],
   input = '',
 ): Promise<SlurmAnswer> {
-  const child = spawn(find(name), args, {
+  const call = { file: find(name), args }
+  const { code, stdout, stderr } = await callProgram(call, {
+    mostMs: answerMs,
+    input,
     env: environment,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
   })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  const over = setTimeout(() => child.kill('SIGKILL'), answerMs)
-  const code = await new Promise<number | null>((resolve) => {
-    child.once('error', (error) => {
-      stderr += error.message
-      resolve(null)
-    })
-    child.once('close', resolve)
-  })
-  clearTimeout(over)
   const said = stderr.trim().split('\n').at(-1) ?? ''
   return { ok: code === 0, stdout, failure: said || `${name} gave no answer` }
 }

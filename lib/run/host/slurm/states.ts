@@ -91,11 +91,7 @@ export function describeJobEnd(job: SlurmJob, heard: HeardEnd): Exit | null {
 /** The end of a job that was cancelled while it waited. */
 export function neverBegan(): Exit {
   const message = 'The job never began: it still waited in the queue of Slurm'
-  return {
-    code: null,
-    signal: null,
-    notStarted: { code: 'never_started', message, exitCode: 125 },
-  }
+  return { code: null, signal: null, notStarted: { code: 'never_started', message } }
 }
 
 function signalOf({ waitStatus }: SlurmJob): string | null {

@@ -285,5 +285,5 @@ function describeFailure(code: number | null, launch: Launch): StartError {
       : code === 122
         ? ['cwd_not_accessible', `Working directory may not be entered: ${launch.cwd}`]
         : ['session_failed', `${launch.file} ended before the session was ready (status ${code})`]
-  return new StartError({ code: name, message, exitCode: 125 })
+  return new StartError(name, message)
 }

@@ -60,7 +60,7 @@ export function openLibcTerminals() {
     resize,
     fork(): never {
       const message = 'A terminal needs setsid(1): install util-linux, or busybox'
-      throw new StartError({ code: 'pty_unavailable', message, exitCode: 125 })
+      throw new StartError('pty_unavailable', message)
     },
   }
 }

@@ -65,6 +65,6 @@ function openTerminal(addon: PtyAddon, { columns, rows }: TerminalSize) {
     return addon.open(columns, rows)
   } catch (error) {
     const message = `Cannot open a terminal (are too many in use?): ${messageOf(error)}`
-    throw new StartError({ code: 'pty_failed', message, exitCode: 125 })
+    throw new StartError('pty_failed', message)
   }
 }
