@@ -1,5 +1,6 @@
-import { fstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { fstatSync, readdirSync, type Stats, statSync } from 'node:fs'
 import type * as tty from 'node:tty'
+import { lookAtLink } from './look.ts'
 import { isDeno } from './runtime.ts'
 
 /** What a descriptor of this process leads to; null where it is closed. */
@@ -75,9 +76,6 @@ interface OpenDescriptor {
 
 /** Null: it was the descriptor of the listing itself. */
 function follow(fd: number): OpenDescriptor | null {
-  try {
-    return { fd, leadsTo: readlinkSync(`/proc/self/fd/${fd}`) }
-  } catch {
-    return null
-  }
+  const leadsTo = lookAtLink(`/proc/self/fd/${fd}`)
+  return leadsTo === null ? null : { fd, leadsTo }
 }

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
+import { lookAtLink, lookIntoFile } from './look.ts'
 
 /** A socket that takes connections (proc_pid_net(5)). */
 interface Listener {
@@ -20,7 +21,7 @@ export function isPortTaken(port: number): boolean {
 export function listensOn(pids: Iterable<number>, port: number): boolean {
   const listenersByNetwork = new Map<string, Listener[]>()
   for (const pid of pids) {
-    const network = readLink(`/proc/${pid}/ns/net`) ?? String(pid)
+    const network = lookAtLink(`/proc/${pid}/ns/net`) ?? String(pid)
     let listeners = listenersByNetwork.get(network)
     if (!listeners) {
       listeners = listListeners(pid, port)
@@ -41,7 +42,7 @@ function holdsOne(pid: number, listeners: readonly Listener[]): boolean {
     return listeners.some((listener) => listener.uid === uid)
   }
   const wanted = new Set(listeners.map(({ inode }) => `socket:[${inode}]`))
-  return names.some((name) => wanted.has(readLink(`${folder}/${name}`) ?? ''))
+  return names.some((name) => wanted.has(lookAtLink(`${folder}/${name}`) ?? ''))
 }
 
 /** The state LISTEN in the kernel's tables. */
@@ -51,7 +52,9 @@ function listListeners(pid: number | 'self', port: number): Listener[] {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0')
   const found: Listener[] = []
   for (const table of ['tcp', 'tcp6']) {
-    for (const line of readLines(`/proc/${pid}/net/${table}`).slice(1)) {
+    // The kernel may have no IPv6.
+    const lines = lookIntoFile(`/proc/${pid}/net/${table}`, 'latin1')?.split('\n') ?? []
+    for (const line of lines.slice(1)) {
       const [, local = '', , state, , , , uid, , inode] = line.trim().split(/\s+/)
       if (state === listening && inode !== undefined && local.endsWith(`:${wanted}`)) {
         found.push({ inode, uid: Number(uid) })
@@ -67,23 +70,5 @@ function ownerOf(pid: number): number | null {
   } catch {
     // The process is gone.
     return null
-  }
-}
-
-/** Null where the process is gone, or may not be read by this user. */
-function readLink(path: string): string | null {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return null
-  }
-}
-
-/** Empty where the process is gone, or the kernel has no IPv6. */
-function readLines(path: string): string[] {
-  try {
-    return readFileSync(path, 'latin1').split('\n')
-  } catch {
-    return []
   }
 }

@@ -1,9 +1,13 @@
 import {
   chmodSync,
+  closeSync,
   constants,
   existsSync,
+  fstatSync,
   lstatSync,
   mkdirSync,
+  openSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -16,6 +20,19 @@ import { dirname } from 'node:path'
  * stands in its place.
  */
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/**
+ * A file of nacre's own; null where something else has its name. Throws the system's error, where that is a
+ * link too (ELOOP).
+ */
+export function readRegularFile(path: string): Buffer | null {
+  const fd = openSync(path, readFlags)
+  try {
+    return fstatSync(fd).isFile() ? readFileSync(fd) : null
+  } finally {
+    closeSync(fd)
+  }
+}
 
 /**
  * Makes a folder and those above it, for this user only (0700), and takes everybody else's rights

@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
+import { lookIntoFolder } from './look.ts'
 import { isRunning, readPidNamespace } from './process/process-table.ts'
 
 /**
@@ -114,7 +115,7 @@ export function removeLeftFolders(more: readonly string[] = []): void {
 
 /** Removes the folders of killed nacres in one folder. */
 export function removeLeftIn(place: string): void {
-  for (const name of listNames(place)) {
+  for (const name of lookIntoFolder(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []
     if (owner === undefined || owner !== nameOwner(Number(pid)) || isRunning(Number(pid))) continue
     try {
@@ -122,15 +123,6 @@ export function removeLeftIn(place: string): void {
     } catch {
       // It is another user's.
     }
-  }
-}
-
-function listNames(place: string): string[] {
-  try {
-    return readdirSync(place)
-  } catch {
-    // Not every system has each of the places.
-    return []
   }
 }
 

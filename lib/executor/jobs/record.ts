@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { KeptTexts } from '../../output/part.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
@@ -18,7 +10,7 @@ import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Origin, Request, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
-import { makePrivateFolder, replaceFile, readFlags } from '../../system/private-files.ts'
+import { makePrivateFolder, readRegularFile, replaceFile } from '../../system/private-files.ts'
 import { isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 
 /**
@@ -172,12 +164,7 @@ function isIdentity(value: unknown): boolean {
 /** A file of the user's own; a link, a folder or a pipe of that name is none. */
 export function readOwnFile(path: string): string | null {
   try {
-    const fd = openSync(path, readFlags)
-    try {
-      return fstatSync(fd).isFile() ? readFileSync(fd, 'utf8') : null
-    } finally {
-      closeSync(fd)
-    }
+    return readRegularFile(path)?.toString() ?? null
   } catch (error) {
     // Another nacre may have removed it meanwhile; ELOOP is a link that no nacre made.
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP') return null

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
 import { version } from '../../protocol/version.ts'
-import { replaceFile, readFlags } from '../../system/private-files.ts'
+import { readRegularFile, replaceFile } from '../../system/private-files.ts'
 import { Landmarks, landmarkNumbers } from './landmarks.ts'
 import type { IndexFile } from './line-index.ts'
 
@@ -43,7 +42,7 @@ export function createIndexFile(path: string): IndexFile {
 
 /** Null where there is no file, or none that this nacre has written whole. */
 function readNumbers(path: string): Float64Array | null {
-  const file = readRegularFile(path)
+  const file = readIndex(path)
   if (file === null) return null
   const bytes = file.subarray(0, Math.max(file.length - digestBytes, 0))
   if (!digest(bytes).equals(file.subarray(bytes.length))) return null
@@ -53,14 +52,9 @@ function readNumbers(path: string): Float64Array | null {
   return numbers.length === headNumbers + count * landmarkNumbers ? numbers : null
 }
 
-function readRegularFile(path: string): Buffer | null {
+function readIndex(path: string): Buffer | null {
   try {
-    const fd = openSync(path, readFlags)
-    try {
-      return fstatSync(fd).isFile() ? readFileSync(fd) : null
-    } finally {
-      closeSync(fd)
-    }
+    return readRegularFile(path)
   } catch (error) {
     if (codeOf(error) === null) throw error
     return null

@@ -50,7 +50,7 @@ export async function removeFiles(dir: string, id: string): Promise<void> {
 }
 
 async function isInUse(dir: string, artifact: Stored, now: number): Promise<boolean> {
-  const record = await readRecord(dir, artifact.id)
+  const record = readRecord(dir, artifact.id)
   if (record === null) return now - artifact.changedMs < graceMs
   return record.endedAt === null && isAlive(record.writer)
 }

@@ -1,7 +1,7 @@
-import { constants, promises } from 'node:fs'
+import { constants } from 'node:fs'
 import { join } from 'node:path'
 import type { ArtifactInfo } from '../../protocol/result/artifacts.ts'
-import { replaceFile, readFlags } from '../../system/private-files.ts'
+import { readRegularFile, replaceFile } from '../../system/private-files.ts'
 import type { ProcessIdentity } from '../../system/process/process-table.ts'
 
 /** What is known of an artifact, in a small file beside it. */
@@ -33,32 +33,15 @@ export function writeRecord(dir: string, record: ArtifactRecord, mode: number): 
 }
 
 /** Reads a record; null where there is none, or none that makes sense. */
-export async function readRecord(dir: string, id: string): Promise<ArtifactRecord | null> {
-  const { record: path } = pathsOf(dir, id)
-  let text: string
+export function readRecord(dir: string, id: string): ArtifactRecord | null {
   try {
-    const file = await promises.open(path, readFlags)
-    try {
-      if (!(await file.stat()).isFile()) return null
-      text = await file.readFile('utf8')
-    } finally {
-      await file.close()
-    }
-  } catch {
-    // Removed meanwhile by another nacre, or not ours to read: to the caller there is none.
-    return null
-  }
-  return parseRecord(text, id)
-}
-
-function parseRecord(text: string, id: string): ArtifactRecord | null {
-  try {
+    const text = readRegularFile(pathsOf(dir, id).record)?.toString() ?? ''
     const value = JSON.parse(text) as ArtifactRecord
     const texts = [value.command, value.createdAt, value.runId, value.stream]
     const isWhole = texts.every((text) => typeof text === 'string')
     return isWhole && value.id === id && typeof value.writer.pid === 'number' ? value : null
   } catch {
-    // Cut short by a full disk or a crash.
+    // Another nacre has removed it meanwhile, it is not ours to read, or a full disk or a crash has cut it.
     return null
   }
 }

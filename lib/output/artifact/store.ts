@@ -145,9 +145,8 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     },
     async listDamaged() {
       const ids = await listIds(dir)
-      const records = await Promise.all(ids.map((id) => readRecord(dir, id)))
       return ids
-        .filter((_, index) => records[index] === null)
+        .filter((id) => readRecord(dir, id) === null)
         .map((id) => pathsOf(dir, id).record)
         .filter((path) => existsSync(path))
     },
@@ -173,10 +172,8 @@ async function listIds(dir: string): Promise<string[]> {
 /** What is known of an artifact; null where its file or its record is gone. */
 async function inspect(dir: string, id: string): Promise<ArtifactInfo | null> {
   const { data: path } = pathsOf(dir, id)
-  const [record, file] = await Promise.all([
-    readRecord(dir, id),
-    promises.stat(path).catch(() => null),
-  ])
+  const record = readRecord(dir, id)
+  const file = await promises.stat(path).catch(() => null)
   if (record === null || file === null) return null
   const { writer, ...info } = record
   const isLive = record.endedAt === null && isAlive(writer)

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
+import { lookIntoFolder } from '../../system/look.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 
 /** FIFOs made ahead of need, so that a short run need not wait for the process that makes them. */
@@ -26,17 +27,9 @@ const staleMs = 60_000
 export function createSpareFifos(directory: string): SpareFifos {
   let names: string[] | null = null
 
-  function list(): string[] {
-    try {
-      return readdirSync(directory)
-    } catch {
-      return []
-    }
-  }
-
   return {
     take() {
-      names ??= list().filter((name) => name.startsWith('spare_'))
+      names ??= lookIntoFolder(directory).filter((name) => name.startsWith('spare_'))
       for (let name = names.pop(); name !== undefined; name = names.pop()) {
         const mine = join(directory, createId('taken'))
         try {
@@ -49,7 +42,7 @@ export function createSpareFifos(directory: string): SpareFifos {
       return null
     },
     async refill() {
-      const present = list()
+      const present = lookIntoFolder(directory)
       const left = present.filter((name) => name.startsWith('spare_')).length
       if (left >= few) return
       removeStale(directory, present)

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { isScarce } from '../start-failure.ts'
+import { lookIntoFile } from '../../system/look.ts'
 import { findProgram } from '../../system/programs.ts'
 
 /** What the sandbox of this machine can do. */
@@ -93,18 +93,11 @@ function findCause(said: string): string | null {
   }
   const nested = /setting up uid map|Can't mount proc|Creating new namespace failed/i.test(said)
   if (nested || /RTM_NEWADDR/.test(said)) {
-    return isRestrictedByAppArmor()
+    return lookIntoFile(restrictedByAppArmor)?.trim() === '1'
       ? 'The sandbox needs user namespaces, which AppArmor denies here: allow them for bwrap in a profile, or as root, sysctl -w kernel.apparmor_restrict_unprivileged_userns=0'
       : 'The sandbox cannot be made here: this is already inside a sandbox or a container without the right to namespaces'
   }
   return null
 }
 
-function isRestrictedByAppArmor(): boolean {
-  try {
-    const file = '/proc/sys/kernel/apparmor_restrict_unprivileged_userns'
-    return readFileSync(file, 'utf8').trim() === '1'
-  } catch {
-    return false
-  }
-}
+const restrictedByAppArmor = '/proc/sys/kernel/apparmor_restrict_unprivileged_userns'

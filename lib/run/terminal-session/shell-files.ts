@@ -3,8 +3,6 @@ import {
   existsSync,
   ftruncateSync,
   openSync,
-  readdirSync,
-  readFileSync,
   rmSync,
   writeFileSync,
   writeSync,
@@ -12,6 +10,7 @@ import {
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { lookIntoFile, lookIntoFolder } from '../../system/look.ts'
 import { nowMs } from '../../system/clock.ts'
 import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { stateEnd } from './editor-dialect.ts'
@@ -48,7 +47,7 @@ export function openShellFiles(visible: boolean): ShellFiles {
   const statePath = join(folder, 'state')
   let open = true
   /** None where a command or a cleaner of temporary files has removed the folder: the shell goes on without. */
-  const list = () => (existsSync(folder) ? readdirSync(folder) : [])
+  const list = () => lookIntoFolder(folder)
 
   /** All but that behind the last prompt. */
   function removeOldStates(): void {
@@ -76,7 +75,7 @@ export function openShellFiles(visible: boolean): ShellFiles {
       const deadlineMs = nowMs() + stateTimeoutMs
       // Nothing is written into a folder that has been removed.
       while (visible && open && existsSync(folder)) {
-        const text = readText(`${statePath}.${prompt}`)
+        const text = lookIntoFile(`${statePath}.${prompt}`) ?? ''
         if (text.endsWith(`\n${stateEnd}${prompt}\n`)) return text
         if (nowMs() > deadlineMs) break
         await delay(10)
@@ -101,13 +100,4 @@ export function openShellFiles(visible: boolean): ShellFiles {
 
 function isState(name: string): boolean {
   return name.startsWith('state.')
-}
-
-/** Empty where it is not there yet, or cannot be read now. */
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

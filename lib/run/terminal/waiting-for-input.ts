@@ -1,4 +1,4 @@
-import { readlinkSync } from 'node:fs'
+import { lookAtLink } from '../../system/look.ts'
 import { listTree, readProcess } from '../../system/process/process-table.ts'
 import { type BlockedReader, findBlockedReader } from './blocked-reader.ts'
 import { type InputKind, readInputMode } from './terminal-mode.ts'
@@ -33,13 +33,8 @@ export function createTerminalWatch(leader: number, path: string): () => InputKi
  * the standard input of `root`. Linux only; elsewhere false.
  */
 export function waitsForPipeInput(root: number): boolean {
-  let input: string
-  try {
-    input = readlinkSync(`/proc/${root}/fd/0`)
-  } catch {
-    // Gone, another user's, or no /proc.
-    return false
-  }
+  const input = lookAtLink(`/proc/${root}/fd/0`)
+  if (input === null) return false
   return listTree(root).some((pid) => {
     const reader = findBlockedReader(pid, (link) => link === input)
     return reader !== null && !reader.isHidden

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
 import { MoveLock } from './move-lock.ts'
+import { lookIntoFolder } from '../look.ts'
 import { findOwnGroup, readGroupFile } from './own-group.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
@@ -252,13 +253,8 @@ export function removeLeftGroups(parent = findOwnGroup()): void {
 
 function listGroupsIn(parent: string | null, isWanted: (name: string) => boolean): ControlGroup[] {
   if (parent === null) return []
-  try {
-    const names = readdirSync(parent).filter(isWanted)
-    return names.map((name) => openControlGroup(join(parent, name)))
-  } catch {
-    // It is gone with all that was in it.
-    return []
-  }
+  const names = lookIntoFolder(parent).filter(isWanted)
+  return names.map((name) => openControlGroup(join(parent, name)))
 }
 
 /** Writes a file of a group. Where the group is gone nothing is written, since no process is in it. */

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import { lookIntoFile } from '../look.ts'
 
 /** What the runtimes ignore by themselves, so that nobody knows whether the caller does. */
 const ownSignals: readonly string[] = ['SIGPIPE', 'SIGXFSZ']
@@ -9,18 +9,10 @@ const ownSignals: readonly string[] = ['SIGPIPE', 'SIGXFSZ']
  * it. Without `/proc` none is known, and none under Node, which takes every signal back at its start.
  */
 export function listIgnored(): NodeJS.Signals[] {
-  const mask = readMask()
+  const status = lookIntoFile('/proc/self/status') ?? ''
+  const mask = BigInt(`0x${/^SigIgn:\s*([\da-f]+)$/m.exec(status)?.[1] ?? '0'}`)
   const isIgnored = (number: number) => ((mask >> BigInt(number - 1)) & 1n) === 1n
   return (Object.keys(constants.signals) as NodeJS.Signals[]).filter(
     (name) => !ownSignals.includes(name) && isIgnored(constants.signals[name]),
   )
-}
-
-function readMask(): bigint {
-  try {
-    const status = readFileSync('/proc/self/status', 'latin1')
-    return BigInt(`0x${/^SigIgn:\s*([\da-f]+)$/m.exec(status)?.[1] ?? '0'}`)
-  } catch {
-    return 0n
-  }
 }

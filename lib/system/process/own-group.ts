@@ -1,5 +1,6 @@
-import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { lookIntoFile } from '../look.ts'
 
 /** Where version 2 is mounted: alone, or beside version 1 as systemd does it. */
 const mounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
@@ -45,9 +46,5 @@ export function leaveGroupOfRun(): void {
 
 /** The text of a file of a group; empty where there is none, or no longer. */
 export function readGroupFile(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
+  return lookIntoFile(path, 'latin1') ?? ''
 }

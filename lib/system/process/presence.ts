@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOwnGroup } from './own-group.ts'
+import { lookIntoFile, lookIntoFolder } from '../look.ts'
 import { makePrivateFolder } from '../private-files.ts'
 import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
 
@@ -39,7 +40,7 @@ export function createPresence(folder: string): Presence {
     },
     findKilled() {
       // Where nothing can be written, nothing can be seen to for good either.
-      const names = entered ? listFiles(folder) : []
+      const names = entered ? lookIntoFolder(folder) : []
       return names.flatMap((name) => {
         const owner = ownerOf(name)
         return owner === null || isAlive(owner) ? [] : [`${owner.pid}:${owner.startTime}`]
@@ -51,12 +52,7 @@ export function createPresence(folder: string): Presence {
 
 /** The control group in which a killed process has made those of its runs; null where none is known. */
 export function readGroupOf(folder: string, owner: string): string | null {
-  try {
-    return readFileSync(join(folder, nameFile(owner)), 'utf8') || null
-  } catch {
-    // It was not even begun, or another nacre has seen to it already.
-    return null
-  }
+  return lookIntoFile(join(folder, nameFile(owner))) || null
 }
 
 /** Processes of other namespaces cannot be seen from here: their files go when they are so old. */
@@ -65,7 +61,7 @@ const foreignMs = 14 * 24 * 3600 * 1000
 /** Removes the file of a killed process: its runs have been ended. */
 export function forget(folder: string, owner: string): void {
   remove(join(folder, nameFile(owner)))
-  for (const name of listFiles(folder)) {
+  for (const name of lookIntoFolder(folder)) {
     const path = join(folder, name)
     const stat = ownerOf(name) === null ? statSync(path, { throwIfNoEntry: false }) : undefined
     if (stat && Date.now() - stat.mtimeMs > foreignMs) remove(path)
@@ -90,13 +86,4 @@ function ownerOf(file: string): { pid: number; startTime: string } | null {
   const [namespace, pid, ...startTime] = file.split('-')
   if (namespace !== readPidNamespace() || !Number.isInteger(Number(pid))) return null
   return { pid: Number(pid), startTime: startTime.join('-') }
-}
-
-function listFiles(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // There is none yet, or it cannot be read.
-    return []
-  }
 }

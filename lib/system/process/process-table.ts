@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
+import { lookAtLink, lookIntoFile, lookIntoFolder } from '../look.ts'
 
 /** One line of the system's process table. */
 export interface ProcessEntry {
@@ -39,20 +40,19 @@ function listFromProc(): ProcessEntry[] {
 /** One process, or null when it is gone. */
 export function readProcess(pid: number): ProcessEntry | null {
   if (process.platform !== 'linux') return listFromPs(['-p', String(pid)])[0] ?? null
-  const stat = readProc(pid, 'stat')
-  if (stat === null) return null
-  // The name, in brackets, may hold anything: the fields are counted after its end.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return {
-    pid,
-    parent: Number(fields[1]),
-    group: Number(fields[2]),
-    session: Number(fields[3]),
-    foreground: Number(fields[5]),
-    state: fields[0] ?? '',
-    startTime: fields[19] ?? '',
-    zombie: fields[0] === 'Z' || fields[0] === 'X',
-  }
+  const fields = readStat(pid)
+  return (
+    fields && {
+      pid,
+      parent: Number(fields[1]),
+      group: Number(fields[2]),
+      session: Number(fields[3]),
+      foreground: Number(fields[5]),
+      state: fields[0] ?? '',
+      startTime: fields[19] ?? '',
+      zombie: fields[0] === 'Z' || fields[0] === 'X',
+    }
+  )
 }
 
 function listFromPs(which: readonly string[] = ['-A']): ProcessEntry[] {
@@ -123,11 +123,7 @@ export function isRunning(pid: number): boolean {
 
 /** The number of this start of the machine (random(4)). */
 function readBoot(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
-  } catch {
-    return ''
-  }
+  return lookIntoFile('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
 }
 
 /**
@@ -141,32 +137,19 @@ export function nameProcess(pid: number): string {
 
 /** The number of the pid namespace that this process is in; 0 where there are none. */
 export function readPidNamespace(): string {
-  try {
-    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0'
-  } catch {
-    return '0'
-  }
+  return /\d+/.exec(lookAtLink('/proc/self/ns/pid') ?? '')?.[0] ?? '0'
 }
 
 /** A process and all that descend from it, parents first (`/proc/<pid>/task/<tid>/children`). Linux only. */
 export function listTree(root: number): number[] {
   const found = [root]
   for (const pid of found) {
-    for (const thread of listThreads(pid)) {
+    for (const thread of lookIntoFolder(`/proc/${pid}/task`)) {
       const children = readProc(pid, `task/${thread}/children`) ?? ''
       found.push(...children.split(' ').filter(Boolean).map(Number))
     }
   }
   return found
-}
-
-function listThreads(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`)
-  } catch {
-    // The process is gone.
-    return []
-  }
 }
 
 /** By how much the age of a process may be wrong: one tick of the clock that dates it, and a little. */
@@ -182,11 +165,16 @@ export function ageMs({ startTime }: ProcessEntry): number {
 
 /** How long a process has run on a processor so far; 0 where that is not known. Linux only. */
 export function readCpuMs(pid: number): number {
-  const stat = readProc(pid, 'stat')
-  if (stat === null) return 0
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = readStat(pid)
+  if (fields === null) return 0
   // For programs every Linux counts 100 ticks a second (proc(5)).
   return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+/** The fields of `/proc/<pid>/stat` behind the name, which stands in brackets and may hold anything. */
+function readStat(pid: number): string[] | null {
+  const stat = readProc(pid, 'stat')
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 /** Whether we may send it a signal: it is this user's. */
@@ -221,9 +209,5 @@ export function isGroupAlive(pid: number | null): boolean {
 
 /** A file of a process in `/proc`; null where it is gone, or another user's. */
 export function readProc(pid: number, file: string): string | null {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
-  } catch {
-    return null
-  }
+  return lookIntoFile(`/proc/${pid}/${file}`, 'latin1')
 }

@@ -1,8 +1,9 @@
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from '../../../protocol/errors.ts'
 import { createId } from '../../../protocol/ids.ts'
 import { countOf } from '../screen/columns.ts'
+import { lookIntoFile } from '../../../system/look.ts'
 import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
 
 /** One line that was typed: in which language, where, and how it ended. */
@@ -125,14 +126,8 @@ export function recall(entry: HistoryEntry, bash: boolean): string | null {
 }
 
 function readLines(file: string): string[] {
-  let lines: string[]
-  try {
-    lines = readFileSync(file, 'utf8').split('\n')
-  } catch {
-    // Not readable: as if there were none; adding to it says why.
-    return []
-  }
-  lines = lines.filter((line) => line !== '')
+  // Where it cannot be read, adding to it says why.
+  const lines = (lookIntoFile(file) ?? '').split('\n').filter((line) => line !== '')
   if (lines.length <= 4 * keptEntries) return lines
   lines.splice(0, lines.length - 2 * keptEntries)
   try {
