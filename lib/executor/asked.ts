@@ -3,6 +3,7 @@ import type { Result } from '../protocol/result/result.ts'
 /** What answers the questions of `Asked`. */
 export interface Answers {
   pid(): number | null
+  startedAt(): string
   group(): string | null
   result(): Promise<Result>
   /** Null: the run is no job. */
@@ -20,6 +21,10 @@ export class Asked {
 
   get pid(): number | null {
     return this.#ask.pid()
+  }
+
+  get startedAt(): string {
+    return this.#ask.startedAt()
   }
 
   get group(): string | null {

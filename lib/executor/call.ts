@@ -2,13 +2,13 @@ import { messageOf } from '../protocol/errors.ts'
 import type { OutputSink } from '../protocol/ports.ts'
 import type { ListenerAnswer, RunEvent, RunListener } from '../protocol/result/event.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { createEventStream, type EventStream } from './event-stream.ts'
+import { createEventStream } from './event-stream.ts'
 import type { RunOptions } from './options.ts'
-import type { LiveRun } from './run.ts'
+import type { RunCall } from './run.ts'
 import { waitAsAsked } from './wait.ts'
 
 /** What belongs to one call of `start`. */
-export interface Call {
+export interface Call extends RunCall {
   options: RunOptions
   /** Hears every event: the caller's listener, then whoever iterates over the run's events. */
   hear: RunListener
@@ -17,13 +17,8 @@ export interface Call {
    * already.
    */
   onFailure: (act: (message: string) => void) => void
-  stream: EventStream
   /** Until it settles, output is held back: whoever gets the run can listen to all of it. */
   opened: Promise<void> | null
-  /** Takes the final result before anybody else sees it. */
-  settle(result: Result): Promise<Result>
-  /** Waits for the run as its caller asked. */
-  wait: (run: LiveRun) => Promise<Result>
 }
 
 /** `record` is told of each run's end, and gives a notice where it has one. */

@@ -21,7 +21,10 @@ export async function decide(
 /** Of an array of commands, the strictest verdict over them. */
 async function judge(request: Request, guard: Guard): Promise<Verdict> {
   const commands = request.array?.commands
-  if (!commands) return guard({ ...request, command: wholeCommand(request) })
+  if (!commands) {
+    const command = wholeCommand(request)
+    return guard(command === request.command ? request : { ...request, command })
+  }
   const verdicts: Verdict[] = []
   for (const command of new Set(commands)) verdicts.push(await guard({ ...request, command }))
   const rank = ({ decision }: Verdict) => strictness.indexOf(decision)

@@ -2,7 +2,7 @@ import { copyLast, type KeptTexts, readKept } from '../output/part.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { describeRun, type LiveRun, markHandled, readLines, type RunParts } from './run.ts'
+import { describeRun, type LiveRun, markHandled, readLines, type RunCall } from './run.ts'
 
 /** How much of each text of an ended job stays in memory, where all of it is on disk. */
 const shrunkBytes = 64 * 1024
@@ -11,9 +11,12 @@ const shrunkBytes = 64 * 1024
 export function createEndedRun({
   request,
   result,
-  stream,
-  wait,
-}: Pick<RunParts, 'request' | 'stream' | 'wait'> & { result: Result }): LiveRun {
+  call: { stream, wait },
+}: {
+  request: Request
+  result: Result
+  call: Pick<RunCall, 'stream' | 'wait'>
+}): LiveRun {
   const startedAt = new Date().toISOString()
   return holdEnd({
     request,
@@ -59,7 +62,7 @@ interface End {
   isJob: boolean
   texts: KeptTexts
   events: LiveRun['events']
-  wait: RunParts['wait']
+  wait: RunCall['wait']
 }
 
 function holdEnd(end: End): LiveRun {

@@ -124,8 +124,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
 
   /** The end of a run that nothing was started for. */
   async function end(request: Request, result: Result, call: Call): Promise<LiveRun> {
-    const { stream, wait } = call
-    return createEndedRun({ request, result: await call.settle(result), stream, wait })
+    return createEndedRun({ request, result: await call.settle(result), call })
   }
 
   /** The result of a run that would be one job too many; null where it may start. */
@@ -144,12 +143,12 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     request: Request,
     call: Call,
     given?: Runner,
-    startedAt?: string,
+    startedAt?: Date,
   ): Promise<LiveRun> {
     const { hear, opened } = call
     const { signal, text = true } = call.options
-    const agoMs = startedAt === undefined ? 0 : Math.max(0, Date.now() - Date.parse(startedAt))
-    const startedAtMs = nowMs() - agoMs
+    const agoMs = startedAt ? Math.max(0, Date.now() - startedAt.getTime()) : 0
+    const times = { startedAtMs: nowMs() - agoMs, startedAt: startedAt ?? new Date() }
     const capture = await openCapture(request, text)
     let run: LiveRun | null = null
     // The run can be found, and its start has been told.
@@ -171,8 +170,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     try {
       const runner = given ?? (await chooseRunner(request, signal))
       const running = await runner(request, sink)
-      const times = { startedAtMs, startedAt }
-      run = createRun({ ...call, ...times, request, running, capture, signal, onLeave })
+      run = createRun({ request, running, capture, times, signal, call, onLeave })
       jobs.add(run)
       if (options.declaresRuns || request.array) await (await openRegistry())?.declare(run)
       call.onFailure((message) => {
@@ -236,7 +234,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     const dir = join(stateDir, 'jobs')
     return takeUpJob(dir, registered.known.resolve(id), ({ request, startedAt, place }) => {
       const call = createCall({}, null, (result) => audit?.record(result, 'allow'))
-      return launch(request, call, place ? runners.resume(place) : undefined, startedAt)
+      return launch(request, call, place ? runners.resume(place) : undefined, new Date(startedAt))
     })
   }
 

@@ -44,7 +44,9 @@ export function beginResult(
 }
 
 function begin(request: Request): Result {
-  return { ...beginResult(request, emptyText(request)), notices: [...request.notices] }
+  const result = beginResult(request, emptyText(request))
+  result.notices.push(...request.notices)
+  return result
 }
 
 function emptyText(request: Request): Pick<Result, 'output' | 'stdout' | 'stderr'> {
@@ -83,24 +85,23 @@ export function runningResult(
   progress: Progress,
   waitingForInput: Result['waitingForInput'],
 ): Result {
-  return {
-    ...withProgress(request, progress),
-    status: 'running',
-    jobId: request.id,
-    waitingForInput,
-  }
+  const result = withProgress(request, progress)
+  result.jobId = request.id
+  result.waitingForInput = waitingForInput
+  return result
 }
 
-export interface Ending extends Progress {
-  exit: Exit
-  /** Set where nacre ended the run. */
-  stopped: ({ reason: StopReason } & StopReport) | null
-}
+/** A stop by nacre. */
+type Stopped = { reason: StopReason } & StopReport
 
-export function endedResult(request: Request, ending: Ending): Result {
-  const { exit } = ending
-  const stopped = ending.stopped ?? describeForeignStop(exit)
-  const result = withProgress(request, ending)
+export function endedResult(
+  request: Request,
+  progress: Progress,
+  exit: Exit,
+  ownStop: Stopped | null,
+): Result {
+  const stopped = ownStop ?? describeForeignStop(exit)
+  const result = withProgress(request, progress)
   result.pipeStatus = exit.pipeStatus ?? null
   result.usage = exit.usage ?? null
   if (exit.durationMs !== undefined) result.durationMs = exit.durationMs
@@ -135,10 +136,12 @@ export function endedResult(request: Request, ending: Ending): Result {
     return { ...result, status: 'lost', error: { code: 'host_lost', message: exit.lost } }
   }
   if (exit.signal !== null) return { ...result, status: 'signaled', signal: exit.signal }
-  const exitMeaning = exit.tasks
+  result.status = 'exited'
+  result.exitCode = exit.code
+  result.exitMeaning = exit.tasks
     ? describeFailures(exit.tasks)
     : describeExit(request.command, exit.code ?? 0)
-  return { ...result, status: 'exited', exitCode: exit.code, exitMeaning }
+  return result
 }
 
 /** Whether nacre sees the end itself, not through a shell, to which an end by a signal is an exit code. */
@@ -147,7 +150,7 @@ function isSeen({ session, host, sandbox, array }: Request): boolean {
 }
 
 /** A stop that a scheduler has made. */
-function describeForeignStop({ stoppedBy, notices = [] }: Exit): Ending['stopped'] {
+function describeForeignStop({ stoppedBy, notices = [] }: Exit): Stopped | null {
   return stoppedBy === undefined ? null : { reason: stoppedBy, survivors: [], notices }
 }
 
@@ -158,14 +161,10 @@ function limitOf({ timeoutMs, inactivityMs }: Request, reason: StopReason): numb
 
 function withProgress(request: Request, progress: Progress): Result {
   const { captured, durationMs, notices, sandbox, tasks } = progress
-  const result = begin(request)
-  const { notices: captureNotices, ...text } = captured
-  return {
-    ...result,
-    ...text,
-    ...(sandbox ? { sandbox } : {}),
-    ...(tasks ? { tasks } : {}),
-    durationMs: roundMs(durationMs),
-    notices: [...result.notices, ...notices, ...captureNotices],
-  }
+  const result = Object.assign(begin(request), captured)
+  if (sandbox) result.sandbox = sandbox
+  if (tasks) result.tasks = tasks
+  result.durationMs = roundMs(durationMs)
+  result.notices = [...request.notices, ...notices, ...captured.notices]
+  return result
 }

@@ -98,20 +98,24 @@ export interface LiveRun extends Run {
   quietMs(): number
 }
 
-export interface RunParts {
-  request: Request
-  running: Running
-  capture: Capture
-  startedAtMs: number
-  /** ISO 8601, UTC; default: now. */
-  startedAt?: string | undefined
-  /** Aborting it stops the run. */
-  signal: AbortSignal | undefined
+/** What a run has of the call that has started it. */
+export interface RunCall {
   stream: EventStream
   /** Takes the final result before anybody else sees it. */
   settle(result: Result): Promise<Result>
   /** Waits for the run as its caller asked. */
   wait(run: LiveRun): Promise<Result>
+}
+
+export interface RunParts {
+  request: Request
+  running: Running
+  capture: Capture
+  /** When it started: by `nowMs`, and for people. */
+  times: { startedAtMs: number; startedAt: Date }
+  /** Aborting it stops the run. */
+  signal: AbortSignal | undefined
+  call: RunCall
   /** Is told once, when the run becomes a job. */
   onLeave(run: LiveRun): Promise<void>
 }
@@ -121,12 +125,12 @@ const inputMaxBytes = 4 * 1024 * 1024
 
 /** Follows a started process to its end. Every cause of a stop comes together in `end`. */
 export function createRun(parts: RunParts): LiveRun {
-  const { request, running, capture, signal, stream } = parts
+  const { request, running, capture, signal, call } = parts
   const notices: string[] = []
   let stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   let final: Result | null = null
-  const { startedAt = new Date().toISOString() } = parts
-  let endedAt: string | null = null
+  const { startedAtMs, startedAt } = parts.times
+  let endedAt: Date | null = null
   let declared: Promise<void> | null = null
   let unreadBytes = 0
   let isHidden = false
@@ -155,7 +159,7 @@ export function createRun(parts: RunParts): LiveRun {
   }
 
   function progress(captured: Captured) {
-    const durationMs = nowMs() - parts.startedAtMs
+    const durationMs = nowMs() - startedAtMs
     return { captured, durationMs, notices, sandbox: running.sandbox, tasks: running.tasks() }
   }
 
@@ -165,9 +169,9 @@ export function createRun(parts: RunParts): LiveRun {
     deadlines.clear()
     signal?.removeEventListener('abort', onAbort)
     const measured = progress(await capture.finish())
-    const result = await parts.settle(endedResult(request, { ...measured, exit, stopped }))
+    const result = await call.settle(endedResult(request, measured, exit, stopped))
     final = result
-    endedAt = new Date().toISOString()
+    endedAt = new Date()
     return result
   }
 
@@ -176,6 +180,7 @@ export function createRun(parts: RunParts): LiveRun {
 
   const asked = {
     pid: () => running.pid,
+    startedAt: () => startedAt.toISOString(),
     group: () => running.group,
     result: () => result,
     declared: () => declared,
@@ -186,10 +191,9 @@ export function createRun(parts: RunParts): LiveRun {
     request,
     ended: end(),
     left,
-    startedAt,
     place: running.kept,
-    describe: (): JobEntry => describeRun(run, final, endedAt),
-    events: stream,
+    describe: (): JobEntry => describeRun(run, final, endedAt?.toISOString() ?? null),
+    events: call.stream,
     lines: () => readLines(run),
     look,
     read: (reading: Reading = {}): JobOutput => ({
@@ -235,7 +239,7 @@ export function createRun(parts: RunParts): LiveRun {
       if (!run.isJob) await run.stop()
     },
   })
-  const result = markHandled(parts.wait(run))
+  const result = markHandled(call.wait(run))
   return run
 }
 

@@ -2,9 +2,14 @@ import type { StreamName } from '../protocol/result/event.ts'
 import type { OutputSink } from '../protocol/ports.ts'
 import type { Reading, TextPart } from '../protocol/result/reading.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
-import { createScanner, type Scanner } from './bytes/scan.ts'
-import { createRewriters, type OpenRewriter } from './clean/rewriter.ts'
+import {
+  type CaptureOptions,
+  CapturedStream,
+  type ShownStream,
+  type StreamTools,
+} from './captured-stream.ts'
+import { createScanner } from './bytes/scan.ts'
+import { createRewriters } from './clean/rewriter.ts'
 import { Journal } from './journal.ts'
 import { type KeptTexts, readKept } from './part.ts'
 
@@ -41,11 +46,11 @@ export interface Capture extends OutputSink {
 
 /** Makes the captures of one executor, which go over their bytes with the same code and memory. */
 export function createCaptures(): (options: CaptureOptions) => Capture {
-  const shared = { scan: createScanner(), openRewriter: createRewriters() }
-  return (options) => {
-    const given = { ...options, ...shared }
-    return options.request.streams === 'merged' ? captureMerged(given) : captureSeparate(given)
-  }
+  const tools = { scan: createScanner(), openRewriter: createRewriters() }
+  return (options) =>
+    options.request.streams === 'merged'
+      ? captureMerged(options, tools)
+      : captureSeparate(options, tools)
 }
 
 /** A capture by itself. */
@@ -53,11 +58,9 @@ export function createCapture(options: CaptureOptions): Capture {
   return createCaptures()(options)
 }
 
-type Given = CaptureOptions & { scan: Scanner; openRewriter: OpenRewriter }
-
-function captureMerged(options: Given): Capture {
+function captureMerged(options: CaptureOptions, tools: StreamTools): Capture {
   const journal = new Journal()
-  const output = new CapturedStream({ ...options, stream: 'output', journals: [journal] })
+  const output = new CapturedStream(options, 'output', [journal], tools)
   const kept = () => {
     output.preview()
     return { output: journal.kept }
@@ -75,11 +78,11 @@ function captureMerged(options: Given): Capture {
  * Two pipes: the system does not tell which of two bytes was written first, so that both together are in
  * the order in which they were read, line by line.
  */
-function captureSeparate(options: Given): Capture {
+function captureSeparate(options: CaptureOptions, tools: StreamTools): Capture {
   const both = new Journal()
   const journals = { stdout: new Journal(), stderr: new Journal() }
   const open = (stream: 'stdout' | 'stderr') =>
-    new CapturedStream({ ...options, stream, journals: [both, journals[stream]] })
+    new CapturedStream(options, stream, [both, journals[stream]], tools)
   const stdout = open('stdout')
   const stderr = open('stderr')
   let last = stdout

@@ -32,17 +32,16 @@ export interface ShownStream {
   notices: string[]
 }
 
-export interface StreamOptions extends CaptureOptions {
-  stream: StreamName
-  journals: readonly Journal[]
-  /** Both may serve other streams too. */
+/** They may serve other streams too. */
+export interface StreamTools {
   scan: Scanner
   openRewriter: OpenRewriter
 }
 
 /** One stream of a run on both of its ways: raw into an artifact, clean into a window. */
 export class CapturedStream {
-  readonly #options: StreamOptions
+  readonly #options: CaptureOptions
+  readonly #stream: StreamName
   readonly #filter: Filter
   readonly #window: Window
   readonly #feeds: JournalFeed[]
@@ -50,11 +49,17 @@ export class CapturedStream {
   /** Raw bytes from the start on, while there is no writer and one may be needed. */
   #undecided = new FirstBytes(undecidedBytes)
 
-  constructor(options: StreamOptions) {
+  constructor(
+    options: CaptureOptions,
+    stream: StreamName,
+    journals: readonly Journal[],
+    { scan, openRewriter }: StreamTools,
+  ) {
     this.#options = options
-    const { request, scan, openRewriter } = options
+    this.#stream = stream
+    const { request } = options
     this.#window = new Window(request, scan)
-    this.#feeds = options.journals.map((journal) => new JournalFeed(journal))
+    this.#feeds = journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
       emit: (bytes) => {
         const text = asBuffer(bytes)
@@ -132,9 +137,9 @@ export class CapturedStream {
   }
 
   #startWriter(): ArtifactWriter | null {
-    const { store, runId, command, stream } = this.#options
+    const { store, runId, command } = this.#options
     if (store === null || !this.#keepsRaw) return null
-    this.#writer = store.create({ runId, command, stream })
+    this.#writer = store.create({ runId, command, stream: this.#stream })
     // Less than the writer's buffer: taken at once.
     void this.#writer.write(this.#undecided.bytes)
     this.#undecided = new FirstBytes(undecidedBytes)

@@ -98,15 +98,10 @@ async function settleTask(request: Request, replay: Runner): Promise<Result> {
     write: (stream, bytes) => capture.write(stream, bytes),
   })
   const exit = await running.exited
-  return endedResult(request, {
-    captured: await capture.finish(),
-    durationMs: nowMs() - startedAtMs,
-    exit,
-    notices: [],
-    sandbox: null,
-    tasks: null,
-    stopped: null,
-  })
+  const captured = await capture.finish()
+  const durationMs = nowMs() - startedAtMs
+  const progress = { captured, durationMs, notices: [], sandbox: null, tasks: null }
+  return endedResult(request, progress, exit, null)
 }
 
 /** The result of the array, from that of a run whose nacre is gone. */

@@ -1,4 +1,4 @@
-import type { Function, ParsedScript, SyntaxNode, Word } from 'unbash'
+import type { Command, Function, ParsedScript, Statement, SyntaxNode, Word } from 'unbash'
 
 /** The parser, as far as the guard needs it. */
 export interface Grammar {
@@ -34,30 +34,32 @@ export const plainGrammar: Grammar = {
       end: index + text.length,
     }))
     const [name, ...suffix] = words
-    const script = { type: 'Script', pos: 0, end: source.length, shebang: undefined } as const
-    if (!name) return { ...script, commands: [] }
+    if (!name) return wholeScript(source, [])
     if (reserved.has(name.text) || words.some((word) => word.text.includes('=') && word === name)) {
       return null
     }
     const { pos } = name
     const end = words.at(-1)?.end ?? name.end
-    const command = { type: 'Command', pos, end, name, prefix: [], suffix, args: suffix } as const
-    return {
-      ...script,
-      commands: [
-        {
-          type: 'Statement',
-          pos,
-          end,
-          background: undefined,
-          command: { ...command, redirects: [] },
-        },
-      ],
+    const args = suffix
+    const command: Command = {
+      type: 'Command',
+      pos,
+      end,
+      name,
+      prefix: [],
+      suffix,
+      args,
+      redirects: [],
     }
+    return wholeScript(source, [{ type: 'Statement', pos, end, background: undefined, command }])
   },
   forEachChild() {
     // A plain word has no parts.
   },
+}
+
+function wholeScript(source: string, commands: Statement[]): ParsedScript {
+  return { type: 'Script', pos: 0, end: source.length, shebang: undefined, commands }
 }
 
 /** Whether a function starts itself at least twice at a time, or again and again in the background. */

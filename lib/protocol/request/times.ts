@@ -11,17 +11,16 @@ const maxTimerMs = 2 ** 31 - 1
 /** The deadline of a run, null for none; where an agent asked for another, `notices` are told. */
 export function chooseTimeoutMs(
   input: RequestInput,
-  defaults: Pick<OriginPolicy, 'deadline' | 'clamped'> & {
-    timeoutSeconds?: TimeoutsByMode | undefined
-  },
+  policy: Pick<OriginPolicy, 'deadline' | 'clamped'>,
+  usual: TimeoutsByMode | undefined,
   notices: string[],
 ): number | null {
   const { mode = 'default', timeoutSeconds: asked } = input
   if (asked === undefined) {
-    const limited = defaults.deadline || mode !== 'default'
-    return limited ? toMs(defaults.timeoutSeconds?.[mode] ?? limits.timeoutSeconds[mode]) : null
+    const limited = policy.deadline || mode !== 'default'
+    return limited ? toMs(usual?.[mode] ?? limits.timeoutSeconds[mode]) : null
   }
-  if (!defaults.clamped) return asked === 0 ? null : toMs(asked)
+  if (!policy.clamped) return asked === 0 ? null : toMs(asked)
   const { min } = limits.agentTimeoutSeconds
   const max = Math.max(limits.agentTimeoutSeconds.max, limits.timeoutSeconds[mode])
   // 0 asks for no deadline; an agent's run always has one, so it gets the longest.

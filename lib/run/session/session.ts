@@ -10,6 +10,7 @@ import {
 import type { Origin } from '../../protocol/origin.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import type { Usage } from '../../protocol/result/result.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { quoteWord } from '../../protocol/words.ts'
@@ -161,9 +162,10 @@ export function createSession(name: string, options: SessionOptions): Session {
     const startedMs = nowMs()
     const { status, lastArgument } = carried
     const text = carried.compose(request)
-    const files = { stdin: stdin.path, ...paths }
+    const { stdout, stderr } = paths
     const usedBefore = current.readUsage()
-    const ended = current.run({ ...files, status, lastArgument, mark: request.id, text })
+    const turn = { stdin: stdin.path, stdout, stderr, status, lastArgument, mark: request.id, text }
+    const ended = current.run(turn)
     let timer = setTimeout(follow, followAfterMs)
     function follow(): void {
       const followed = used.map((output) => output.follow())
@@ -179,7 +181,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       for (const output of used) await output.finish()
       active = null
       const usage = measureUsage(current, usedBefore)
-      return { ...settle(end, stopping !== null), usage }
+      return settle(end, stopping !== null, usage)
     }
 
     active = {
@@ -202,7 +204,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     return active
   }
 
-  function settle(end: TurnEnd, stopped: boolean): Exit {
+  function settle(end: TurnEnd, stopped: boolean, usage: Usage | null): Exit {
     const exit = exitOf(end, stopped)
     if (end.kind !== 'record') {
       lose(stopped ? 'did not survive the stop' : describeEnd(end))
@@ -212,9 +214,11 @@ export function createSession(name: string, options: SessionOptions): Session {
       else if (!end.record.usable) retire('could open no more files (restricted, or by its limits)')
       if (end.record.cwd.startsWith('/')) cwd = end.record.cwd
     }
-    const told = [...notices, ...exit.notices]
+    exit.cwd = cwd
+    exit.usage = usage
+    exit.notices.unshift(...notices)
     notices = []
-    return { ...exit, cwd, notices: told }
+    return exit
   }
 
   async function close(): Promise<void> {

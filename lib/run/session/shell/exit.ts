@@ -3,14 +3,18 @@ import type { TurnEnd } from './shell.ts'
 
 /** How a run of a session ended, by the end of its turn. `stopped`: nacre ended it. */
 export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string[] } {
-  const ending = stopped ? { code: null, signal: 'SIGTERM' } : null
-  if (end.kind === 'gone') return { code: end.code, signal: end.signal, ...ending, notices: [] }
+  const pipeStatus = end.kind === 'record' ? end.record.pipeStatus : null
+  const ended = (code: number | null, signal: string | null, notices: string[]) =>
+    stopped
+      ? { code: null, signal: 'SIGTERM', pipeStatus, notices }
+      : { code, signal, pipeStatus, notices }
+  if (end.kind === 'gone') return ended(end.code, end.signal, [])
   if (end.kind === 'astray') {
     const notice =
       "The command has kept the session's shell from telling its end: its exit status is not known"
-    return { code: 125, signal: null, ...ending, notices: stopped ? [] : [notice] }
+    return ended(125, null, stopped ? [] : [notice])
   }
-  const { repaired, started, status, pipeStatus } = end.record
+  const { repaired, started, status } = end.record
   const notices: string[] = []
   if (repaired) {
     notices.push('The session needs the builtins builtin and eval: it has restored them')
@@ -18,7 +22,7 @@ export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string
   if (!started) {
     notices.push('The command did not run: the session could not open its input or output')
   }
-  return { code: started ? status : 125, signal: null, ...ending, pipeStatus, notices }
+  return ended(started ? status : 125, null, notices)
 }
 
 /** How a shell was lost in a turn; for `describeLoss`. */

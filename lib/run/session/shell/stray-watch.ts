@@ -31,17 +31,31 @@ export function createStrayWatch(
     return reader !== null && !reader.isHidden
   }
 
+  let watched: { pid: number; looks: number; usedMs: number } | null = null
+  let timer: NodeJS.Timeout | null = null
+
+  /** A run costs no timer of its own: one that finds no run ends. */
+  function stop(): void {
+    if (timer) clearInterval(timer)
+    timer = null
+  }
+
+  function look(): void {
+    if (watched === null) return stop()
+    const { pid } = watched
+    if (!holdsFile(pid, own) && !waitsForUs(pid)) watched.looks = 0
+    else if (watched.looks++ === 0) watched.usedMs = readCpuMs(pid)
+    if (watched.looks < looksNeeded) return
+    if (readCpuMs(pid) - watched.usedMs < spinMs && !waitsForUs(pid)) return
+    stop()
+    onStray()
+  }
+
   return (pid) => {
-    let looks = 0
-    let usedMs = 0
-    const timer = setInterval(() => {
-      if (!holdsFile(pid, own) && !waitsForUs(pid)) looks = 0
-      else if (looks++ === 0) usedMs = readCpuMs(pid)
-      if (looks < looksNeeded) return
-      if (readCpuMs(pid) - usedMs < spinMs && !waitsForUs(pid)) return
-      clearInterval(timer)
-      onStray()
-    }, lookEveryMs).unref()
-    return () => clearInterval(timer)
+    watched = { pid, looks: 0, usedMs: 0 }
+    timer ??= setInterval(look, lookEveryMs).unref()
+    return () => {
+      watched = null
+    }
   }
 }
