@@ -61,9 +61,9 @@ export class CapturedStream {
     this.#window = new Window(request, scan)
     this.#feeds = journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
-      emit: (bytes) => {
+      emit: (bytes, newlines) => {
         const text = asBuffer(bytes)
-        this.#window.write(text)
+        this.#window.write(text, newlines)
         for (const feed of this.#feeds) feed.settle(text)
       },
       scan,

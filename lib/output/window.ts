@@ -47,15 +47,14 @@ export class Window {
   }
 
   /** Takes clean text in order, whole characters. The memory is free again afterwards. */
-  write(bytes: Buffer): void {
+  write(bytes: Buffer, newlines = this.#countNewlines(bytes)): void {
     if (bytes.length === 0) return
     const before = this.#all.lines
-    const { newlines } = this.#scan(bytes, 0, bytes.length)
     this.#all.add(bytes, newlines)
     const { head } = this.#options
     const selected = head === null ? bytes : firstLines(bytes, head - before)
     if (selected.length === 0) return
-    const lines = selected === bytes ? newlines : this.#scan(selected, 0, selected.length).newlines
+    const lines = selected === bytes ? newlines : this.#countNewlines(selected)
     // A line that is cut keeps its newline.
     this.#shown.addLines(selected, lines)
     if (this.#cutter === null) this.#keep(selected)
@@ -94,6 +93,10 @@ export class Window {
     copy.#all = this.#all.clone()
     copy.#shown = this.#shown.clone()
     return copy
+  }
+
+  #countNewlines(bytes: Uint8Array): number {
+    return this.#scan(bytes, 0, bytes.length).newlines
   }
 
   #keep(bytes: Uint8Array): void {

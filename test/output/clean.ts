@@ -1,3 +1,4 @@
+import * as assert from 'uvu/assert'
 import { Filter, type FilterOptions } from '../../lib/output/clean/filter.ts'
 
 /** The clean text of a stream that comes in pieces of the given sizes, over and over. */
@@ -7,7 +8,13 @@ export async function clean(
   options: Omit<FilterOptions, 'emit'> = {},
 ): Promise<string> {
   const pieces: Buffer[] = []
-  const filter = new Filter({ ...options, emit: (bytes) => pieces.push(Buffer.from(bytes)) })
+  const filter = new Filter({
+    ...options,
+    emit(emitted, newlines) {
+      if (newlines !== undefined) assert.is(newlines, emitted.filter((byte) => byte === 10).length)
+      pieces.push(Buffer.from(emitted))
+    },
+  })
   const bytes = Buffer.from(raw as string)
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = sizes[turn % sizes.length]!

@@ -1,4 +1,4 @@
-import { scanFlag, scanFunction } from './scan-module.ts'
+import { scanFlag, scanFunction, scanStepBytes } from './scan-module.ts'
 import { instantiate } from './wasm.ts'
 
 /** What one look over a piece of text tells. */
@@ -46,10 +46,11 @@ export function createSimdScanner(): Scanner | null {
       const stop = Math.min(start + blockBytes, to)
       const length = stop - start
       memory.set(bytes.subarray(start, stop))
-      memory.fill(0x20, length, length + 17)
+      const stepsEnd = Math.ceil(length / scanStepBytes) * scanStepBytes
+      memory.fill(0x20, length, stepsEnd + 1)
       // A pair that straddles two blocks is seen by carrying its second byte along.
       if (stop < to) memory[length] = bytes[stop]! < 0xa0 && bytes[stop]! >= 0x80 ? 0x80 : 0x20
-      const answer = run((length + 15) & ~15)
+      const answer = run(stepsEnd)
       newlines += answer & 0xfffffff
       flags |= answer
     }

@@ -70,8 +70,15 @@ const instructions: Record<string, Instruction> = {
   'v128.or': () => [0xfd, 0x50],
   'v128.bitselect': () => [0xfd, 0x52],
   'v128.any_true': () => [0xfd, 0x53],
-  'i8x16.sub': () => [0xfd, 0x71],
   'i8x16.bitmask': () => [0xfd, 0x64],
+  'i8x16.add': () => [0xfd, 0x6e],
+  'i8x16.sub': () => [0xfd, 0x71],
+  'i8x16.sub_sat_u': () => [0xfd, 0x73],
+  'i8x16.max_s': () => [0xfd, 0x78],
+  'i16x8.extadd_pairwise_i8x16_s': () => [0xfd, 0x7c],
+  'i16x8.sub': () => [0xfd, 0x91, 0x01],
+  'i32x4.extadd_pairwise_i16x8_u': () => [0xfd, 0x7f],
+  'i32x4.extract_lane': (operand) => [0xfd, 0x1b, Number(operand())],
 }
 
 /** The function as it runs, with its memory; null where WebAssembly does not work. */

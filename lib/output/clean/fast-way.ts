@@ -67,14 +67,15 @@ export class FastWay {
 
   /**
    * Rewrites `bytes[from, to)` behind the held text, and the line of the page where that is one only; stops
-   * behind `maxInvalid` sequences that are no UTF-8. Null: it cannot be used here.
+   * behind `maxInvalid` sequences that are no UTF-8. `isChanged`: it was more than plain text. Null: it cannot
+   * be used here.
    */
   rewrite(
     bytes: Uint8Array,
     from: number,
     to: number,
     maxInvalid: number,
-  ): { at: number; invalid: number } | null {
+  ): { at: number; invalid: number; isChanged: boolean } | null {
     let column: number | null = null
     if (this.#page.isOpen) {
       column = this.#page.evenColumn
@@ -86,18 +87,18 @@ export class FastWay {
     const open = isEven ? line : null
     const openLine = { text: open, column: column ?? open?.length ?? 0 }
     const written = this.#rewriter!.rewrite(bytes, from, to, openLine, maxInvalid)
-    const { text, back } = written
+    const { at, text, newlines, back, invalid } = written
     let kept = 0
     if (open !== null) {
       if (Buffer.compare(text.subarray(0, open.length), open) === 0) kept = open.length
       else this.#held.takeUnfinished()
     }
-    if (text.length > kept) this.#held.append(text, kept, text.length)
+    if (text.length > kept) this.#held.append(text, kept, text.length, newlines)
     if (back > 0) {
       this.#page.open()
       this.#page.moveColumns(-back)
     }
-    return written
+    return { at, invalid, isChanged: text.length - (open?.length ?? 0) !== at - from }
   }
 
   /** All of `bytes` from `from` on, which are no text. */

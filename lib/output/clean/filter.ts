@@ -56,6 +56,8 @@ export class Filter {
   /** An unfinished sequence at the end of the last write. */
   #unfinished = new Uint8Array(0)
   readonly #block = new BlockSize()
+  /** The last block was changed on the fast way, as the next one will probably be. */
+  #isChanging = false
   #screen: Screen | null = null
   readonly #signs: BinarySigns
   /** The rest is binary data, and is rewritten as such. */
@@ -153,10 +155,10 @@ export class Filter {
         continue
       }
       const blockEnd = Math.min(at + this.#block.bytes, bytes.length)
-      const plainEnd = this.#plainEnd(bytes, at, blockEnd)
-      if (plainEnd > at) {
-        if (!this.#alternate) this.#held.append(bytes, at, plainEnd)
-        at = plainEnd
+      const plain = this.#isChanging ? null : this.#findPlain(bytes, at, blockEnd)
+      if (plain !== null) {
+        if (!this.#alternate) this.#held.append(bytes, at, plain.end, plain.newlines)
+        at = plain.end
         this.#block.grow()
         continue
       }
@@ -190,12 +192,14 @@ export class Filter {
 
   /** The fast way; answers how far it went: nowhere, where it cannot be used. */
   #rewrite(bytes: Uint8Array, from: number, to: number): number {
+    this.#isChanging = false
     const isReady = this.#fastWay.passBy(to - from)
     if (!isReady || this.#alternate || !this.#parser.isAtText) return from
     const rewritten = this.#fastWay.rewrite(bytes, from, to, this.#signs.invalidUntilBinary)
     if (rewritten === null) return from
     this.#signs.invalid += rewritten.invalid
     if (rewritten.invalid > 0) this.#checkBinary()
+    this.#isChanging = rewritten.isChanged
     return rewritten.at
   }
 
@@ -239,14 +243,18 @@ export class Filter {
     return screen
   }
 
-  /** How far text reaches that needs no more than to be passed on; `from` where it does. */
-  #plainEnd(bytes: Uint8Array, from: number, to: number): number {
-    if (!this.#parser.isAtText || this.#page.isOpen) return from
-    const { control, high } = this.#scan(bytes, from, to)
-    if (control) return from
-    if (!high) return to
+  /** Text that needs no more than to be passed on, from the first byte on; null: none. */
+  #findPlain(
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+  ): { end: number; newlines: number } | null {
+    if (!this.#parser.isAtText || this.#page.isOpen) return null
+    const { control, high, newlines } = this.#scan(bytes, from, to)
+    if (control) return null
+    if (!high) return { end: to, newlines }
     const end = to - incompleteTail(bytes, from, to)
-    return isUtf8(bytes.subarray(from, end)) ? end : from
+    return end > from && isUtf8(bytes.subarray(from, end)) ? { end, newlines } : null
   }
 
   #text(bytes: Uint8Array, from: number, to: number): void {

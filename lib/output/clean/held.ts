@@ -12,8 +12,8 @@ const directBytes = 16 * 1024
 /** Shorter pieces are gathered up to so much before the finished part is passed on. */
 const gatheredBytes = 128 * 1024
 
-/** Takes finished text, in order. The memory is used again after the call. */
-export type Emit = (bytes: Uint8Array) => void
+/** Takes finished text, in order, with its newlines where they were counted. The memory is used again after the call. */
+export type Emit = (bytes: Uint8Array, newlines?: number) => void
 
 /**
  * The end of the clean text: the last lines, which a terminal command may still reach, are held back;
@@ -58,13 +58,17 @@ export class HeldText {
     return lowest
   }
 
-  append(bytes: Uint8Array, from: number, to: number): void {
+  /** `newlines`: how many there are, where they were counted. */
+  append(bytes: Uint8Array, from: number, to: number, newlines?: number): void {
     const length = to - from
     if (length >= directBytes) {
-      const keep = this.#reachableStart(bytes, from, to)
-      if (keep >= 0) {
+      const reachable = this.#reachable(bytes, from, to)
+      if (reachable !== null) {
+        const keep = reachable.start
         this.flush()
-        if (keep > from) this.#pass(bytes.subarray(from, keep))
+        if (keep > from) {
+          this.#pass(bytes.subarray(from, keep), newlines && newlines - reachable.newlines)
+        }
         this.#cut = keep > from && bytes[keep - 1] !== newline
         this.#reserve(to - keep)
         this.#buffer.set(bytes.subarray(keep, to))
@@ -138,9 +142,9 @@ export class HeldText {
     this.#pass(bytes)
   }
 
-  #pass(bytes: Uint8Array): void {
+  #pass(bytes: Uint8Array, newlines?: number): void {
     this.#emitted += bytes.length
-    this.#emit(bytes)
+    this.#emit(bytes, newlines)
   }
 
   #takeFrom(stop: number): Uint8Array | null {
@@ -154,24 +158,33 @@ export class HeldText {
   }
 
   /**
-   * Where the lines within reach begin in `bytes[from, to)`: `rows` whole lines and the unfinished one,
-   * or fewer after a line that is too long. -1: not within these bytes.
+   * Where the lines within reach begin in `bytes[from, to)`, and how many newlines they have: `rows` whole
+   * lines and the unfinished one, or fewer after a line that is too long. Null: not within these bytes.
    */
-  #reachableStart(bytes: Uint8Array, from: number, to: number): number {
+  #reachable(
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+  ): { start: number; newlines: number } | null {
     const near = to - 8192
-    if (near >= from && this.#scan(bytes, near, to).newlines > this.#rows) {
-      return bytes.indexOf(newline, near) + 1
+    if (near >= from) {
+      const { newlines } = this.#scan(bytes, near, to)
+      if (newlines > this.#rows) {
+        return { start: bytes.indexOf(newline, near) + 1, newlines: newlines - 1 }
+      }
     }
     let lineEnd = to
     for (let lines = 0; lines <= this.#rows; lines++) {
       const lineStart = lineEnd === from ? 0 : bytes.lastIndexOf(newline, lineEnd - 1) + 1
       if (lineEnd - Math.max(lineStart, from) > maxEditableBytes) {
-        return lines === 0 ? to : lineEnd + 1
+        return lines === 0
+          ? { start: to, newlines: 0 }
+          : { start: lineEnd + 1, newlines: lines - 1 }
       }
-      if (lineStart <= from) return -1
+      if (lineStart <= from) return null
       lineEnd = lineStart - 1
     }
-    return lineEnd + 1
+    return { start: lineEnd + 1, newlines: this.#rows }
   }
 
   #makeRoom(length: number): void {
@@ -183,8 +196,8 @@ export class HeldText {
       this.#grow(Math.max(gatheredBytes, this.#end + length))
       return
     }
-    let keep = this.#reachableStart(this.#buffer, 0, this.#end)
-    if (keep < 0 && this.#cut) {
+    let keep = this.#reachable(this.#buffer, 0, this.#end)?.start ?? 0
+    if (keep === 0 && this.#cut) {
       const firstNewline = this.#buffer.subarray(0, this.#end).indexOf(newline)
       keep = firstNewline < 0 ? this.#end : firstNewline + 1
     }

@@ -6,7 +6,7 @@
 /** A step reads one byte beyond these. */
 export const blockBytes = 32
 
-/** What it takes besides `at`, `out`, `end`, `line`, `uneven`, `valid`, `safeAt`, `safeOut` and `invalid`. */
+/** What it takes besides `at`, `out`, `end`, `line`, `uneven`, `valid`, `safeAt`, `safeOut`, `invalid` and `ended`. */
 export const blockLocals = [
   ...[
     'length',
@@ -158,6 +158,7 @@ get newlines  get kept  i32.and  set newlines
 ${is(9)}  get high  i32.or  get mask  i32.and  get dropped  ${not}  i32.and  set high
 get newlines
 if
+  get newlines  i32.popcnt  get ended  i32.add  set ended
   (the bytes up to the last newline)
   i32.const 2  i32.const 31  get newlines  i32.clz  i32.sub  i32.shl  i32.const 1  i32.sub  set next
   get out

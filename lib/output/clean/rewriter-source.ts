@@ -19,7 +19,7 @@ const maxLineBytes = 8192
 /** The numbers that go in and come out, in their order. */
 export const registers = [
   ...['at', 'stop', 'state', 'out', 'end', 'line', 'uneven', 'valid', 'safeAt', 'safeOut'],
-  'invalid',
+  ...['invalid', 'ended'],
 ] as const
 
 const registerBytes = registers.length * 4
@@ -215,6 +215,7 @@ loop
     get out  set end
     get out  set line
     i32.const 0  set uneven
+    get ended  i32.const 1  i32.add  set ended
   end
   get state  i32.eqz
   if

@@ -32,6 +32,7 @@ export interface Rewritten {
   at: number
   /** The text, the open line included. Valid until the next call of any rewriter. */
   text: Uint8Array
+  newlines: number
   /** The cursor stands so many bytes before the end of the text. */
   back: number
   /** How many invalid sequences were replaced. */
@@ -106,16 +107,18 @@ function createRewriter({
       if (text !== null) memory.set(text, output)
       const end = output + (text?.length ?? 0)
       const isUneven = text === null ? 1 : 0
-      numbers.set([0, to - from, state.text, output + column, end, output, isUneven, isValid, 0, 0])
-      numbers[10] = maxInvalid
+      numbers.set([0, to - from, state.text, output + column, end, output, isUneven, isValid])
+      numbers.set([0, 0, maxInvalid, 0], 8)
       run()
-      const [, , , outAfter = 0, endAfter = 0, , , , safeAt = 0, safeOut = 0, left = 0] = numbers
+      const [, , , outAfter = 0, endAfter = 0] = numbers
+      const [safeAt = 0, safeOut = 0, left = 0, newlines = 0] = numbers.subarray(8)
       // An unfinished character is read again, and stands at the end.
       const last = safeOut < outAfter ? safeOut : endAfter
       const invalid = maxInvalid - left
       return {
         at: from + safeAt,
         text: memory.subarray(output, last),
+        newlines,
         back: last - safeOut,
         invalid,
       }
