@@ -165,6 +165,13 @@ function spellOut(
       break
     }
     const mayBeOff = waiting !== null || (!firstWordIsTaken && !goesOn(word, names))
+    if (mayBeOff && word === '-' && offFlags.length > 0) {
+      // To a shell no option follows, and its commands are on standard input where no script does.
+      const isCommand = giveToWaiting(next)
+      if (!isCommand && next === undefined) takeJoined('-s', [])
+      positionals.push(...argv.slice(index + (isCommand ? 2 : 1)))
+      break
+    }
     if (mayBeOff && /^\+[a-z]/i.test(word) && offFlags.length > 0) {
       index += takeJoined(word, argv.slice(index + 1))
     } else if (!/^-./.test(word)) {

@@ -19,7 +19,7 @@ import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.t
 import { nameProcess } from '../system/process/process-table.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
 import { hideVariables } from '../system/process/own-environment.ts'
-import { findProgram } from '../system/programs.ts'
+import { findProgram, systemPath } from '../system/programs.ts'
 
 export interface LaunchOptions {
   /** Where this nacre keeps its state; runs are told by it whose they are. */
@@ -203,11 +203,15 @@ function findShell(request: Request, path: string, userShell: string | undefined
     (request.session === null || keeps(userShell))
   const wanted = own ? [userShell, 'sh'] : ['bash', 'sh']
   if (request.session !== null && request.pty) wanted.splice(-1, 1, 'bash', 'zsh', 'fish')
-  for (const name of wanted) {
-    const found = findProgram(name, path)
-    if (found) return { file: found, argv0: name }
+  for (const places of [path, systemPath]) {
+    for (const name of wanted) {
+      const found = findProgram(name, places)
+      if (found) return { file: found, argv0: name }
+    }
   }
-  throw new StartError('shell_not_found', 'No shell was found: neither bash nor sh is on the PATH')
+  const places = systemPath.replaceAll(':', ', ')
+  const message = `No shell was found: neither bash nor sh is on the PATH, nor in ${places}`
+  throw new StartError('shell_not_found', message)
 }
 
 /** Where nacre stands in the place of the user's shell, the shell behind it is bash. */

@@ -55,6 +55,8 @@ const sameWords: string[][] = [
   ['-eu', '-o', 'pipefail', '-c', 'false | true; echo not reached'],
   ['-euo', 'pipefail', '-c', 'echo "$-" "$SHELLOPTS"'],
   ['-oe', 'pipefail', '-c', 'false | true; echo not reached'],
+  ['-c', '-', 'echo "$0|$*"', '-', 'x'],
+  ['-e', '-', 'no-such-script', '-c'],
   ['-n', '-c', 'echo not run'],
   ['-nc', 'if'],
   ['-e', 'no-such-script'],
@@ -90,7 +92,14 @@ for (const words of sameWords) {
 
 test('commands on standard input, as from curl: -s', async () => {
   const input = 'echo "$0 $1 $2"; read -r line\nread by it\necho "got $line"; exit 4\n'
-  for (const words of [['-s', 'a b', '--quiet'], ['-es'], ['-s', '--', '--quiet', '-c'], ['-s']]) {
+  for (const words of [
+    ['-s', 'a b', '--quiet'],
+    ['-es'],
+    ['-s', '--', '--quiet', '-c'],
+    ['-s'],
+    ['-s', '-', '-c'],
+    ['-e', '-'],
+  ]) {
     const [own, theirs] = await Promise.all([
       runCli(words, { input }),
       runProgram('bash', words, { input }),
@@ -306,6 +315,18 @@ test('an environment as bare as that of cron', () =>
     })
     assert.is(finished.stderr.toString(), '')
     assert.is(finished.stdout.toString(), `/\n${dir}\n`)
+  }))
+
+test('a PATH that leads to no shell leaves nacre one, as it leaves bash itself', () =>
+  withNacre(async (dir, env, nacre) => {
+    for (const PATH of ['', dir]) {
+      const words = ['-c', 'echo "[$PATH] $0"; exit 3']
+      const [own, theirs] = await Promise.all([
+        runProgram(nacre, ['--no-harden', ...words, 'name'], { env: { ...env, PATH } }),
+        runProgram('/bin/bash', [...words, 'name'], { env: { ...env, PATH } }),
+      ])
+      assert.equal(comparable(own), comparable(theirs))
+    }
   }))
 
 test("GitHub's `shell: nacre -e {0}` and Docker's `SHELL` start it with their words", () =>
