@@ -28,6 +28,13 @@ export function chooseAction<Action>(
   throw unknownName('action', name, Object.keys(actions))
 }
 
+/** Takes exactly the words that the usage names: `nacre job show <id>`. Throws `MisuseError`, which shows it. */
+export function takeWords(words: readonly string[], usage: string): string[] {
+  const wanted = usage.match(/<\w+>/g)?.length ?? 0
+  if (words.length === wanted) return [...words]
+  throw new MisuseError('wrong_usage', `Write it so: ${usage}`)
+}
+
 /** What a subcommand answers with. */
 type Answering = Pick<CommandContext, 'options' | 'streams'>
 

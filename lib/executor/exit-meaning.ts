@@ -1,4 +1,4 @@
-import { constants } from 'node:os'
+import { nameSignal } from '../system/process/process-table.ts'
 
 /** Exit codes by which a program says something other than "failed", as its manual page has it. */
 const meanings: Readonly<Record<string, Readonly<Record<number, string>>>> = {
@@ -43,14 +43,8 @@ export function describeExit(command: string, exitCode: number): string | null {
   if (exitCode === 0) return null
   const known = meanings[lastProgram(command)]?.[exitCode] ?? shellMeanings[exitCode]
   if (known) return known
-  const signal = signalName(exitCode - 128)
+  const signal = nameSignal(exitCode - 128)
   return signal ? `a command was ended by ${signal}` : null
-}
-
-/** The name of a signal by its number. */
-function signalName(signalNumber: number): string | null {
-  const entry = Object.entries(constants.signals).find(([, value]) => value === signalNumber)
-  return entry?.[0] ?? null
 }
 
 /**

@@ -4,18 +4,7 @@ import * as shape from '../../protocol/shape/shape.ts'
 import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
 import type { Command } from '../../doors/command.ts'
 import { answerFlags, chooseAction } from '../answer.ts'
-import type { Action, ActionContext } from './action.ts'
-import { grepArtifact } from './grep.ts'
-import { listArtifacts, printPath, pruneArtifacts } from './list.ts'
-import { showArtifact } from './show.ts'
-
-const actions: Readonly<Record<string, Action>> = {
-  list: listArtifacts,
-  show: showArtifact,
-  grep: grepArtifact,
-  path: printPath,
-  prune: pruneArtifacts,
-}
+import { type ActionContext, artifactActions } from './actions.ts'
 
 const { limit, line, column, head, tail, maxLines, maxBytes } = lineRangeParams
 const count = shape.integer()
@@ -95,7 +84,7 @@ export const command: Command = {
   ],
   async run({ positionals, options, streams, useExecutor }) {
     const [name = '', ...words] = positionals
-    const action = chooseAction(actions, name, command.usage)
+    const action = chooseAction(artifactActions, name, command.usage)
     checkActionFlags('nacre artifact', name, command.flags, options)
     return useExecutor(({ artifacts }) => {
       if (artifacts === null) throw new MisuseError('not_found', 'No artifacts are kept here')

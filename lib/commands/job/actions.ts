@@ -6,7 +6,7 @@ import type { Result } from '../../protocol/result/result.ts'
 import { describeDamaged, describeStanding } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'
 import type { CommandContext } from '../../doors/command.ts'
-import { answer, tell, wantsJson } from '../answer.ts'
+import { answer, takeWords, tell, wantsJson } from '../answer.ts'
 import { attachToJob } from './attach.ts'
 
 interface ActionInput {
@@ -24,7 +24,7 @@ const stillRunning = 124
 
 export const jobActions: Readonly<Record<string, Action>> = {
   async list({ jobs, words, context }) {
-    expectWords(words, 0, 'list')
+    takeWords(words, 'nacre job list')
     const { status, limit } = context.options as JobFilter
     const entries = await jobs.list({ ...(status && { status }), ...(limit && { limit }) })
     const { stdout } = context.streams
@@ -35,13 +35,13 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async show({ jobs, words, context }) {
-    const result = await jobs.show(expectId(words, 'show'))
+    const result = await jobs.show(takeId(words, 'show'))
     await answer(context, result, `${describeStanding(result).join('\n')}\n`)
     return 0
   },
 
   async read({ jobs, words, context }) {
-    const output = await jobs.read(expectId(words, 'read'), readingOf(context.options))
+    const output = await jobs.read(takeId(words, 'read'), readingOf(context.options))
     if (output.truncatedBefore > 0 && !wantsJson(context)) {
       await tell(context, `${output.truncatedBefore} bytes before this are not shown`)
     }
@@ -54,7 +54,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async tasks({ jobs, words, context }) {
-    const ends = await jobs.tasks(expectId(words, 'tasks'))
+    const ends = await jobs.tasks(takeId(words, 'tasks'))
     if (!wantsJson(context)) await answer(context, null, renderTaskTable(ends))
     else for (const end of ends) await answer(context, end, '')
     return 0
@@ -62,7 +62,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
 
   async wait({ jobs, words, context }) {
     const { timeout, ready, any } = context.options as JobWaitOptions
-    if (words.length === 0) expectId(words, 'wait')
+    if (words.length === 0) takeId(words, 'wait')
     const results = await jobs.waitFor(words, {
       ...(timeout !== undefined && { timeoutSeconds: timeout }),
       ...(ready !== undefined && { ready }),
@@ -90,7 +90,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async attach({ words, context }) {
-    const id = expectId(words, 'attach')
+    const id = takeId(words, 'attach')
     return context.useExecutor(
       async ({ jobs }, signal) => {
         const result = await attachToJob(id, jobs, {
@@ -106,12 +106,12 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async resume({ jobs, words, context }) {
-    await tellStanding(await jobs.resume(expectId(words, 'resume')), context)
+    await tellStanding(await jobs.resume(takeId(words, 'resume')), context)
     return 0
   },
 
   async kill({ jobs, words, context }) {
-    const result = await jobs.kill(expectId(words, 'kill'))
+    const result = await jobs.kill(takeId(words, 'kill'))
     await tellStanding(result, context)
     return result.survivors.length > 0 ? 1 : 0
   },
@@ -146,12 +146,6 @@ function columns({ environment }: CommandContext): number {
   return process.stdout.columns || Number(environment['COLUMNS']) || 80
 }
 
-function expectId(words: readonly string[], action: string): string {
-  expectWords(words, 1, `${action} <id>`)
-  return words[0] ?? ''
-}
-
-function expectWords(words: readonly string[], count: number, usage: string): void {
-  if (words.length === count) return
-  throw new MisuseError('wrong_usage', `The words are not right; it is: nacre job ${usage}`)
+function takeId(words: readonly string[], action: string): string {
+  return takeWords(words, `nacre job ${action} <id>`)[0] ?? ''
 }

@@ -1,5 +1,6 @@
 import { type ToldResult, toldShape } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
+import { countBegun } from '../terminal/sentinel-filter.ts'
 
 /**
  * What the script on a host tells beside the command's own bytes, in the same streams, since a client
@@ -80,7 +81,9 @@ export function createFrameReader(name: string, tell: (frame: Frame) => void): F
         take(rest.toString('utf8', at + head.length, end < 0 ? undefined : end).replace(/\r$/, ''))
         rest = end < 0 ? Buffer.alloc(0) : rest.subarray(end + 1)
       }
-      const open = findOpen(rest, head)
+      // A frame that is not whole yet, or may be one.
+      const whole = rest.indexOf(head)
+      const open = whole >= 0 ? whole : rest.length - countBegun(rest, head)
       held = Buffer.from(rest.subarray(open))
       pass(rest.subarray(0, open), out)
       return out
@@ -94,16 +97,6 @@ export function createFrameReader(name: string, tell: (frame: Frame) => void): F
 /** How every frame of a run begins. */
 export function frameHead(name: string): string {
   return `\u001enacre:${name}:`
-}
-
-/** Where a frame begins that is not whole yet; the length where none does. */
-function findOpen(bytes: Buffer, head: Buffer): number {
-  const whole = bytes.indexOf(head)
-  if (whole >= 0) return whole
-  for (let length = Math.min(head.length - 1, bytes.length); length > 0; length--) {
-    if (bytes.subarray(-length).equals(head.subarray(0, length))) return bytes.length - length
-  }
-  return bytes.length
 }
 
 function parseFrame(text: string): Frame | null {

@@ -1,5 +1,4 @@
 import { lstatSync } from 'node:fs'
-import { constants } from 'node:os'
 import type { StreamName } from '../../protocol/result/event.ts'
 import {
   type Exit,
@@ -10,6 +9,7 @@ import {
   type StartFailure,
 } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import { nameSignal } from '../../system/process/process-table.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
 import { isReachable } from './paths.ts'
@@ -206,8 +206,7 @@ const signalsAlone: ReadonlySet<string> = new Set([
  * program has taken its place, and as an exit code where it has not: both are told as the signal here.)
  */
 function restoreSignal(exit: Exit, stopped: boolean): Exit {
-  const known = Object.entries(constants.signals)
-  const [signal] = known.find(([, number]) => exit.code === 128 + number) ?? []
-  if (signal === undefined || !(stopped || signalsAlone.has(signal))) return exit
+  const signal = exit.code === null ? null : nameSignal(exit.code - 128)
+  if (signal === null || !(stopped || signalsAlone.has(signal))) return exit
   return { ...exit, code: null, signal }
 }

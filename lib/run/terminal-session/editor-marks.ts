@@ -1,3 +1,5 @@
+import { countBegun } from '../terminal/sentinel-filter.ts'
+
 /** A piece of what a shell writes to its terminal. */
 export type Piece =
   | { kind: 'bytes'; bytes: Uint8Array }
@@ -11,7 +13,6 @@ export interface MarkReader {
   rest(): Uint8Array
 }
 
-const escape = 0x1b
 const bell = 0x07
 /** Longer ones are no marks of ours: what began like one is given on as it is. */
 const longestMark = 4 * 1024 * 1024
@@ -55,13 +56,4 @@ export function createMarkReader(nonce: string): MarkReader {
       return rest
     },
   }
-}
-
-/** The length of the longest end of `bytes` that a mark may begin with. */
-function countBegun(bytes: Buffer, start: Buffer): number {
-  const from = Math.max(0, bytes.length - start.length + 1)
-  for (let at = bytes.indexOf(escape, from); at >= 0; at = bytes.indexOf(escape, at + 1)) {
-    if (bytes.subarray(at).equals(start.subarray(0, bytes.length - at))) return bytes.length - at
-  }
-  return 0
 }

@@ -20,7 +20,7 @@ export function createSentinelFilter(sentinel: Uint8Array): SentinelFilter {
       const bytes = held.length > 0 ? Buffer.concat([held, chunk]) : Buffer.from(chunk)
       const at = bytes.indexOf(sentinel)
       found = at >= 0
-      const end = found ? at : bytes.length - countHeld(bytes, sentinel)
+      const end = found ? at : bytes.length - countBegun(bytes, sentinel)
       held = found ? Buffer.alloc(0) : bytes.subarray(end)
       return bytes.subarray(0, end)
     },
@@ -32,10 +32,15 @@ export function createSentinelFilter(sentinel: Uint8Array): SentinelFilter {
   }
 }
 
-/** The length of the longest end of `bytes` that the sentinel begins with. */
-function countHeld(bytes: Buffer, sentinel: Uint8Array): number {
-  for (let length = Math.min(bytes.length, sentinel.length - 1); length > 0; length--) {
-    if (bytes.subarray(-length).equals(sentinel.subarray(0, length))) return length
+/** The length of the longest end of `bytes` that a mark may begin with. */
+export function countBegun(bytes: Buffer, mark: Uint8Array): number {
+  const longest = mark.length - 1
+  for (
+    let at = bytes.indexOf(mark[0] ?? 0, -longest);
+    at >= 0;
+    at = bytes.indexOf(mark[0] ?? 0, at + 1)
+  ) {
+    if (bytes.subarray(at).equals(mark.subarray(0, bytes.length - at))) return bytes.length - at
   }
   return 0
 }

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { codeOf } from '../../protocol/errors.ts'
 import { lookAtLink, lookIntoFile, lookIntoFolder } from '../look.ts'
 
@@ -185,6 +186,12 @@ export function maySignal(pid: number): boolean {
   } catch {
     return false
   }
+}
+
+/** The name of a signal by its number; null: there is none. */
+export function nameSignal(number: number): string | null {
+  const found = Object.entries(constants.signals).find(([, value]) => value === number)
+  return found?.[0] ?? null
 }
 
 /** Sends a signal; a process that is gone already, or another user's, gets none. */

@@ -1,5 +1,5 @@
-import { constants } from 'node:os'
 import type { Exit } from '../../../protocol/ports.ts'
+import { nameSignal } from '../../../system/process/process-table.ts'
 import { describeCode } from '../follower.ts'
 
 /** A job of Slurm, or a task of an array, as squeue(1) tells it. */
@@ -59,7 +59,7 @@ const outOfMemory =
 export function describeJobEnd(job: SlurmJob, heard: HeardEnd): Exit | null {
   const { state, nodes, timeLimit, id } = job
   const where = `Slurm job ${id}${nodes === '' ? '' : ` on ${nodes}`}`
-  const signal = signalOf(job) ?? heard.signal ?? 'SIGKILL'
+  const signal = nameSignal(job.waitStatus & 0x7f) ?? heard.signal ?? 'SIGKILL'
   const stopped = (reason: NonNullable<Exit['stoppedBy']>, notice: string): Exit => ({
     code: null,
     signal,
@@ -85,17 +85,11 @@ export function describeJobEnd(job: SlurmJob, heard: HeardEnd): Exit | null {
   }
   if (heard.code !== null || job.waitStatus === 0) return null
   // Its script was ended too, so that only Slurm can tell.
-  return describeCode(job.waitStatus >> 8, signalOf(job))
+  return describeCode(job.waitStatus >> 8, nameSignal(job.waitStatus & 0x7f))
 }
 
 /** The end of a job that was cancelled while it waited. */
 export function neverBegan(): Exit {
   const message = 'The job never began: it still waited in the queue of Slurm'
   return { code: null, signal: null, notStarted: { code: 'never_started', message } }
-}
-
-function signalOf({ waitStatus }: SlurmJob): string | null {
-  const number = waitStatus & 0x7f
-  const found = Object.entries(constants.signals).find(([, value]) => value === number)
-  return found?.[0] ?? null
 }

@@ -1,0 +1,159 @@
+import type { CommandContext } from '../../doors/command.ts'
+import type { Executor } from '../../executor/executor.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { Lines } from '../../protocol/result/artifacts.ts'
+import type { LineRange } from '../../protocol/result/reading.ts'
+import { describeDamaged, describeEarlyEnd } from '../../render/messages.ts'
+import { answer, takeWords, tell, wantsJson } from '../answer.ts'
+
+export interface ActionContext extends Pick<CommandContext, 'options' | 'streams'> {
+  artifacts: NonNullable<Executor['artifacts']>
+  /** What stands after the action's name. */
+  words: readonly string[]
+  /** The options with a number, by their names. */
+  numbers: Readonly<Record<string, number | undefined>>
+}
+
+/** Gives the exit status. */
+type Action = (context: ActionContext) => Promise<number>
+
+/** The statuses of grep(1), and that of timeout(1) where the time was over. */
+const statuses = { found: 0, none: 1, timedOut: 124 } as const
+
+export const artifactActions: Readonly<Record<string, Action>> = {
+  /** What there is, newest first: a line each. */
+  async list(context) {
+    const { artifacts, words, numbers } = context
+    takeWords(words, 'nacre artifact list')
+    const found = (await artifacts.list()).slice(0, numbers['limit'])
+    const rows = found.map(({ id, createdAt, bytes, isLive, complete, stream, command }) => {
+      const state = isLive ? 'live' : complete ? '' : 'cut'
+      const preview = command.replaceAll(/\s+/g, ' ').slice(0, 60)
+      const time = createdAt.slice(0, 19).replace('T', ' ')
+      return `${id}  ${time}  ${String(bytes).padStart(11)}  ${state.padEnd(4)}  ${stream.padEnd(6)}  ${preview}\n`
+    })
+    await answer(context, { artifacts: found }, rows.join(''))
+    for (const line of describeDamaged(await artifacts.listDamaged())) await tell(context, line)
+    return 0
+  },
+  /** Clean text by lines, or raw bytes. */
+  async show(context) {
+    const [id = ''] = takeWords(context.words, 'nacre artifact show <id>')
+    if (context.options['raw'] === true) {
+      checkRaw(context)
+      return wantsJson(context) ? showBytes(id, context) : copyBytes(id, context)
+    }
+    const range = rangeOf(context)
+    const read = await context.artifacts.read(id, range)
+    await answer(context, { id, ...countedFromOne(read) }, read.text)
+    if (!wantsJson(context)) await tellRest(id, range, read, context)
+    return 0
+  },
+  /** Lines that match, with their numbers. */
+  async grep(context) {
+    const { artifacts, words, numbers, options } = context
+    const [id = '', pattern = ''] = takeWords(words, 'nacre artifact grep <id> <pattern>')
+    const { context: both = 0, limit, offset = 1 } = numbers
+    const found = await artifacts.grep(id, {
+      pattern,
+      ignoreCase: options['ignore-case'] === true,
+      before: numbers['before-context'] ?? both,
+      after: numbers['after-context'] ?? both,
+      offset: Math.max(offset, 1) - 1,
+      limit,
+      maxLines: numbers['max-lines'],
+      maxBytes: numbers['max-bytes'],
+    })
+    const { text, matches, places, timedOut, passedOver } = found
+    const next = found.nextOffset === null ? null : found.nextOffset + 1
+    const told = { id, text, matches, places, nextOffset: next, timedOut, passedOver }
+    await answer(context, told, text)
+    if (next !== null && !wantsJson(context))
+      await tell(
+        context,
+        `${describeEarlyEnd(found) ?? 'there is more'}; go on with --offset ${next}`,
+      )
+    if (matches > 0) return statuses.found
+    return timedOut ? statuses.timedOut : statuses.none
+  },
+  /** The file with the raw bytes. */
+  async path(context) {
+    const [id = ''] = takeWords(context.words, 'nacre artifact path <id>')
+    const info = await context.artifacts.find(id)
+    await answer(context, info, `${info.path}\n`)
+    return 0
+  },
+  /** Removes what is too old or too much; says what went. */
+  async prune(context) {
+    takeWords(context.words, 'nacre artifact prune')
+    const { removed } = await context.artifacts.prune()
+    await answer(context, { removed }, removed.map((id) => `${id}\n`).join(''))
+    if (!wantsJson(context)) await tell(context, `${removed.length} removed`)
+    return 0
+  },
+}
+
+/** Refuses options that count lines, since bytes have none. */
+function checkRaw({ numbers }: ActionContext): void {
+  const ofLines = ['line', 'column', 'head', 'tail', 'max-lines', 'max-bytes']
+  const other = ofLines.find((name) => numbers[name] !== undefined)
+  if (other === undefined) return
+  throw new MisuseError(
+    'wrong_usage',
+    `\`--raw\` and \`--${other}\` contradict each other; with --raw, --offset and --limit count bytes`,
+  )
+}
+
+/** On the command line an offset is the number of a line. */
+function rangeOf({ numbers }: ActionContext): LineRange {
+  const { offset, line, column, limit, head, tail } = numbers
+  const maxLines = numbers['max-lines']
+  const maxBytes = numbers['max-bytes']
+  const count = offset === undefined ? undefined : Math.max(offset, 1) - 1
+  return { offset: count, line, column, limit, head, tail, maxLines, maxBytes }
+}
+
+function countedFromOne({ nextOffset, ...read }: Lines) {
+  return { ...read, nextOffset: nextOffset === null ? null : nextOffset + 1 }
+}
+
+/** What is not shown, and how to see it. */
+async function tellRest(id: string, range: LineRange, read: Lines, context: ActionContext) {
+  const { from, to, line, column, totalLines } = read
+  if (line !== null) {
+    const place = column === 1 ? `--offset ${line}` : `--line ${line} --column ${column}`
+    await tell(context, `lines ${from} to ${to}; go on with: nacre artifact show ${id} ${place}`)
+  } else if (from > 1) await tell(context, `lines ${from} to ${to} of ${totalLines}`)
+  else if (to === 0 && (range.offset ?? 0) + (range.line ?? 0) > 0) {
+    await tell(context, `there is nothing at that place: the text has ${totalLines} lines`)
+  }
+}
+
+/** A piece of the bytes, as base64. */
+async function showBytes(id: string, context: ActionContext) {
+  const { offset, limit } = context.numbers
+  const read = await context.artifacts.readBytes(id, {
+    ...(offset !== undefined && { offset: Math.max(offset, 1) - 1 }),
+    ...(limit !== undefined && { limit }),
+  })
+  const { bytes, nextOffset, totalBytes } = read
+  const next = nextOffset === null ? null : nextOffset + 1
+  const from = read.offset + 1
+  const base64 = bytes.toString('base64')
+  await answer(context, { id, base64, from, nextOffset: next, totalBytes }, base64)
+  return 0
+}
+
+/** All the bytes that are asked for, in pieces: memory stays small however many they are. */
+async function copyBytes(id: string, { artifacts, numbers, streams }: ActionContext) {
+  let offset = Math.max(numbers['offset'] ?? 1, 1) - 1
+  let left = numbers['limit'] ?? Number.MAX_SAFE_INTEGER
+  while (left > 0) {
+    const { bytes, nextOffset } = await artifacts.readBytes(id, { offset, limit: left })
+    const closed = await streams.stdout.write(bytes)
+    left -= bytes.length
+    if (nextOffset === null || closed === 'closed') break
+    offset = nextOffset
+  }
+  return 0
+}
