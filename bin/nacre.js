@@ -1,6 +1,14 @@
 #!/usr/bin/env node
 'use strict'
 
+// Deno takes this file for a module, which has neither, where it came by a link or `deno install --global`.
+if (typeof require === 'undefined') {
+  const { realpathSync } = process.getBuiltinModule('node:fs')
+  const { createRequire } = process.getBuiltinModule('node:module')
+  const { posix } = process.getBuiltinModule('node:path')
+  const file = realpathSync(process.argv[1] ?? '')
+  Object.assign(globalThis, { require: createRequire(file), __dirname: posix.dirname(file) })
+}
 const { readFileSync } = require('node:fs')
 const path = require('node:path')
 const { createLoad, runMain } = require('./load.js')

@@ -1,4 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -219,6 +227,15 @@ function listRuntimes(): Record<string, string[]> {
 }
 
 for (const [name, runtime] of Object.entries(listRuntimes())) {
+  test(`is called by a link under ${name}, as an installation makes it`, async ({
+    folder,
+    installed,
+  }) => {
+    const link = join(folder, `nacre-by-${name}`)
+    symlinkSync(join(installed, 'bin/nacre.js'), link)
+    assert.is(await run([...runtime, link, '-c', 'echo "$0"', 'a b'], folder), 'a b\n')
+  })
+
   for (const [file, text] of [
     ['use.mjs', asModule],
     ['use.cjs', asScript],
