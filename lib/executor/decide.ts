@@ -19,12 +19,17 @@ export async function decide(
 }
 
 /** Of an array of commands, the strictest verdict over them. */
-async function judge(request: Request, guard: Guard): Promise<Verdict> {
-  const commands = request.array?.commands
-  if (!commands) {
-    const command = wholeCommand(request)
-    return guard(command === request.command ? request : { ...request, command })
-  }
+function judge(request: Request, guard: Guard): Verdict | Promise<Verdict> {
+  if (request.array?.commands) return judgeAll(request.array.commands, request, guard)
+  const command = wholeCommand(request)
+  return guard(command === request.command ? request : { ...request, command })
+}
+
+async function judgeAll(
+  commands: readonly string[],
+  request: Request,
+  guard: Guard,
+): Promise<Verdict> {
   const verdicts: Verdict[] = []
   for (const command of new Set(commands)) verdicts.push(await guard({ ...request, command }))
   const rank = ({ decision }: Verdict) => strictness.indexOf(decision)

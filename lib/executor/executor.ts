@@ -113,13 +113,17 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
     if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
-    const refusal = await refuseAsJob(request)
+    const refusal = mayReturnEarly(request) ? await refuseAsJob(request) : null
     if (refusal) return end(request, refusal, call)
     // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
     const begun = launch(request, call)
     starting.add(begun)
-    return begun.finally(() => starting.delete(begun))
+    try {
+      return await begun
+    } finally {
+      starting.delete(begun)
+    }
   }
 
   /** The end of a run that nothing was started for. */
@@ -129,7 +133,6 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
 
   /** The result of a run that would be one job too many; null where it may start. */
   async function refuseAsJob(request: Request): Promise<Result | null> {
-    if (!mayReturnEarly(request)) return null
     const refusal = refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn())
     return refusal && notStartedResult(request, refusal)
   }
@@ -153,7 +156,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     let run: LiveRun | null = null
     // The run can be found, and its start has been told.
     const { promise: started, resolve: tellStart } = createDeferred()
-    const told = started.then(() => opened)
+    const told = opened ? started.then(() => opened) : started
     let isTold = false
     const sink: OutputSink = {
       write(stream, bytes) {
@@ -168,7 +171,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
         told.then(() => hear({ type: 'task', id: request.id, ...end, ...counts })),
     }
     try {
-      const runner = given ?? (await chooseRunner(request, signal))
+      const runner = given ?? (request.array ? await openTasks() : runners.choose(request, signal))
       const running = await runner(request, sink)
       run = createRun({ request, running, capture, times, signal, call, onLeave })
       jobs.add(run)
@@ -190,9 +193,8 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     }
   }
 
-  /** How the process of a request is attached; an array has one for each of its tasks. */
-  async function chooseRunner(request: Request, signal: AbortSignal | undefined): Promise<Runner> {
-    if (request.array === null) return runners.choose(request, signal)
+  /** What runs an array: each of its tasks has a process of its own. */
+  async function openTasks(): Promise<Runner> {
     const { createArrayRunner } = await import('./array/array-runner.ts')
     return createArrayRunner({
       startTask(task, runner) {

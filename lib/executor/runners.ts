@@ -7,7 +7,6 @@ import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
 import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
-import { describeRefusal } from '../run/start-failure.ts'
 import { createStartTurns } from '../run/start-turns.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
@@ -99,16 +98,11 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   }
 
   let sessions: SessionRunner | null = null
-  let openingSessions: Promise<SessionRunner> | null = null
 
-  const openSessions = async (): Promise<SessionRunner> => {
-    const { createSessionRunner } = await import('../run/session/sessions.ts')
-    sessions = createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups })
-    return sessions
-  }
   const inSession: Runner = async (request, sink) => {
-    openingSessions ??= openSessions()
-    return (await openingSessions).runner(request, sink)
+    const { createSessionRunner } = await import('../run/session/sessions.ts')
+    sessions ??= createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups })
+    return sessions.runner(request, sink)
   }
 
   let terminalSessions: TerminalSessionRunner | null = null
@@ -128,7 +122,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   /** What a process is connected to, and whether its shell stays, are independent. */
   const choose = (request: Request) => {
     if (request.session === null) return request.pty ? onTerminal : pipe
-    return request.pty ? inTerminalSession : inSession
+    return request.pty ? inTerminalSession : (sessions?.runner ?? inSession)
   }
 
   let hosts: Hosts | null = null
@@ -161,16 +155,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
       watchdog?.watch()
       const runner =
         request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
-      return (...run) => {
-        const start = async () => {
-          try {
-            return await runner(...run)
-          } catch (error) {
-            throw describeRefusal(error)
-          }
-        }
-        return turns.take(start, signal)
-      }
+      return (...run) => turns.take(() => runner(...run), signal)
     },
     resume: (place) => async (request, sink) => (await openHosts()).resume(place)(request, sink),
     sessions: {

@@ -109,12 +109,13 @@ export class CapturedStream {
   async finish(): Promise<ShownStream> {
     this.#filter.end()
     this.#decide()
-    const shown = this.#window.render()
-    const isKept = shown.truncation !== null || this.#options.request.artifact === 'always'
+    const { text, truncation } = this.#window.render()
+    const isKept = truncation !== null || this.#options.request.artifact === 'always'
     if (this.#writer !== null && !isKept) await this.#writer.discard()
     const kept = isKept ? await this.#writer?.finish() : undefined
     const notice = kept?.notice ?? null
-    return { ...shown, artifact: kept?.artifact ?? null, notices: notice === null ? [] : [notice] }
+    const notices = notice === null ? [] : [notice]
+    return { text, truncation, artifact: kept?.artifact ?? null, notices }
   }
 
   get #keepsRaw(): boolean {

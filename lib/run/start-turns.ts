@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../protocol/deferred.ts'
 import { limits } from '../protocol/limits.ts'
 import { nowMs } from '../system/clock.ts'
-import { isOwnScarcity, isScarcity } from './start-failure.ts'
+import { describeRefusal, isOwnScarcity, isScarcity } from './start-failure.ts'
 
 /** What was started, as far as turns go. */
 interface Started {
@@ -49,7 +49,7 @@ export function createStartTurns(patienceMs: number = limits.startPatienceMs): S
       return started
     } catch (error) {
       runs--
-      throw error
+      throw describeRefusal(error)
     }
   }
 

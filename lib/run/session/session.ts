@@ -77,11 +77,7 @@ export function createSession(name: string, options: SessionOptions): Session {
   /** How the shell before was lost, until there is another. */
   let lost: string | null = null
 
-  async function ensureShell(request: Request): Promise<SessionShell> {
-    if (shell?.alive) {
-      checkConfinement(request, name, confinement)
-      return shell
-    }
+  async function openShell(request: Request): Promise<SessionShell> {
     if (shell) lose('was ended from outside')
     const launch = await prepareShell({ ...request, sandbox: 'off' })
     if (lost !== null) notices.push(describeLoss(lost, launch.cwd))
@@ -152,7 +148,8 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
     if (closed) throw new StartError('session_closed', `Session ${name} has been closed`)
-    const current = await ensureShell(request)
+    const current = shell?.alive ? shell : await openShell(request)
+    checkConfinement(request, name, confinement)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
     const stdin = openSessionStdin(request.stdin, current)
     const { paths, used } = await outputs.open(request.streams, sink).catch((error: unknown) => {
@@ -177,7 +174,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       const end = await ended
       clearTimeout(timer)
       stdin.release()
-      await stopping
+      if (stopping) await stopping
       for (const output of used) await output.finish()
       active = null
       const usage = measureUsage(current, usedBefore)

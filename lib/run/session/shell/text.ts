@@ -15,8 +15,10 @@ export const nothingSuspended: Suspended = { options: '', errTrap: '', debugTrap
 
 /** Those letters of `$-` that are off between runs. */
 export function suspendedFlags(flags: string): string {
-  return flags.replaceAll(new RegExp(`[^${suspendedOptions}]`, 'g'), '')
+  return flags.replaceAll(notSuspended, '')
 }
+
+const notSuspended = new RegExp(`[^${suspendedOptions}]`, 'g')
 
 /**
  * The text that a session evaluates for a command. All of ours stands on the command's own first
