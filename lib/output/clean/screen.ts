@@ -1,4 +1,5 @@
 import type { IBufferLine, IMarker, Terminal } from '@xterm/headless'
+import { limitCounts } from '../../system/emulator-counts.ts'
 import type { Emit } from './held.ts'
 import type { Place } from './page.ts'
 
@@ -84,6 +85,7 @@ export class Screen {
       logLevel: 'off',
     })
     terminal.loadAddon(new UnicodeGraphemesAddon())
+    limitCounts(terminal)
     return new Screen(terminal, emit)
   }
 

@@ -131,6 +131,13 @@ test('a line past editing keeps its text; the next state gets a line of its own'
   }
 })
 
+test('a count far beyond the screen does not hold nacre up', async () => {
+  for (const final of ['L', 'M', 'S', 'T', 'I', 'Z', 'b']) {
+    const cleaned = (count: number) => clean(`a\nb${ESC}[1;5Hx${ESC}[${count}${final}y\nz\n`)
+    assert.is(await cleaned(2_147_483_647), await cleaned(5000), final)
+  }
+})
+
 test('the cursor reaches the height of the terminal, not further', async () => {
   const lines = Array.from({ length: 100 }, (_, index) => `line ${index}\n`)
   const expected = [...lines]

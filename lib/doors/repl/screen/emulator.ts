@@ -1,4 +1,5 @@
 import xterm from '@xterm/headless'
+import { limitCounts } from '../../../system/emulator-counts.ts'
 import { createFlood } from './flood.ts'
 import { mirrorModes, type MirroredModes } from './mirrored-modes.ts'
 import { paintLine } from './paint.ts'
@@ -59,6 +60,7 @@ const ownRows = 6
 export function createEmulator(options: EmulatorOptions): Emulator {
   const { columns, rows, colored } = options
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
+  limitCounts(terminal)
   const modes = mirrorModes(terminal, options.onModes)
   terminal.onData((data) => options.onAnswer(data))
   /** Where the text begins since the screen was emptied. */
