@@ -35,6 +35,7 @@ export { version } from './protocol/version.ts'
 /** Every option, for the check of what is given. */
 const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   cwd: true,
+  origin: true,
   environment: true,
   stateDir: true,
   artifactDir: true,
@@ -66,7 +67,12 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
 export function createExecutor(options: Partial<ExecutorOptions> = {}): Executor {
   checkOptions(options)
   const reaper = findReaper()
-  return create({ ...(reaper && { reaper }), ...options, stateDir: options.stateDir ?? null })
+  return create({
+    origin: 'print',
+    ...(reaper && { reaper }),
+    ...options,
+    stateDir: options.stateDir ?? null,
+  })
 }
 
 /** As far as it would fail later and elsewhere. The compiler has seen the rest. */

@@ -32,7 +32,12 @@ export function chooseAction<Action>(
 export function takeWords(words: readonly string[], usage: string): string[] {
   const wanted = usage.match(/<\w+>/g)?.length ?? 0
   if (words.length === wanted) return [...words]
-  throw new MisuseError('wrong_usage', `Write it so: ${usage}`)
+  throw wrongWords(usage)
+}
+
+/** Words that are too many, too few, or not what a command takes. */
+export function wrongWords(usage: string): MisuseError {
+  return new MisuseError('wrong_usage', `Write it so: ${usage}`)
 }
 
 /** What a subcommand answers with. */

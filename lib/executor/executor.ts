@@ -23,6 +23,7 @@ import { createNamedSession, type NamedSession, type RunStarter } from './named-
 import { createRun, type LiveRun, type Run } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
+import { createSessionOrder, type Turn } from './session-order.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
 import { mayReturnEarly } from './wait.ts'
 
@@ -88,18 +89,13 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   })
   let registry: Promise<Registry> | null = null
   const jobs = createJobs(() => openRegistry()?.then(({ known }) => known) ?? null)
-  const { defaults, timeoutSeconds, terminals, personAtInput } = options
-  const context = {
-    cwd,
-    home: environment['HOME'],
-    defaults,
-    timeoutSeconds,
-    terminals,
-    personAtInput,
-  }
+  const { origin, defaults, timeoutSeconds, terminals, personAtInput } = options
+  const home = environment['HOME']
+  const context = { cwd, home, origin, defaults, timeoutSeconds, terminals, personAtInput }
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start. */
   const starting = new Set<Promise<unknown>>()
+  const order = createSessionOrder()
 
   /** Takes one command from its door to its process. */
   async function begin(
@@ -109,7 +105,17 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   ): Promise<LiveRun> {
     refuseIfClosed()
     const request = keepWithin(parseRequest(input, context), options.atMost)
+    return order.enter(request.session, (turn) => admit(request, options, opened, turn))
+  }
+
+  async function admit(
+    request: Request,
+    options: RunOptions,
+    opened: Promise<void> | null,
+    turn: Turn,
+  ): Promise<LiveRun> {
     const verdict = await decide(request, guard, options.approve)
+    await turn(options.signal)
     const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
     if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
@@ -240,7 +246,15 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     })
   }
 
+  /** Closed before its run is stopped, so that none of those that wait gets its turn. */
+  async function closeSession(name: string): Promise<boolean> {
+    const closed = runners.sessions.close(name)
+    await jobs.stopAll('kill', ({ request, pid }) => request.session === name && pid !== null)
+    return closed
+  }
+
   async function close(): Promise<void> {
+    order.close()
     // A run that was about to start is stopped as soon as it has started.
     while (starting.size + jobs.aliveCount > 0) {
       await Promise.allSettled([jobs.stopAll('shutdown'), ...starting])
@@ -268,13 +282,14 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   return {
     start,
     run,
-    session: (name) => createNamedSession(name, { start, run, sessions: runners.sessions }),
+    session: (name) => createNamedSession(name, { start, run, sessions: { close: closeSession } }),
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
     takeUp,
     sessions: {
       ...runners.sessions,
+      close: closeSession,
       open: async (input) => runners.openTerminalSession(parseRequest(input, context)),
     },
     artifacts,

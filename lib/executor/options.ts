@@ -8,12 +8,15 @@ import {
 import type { RunListener } from '../protocol/result/event.ts'
 import type { ParseContext } from '../protocol/request/parse-request.ts'
 import type { Guard } from '../protocol/ports.ts'
+import type { Origin } from '../protocol/origin.ts'
 import type { Request, RequestDefaults } from '../protocol/request/request.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 
 export interface ExecutorOptions {
   /** Where relative directories begin. Default: the current directory. */
   cwd?: string
+  /** Who asks where a request does not say. Default: each has to; of the library: `print`. */
+  origin?: Origin
   /** What commands inherit. Default: the environment of this process. */
   environment?: Readonly<Record<string, string | undefined>>
   /** Folder for artifacts, jobs and the audit; null keeps nothing. */

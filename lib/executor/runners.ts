@@ -165,11 +165,11 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
         ...(hosts?.listSessions() ?? []),
       ],
       async close(name) {
-        const closed = [
-          await sessions?.close(name),
-          await terminalSessions?.close(name),
-          await hosts?.closeSession(name),
-        ]
+        const closed = await Promise.all([
+          sessions?.close(name),
+          terminalSessions?.close(name),
+          hosts?.closeSession(name),
+        ])
         return closed.includes(true)
       },
     },

@@ -69,7 +69,7 @@ async function help([word, ...more]: readonly string[], streams: Streams): Promi
     await streams.stdout.write(describeUsage(version, await listCommands()))
     return 0
   }
-  if (more.length > 0) throw new MisuseError('wrong_usage', 'Ask for one word: nacre help <word>')
+  if (more.length > 0) throw new MisuseError('wrong_usage', 'Write it so: nacre help <word>')
   if (word === '--man') {
     const { makeManual } = await import('./manual.ts')
     await streams.stdout.write(await makeManual())
@@ -111,7 +111,7 @@ async function runCommand(
     return 0
   }
   if (command.takesNoWords && positionals.length > 0) {
-    throw new MisuseError('wrong_usage', `Too many words: ${command.usage}`)
+    throw new MisuseError('wrong_usage', `Write it so: ${command.usage}`)
   }
   const run = command.takesRunOptions ? readRunOptions(options) : {}
   const cwd = resolve(logicalDirectory(process.env), readRunOptions(options).cwd ?? '.')

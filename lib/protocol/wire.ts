@@ -43,16 +43,21 @@ function convertNames(value: unknown, convert: (name: string) => string): unknow
 }
 
 /**
- * The known name that was probably meant; null where none is near, which is within `tolerance`
- * changed letters.
+ * The known name that was probably meant, in capitals or not: one that goes on where the name ends
+ * (`timeout_seconds`), or one within `tolerance` changed letters, never all of them. Null where there is none.
  */
 export function nearestName(
   name: string,
   known: readonly string[],
   tolerance = Math.max(2, name.length / 3),
 ): string | null {
-  const nearest = known.length > 0 ? closest(name, known) : ''
-  return nearest !== '' && distance(name, nearest) <= tolerance ? nearest : null
+  const longer = known.find((other) => other.startsWith(`${name}_`))
+  if (longer !== undefined) return longer
+  const given = name.toLowerCase()
+  const spelled = new Map(known.map((other) => [other.toLowerCase(), other]))
+  const nearest = known.length > 0 ? closest(given, [...spelled.keys()]) : ''
+  const isNear = distance(given, nearest) <= Math.min(tolerance, name.length - 1)
+  return isNear ? (spelled.get(nearest) ?? null) : null
 }
 
 /** Misuse where a name is not one of those known, with the nearest one where there is a near one. */

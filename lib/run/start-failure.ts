@@ -1,15 +1,27 @@
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
+import { statDescriptor } from '../system/descriptors.ts'
 import type { Launch } from './launch.ts'
 
-/** What the system answered to the start of a process, for the reader. */
-export function describeStartFailure(error: unknown, launch: Launch): StartError {
+/**
+ * What the system answered to the start of a process, for the reader. `given`: the descriptors that the
+ * process was to have.
+ */
+export function describeStartFailure(
+  error: unknown,
+  launch: Launch,
+  given: readonly number[] = [],
+): StartError {
   const code = codeOf(error)
   if (code === 'E2BIG') {
     const message = 'The command or its environment is too long for the system to start'
     return new StartError('too_long', message)
   }
   if (isScarce(code)) return describeScarcity(code)
+  const closed = given.find((fd) => statDescriptor(fd) === null)
+  if (closed !== undefined) {
+    return new StartError('descriptor_closed', `Descriptor ${closed} is not open`)
+  }
   // A copy of a descriptor would have a number above the limit (fcntl(2), F_DUPFD; dup2(2)).
   if (code === 'EINVAL' || code === 'EBADF') return describeScarcity('EMFILE')
   return new StartError('spawn_failed', `Cannot start ${launch.file}: ${messageOf(error)}`)

@@ -200,6 +200,14 @@ test('a program that is not there ends with 127, one that is not executable with
   assert.is(plain.status, 126)
 })
 
+test('an executable file without a header did not run in every build', () =>
+  withNacre(async (dir) => {
+    const file = join(dir, 'plain')
+    writeFileSync(file, 'echo "$0 $*"; exit 3\n', { mode: 0o755 })
+    const { stdout, status } = await runCli(['--', file, 'a', 'b c'])
+    assert.equal([String(stdout), status], [`${file} a b c\n`, 3])
+  }))
+
 test('the guard sees parameters and words', async () => {
   for (const words of [
     ['-c', 'rm -rf "$1"', '_', '/'],

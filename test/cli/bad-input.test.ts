@@ -66,7 +66,7 @@ for (const words of [
   ['config', 'path'],
 ]) {
   test(`a word too many for ${words.join(' ')}`, () =>
-    refuses([...words, 'zz'], 125, /^nacre: (?:Too many words|Ask for one kind): nacre /))
+    refuses([...words, 'zz'], 125, /^nacre: Write it so: nacre /))
 }
 test('an unknown mode', () =>
   refuses(['--mode', 'rcp'], 125, /`--mode` must be one of .*did you mean "rpc"/))

@@ -129,6 +129,10 @@ test(
     const own = await runProgram('setpriv', [...drop, '-c', 'echo ran'], options)
     assert.equal([own.status, String(own.stdout)], [125, ''])
     assert.match(String(own.stderr), 'The configuration cannot be read')
+    const ownState = { ...options, env: { ...options.env, HOME: '/', XDG_STATE_HOME: closed } }
+    const list = await runProgram('setpriv', [...drop, 'job', 'list'], ownState)
+    assert.equal([list.status, String(list.stdout)], [0, 'No jobs.\n'])
+    assert.match(String(list.stderr), `may not be entered, and nothing in it is listed: ${closed}`)
   }),
 )
 

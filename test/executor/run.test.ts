@@ -5,6 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import { MisuseError } from '../../lib/protocol/errors.ts'
+import { until } from '../helpers/until.ts'
 
 async function withExecutor(check: (executor: Executor, dir: string) => Promise<void>) {
   const dir = mkdtempSync(join(tmpdir(), 'nacre-test-'))
@@ -147,15 +148,47 @@ test('an input of a wrong shape was passed by in silence', () =>
     ]) {
       try {
         // As from a caller without types.
-        await executor.run({ command: 'cat', stdin: wrong as { kind: 'none' } })
+        await executor.run({ command: 'cat', origin: 'print', stdin: wrong as { kind: 'none' } })
         assert.unreachable()
       } catch (error) {
         assert.instance(error, MisuseError)
         assert.match((error as MisuseError).message, /^`stdin` must be \{ kind: 'none'/)
       }
     }
-    const { output } = await executor.run({ command: 'cat', stdin: { kind: 'text', text: 'x' } })
+    const stdin = { kind: 'text', text: 'x' } as const
+    const { output } = await executor.run({ command: 'cat', origin: 'print', stdin })
     assert.is(output, 'x')
+  }))
+
+test('a descriptor that is not open was told as too few files', () =>
+  withExecutor(async (executor) => {
+    const stdin = { kind: 'descriptor', fd: 9999 } as const
+    const { status, error } = await executor.run({ command: 'cat', origin: 'print', stdin })
+    assert.equal([status, error?.message], ['not_started', 'Descriptor 9999 is not open'])
+  }))
+
+test('who asks is left out in the library alone', () =>
+  withExecutor(async (executor) => {
+    try {
+      executor.parse({ command: 'true' })
+      assert.unreachable()
+    } catch (error) {
+      assert.is((error as MisuseError).field, 'origin')
+    }
+  }))
+
+test('the close of a session was told as a signal from outside, and its runs came out of order', () =>
+  withExecutor(async (executor) => {
+    const inSession = { origin: 'rpc', login: false, session: 'one', streams: 'merged' } as const
+    // The grammar of the guard is loaded for the first, and not needed for the second.
+    const first = executor.start({ ...inSession, command: 'for x in 1; do sleep 60; done' })
+    const second = executor.run({ ...inSession, command: 'echo second' })
+    const run = await first
+    await until(() => executor.sessions.list()[0]?.queued === 1)
+    await executor.sessions.close('one')
+    const { status, reason, signal } = await run.result
+    assert.equal([status, reason, signal], ['stopped', 'kill', 'SIGTERM'])
+    assert.is((await second).error?.code, 'session_closed')
   }))
 
 test('input that nobody reads is bounded', () =>

@@ -1,6 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { unknownName } from '../../protocol/wire.ts'
 import type { Command } from '../../doors/command.ts'
+import { wrongWords } from '../answer.ts'
 import { writeBash } from './bash.ts'
 import { writeFish } from './fish.ts'
 import { describeGrammar, type Grammar } from './grammar.ts'
@@ -30,7 +31,7 @@ export const command: Command = {
     const { positionals, streams, flags, runFlags, commands } = context
     if (positionals[0] === 'ids') {
       if (positionals.length > 2) {
-        throw new MisuseError('wrong_usage', 'Ask for one kind: nacre completion ids <kind>')
+        throw wrongWords('nacre completion ids <kind>')
       }
       const { listIds } = await import('./ids.ts')
       await streams.stdout.write(await listIds(positionals[1] ?? '', context))

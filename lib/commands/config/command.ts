@@ -1,7 +1,6 @@
-import { MisuseError } from '../../protocol/errors.ts'
 import type { ConfiguredKey } from '../../protocol/configuration.ts'
 import type { Command, CommandContext } from '../../doors/command.ts'
-import { answerFlags, chooseAction, tell, wantsJson } from '../answer.ts'
+import { answerFlags, chooseAction, tell, wantsJson, wrongWords } from '../answer.ts'
 
 /** Gives the exit status, where that is not 0. */
 type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>
@@ -16,8 +15,7 @@ const actions: Readonly<Record<string, Action>> = {
     await write(context, { keys }, text)
   },
   async get(context, [key]) {
-    if (key === undefined)
-      throw new MisuseError('wrong_usage', 'Say which key: nacre config get <key>')
+    if (key === undefined) throw wrongWords('nacre config get <key>')
     const configuration = await context.configuration()
     const found = configuration.findKeys(key)
     const single = found.find((known) => known.key === key)
@@ -57,7 +55,7 @@ export const command: Command = {
     const [name = 'list', ...words] = context.positionals
     const action = chooseAction(actions, name, command.usage)
     if (words.length > (name === 'get' ? 1 : 0)) {
-      throw new MisuseError('wrong_usage', `Too many words: ${command.usage}`)
+      throw wrongWords(command.usage)
     }
     const status = await action(context, words)
     const { notices } = await context.configuration()

@@ -1,12 +1,11 @@
 import type { Jobs } from '../../executor/jobs/port.ts'
 import type { JobFilter } from '../../protocol/result/job.ts'
-import { MisuseError } from '../../protocol/errors.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { describeDamaged, describeStanding } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'
 import type { CommandContext } from '../../doors/command.ts'
-import { answer, takeWords, tell, wantsJson } from '../answer.ts'
+import { answer, takeWords, tell, wantsJson, wrongWords } from '../answer.ts'
 import { attachToJob } from './attach.ts'
 
 interface ActionInput {
@@ -83,7 +82,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
     const end = context.options['eof'] === true
     const line = context.options['line'] === true
     if (id === '' || (texts.length === 0 && !end && !line)) {
-      throw new MisuseError('wrong_usage', 'Name the job and the text: nacre job write <id> <text>')
+      throw wrongWords('nacre job write <id> <text>')
     }
     await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
     return 0

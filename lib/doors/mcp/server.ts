@@ -4,6 +4,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
   ErrorCode,
+  InitializeRequestSchema,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
@@ -19,7 +20,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Streams } from '../streams.ts'
 import { createProgress } from './progress.ts'
 import { artifactTemplate, listArtifacts, readArtifact } from './resources.ts'
-import { createStdioTransport } from './transport.ts'
+import { createStdioTransport, type FindWrong } from './transport.ts'
 
 /**
  * Clients give up on a call after 60 s: what takes longer goes on as a job before that, with time to
@@ -105,7 +106,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
   })
 
   const stopped = whenAborted(signal)
-  const transport = createStdioTransport(streams)
+  const transport = createStdioTransport(streams, findWrong)
   await server.connect(transport)
   await Promise.race([transport.ended, stopped])
   const over = Promise.race([transport.gone, stopped])
@@ -115,6 +116,25 @@ export async function serveMcp(context: McpContext): Promise<number> {
   await Promise.race([transport.idle(), transport.gone, delay(flushMs, null, unheld)])
   await Promise.race([server.close(), transport.gone, delay(flushMs, null, unheld)])
   return 0
+}
+
+/** The SDK would answer these as a fault of its own (-32603). */
+const handled = [
+  InitializeRequestSchema,
+  ListToolsRequestSchema,
+  CallToolRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ReadResourceRequestSchema,
+]
+
+const findWrong: FindWrong = (request) => {
+  const { method, params } = request
+  // So do clients whose model gave none.
+  if (method === 'tools/call' && params?.['arguments'] === null) delete params['arguments']
+  const schema = handled.find(({ shape }) => shape.method.value === method)
+  const [issue] = schema?.safeParse(request).error?.issues ?? []
+  return issue ? `\`${issue.path.join('.')}\`: ${issue.message}` : null
 }
 
 function describeTools(cwd: string, hosts: readonly string[]): ListToolsResult {

@@ -15,11 +15,18 @@ export interface StdioTransport extends Transport {
   idle(): Promise<void>
 }
 
+/** Says what is wrong with a request; null: nothing is. */
+export type FindWrong = (request: Extract<JSONRPCMessage, { method: string }>) => string | null
+
 /**
- * The protocol on standard input and output, a JSON object a line. A line that cannot be read is
- * answered with an error and the connection goes on; a slow reader holds up whoever sends.
+ * The protocol on standard input and output, a JSON object a line. A line that cannot be read, or a request
+ * with wrong parameters, is answered with an error and the connection goes on; a slow reader holds up
+ * whoever sends.
  */
-export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport {
+export function createStdioTransport(
+  { stdin, stdout }: Streams,
+  findWrong: FindWrong,
+): StdioTransport {
   const connection = createConnection(stdout)
   const unanswered = new Set<unknown>()
   let idlers: (() => void)[] = []
@@ -28,6 +35,10 @@ export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport
   function receive(value: unknown): void {
     const message = JSONRPCMessageSchema.safeParse(value)
     if (!message.success) return refuse(errorCodes.invalidRequest, 'Not a message of JSON-RPC 2.0')
+    const wrong = 'method' in message.data ? findWrong(message.data) : null
+    if (wrong !== null && 'id' in message.data) {
+      return refuse(errorCodes.invalidParams, wrong, message.data.id)
+    }
     note(message.data)
     transport.onmessage?.(message.data)
   }
@@ -46,8 +57,8 @@ export function createStdioTransport({ stdin, stdout }: Streams): StdioTransport
     idlers = []
   }
 
-  function refuse(code: number, message: string): void {
-    connection.send(toLine({ jsonrpc: '2.0', id: null, error: { code, message } }))
+  function refuse(code: number, message: string, id: unknown = null): void {
+    connection.send(toLine({ jsonrpc: '2.0', id, error: { code, message } }))
   }
 
   const transport: StdioTransport = {

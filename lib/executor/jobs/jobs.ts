@@ -17,7 +17,7 @@ export interface JobTable extends Jobs {
   readonly aliveCount: number
   /** The jobs of this process that run. */
   listOwn(): JobEntry[]
-  stopAll(reason: StopReason): Promise<void>
+  stopAll(reason: StopReason, which?: (run: LiveRun) => boolean): Promise<void>
   /** Frees the memory of an ended job whose text is on disk. */
   shrink(run: LiveRun): void
 }
@@ -153,8 +153,8 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
       const place = await locate(id)
       return 'known' in place ? place.known.kill(place.id, reason) : place.stop(reason)
     },
-    async stopAll(reason) {
-      await Promise.all([...alive.values()].map((run) => run.stop(reason)))
+    async stopAll(reason, which = () => true) {
+      await Promise.all([...alive.values()].filter(which).map((run) => run.stop(reason)))
     },
     shrink(run) {
       const result = run.look()

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { KeptTexts } from '../../output/part.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
@@ -186,8 +186,10 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
   return listIds(dir, which).flatMap((id) => decode(readOwnFile(read(dir, id)), id) ?? [])
 }
 
-/** The files of records that are there and make no sense. */
+/** The files of records that are there and make no sense, or the folder that may not be entered. */
 export function listDamaged(dir: string): string[] {
+  const closed = findClosed(dir) ?? findClosed(endedFolder(dir))
+  if (closed !== null) return [closed]
   const ids = new Set([...listIds(dir, 'alive'), ...listIds(dir, 'ended')])
   return [...ids]
     .filter((id) => readRecord(dir, id) === null)
@@ -217,6 +219,26 @@ export function listFiles(dir: string): string[] {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(codeOf(error) ?? '')) return []
     throw error
+  }
+}
+
+/**
+ * The folder of this user's own that hides what is in `dir`; null where none does. That of another user, as
+ * after su(1), hides nothing of this one's.
+ */
+function findClosed(dir: string): string | null {
+  try {
+    readdirSync(dir)
+    return null
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') return null
+  }
+  for (let place = dir; ; place = dirname(place)) {
+    try {
+      return statSync(place).uid === process.geteuid?.() ? place : null
+    } catch {
+      // It lies in the closed one.
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import { expandHome, joinWords } from '../words.ts'
 import { contradiction, MisuseError } from '../errors.ts'
 import { toSnakeCase } from '../wire.ts'
 import { createId } from '../ids.ts'
-import { type OriginPolicy, originPolicies } from '../origin.ts'
+import { type Origin, type OriginPolicy, originPolicies } from '../origin.ts'
 import { limits } from '../limits.ts'
 import { chooseTimeoutMs, chooseWaitMs, type TimeoutsByMode, toMs } from './times.ts'
 import {
@@ -22,6 +22,8 @@ export interface ParseContext {
   cwd: string
   /** What `~` stands for in a path. */
   home?: string | undefined
+  /** Who asks where a request does not say. Default: each has to. */
+  origin?: Origin | undefined
   /** Laid under every input, as the configuration has them. */
   defaults?: RequestDefaults | undefined
   /** Deadlines by mode, in seconds, in place of the usual ones. */
@@ -40,7 +42,10 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const notices: string[] = []
   const input = layOver(checkInput(given), context, notices)
   refuseWithoutScheduler(given, input)
-  const origin = input.origin ?? 'print'
+  const origin = input.origin ?? context.origin
+  if (origin === undefined) {
+    throw new MisuseError('missing_field', '`origin` is missing: say who asks', 'origin')
+  }
   const policy = originPolicies[origin]
   const sandbox = input.sandbox ?? policy.sandbox
   if (given.network === 'off' && sandbox === 'off') throw networkWithoutSandbox()
@@ -145,6 +150,10 @@ function layOver(
 /** A door has checked its own words; a caller of the library may have given anything. */
 function checkInput(given: unknown): RequestInput {
   const input = check(requestShape, given, '', { names: 'code' })
+  const variable = Object.keys(input.env ?? {}).find((name) => input.env?.[name]?.includes('\0'))
+  if (variable !== undefined) {
+    throw invalid(`env.${variable}`, 'a text without a NUL character', input.env?.[variable])
+  }
   if (input.stdin === undefined || isStdin(input.stdin)) return input
   const wanted =
     "{ kind: 'none' | 'closed' | 'open' }, { kind: 'text', text } or { kind: 'descriptor', fd }"

@@ -46,7 +46,7 @@ export interface TerminalSize {
 export const requestShape = shape.object(
   {},
   {
-    /** Who asks, by which defaults and trust are chosen: `print` unless given, as a program's own command. */
+    /** Who asks, by which defaults and trust are chosen; in the library `print`, a program's own command, unless given. */
     origin: shape.choice(origins),
     ...subjects,
     ...fields,

@@ -59,7 +59,7 @@ export function describeJob(facts: JobFacts, result: Result | null): JobEntry {
 /** How jobs can be chosen. */
 export const jobFilter = {
   status: choice(
-    ['running', 'ended', 'exited', 'signaled', 'stopped', 'not_started'],
+    ['running', 'ended', 'exited', 'signaled', 'stopped', 'lost', 'not_started'],
     'Only jobs that stand so; `ended` is every status but `running`',
   ),
   limit: integer('Only the newest ones (default all)', { min: 1 }),

@@ -20,7 +20,10 @@ const { mode: _, ...runFields } = fields
 const stream = boolean('Send notifications while it runs (default false)')
 const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
 /** Files of records that cannot be read, so that the list is without them; absent where there are none. */
-export const damagedRecords = list(anyText(), 'Files of records that cannot be read')
+export const damagedRecords = list(
+  anyText(),
+  'Files of records that cannot be read, or the folder that may not be entered',
+)
 const nothing = object({})
 
 /** Running commands and looking after jobs: what each method takes and what it answers. */

@@ -128,14 +128,16 @@ async function start(
   { uninherited, groups }: PipeRunnerParts,
 ): Promise<StartedProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
+  const stdio = [input.stdin, outputTo?.stdout ?? first, outputTo?.stderr ?? second]
   try {
-    const stdio = [input.stdin, outputTo?.stdout ?? first, outputTo?.stderr ?? second]
     const attached = { stdio, descriptors, detached: true, uninherited, groups }
     return await startProcess({ ...launch, ...attached })
   } catch (error) {
+    const given = [...stdio, ...descriptors].filter((fd) => typeof fd === 'number')
+    const failure = describeStartFailure(error, launch, given)
     closeUnused(fifos)
     if (input.writeFd !== null) closeSync(input.writeFd)
-    throw describeStartFailure(error, launch)
+    throw failure
   } finally {
     input.release()
   }

@@ -1,19 +1,21 @@
+import { basename } from 'node:path'
 import { type Origin, originPolicies } from '../../protocol/origin.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 
 /**
  * Throws `StartError` where no session can run the request, or not this one.
- * `shellName`: the shell that it was begun with; null where none was named.
+ * `shellName`: the program of its shell; null where a request cannot choose that.
  */
 export function checkRequest(request: Request, shellName: string | null): void {
   if (request.command.includes('\0')) {
     throw new StartError('invalid_command', 'A command cannot hold a NUL character')
   }
-  if (request.shell !== null && shellName !== null && request.shell !== shellName) {
+  const { shell } = request
+  if (shell !== null && shellName !== null && basename(shell) !== shellName) {
     throw new StartError(
       'session_shell',
-      `This session runs ${shellName}; take another name for ${request.shell}`,
+      `This session runs ${shellName}; take another name for ${shell}`,
     )
   }
   for (const variable of Object.keys(request.env)) {

@@ -38,6 +38,8 @@ export interface Session {
 
 export interface SessionOptions {
   dialect: SessionDialect
+  /** Of its program. */
+  shellName: string
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
@@ -67,7 +69,6 @@ export function createSession(name: string, options: SessionOptions): Session {
   })
   const carried = createCarriedState(options.dialect)
   let shell: SessionShell | null = null
-  let shellName: string | null = null
   /** What the shell is confined to. */
   let confinement = ''
   let active: ActiveTurn | null = null
@@ -96,7 +97,6 @@ export function createSession(name: string, options: SessionOptions): Session {
         return addMarks(await options.prepare({ ...request, env: {}, cwd: launch.cwd }, use))
       },
     })
-    shellName = request.shell
     confinement = describeConfinement(request)
     cwd = launch.cwd
     await outputs.place(shell.shared)
@@ -230,7 +230,7 @@ export function createSession(name: string, options: SessionOptions): Session {
   return {
     async run(request, sink) {
       checkOpener(request, name, options.opener)
-      checkRequest(request, shellName)
+      checkRequest(request, options.shellName)
       return await queue.enter(() => start(request, sink))
     },
     info() {

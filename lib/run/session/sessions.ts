@@ -46,12 +46,18 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
   /** Where sessions stood that ended because nobody used them. */
   const expired = new Map<string, string>()
 
-  function open(name: string, request: Request, dialect: SessionDialect): Session {
+  function open(
+    name: string,
+    request: Request,
+    dialect: SessionDialect,
+    shellName: string,
+  ): Session {
     const lastCwd = expired.get(name)
     const session = sessions.add(name, () =>
       createSession(name, {
         ...options,
         dialect,
+        shellName,
         idleMs,
         opener: request.origin,
         cwd: lastCwd ?? request.cwd,
@@ -83,7 +89,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
           const notice = `${basename(file)} cannot keep a session here: this ran in a fresh shell`
           return addNotice(await options.fresh(request, sink), notice)
         }
-        session = sessions.get(name) ?? open(name, request, dialect)
+        session = sessions.get(name) ?? open(name, request, dialect, basename(file))
       }
       try {
         return await session.run(request, sink)

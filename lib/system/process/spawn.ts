@@ -1,5 +1,6 @@
 import { type ChildProcess, type IOType, spawn } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { codeOf } from '../../protocol/errors.ts'
 import type { ControlGroup, ControlGroups } from './control-group.ts'
 import type { Stream } from 'node:stream'
 
@@ -45,10 +46,21 @@ export interface StartedProcess extends ChildProcess {
 }
 
 /**
- * Starts a process. Rejects with the system's error; what was opened for the start is closed again
- * either way, but for descriptors of the caller's among `stdio`.
+ * Starts a process; what is executable and has no header is a script for sh, as for execvp(3). Rejects with
+ * the system's error; what was opened for the start is closed again either way, but for descriptors of the
+ * caller's among `stdio`.
  */
 export async function startProcess(start: ProcessStart): Promise<StartedProcess> {
+  try {
+    return await startFile(start)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOEXEC') throw error
+    const { argv0: _, ...script } = start
+    return startFile({ ...script, file: '/bin/sh', args: [start.file, ...start.args] })
+  }
+}
+
+async function startFile(start: ProcessStart): Promise<StartedProcess> {
   const { file, args, stdio, files = [], descriptors = [], uninherited, groups, ...rest } = start
   const { env, ...options } = rest
   const opened: number[] = []

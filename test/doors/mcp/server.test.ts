@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js'
+import {
+  type CallToolResult,
+  ErrorCode,
+  type McpError,
+  type Progress,
+  ResultSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limits } from '../../../lib/protocol/limits.ts'
@@ -173,6 +179,24 @@ test('a tool that is not there is an error of the protocol', () =>
     } catch (error) {
       assert.match(String(error), /bsah.*did you mean `bash`/)
     }
+  }))
+
+test('parameters of a wrong shape are no fault of the server, and null is no argument', () =>
+  withClient(async (client) => {
+    const request = (method: string, params: object) =>
+      client.request({ method, params } as never, ResultSchema)
+    for (const [method, params, field] of [
+      ['tools/call', { arguments: {} }, 'params.name'],
+      ['tools/call', { name: 'bash', arguments: [] }, 'params.arguments'],
+      ['tools/list', { cursor: 5 }, 'params.cursor'],
+      ['resources/read', {}, 'params.uri'],
+    ] as const) {
+      const error = (await request(method, params).catch((why: unknown) => why)) as McpError
+      assert.is(error.code, ErrorCode.InvalidParams)
+      assert.match(error.message, `\`${field}\`: `)
+    }
+    const nothing = await request('tools/call', { name: 'bash', arguments: null })
+    assert.match(JSON.stringify(nothing), '`command` is missing')
   }))
 
 test('tells progress with live output', () =>

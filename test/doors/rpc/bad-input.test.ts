@@ -94,10 +94,25 @@ test('a field that another one, or its own meaning, forbids is named as on the w
       [{ command: 'true', shell_options: ['-c', 'rm -rf /'] }, 'shell_options'],
       [{ args: ['true'], shell_options: ['errexit'] }, 'shell_options'],
       [{ command: 'true', array: '2', open_stdin: true }, 'open_stdin'],
+      [{ command: 'true', env: { A: 'a\0b' } }, 'env.A'],
     ]
     for (const [params, field] of wrong) {
       const { code, data } = errorOf(await rpc.call('shell.start', params))
       assert.equal([code, data['field']], [-32_602, field])
+    }
+  }))
+
+test('the nearest name is the one that goes on, or is spelled nearly so', () =>
+  withRpc(async (rpc) => {
+    for (const [field, hint] of [
+      ['timeout', '; did you mean `timeout_seconds`?'],
+      ['wait', '; did you mean `wait_seconds`?'],
+      ['Comand', '; did you mean `command`?'],
+      ['x', ''],
+    ] as const) {
+      const params = { command: 'true', [field]: 5 }
+      const { message } = errorOf(await rpc.call('shell.exec', params))
+      assert.is(message, `Unknown field \`${field}\`${hint}`)
     }
   }))
 

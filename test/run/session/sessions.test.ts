@@ -416,6 +416,14 @@ test('another shell runs fresh, with a notice', async () => {
   })
 })
 
+test('a run that names another shell than that of its session was run in that', async () => {
+  await withSessions(async ({ run }) => {
+    await run('kept=1')
+    await rejects(run('echo "[$kept]"', { shell: 'zsh' }), 'session_shell')
+    assert.is((await run('echo "[$kept]"', { shell: '/bin/bash' })).stdout, '[1]\n')
+  })
+})
+
 test('a run in a sandbox never runs in the shell of a session', async () => {
   await withSessions(async ({ run }) => {
     await run('kept=1')
