@@ -1,6 +1,5 @@
 import type { ConfiguredKey } from '../protocol/configuration.ts'
-import type { JsonSchema, ObjectSchema } from '../protocol/shape/json-schema.ts'
-import { jsonSchema } from '../protocol/shape/json-schema.ts'
+import { type JsonSchema, jsonSchema, type ObjectSchema } from '../protocol/shape/json-schema.ts'
 import { wantedWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'

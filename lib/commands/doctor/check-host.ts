@@ -2,6 +2,7 @@ import type { Executor } from '../../executor/executor.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import { version } from '../../protocol/version.ts'
 import { formatDuration } from '../../render/messages.ts'
+import { checkSessions } from './check-runs.ts'
 import { type Attempt, type Check, createAttempt, works } from './check.ts'
 
 type Run = (input: RequestInput) => ReturnType<Executor['run']>
@@ -29,7 +30,8 @@ export async function checkHost(host: string, run: Run): Promise<Check[]> {
     await checkStop(attempt),
     await checkSignals(attempt),
     await checkTerminal(attempt),
-    await checkSession(attempt),
+    // Its advice is for the shell of this machine.
+    { ...(await checkSessions(attempt)), advice: null },
     await checkNacre(attempt),
   ]
 }
@@ -80,18 +82,6 @@ async function checkTerminal(attempt: Attempt): Promise<Check> {
   const { text, failure } = await attempt('test -t 0 && test -t 1 && echo yes', { pty: true })
   if (text.endsWith('yes')) return works('terminal', 'a run can have one')
   return { name: 'terminal', status: 'missing', detail: failure ?? 'no terminal', advice: null }
-}
-
-async function checkSession(attempt: Attempt): Promise<Check> {
-  const session = 'doctor'
-  const first = await attempt('kept=yes', { session })
-  if (first.failure !== null) {
-    return { name: 'sessions', status: 'missing', detail: first.failure, advice: null }
-  }
-  const { text } = await attempt('echo "$kept"; exit', { session })
-  if (text === 'yes') return works('sessions', 'a shell keeps its state')
-  const detail = 'the shell did not keep its state'
-  return { name: 'sessions', status: 'missing', detail, advice: null }
 }
 
 /** A shell is enough there, but for a sandbox; jobs of a scheduler have nothing else. */

@@ -1,11 +1,11 @@
 import { listenToText } from '../../protocol/result/event.ts'
-import type {
-  AgentContext,
-  RequestPermissionRequest,
-  SessionUpdate,
-  ToolKind,
+import {
+  type AgentContext,
+  methods,
+  type RequestPermissionRequest,
+  type SessionUpdate,
+  type ToolKind,
 } from '@agentclientprotocol/sdk'
-import { methods } from '@agentclientprotocol/sdk'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentEvent, PromptResult } from '../../agent/events.ts'
 import type { Message } from '../../agent/models/model.ts'

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../system/wait.ts'
 import { limits } from '../../protocol/limits.ts'
-import type {
-  Exit,
-  KeptPlace,
-  OutputSink,
-  Runner,
-  Running,
-  StopOptions,
-  StopReport,
+import {
+  type Exit,
+  type KeptPlace,
+  type OutputSink,
+  type Runner,
+  type Running,
+  StartError,
+  type StopOptions,
+  type StopReport,
 } from '../../protocol/ports.ts'
-import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { startOf } from '../../protocol/words.ts'

@@ -1,6 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { isRunning } from '../../system/process/process-table.ts'
 

@@ -126,12 +126,7 @@ export function createShownCommand(
       onBackground: () => hasBegun() && leave(null),
       onAhead: (data) => display.keepKey(data),
     })
-    const overlay = createOverlay({
-      emulator,
-      onInput: type,
-      onResize: () => undefined,
-      onLeave: () => leave(null),
-    })
+    const overlay = createOverlay({ emulator, onInput: type, onLeave: () => leave(null) })
     let takeBack = null as (() => void) | null
     function giveBack(): void {
       isLent = false

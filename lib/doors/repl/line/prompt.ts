@@ -157,6 +157,12 @@ export function createPrompt(options: PromptOptions): Prompt {
     return found === undefined || found.includes('\n') ? '' : found.slice(text.length)
   }
 
+  function setText(text: string): void {
+    walk = null
+    vi.reset()
+    editor.setText(text)
+  }
+
   function enter(data: string): void {
     const { line, col } = editor.getCursor()
     const before = editor.getLines()[line]?.slice(0, col) ?? ''
@@ -170,11 +176,7 @@ export function createPrompt(options: PromptOptions): Prompt {
 
   return {
     text: () => editor.getExpandedText(),
-    setText(text) {
-      walk = null
-      vi.reset()
-      editor.setText(text)
-    },
+    setText,
     render(columns) {
       const paintMark = isBash() ? style.mint : style.salmon
       const markText = isBash() ? 'bash>' : '>'
@@ -215,11 +217,7 @@ export function createPrompt(options: PromptOptions): Prompt {
       if (options.hasViKeys() && !editor.isShowingAutocomplete() && vi.key(data)) return
       const text = editor.getText()
       if (text === '' && keyWhenEmpty(data)) return
-      if (isKey(data, 'ctrl+c')) {
-        walk = null
-        vi.reset()
-        return editor.setText('')
-      }
+      if (isKey(data, 'ctrl+c')) return setText('')
       typed = editor.getExpandedText()
       if (keyOfHistory(data)) return
       if (isKey(data, 'right', 'end', 'ctrl+e')) {

@@ -1,5 +1,4 @@
-import { matchesKey, setKittyProtocolActive } from '@mariozechner/pi-tui/dist/keys.js'
-import type { KeyId } from '@mariozechner/pi-tui/dist/keys.js'
+import { type KeyId, matchesKey, setKittyProtocolActive } from '@mariozechner/pi-tui/dist/keys.js'
 import { StdinBuffer } from '@mariozechner/pi-tui/dist/stdin-buffer.js'
 
 /** Whether a key sequence, in any of the encodings of terminals, is this key (`ctrl+b`). */

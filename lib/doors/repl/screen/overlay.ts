@@ -8,7 +8,6 @@ export interface OverlayOptions {
   emulator: Emulator
   /** Keys and mouse, as the terminal tells them. */
   onInput: (data: string) => void
-  onResize: (columns: number, rows: number) => void
   onLeave: () => void
 }
 
@@ -18,11 +17,8 @@ export function createOverlay({ emulator, ...options }: OverlayOptions): FullScr
   return {
     enter: () => emulator.modes.enter(),
     leave: () => emulator.modes.leave(),
-    draw(columns, rows, afresh) {
-      if (afresh) {
-        drawn = []
-        options.onResize(columns, rows)
-      }
+    draw(_columns, _rows, afresh) {
+      if (afresh) drawn = []
       const lines = emulator.paint()
       let text = afresh ? '\u001B[2J' : ''
       for (const [row, line] of lines.entries()) {
