@@ -57,8 +57,7 @@ async function timeEcho(): Promise<number> {
     await screen.shows('> ')
     for (let stroke = 1; stroke <= strokes; stroke++) {
       const startedMs = performance.now()
-      screen.type('x')
-      await screen.shows('x'.repeat(stroke))
+      await screen.answers('x', 'x'.repeat(stroke))
       times.push(performance.now() - startedMs)
     }
   })
@@ -79,8 +78,7 @@ async function timeCommands(): Promise<[string, number][]> {
       await screen.holds(() => screen.page().line === '>')
     }
     for (let round = 0; round < 3; round++) {
-      screen.type('!yes flood | head -c 100000000\r')
-      await screen.shows(/flood\nflood/)
+      await screen.answers('!yes flood | head -c 100000000\r', /flood\nflood/)
       let typed = ''
       for (let stroke = 0; stroke < 10; stroke++) {
         typed += 'x'
@@ -103,8 +101,7 @@ async function timeViewer(): Promise<[string, number][]> {
   const found: [string, number][] = []
   await withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!seq 1 2000000\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers('!seq 1 2000000\r', '✓ exit 0')
     found.push([
       'viewer, opened at the end of 2 million lines',
       await time(screen, 'v\r', '2000000'),

@@ -67,8 +67,7 @@ export async function playScenes(scenes: readonly Scene[], stage: Stage): Promis
     },
     async (screen) => {
       // What start files say is another test's, and names folders of another length at each run.
-      screen.type('!echo ready\r')
-      await screen.shows('ready\n✓ exit 0')
+      await screen.answers('!echo ready\r', 'ready\n✓ exit 0')
       await clear(screen, 'the start')
       for (const scene of scenes) {
         const isForShell = scene.shells?.includes(shell) ?? true

@@ -11,7 +11,9 @@ export interface Screen {
   type(text: string): void
   /** Settles when the screen shows the text or matches; fails with the screen after `limitMs`. */
   shows(wanted: string | RegExp): Promise<void>
-  /** The opposite. */
+  /** Types, and waits until the screen shows what that is answered with. */
+  answers(typed: string, wanted: string | RegExp): Promise<void>
+  /** The opposite of `shows`. */
   hides(unwanted: string | RegExp): Promise<void>
   /** What can be seen, blanks at the ends of lines and empty lines at the end left out. */
   text(): string
@@ -202,18 +204,25 @@ function openScreen(
   const isThere = (wanted: string | RegExp) =>
     typeof wanted === 'string' ? text().includes(wanted) : wanted.test(text())
 
+  const type = (keys: string) => child.write(keys)
+  const shows = (wanted: string | RegExp) =>
+    until(
+      () => isThere(wanted),
+      () => `the screen does not show ${String(wanted)}`,
+    )
+
   return {
     home,
     exited,
     text,
     all: () => linesFrom(0),
     raw: () => raw,
-    type: (keys) => child.write(keys),
-    shows: (wanted) =>
-      until(
-        () => isThere(wanted),
-        () => `the screen does not show ${String(wanted)}`,
-      ),
+    type,
+    shows,
+    answers(typed, wanted) {
+      type(typed)
+      return shows(wanted)
+    },
     hides: (unwanted) =>
       until(
         () => !isThere(unwanted),

@@ -10,18 +10,15 @@ const moments: Record<string, (screen: Screen) => Promise<void>> = {
   'at the prompt': async (screen) => screen.shows('~/code'),
   async 'in a line'(screen) {
     await screen.shows('~/code')
-    screen.type('!echo half a li')
-    await screen.shows('half a li')
+    await screen.answers('!echo half a li', 'half a li')
   },
   async 'with completions open'(screen) {
     await screen.shows('~/code')
-    screen.type('/h')
-    await screen.shows('what to type')
+    await screen.answers('/h', 'what to type')
   },
   async 'in a command'(screen) {
     await screen.shows('~/code')
-    screen.type('!echo begun; sleep 1000\r')
-    await screen.shows('begun\nrunning')
+    await screen.answers('!echo begun; sleep 1000\r', 'begun\nrunning')
   },
   async 'in a program with mouse and keys of its own'(screen) {
     await screen.shows('~/code')
@@ -30,22 +27,17 @@ const moments: Record<string, (screen: Screen) => Promise<void>> = {
   },
   async 'in the viewer'(screen) {
     await screen.shows('~/code')
-    screen.type('!seq 1 200\r')
-    await screen.shows('✓ exit 0')
-    screen.type('v\r')
-    await screen.shows('of 200')
+    await screen.answers('!seq 1 200\r', '✓ exit 0')
+    await screen.answers('v\r', 'of 200')
   },
   async 'with a job'(screen) {
     await screen.shows('~/code')
-    screen.type('!echo begun; sleep 1000\r')
-    await screen.shows('begun\nrunning')
-    screen.type(keys.ctrl('b'))
-    await screen.shows(/%1 \d/)
+    await screen.answers('!echo begun; sleep 1000\r', 'begun\nrunning')
+    await screen.answers(keys.ctrl('b'), /%1 \d/)
   },
   async 'in a flood'(screen) {
     await screen.shows('~/code')
-    screen.type('!yes flood\r')
-    await screen.shows('flood\nflood')
+    await screen.answers('!yes flood\r', 'flood\nflood')
   },
 }
 

@@ -24,27 +24,21 @@ function withJob(use: (screen: Screen, id: string, env: Record<string, string>) 
 
 test('a job of another nacre is listed, read, typed into, left and killed in the REPL', () =>
   withJob(async (screen, id, env) => {
-    screen.type('/jobs\r')
-    await screen.shows(`${id}  running`)
-    screen.type(`/view ${id}\r`)
-    await screen.shows(/line [^]+ sep\nup/)
+    await screen.answers('/jobs\r', `${id}  running`)
+    await screen.answers(`/view ${id}\r`, /line [^]+ sep\nup/)
     screen.type('q')
     await screen.hides(/\nup\n/)
     screen.type(`/attach ${id}\r`)
     await screen.shows(new RegExp(`^! nacre job attach ${id}\nline [^]+ sep\nup`, 'm'))
-    screen.type('typed\r')
-    await screen.shows('got typed')
-    screen.type('\u001D')
-    await screen.shows('✓ exit 0')
+    await screen.answers('typed\r', 'got typed')
+    await screen.answers('\u001D', '✓ exit 0')
     assert.is((await runJson(['job', 'show', id], { env }))['status'], 'running')
-    screen.type(`/kill ${id}\r/jobs\r`)
-    await screen.shows(`${id}  stopped`)
+    await screen.answers(`/kill ${id}\r/jobs\r`, `${id}  stopped`)
   }))
 
 test('who attaches to a job of another nacre waits for its end, and hears how it was', () =>
   withJob(async (screen, id, env) => {
-    screen.type(`/attach ${id}\r`)
-    await screen.shows('up')
+    await screen.answers(`/attach ${id}\r`, 'up')
     await runCli(['job', 'kill', id], { env })
     await screen.shows('✗ exit 143')
   }))

@@ -43,8 +43,7 @@ function pidOf({ home }: Screen): number {
 test('nothing is left on the terminal after /quit', () =>
   withScreen(shellOptions(), async (screen) => {
     await screen.shows('~/code')
-    screen.type('!echo shown\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers('!echo shown\r', '✓ exit 0')
     screen.type('/quit\r')
     await checkRestored(screen, 0)
     assert.match(screen.text(), 'shown\n✓ exit 0')
@@ -67,8 +66,7 @@ test('nothing is left after kill -TERM at the prompt', () =>
 test('nothing is left after kill -TERM while a command runs', () =>
   withScreen(shellOptions(), async (screen) => {
     await screen.shows('~/code')
-    screen.type('!echo started; exec sleep 1000\r')
-    await screen.shows('started\nrunning')
+    await screen.answers('!echo started; exec sleep 1000\r', 'started\nrunning')
     process.kill(pidOf(screen), 'SIGTERM')
     await checkRestored(screen, 143)
   }))
@@ -77,8 +75,7 @@ test('nothing is left after kill -TERM in the overlay of a program with mouse an
   withScreen(shellOptions(), async (screen) => {
     const program = join(import.meta.dirname, '../../../fixtures/programs/show-keys.mjs')
     await screen.shows('~/code')
-    screen.type(`!node ${program}\r`)
-    await screen.shows('ready')
+    await screen.answers(`!node ${program}\r`, 'ready')
     assert.is(screen.modes.mouseTrackingMode, 'any')
     process.kill(pidOf(screen), 'SIGTERM')
     await checkRestored(screen, 143)
@@ -97,8 +94,7 @@ test('nothing is left after a crash, and it is told', () =>
     },
     async (screen) => {
       await screen.shows('~/code')
-      screen.type('!vi')
-      await screen.shows('!vi')
+      await screen.answers('!vi', '!vi')
       process.kill(pidOf(screen), 'SIGUSR2')
       await checkRestored(screen, 125)
       assert.match(screen.text(), 'nacre: internal error: a fault of its own')

@@ -70,14 +70,10 @@ for (const [shell, kind, columns, rows] of screens) {
       async (screen) => {
         await screen.shows('/help tells')
         // Typed at once, as a person would who knows what to do.
-        screen.type('!echo one\r')
-        await screen.shows('one\n✓ exit 0')
-        screen.type('!cd ..; false\r')
-        await screen.shows('✗ exit 1')
-        screen.type('!\r')
-        await screen.shows('[BASH]')
-        screen.type('echo two\r')
-        await screen.shows('two\n✓ exit 0')
+        await screen.answers('!echo one\r', 'one\n✓ exit 0')
+        await screen.answers('!cd ..; false\r', '✗ exit 1')
+        await screen.answers('!\r', '[BASH]')
+        await screen.answers('echo two\r', 'two\n✓ exit 0')
         await screen.shows(/bash> *\n\[BASH\] ~ *$/)
         // What is broken is told with its path, which is another one at each run.
         if (kind !== 'broken') assertScreen(screen, `${shell}-${kind}`)

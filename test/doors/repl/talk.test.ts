@@ -49,22 +49,19 @@ test('an answer is drawn as Markdown, below what was run for it', () =>
       { userMessage: 'count', hasToolResult: true },
       { content: '# Counted\n\n- **one** line' },
     )
-    screen.type('count the lines\r')
-    await screen.shows('Counted')
+    await screen.answers('count the lines\r', 'Counted')
     await screen.shows(/2 steps · [\d,]+ tokens in/)
     assert.match(screen.text(), '$ echo one line')
     assert.match(screen.text(), '✓ [exit status 0]')
     assert.not.match(screen.text(), '**')
-    screen.type('/usage\r')
-    await screen.shows('from the cache')
+    await screen.answers('/usage\r', 'from the cache')
   }))
 
 test('a whole task is done from the prompt', () =>
   withTalk(async (screen, { mock }) => {
     prepareRepository(join(screen.home, 'code'))
     scriptRepair(mock)
-    screen.type('repair the tests\r')
-    await screen.shows(repaired.replaceAll('`', ''))
+    await screen.answers('repair the tests\r', repaired.replaceAll('`', ''))
     assert.match(readFileSync(join(screen.home, 'code/add.sh'), 'utf8'), '$1 + $2')
   }))
 
@@ -76,45 +73,35 @@ test('a model at work shows live output, is steered, and Esc stops it', () =>
       { toolCalls: [bash('echo ready; while [ ! -e go ]; do sleep 0.05; done')] },
     )
     mock.on({ userMessage: /turn round/ }, { toolCalls: [bash('echo second; sleep 1000')] })
-    screen.type('begin\r')
-    await screen.shows('  ready')
+    await screen.answers('begin\r', '  ready')
     screen.type('turn round\r')
     writeFileSync(join(screen.home, 'code/go'), '')
     await screen.shows('» turn round')
     await screen.shows('  second')
-    screen.type('\u001B')
-    await screen.shows('✗ cancelled')
+    await screen.answers('\u001B', '✗ cancelled')
     await screen.shows('> ')
     mock.reset()
     mock.onMessage(/./, { content: 'still usable' })
-    screen.type('are you there?\r')
-    await screen.shows('still usable')
+    await screen.answers('are you there?\r', 'still usable')
   }))
 
 test('what a person ran goes before the next message', () =>
   withTalk(async (screen, server) => {
     server.mock.onMessage(/./, { content: 'seen' })
-    screen.type('!echo by hand\r')
-    await screen.shows('✓ exit 0')
-    screen.type('what was that?\r')
-    await screen.shows('seen')
+    await screen.answers('!echo by hand\r', '✓ exit 0')
+    await screen.answers('what was that?\r', 'seen')
     assert.match(textOfRequest(server.requests().at(-1)), 'by hand')
   }))
 
 test('a conversation is listed, exported and gone on with', () =>
   withTalk(async (screen, server) => {
     server.mock.onMessage(/./, { content: 'noted' })
-    screen.type('the word is pearl\r')
-    await screen.shows('noted')
-    screen.type('/export talk.md\r')
-    await screen.shows('Written: ')
+    await screen.answers('the word is pearl\r', 'noted')
+    await screen.answers('/export talk.md\r', 'Written: ')
     assert.match(readFileSync(join(screen.home, 'code/talk.md'), 'utf8'), 'the word is pearl')
-    screen.type('/resume\r')
-    await screen.shows(/the word is pearl .*conv_[a-z2-7]{20}/)
-    screen.type('pearl\r')
-    await screen.shows(/Going on with conv_[a-z2-7]{20} \(2 messages\)/)
-    screen.type('/model nope/x\r')
-    await screen.shows('Unknown provider `nope`')
+    await screen.answers('/resume\r', /the word is pearl .*conv_[a-z2-7]{20}/)
+    await screen.answers('pearl\r', /Going on with conv_[a-z2-7]{20} \(2 messages\)/)
+    await screen.answers('/model nope/x\r', 'Unknown provider `nope`')
   }))
 
 test.run()

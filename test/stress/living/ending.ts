@@ -63,8 +63,7 @@ export async function endNacre(screen: Screen, ending: Ending, next: boolean): P
     () => findMarked(screen.home).join('\n'),
   )
   if (next && ending !== 'closed') {
-    screen.type('\r')
-    await screen.shows('the next one has ended')
+    await screen.answers('\r', 'the next one has ended')
   }
   await until(
     () => findLeftovers(pid, screen.home).length === 0,

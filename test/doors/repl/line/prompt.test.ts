@@ -15,17 +15,14 @@ test('starts with a prompt, its colour and the status bar', () =>
 
 test('runs what was typed before it was there', () =>
   withScreen({}, async (screen) => {
-    screen.type('!echo early\r')
-    await screen.shows('! echo early\nearly\n✓ exit 0')
+    await screen.answers('!echo early\r', '! echo early\nearly\n✓ exit 0')
   }))
 
 test('runs a command and closes it with its exit status', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo one; echo two >&2\r')
-    await screen.shows('✓ exit 0')
-    screen.type('!grep x /dev/null\r')
-    await screen.shows('✗ exit 1')
+    await screen.answers('!echo one; echo two >&2\r', '✓ exit 0')
+    await screen.answers('!grep x /dev/null\r', '✗ exit 1')
     assertScreen(screen, 'commands')
   }))
 
@@ -42,10 +39,8 @@ function makeRepository(folder: string): void {
 test('a backslash at the end of a line continues the command', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo a \\\r')
-    await screen.shows(/echo a \\\n/)
-    screen.type('  b\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers('!echo a \\\r', /echo a \\\n/)
+    await screen.answers('  b\r', '✓ exit 0')
     assert.match(screen.text(), '\na b\n')
   }))
 
@@ -56,8 +51,7 @@ test('a paste of many lines is one command and does not run by itself', () =>
     screen.type(keys.paste('!for n in 1 2 3; do\necho "line $n"\ndone\n'))
     await screen.shows('echo "line $n"')
     assert.not.match(screen.text(), 'line 3')
-    screen.type('\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers('\r', '✓ exit 0')
     assert.match(screen.text(), 'line 1\nline 2\nline 3\n')
   }))
 
@@ -76,12 +70,9 @@ test('keeps the history between starts, in a file of its own user only', async (
   const state = { prepare: keepState() }
   await withScreen(state, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo first\r')
-    await screen.shows('✓ exit 0')
-    screen.type('! echo second\r')
-    await screen.shows('second\n✓ exit 0')
-    screen.type(' !echo with-a-blank-before\r')
-    await screen.shows('with-a-blank-before\n✓ exit 0')
+    await screen.answers('!echo first\r', '✓ exit 0')
+    await screen.answers('! echo second\r', 'second\n✓ exit 0')
+    await screen.answers(' !echo with-a-blank-before\r', 'with-a-blank-before\n✓ exit 0')
     const file = join(screen.home, 'state/nacre/history')
     assert.is(statSync(file).mode & 0o777, 0o600)
     assert.is(statSync(join(screen.home, 'state/nacre')).mode & 0o777, 0o700)
@@ -92,8 +83,7 @@ test('keeps the history between starts, in a file of its own user only', async (
   })
   await withScreen({ prepare: (home) => writeHistory(home, ['!echo before']) }, async (screen) => {
     await screen.shows('> ')
-    screen.type(keys.up)
-    await screen.shows('> ! echo before')
+    await screen.answers(keys.up, '> ! echo before')
   })
 })
 
@@ -111,45 +101,32 @@ test('Ctrl-R searches the history', () => {
   const entries = ['!make test', '!echo found it', '!git status']
   return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.shows('> ')
-    screen.type(keys.ctrl('r'))
-    await screen.shows('history:')
-    screen.type('found')
-    await screen.shows('history: found')
+    await screen.answers(keys.ctrl('r'), 'history:')
+    await screen.answers('found', 'history: found')
     assertScreen(screen, 'history-search')
-    screen.type('\r')
-    await screen.shows('> ! echo found it')
-    screen.type('\r')
-    await screen.shows('found it\n✓ exit 0')
+    await screen.answers('\r', '> ! echo found it')
+    await screen.answers('\r', 'found it\n✓ exit 0')
   })
 })
 
 test('the palette lists slash commands and what was typed lately', () =>
   withScreen({ prepare: (home) => writeHistory(home, ['!make test']) }, async (screen) => {
     await screen.shows('> ')
-    screen.type(keys.ctrl('p'))
-    await screen.shows('palette:')
-    screen.type('make')
-    await screen.shows('› ! make test')
-    screen.type(`${keys.ctrl('u')}artif`)
-    await screen.shows('› /artifacts')
-    screen.type('\r')
-    await screen.shows('No artifacts.')
+    await screen.answers(keys.ctrl('p'), 'palette:')
+    await screen.answers('make', '› ! make test')
+    await screen.answers(`${keys.ctrl('u')}artif`, '› /artifacts')
+    await screen.answers('\r', 'No artifacts.')
   }))
 
 test('completes programs, paths and slash commands', () => {
   const prepare = (home: string) => writeFileSync(join(home, 'code/a file.txt'), 'content\n')
   return withScreen({ prepare }, async (screen) => {
     await screen.shows('> ')
-    screen.type('!readlin\t')
-    await screen.shows('> !readlink')
-    screen.type(`${keys.ctrl('u')}!cat a\t`)
-    await screen.shows('> !cat a\\ file.txt')
-    screen.type('\r')
-    await screen.shows('content\n✓ exit 0')
-    screen.type('/art')
-    await screen.shows('outputs that are kept on disk')
-    screen.type('\t')
-    await screen.shows('> /artifacts')
+    await screen.answers('!readlin\t', '> !readlink')
+    await screen.answers(`${keys.ctrl('u')}!cat a\t`, '> !cat a\\ file.txt')
+    await screen.answers('\r', 'content\n✓ exit 0')
+    await screen.answers('/art', 'outputs that are kept on disk')
+    await screen.answers('\t', '> /artifacts')
   })
 })
 
@@ -157,14 +134,10 @@ test('Up finds what begins like the line; the grey suggestion is taken with →'
   const entries = ['!make test', '!echo one', '!make clean', '!ls']
   return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.shows('> ')
-    screen.type('! ma')
-    await screen.shows('> ! make clean')
-    screen.type(`${keys.up}${keys.up}`)
-    await screen.shows('> ! make test')
-    screen.type(`${keys.ctrl('c')}! ec`)
-    await screen.shows('> ! echo one')
-    screen.type('\u001B[C two\r')
-    await screen.shows('one two\n✓ exit 0')
+    await screen.answers('! ma', '> ! make clean')
+    await screen.answers(`${keys.up}${keys.up}`, '> ! make test')
+    await screen.answers(`${keys.ctrl('c')}! ec`, '> ! echo one')
+    await screen.answers('\u001B[C two\r', 'one two\n✓ exit 0')
   })
 })
 
@@ -172,14 +145,11 @@ test('a prompt is never offered in bash mode', () => {
   const entries = ['rm the old build folder', '!git status']
   return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.shows('> ')
-    screen.type('/bash\r')
-    await screen.shows('[BASH]')
-    screen.type(keys.up)
-    await screen.shows('bash> git status')
+    await screen.answers('/bash\r', '[BASH]')
+    await screen.answers(keys.up, 'bash> git status')
     screen.type(keys.up)
     screen.type(keys.up)
-    screen.type('x')
-    await screen.shows('bash> git statusx')
+    await screen.answers('x', 'bash> git statusx')
   })
 })
 
@@ -189,32 +159,27 @@ test('goes on in the next line while a loop or a quote is open', () =>
     screen.type('!for i in a b; do\r')
     screen.type('echo "$i\r')
     screen.type('-"\r')
-    screen.type('done\r')
-    await screen.shows('a\n-\nb\n-\n✓ exit 0')
+    await screen.answers('done\r', 'a\n-\nb\n-\n✓ exit 0')
   }))
 
 test('a prompt for a model is told that there is none', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('what is this?\r')
-    await screen.shows('No model is set')
+    await screen.answers('what is this?\r', 'No model is set')
   }))
 
 test('wide and combining characters keep the cursor where the text ends', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo 日本 e\u0301x')
-    await screen.shows('日本 e\u0301x')
+    await screen.answers('!echo 日本 e\u0301x', '日本 e\u0301x')
     assert.is(screen.cursor().column, 2 + '!echo '.length + 4 + 1 + 2)
-    screen.type('\u007F\u007F\r')
-    await screen.shows('日本\n✓ exit 0')
+    await screen.answers('\u007F\u007F\r', '日本\n✓ exit 0')
   }))
 
 test('fits into 40 columns and follows the size of the window', () =>
   withScreen({ columns: 40, rows: 12 }, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo a long command that does not fit into it')
-    await screen.shows('fit into it')
+    await screen.answers('!echo a long command that does not fit into it', 'fit into it')
     assert.ok(
       screen
         .text()
@@ -222,16 +187,14 @@ test('fits into 40 columns and follows the size of the window', () =>
         .every((line) => line.length <= 40),
     )
     screen.resize(60, 12)
-    screen.type('\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers('\r', '✓ exit 0')
     assertScreen(screen, 'narrow')
   }))
 
 test('without colours where NO_COLOR says so', () =>
   withScreen({ env: { NO_COLOR: '1' } }, async (screen) => {
     await screen.shows('> ')
-    screen.type('!echo plain\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers('!echo plain\r', '✓ exit 0')
     assert.not.match(screen.raw(), /\u001B\[(?:3|4|9|10)[0-9][;m]/)
     assert.is(screen.colorOf('> '), -1)
   }))

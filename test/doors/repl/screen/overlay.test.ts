@@ -23,21 +23,16 @@ function findProgram(name: string): string | undefined {
 testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reach it', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!vim -u NONE -N note.txt\r')
-    await screen.shows('"note.txt" [New')
+    await screen.answers('!vim -u NONE -N note.txt\r', '"note.txt" [New')
     assert.ok(screen.isAlternate)
-    screen.type('ione two')
-    await screen.shows('one two')
+    await screen.answers('ione two', 'one two')
     screen.type(keys.escape)
     await screen.hides('-- INSERT --')
-    screen.type('0iX')
-    await screen.shows('Xone two')
+    await screen.answers('0iX', 'Xone two')
     screen.resize(100, 30)
     await screen.shows(/(?:~ *\n){27}/)
-    screen.type(`${keys.escape}:set columns? lines?\r`)
-    await screen.shows(/columns=100[\s\S]*lines=30/)
-    screen.type('\r:wq\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers(`${keys.escape}:set columns? lines?\r`, /columns=100[\s\S]*lines=30/)
+    await screen.answers('\r:wq\r', '✓ exit 0')
     assert.not.ok(screen.isAlternate)
     assert.is(readFileSync(join(screen.home, 'code/note.txt'), 'utf8'), 'Xone two\n')
   }),
@@ -46,13 +41,10 @@ testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reac
 testWith(['less'], 'less scrolls with the arrow keys of the mode that it asks for', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!seq 1 1000 | less\r')
-    await screen.shows(/^1\n2\n/)
+    await screen.answers('!seq 1 1000 | less\r', /^1\n2\n/)
     assert.ok(screen.modes.applicationCursorKeysMode)
-    screen.type('\u001BOB')
-    await screen.shows(/^2\n3\n/)
-    screen.type('q')
-    await screen.shows('✓ exit 0')
+    await screen.answers('\u001BOB', /^2\n3\n/)
+    await screen.answers('q', '✓ exit 0')
     assert.not.ok(screen.modes.applicationCursorKeysMode)
   }),
 )
@@ -60,22 +52,17 @@ testWith(['less'], 'less scrolls with the arrow keys of the mode that it asks fo
 testWith(['top'], 'top draws itself and ends with q', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!top\r')
-    await screen.shows(/PID +USER/)
-    screen.type('q')
-    await screen.shows('✓ exit 0')
+    await screen.answers('!top\r', /PID +USER/)
+    await screen.answers('q', '✓ exit 0')
   }),
 )
 
 testWith(['python3'], 'python talks', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!python3\r')
-    await screen.shows('>>>')
-    screen.type('print(6 * 7)\r')
-    await screen.shows('\n42\n')
-    screen.type(keys.ctrl('d'))
-    await screen.shows('✓ exit 0')
+    await screen.answers('!python3\r', '>>>')
+    await screen.answers('print(6 * 7)\r', '\n42\n')
+    await screen.answers(keys.ctrl('d'), '✓ exit 0')
     assert.match(screen.text(), '>>> print(6 * 7)\n42\n', 'what it wrote stays on the screen')
   }),
 )
@@ -88,12 +75,9 @@ testWith(['git', 'vim'], 'git commit opens its editor', () =>
     },
     async (screen) => {
       await screen.shows('> ')
-      screen.type('!git commit\r')
-      await screen.shows('Changes to be committed')
-      screen.type(`iSubject line${keys.escape}`)
-      await screen.shows('Subject line')
-      screen.type(':wq\r')
-      await screen.shows('✓ exit 0')
+      await screen.answers('!git commit\r', 'Changes to be committed')
+      await screen.answers(`iSubject line${keys.escape}`, 'Subject line')
+      await screen.answers(':wq\r', '✓ exit 0')
       const cwd = join(screen.home, 'code')
       const subject = execFileSync('git', ['log', '-1', '--format=%s'], { cwd, encoding: 'utf8' })
       assert.is(subject, 'Subject line\n')
@@ -113,22 +97,17 @@ function makeCommit(cwd: string): void {
 test('a program that asks is answered in its place', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type(`!${program('installer.sh')}\r`)
-    await screen.shows('Continue? [y/n]')
-    screen.type('y\r')
-    await screen.shows('Where to?')
-    screen.type('/opt\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers(`!${program('installer.sh')}\r`, 'Continue? [y/n]')
+    await screen.answers('y\r', 'Where to?')
+    await screen.answers('/opt\r', '✓ exit 0')
     assert.match(screen.text(), 'installed in /opt')
   }))
 
 test('a password is not echoed, and nothing keeps it', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type(`!${program('ask-password.sh')}\r`)
-    await screen.shows('a secret is not shown')
-    screen.type('hunter2secret\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers(`!${program('ask-password.sh')}\r`, 'a secret is not shown')
+    await screen.answers('hunter2secret\r', '✓ exit 0')
     assert.match(screen.text(), '13 characters')
     assert.not.match(screen.raw(), 'hunter2')
     assert.is(findInFiles(screen, 'hunter2'), '')
@@ -147,8 +126,7 @@ function findInFiles({ home }: Screen, text: string): string {
 test('keys, mouse, paste and kitty sequences reach the program as it has asked for them', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type(`!node ${program('show-keys.mjs')}\r`)
-    await screen.shows('ready')
+    await screen.answers(`!node ${program('show-keys.mjs')}\r`, 'ready')
     assert.is(screen.modes.mouseTrackingMode, 'any')
     assert.ok(screen.modes.bracketedPasteMode)
     assert.match(screen.raw(), '\u001B[>5u')
@@ -161,11 +139,9 @@ test('keys, mouse, paste and kitty sequences reach the program as it has asked f
       ['\u001B[97;5u', '"\\u001b[97;5u"'],
       [keys.ctrl('b'), '"\\u0002"'],
     ] as const) {
-      screen.type(typed)
-      await screen.shows(shown)
+      await screen.answers(typed, shown)
     }
-    screen.type('q')
-    await screen.shows('✓ exit 0')
+    await screen.answers('q', '✓ exit 0')
     assert.is(screen.modes.mouseTrackingMode, 'none')
     assert.match(screen.raw().slice(screen.raw().lastIndexOf('\u001B[>5u')), '\u001B[<1u')
   }))
@@ -176,8 +152,7 @@ test('a paste is typed to a program that has not asked to be told of pastes', ()
     screen.type(`!read -r a; read -r b; printf '%q+%q\\n' "$a" "$b"\r`)
     await screen.shows('Ctrl-B background')
     screen.type(keys.paste('one\ntwo'))
-    screen.type('\r')
-    await screen.shows('\none+two\n')
+    await screen.answers('\r', '\none+two\n')
   }))
 
 test('the answers of the terminal go back to the program', () =>
@@ -192,16 +167,12 @@ test('the answers of the terminal go back to the program', () =>
 testWith(['vim'], 'Ctrl-] leaves a program on the whole screen; /attach shows it again', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!vim -u NONE -N note.txt\r')
-    await screen.shows('"note.txt" [New')
-    screen.type('\u001D')
-    await screen.shows(/%1 \d/)
+    await screen.answers('!vim -u NONE -N note.txt\r', '"note.txt" [New')
+    await screen.answers('\u001D', /%1 \d/)
     assert.not.ok(screen.isAlternate)
-    screen.type('/attach\r')
-    await screen.shows(/~ *\n~ *\n~/)
+    await screen.answers('/attach\r', /~ *\n~ *\n~/)
     assert.ok(screen.isAlternate)
-    screen.type(':q\r')
-    await screen.shows('✓ exit 0')
+    await screen.answers(':q\r', '✓ exit 0')
     await screen.hides(/%1 \d/)
   }),
 )
@@ -219,10 +190,8 @@ testWith(['sudo'], 'sudo gets a terminal', () =>
 test('a flood of output still takes keys', () =>
   withScreen({}, async (screen) => {
     await screen.shows('> ')
-    screen.type('!yes flood\r')
-    await screen.shows('flood\nflood')
-    screen.type(keys.ctrl('c'))
-    await screen.shows('✗ exit 130')
+    await screen.answers('!yes flood\r', 'flood\nflood')
+    await screen.answers(keys.ctrl('c'), '✗ exit 130')
   }))
 
 test.run()
