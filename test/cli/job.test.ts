@@ -39,6 +39,19 @@ test('a background start answers at once, with how to come back to it', async ({
   }
 })
 
+test('a background start that waits until it is ready gives the id alone, and no id where that has ended', async ({
+  home,
+}) => {
+  const start = async (command: string) => {
+    const words = ['-c', command, '--background', '--ready', 'regex:^up', '--quiet']
+    const { stdout, stderr, status } = await home.run(words)
+    return [stdout.toString(), stderr.toString(), status]
+  }
+  const [id, ...rest] = await start('echo up; sleep 60')
+  assert.equal([id, ...rest], [`${String((await home.list())[0]?.['job_id'])}\n`, '', 0])
+  assert.equal(await start('echo failed; exit 3'), ['', 'failed\n', 3])
+})
+
 test('the list of jobs tells which record is damaged', async ({ home }) => {
   const { job_id: id } = await home.json(['-c', 'true', '--wait', '0'])
   await home.run(['job', 'wait', String(id)])

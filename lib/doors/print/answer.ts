@@ -23,7 +23,7 @@ export interface Answer {
 /** What is asked of the artifact. */
 type Kept = Pick<RequestInput, 'artifact'>
 
-/** How long print waits for the run. */
+/** How long print shows the run: one in the background not even while it waits until that is ready. */
 export type Wait = 'to the end' | 'for a while' | 'not at all'
 
 /** `keepsText`: the result is told to a model later, so it carries its text in every format. */
@@ -125,16 +125,19 @@ function answerWithText(kept: Kept, options: PrintOptions, streams: Streams): An
   }
 }
 
-/** Where nobody waits, the answer is how to come back to the run. */
+/** Where nobody waits for the end, the answer is how to come back to the run. */
 function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Answer {
   const job = createJobNote()
   return {
     fields: kept,
-    text: false,
+    text: true,
     onEvent: (event) => job.hear(event),
     async finish(result) {
-      // Stdout holds the id alone, for `job=$(nacre -c … --background)`.
+      // Stdout holds the id alone, for `job=$(nacre -c … --background)`; what has ended is no job.
       if (result.status === 'running') await streams.stdout.write(`${result.id}\n`)
+      else
+        for (const text of [result.output, result.stdout, result.stderr])
+          await streams.stderr.write(text ?? '')
       await tell(result, job.describe(result), options, streams)
     },
   }

@@ -129,7 +129,8 @@ async function answerPrompt(
   } as const
   const request = executor.parse(input)
   const isSupervised = mayReturnEarly(request)
-  const wait = isSupervised ? (request.waitMs === 0 ? 'not at all' : 'for a while') : 'to the end'
+  const isJob = request.waitMs === 0 || request.mode === 'background'
+  const wait = isSupervised ? (isJob ? 'not at all' : 'for a while') : 'to the end'
   const answer = createAnswer(options, wait, context, addCommand !== null)
   // `nacre job write` and `attach` type into a job; print's own input is not connected to it.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
