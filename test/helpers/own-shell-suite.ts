@@ -265,15 +265,20 @@ export function testOwnShell(shell: ShellName): void {
       assert.match(result.output ?? '', /heard me/)
     }))
 
-  test('traps go over to the second shell of two that follow each other at once', () =>
-    withOwnShell(shell, async ({ run, start }) => {
+  test('traps and completion go over to the second shell of two that follow each other at once', () =>
+    withOwnShell(shell, async ({ run, start, session, directory }) => {
+      mkdirSync(join(directory, 'sub'))
       await run(say.trapSignal)
+      assert.equal(await complete(session, 'cat s'), ['sub/'])
+      // The state behind the next prompt has what completion has loaded.
+      await run('true')
       const left = [await start("sh -c 'read line'"), await start("sh -c 'read line'")]
       for (const command of left) {
         await command.waits()
         command.detach()
       }
       assert.match((await run(say.traps)).output ?? '', 'echo heard')
+      assert.equal(await complete(session, 'cat s'), ['sub/'])
       for (const command of left) {
         await command.write('\r')
         await command.ended

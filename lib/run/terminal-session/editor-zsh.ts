@@ -153,7 +153,8 @@ function __nacre_leave {
   local -a __nacre_a __nacre_d
   emulate -L zsh
   builtin setopt extendedglob
-  # What completion loads again by itself is left out: to read it takes a second.
+  # What completion loads again by itself is left out: to read it takes a second. A function that is still to
+  # be loaded is told as such: one whose text loads it runs a level too deep, where completion finds no tags.
   __nacre_t="$(
     builtin printf 'builtin cd -- %s\\n' "\${(qq)PWD}"
     builtin printf 'OLDPWD=%s\\n' "\${(qq)OLDPWD}"
@@ -164,8 +165,9 @@ function __nacre_leave {
     done
     for __nacre_n in \${(k)functions:#__nacre*}; do
       __nacre_f=\${functions_source[$__nacre_n]}
-      if [[ $functions[$__nacre_n] = 'builtin autoload -XUz' ]]; then
-        __nacre_a+=($__nacre_n)
+      if [[ $functions[$__nacre_n] = 'builtin autoload -X'* ]]; then
+        [[ -z $__nacre_f || -n \${fpath[(re)\${__nacre_f:h}]} ]] && __nacre_f=$__nacre_n
+        __nacre_a+=($__nacre_f)
       elif [[ \${__nacre_f:t} = _* && -n \${fpath[(re)\${__nacre_f:h}]} ]]; then
         [[ \${__nacre_f:t} = $__nacre_n ]] && __nacre_a+=($__nacre_n)
       else
