@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { nameProcess } from '../system/process/process-table.ts'
 import { setReferenced } from '../system/runtime.ts'
-import { startProcess, type Uninherited } from '../system/process/spawn.ts'
+import { type StartedProcess, startProcess, type Uninherited } from '../system/process/spawn.ts'
 import type { Presence } from '../system/process/presence.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
@@ -35,7 +35,7 @@ const startAfterMs = 50
 export function createWatchdog(parts: WatchdogParts): Watchdog {
   const { reaper, presence, leavesRuns, environment, uninherited } = parts
   let timer: NodeJS.Timeout | undefined
-  let shell: ChildProcess | null = null
+  let shell: StartedProcess | null = null
   let watches = false
   let closed = false
 

@@ -3,6 +3,30 @@ export interface BunRuntime {
   /** `/$bunfs/…` in an executable that Bun has compiled. */
   readonly main: string
   file(descriptor: number): { stream(): ReadableStream<Uint8Array<ArrayBuffer>> }
+  /** Throws the system's error where the process cannot be started. */
+  spawn(start: BunStart): BunProcess
+}
+
+/** The options of `Bun.spawn` that are used here. */
+export interface BunStart {
+  /** The program and its words. */
+  cmd: string[]
+  /** What the program is called as. */
+  argv0: string
+  cwd?: string | undefined
+  env: Readonly<Record<string, string | undefined>>
+  stdio: (number | 'inherit' | null)[]
+  detached: boolean
+  /** The folder of a control group that the kernel makes the process in. */
+  cgroup?: string | undefined
+  /** `signal` is a number where it has no name. */
+  onExit(self: BunProcess, code: number | null, signal: NodeJS.Signals | number | null): void
+}
+
+export interface BunProcess {
+  readonly pid: number
+  ref(): void
+  unref(): void
 }
 
 interface ForeignGlobals {

@@ -78,7 +78,7 @@ const daemon = `(env -i setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1 </
 /** Whether the kernel gives this user control groups, without which such a daemon is nobody's. */
 async function hasGroups(): Promise<boolean> {
   const groups = createControlGroups()
-  const { group } = await groups.enclose(() => null)
+  const { group } = await groups.enclose(() => ({ pid: process.pid }))
   await groups.close()
   if (group === null) console.log('SKIP daemons: there are no control groups here')
   return group !== null

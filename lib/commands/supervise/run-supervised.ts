@@ -8,7 +8,7 @@ import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { AllMethods } from '../../protocol/rpc/messages.ts'
 import { createPresence, presenceFolder } from '../../system/process/presence.ts'
 import { makeSocketPlace } from '../../system/socket-place.ts'
-import { type StartedProcess, startProcess } from '../../system/process/spawn.ts'
+import { type PipedProcess, startPiped } from '../../system/process/spawn.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
 import { decodeEvent } from '../../wire/run-events.ts'
 
@@ -61,7 +61,7 @@ export async function runSupervised(
 const patienceMs = 15_000
 
 interface Called {
-  supervisor: StartedProcess
+  supervisor: PipedProcess
   socket: Socket
   /** Its last words, once it has ended. */
   ended: Promise<string>
@@ -100,7 +100,7 @@ async function callSupervisor(supervision: Supervision, input: RequestInput): Pr
   }
 }
 
-function hearLastWords(supervisor: StartedProcess): Promise<string> {
+function hearLastWords(supervisor: PipedProcess): Promise<string> {
   let said = ''
   const { stderr } = supervisor
   stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-10_000)))
@@ -126,7 +126,7 @@ function start(
   { program, environment, artifactDir }: Supervision,
   socketPath: string,
   input: RequestInput,
-): Promise<StartedProcess> {
+): Promise<PipedProcess> {
   const [file = '', ...words] = program
   const { stdin, cwd, workspace } = input
   // The supervisor finds the same configuration by these options.
@@ -138,7 +138,7 @@ function start(
   for (const [name, value] of Object.entries(environment)) {
     if (value !== undefined && !marks.includes(name)) env[name] = value
   }
-  return startProcess({
+  return startPiped({
     file,
     args: [...words, 'supervise', socketPath, ...options],
     detached: true,

@@ -6,7 +6,7 @@ import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
 import { isAlive } from '../../system/process/process-table.ts'
-import { startProcess } from '../../system/process/spawn.ts'
+import { startPiped } from '../../system/process/spawn.ts'
 import { findArray } from '../array/store.ts'
 import type { LiveRun, Run } from '../run.ts'
 import { type JobRecord, readRecord, reopenRecord } from './record.ts'
@@ -150,7 +150,7 @@ export async function callTaker(
       env[name] = value
     }
   }
-  const taker = await startProcess({
+  const taker = await startPiped({
     file,
     args: [...args, id],
     detached: true,

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { Launch } from '../launch.ts'
@@ -80,7 +79,7 @@ export function createPrestarted(
     )
   }
 
-  function forget(child: ChildProcess): void {
+  function forget(child: StartedProcess): void {
     if (waiting?.child === child) waiting = null
   }
 

@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
+import { bun } from '../runtime.ts'
 import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
 import { MoveLock } from './move-lock.ts'
 import { lookIntoFolder } from '../look.ts'
@@ -36,16 +37,23 @@ export interface ControlGroup extends UsageSource {
   remove(): boolean
 }
 
+/** What has a number once it is started. */
+interface Startable {
+  readonly pid?: number | undefined
+}
+
 /** Makes control groups for what one process starts. */
 export interface ControlGroups {
   /** A start will come in a moment: what the kernel makes it wait for begins now. */
   expectStart(): void
   /**
-   * A group in which `start` is called, so that a process which it starts is in there before its first
-   * instruction; null where there can be none, and then `start` is called all the same. What `start`
-   * throws is what this rejects with.
+   * A group in which the process is that `start` starts, before its first instruction; null where there can
+   * be none, and then `start` is called all the same. Where `group` is given, `start` is to start it in there;
+   * else whatever it starts is in the group of this process. What `start` throws is what this rejects with.
    */
-  enclose<Started>(start: () => Started): Promise<{ started: Started; group: ControlGroup | null }>
+  enclose<Started extends Startable>(
+    start: (group?: string) => Started,
+  ): Promise<{ started: Started; group: ControlGroup | null }>
   /** Removes the groups in which nothing lives any more. */
   close(): Promise<void>
 }
@@ -55,9 +63,9 @@ export interface ControlGroups {
  * delegated to that user, as systemd does for what its user manager starts. Nothing is asked of the
  * system before the first process.
  *
- * This process enters the group for the moment of a start and leaves it again: one that was moved in
- * after its start could have left a daemon outside by then, and the kernel moves one that starts at
- * this moment far more slowly.
+ * Bun has the kernel make the process in its group (clone3(2)). Elsewhere this process enters the group for
+ * the moment of a start and leaves it again: one that was moved in after its start could have left a daemon
+ * outside by then, and the kernel moves one that starts at this moment far more slowly.
  */
 export function createControlGroups(): ControlGroups {
   const kept = new Set<ControlGroup>()
@@ -67,18 +75,19 @@ export function createControlGroups(): ControlGroups {
   const lock = new MoveLock()
 
   function expectStart(): void {
+    if (bun !== null) return
     const path = home === undefined ? findOwnGroup() : home?.path
     if (path) lock.take(path)
   }
 
-  /** Makes a group and moves this process into it. Null where this start gets no group. */
+  /** Makes a group and, but in Bun, moves this process into it. Null where this start gets no group. */
   function enter({ path: own, prefix }: Home): ControlGroup | null {
     let group: ControlGroup | null = null
     try {
       group = openControlGroup(makeFree(join(own, prefix)))
       // Linux before 5.14 has no way to end a group at once.
       if (!existsSync(join(group.path, 'cgroup.kill'))) throw new Error('It cannot be killed')
-      writeFileSync(join(group.path, 'cgroup.procs'), self)
+      if (bun === null) writeFileSync(join(group.path, 'cgroup.procs'), self)
       kept.add(group)
       return group
     } catch (error) {
@@ -122,6 +131,7 @@ export function createControlGroups(): ControlGroups {
       const place = home
       const group = place && enter(place)
       if (!group) return { started: start(), group: null }
+      if (bun !== null) return startIn(group, start)
       try {
         const started = start()
         moveBack(place)
@@ -139,6 +149,21 @@ export function createControlGroups(): ControlGroups {
       leaveHome()
     },
   }
+}
+
+/** Starts it in the group; without one where the system refuses that, or the process. */
+function startIn<Started extends Startable>(
+  group: ControlGroup,
+  start: (group?: string) => Started,
+): { started: Started; group: ControlGroup | null } {
+  try {
+    const started = start(group.path)
+    if (started.pid !== undefined) return { started, group }
+  } catch {
+    // It is told below, should it be the process that is refused.
+  }
+  group.remove()
+  return { started: start(), group: null }
 }
 
 /** The number that stands in `cgroup.procs` for the process that writes there. */

@@ -1,0 +1,62 @@
+import type { BunRuntime } from '../runtime.ts'
+import type { Child, ChildOptions, Given } from './child.ts'
+
+type Exit = Parameters<Parameters<Child['once']>[1]>
+
+/** What Bun itself can give to a process, in the words of Node: no pipe, no stream. */
+type Plain = number | 'ignore' | 'inherit'
+
+const isPlain = (given: Given): given is Plain =>
+  typeof given === 'number' || given === 'ignore' || given === 'inherit'
+
+/** A start that Bun itself can make. */
+interface PlainStart extends ChildOptions {
+  env: Readonly<Record<string, string>>
+  stdio: Plain[]
+}
+
+export function isPlainStart(options: ChildOptions): options is PlainStart {
+  return options.env !== undefined && options.stdio.every(isPlain)
+}
+
+/**
+ * The same as `spawn` of `node:child_process`, which in Bun is made of this too, but that it throws the
+ * system's error.
+ */
+export function spawnByBun(
+  bun: BunRuntime,
+  file: string,
+  args: readonly string[],
+  { argv0 = file, cwd, env, stdio, detached = false, cgroup }: PlainStart,
+): Child {
+  let exit: Exit | null = null
+  const listeners: ((...exit: Exit) => void)[] = []
+  const child = bun.spawn({
+    cmd: [file, ...args],
+    argv0,
+    cwd,
+    env,
+    stdio: stdio.map((given) => (given === 'ignore' ? null : given)),
+    detached,
+    cgroup,
+    onExit(_, code, signal) {
+      // A signal without a name is told as Node tells it.
+      exit =
+        typeof signal === 'number' ? [0, null] : signal === null ? [code, null] : [null, signal]
+      for (const listener of listeners) listener(...exit)
+    },
+  })
+  return {
+    pid: child.pid,
+    stdin: null,
+    stdout: null,
+    stderr: null,
+    once(_, listener) {
+      const ended = exit
+      if (ended === null) listeners.push(listener)
+      else queueMicrotask(() => listener(...ended))
+    },
+    ref: () => child.ref(),
+    unref: () => child.unref(),
+  }
+}
