@@ -53,7 +53,7 @@ export function createAgent(executor: Executor, settings: AgentSettings): Agent 
         executor,
         settings: { ...settings, cwd, workspace },
         conversation: openConversation(conversations, wanted, cwd),
-        ...(approve && { approve }),
+        approve,
       })
     },
     listModels: () => listAvailableModels(settings),

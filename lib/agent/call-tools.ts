@@ -75,7 +75,7 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
         keepsOutput: executor.artifacts !== null,
         signal,
         onEvent,
-        ...(ask && { approve: ask }),
+        approve: ask,
       })
     } catch (error) {
       if (!(error instanceof MisuseError)) throw error

@@ -44,9 +44,9 @@ export interface AgentSession {
 
 export interface PromptOptions {
   /** Aborting it is the same as `cancel`. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** What the answer has to be. */
-  schema?: OutputSchema
+  schema?: OutputSchema | null
 }
 
 export interface AgentSessionParts {
@@ -54,7 +54,7 @@ export interface AgentSessionParts {
   settings: AgentSettings
   conversation: Conversation
   /** Answers the questions of the guard; without it they are denied. */
-  approve?: RunOptions['approve']
+  approve: RunOptions['approve']
 }
 
 export function createAgentSession(parts: AgentSessionParts): AgentSession {
@@ -96,7 +96,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
 
   async function work(
     text: string,
-    { schema }: PromptOptions,
+    { schema = null }: PromptOptions,
     stop: AbortController,
   ): Promise<Omit<PromptResult, 'type' | 'conversationId' | 'durationMs' | 'model' | 'runs'>> {
     try {
@@ -110,7 +110,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
         steering,
         system: await readInstructions(),
         limits: settings.limits,
-        schema: schema ?? null,
+        schema,
         cwd: settings.cwd,
         hosts: executor.agentHosts,
         signal: stop.signal,

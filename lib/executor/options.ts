@@ -94,15 +94,15 @@ export function keepWithin(request: Request, atMost: TextBounds | undefined): Re
 
 export interface RunOptions {
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** False: the output is only listened to; the result carries no text. Default: true. */
   text?: boolean
   /** Hears what happens as it happens. What it throws stops the run and rejects `run`. */
-  onEvent?: RunListener
+  onEvent?: RunListener | undefined
   /** The caller reads no more text than this: the bounds of the request are kept within it. */
-  atMost?: TextBounds
+  atMost?: TextBounds | undefined
   /** Answers where the guard asks. Without it, asking is denying. */
-  approve?: (request: Request, verdict: Verdict) => boolean | Promise<boolean>
+  approve?: ((request: Request, verdict: Verdict) => boolean | Promise<boolean>) | undefined
 }
 
 /** The store of artifacts that they name; null where nothing is kept. */

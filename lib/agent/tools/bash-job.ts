@@ -115,9 +115,9 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     const timeoutSeconds = Math.min(given.waitSeconds ?? defaultWaitSeconds, maxWaitSeconds)
     const results = await jobs.waitFor(jobIds ?? [jobIdOf(given)], {
       timeoutSeconds,
-      ...(any && { any }),
-      ...(ready !== undefined && { ready }),
-      ...(signal && { signal }),
+      any,
+      ready,
+      signal,
     })
     const isError = results.some((result) => isErrorFor(result, context))
     const [result] = results

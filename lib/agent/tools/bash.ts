@@ -88,12 +88,7 @@ export const bashTool: Tool = {
     const isOnPipe = !fields.pty && fields.session === undefined && fields.mode !== 'background'
     const head = lines !== undefined && isOnPipe ? createHead(lines, context.onEvent) : null
     const onEvent = head?.listener ?? context.onEvent
-    const run = await context.executor.start(input, {
-      ...(onEvent && { onEvent }),
-      ...(signal && { signal }),
-      ...(approve && { approve }),
-      ...(atMost && { atMost }),
-    })
+    const run = await context.executor.start(input, { onEvent, signal, approve, atMost })
     const ended = await run.result
     const result = head?.settle(ended) ?? ended
     const text =

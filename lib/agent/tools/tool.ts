@@ -25,8 +25,8 @@ export interface ToolContext {
   /** Who asks: chooses defaults and the rules of the guard. */
   origin: Origin
   /** Aborting it stops what the call has started. */
-  signal?: AbortSignal
-  onEvent?: RunListener
+  signal?: AbortSignal | undefined
+  onEvent?: RunListener | undefined
   approve?: RunOptions['approve']
   /** Laid under what the call itself says of its run: where it works, in which sandbox. */
   fields?: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
@@ -38,7 +38,7 @@ export interface ToolContext {
    */
   exitIsResult?: boolean
   /** The most that the client takes whole: it cuts longer answers itself. */
-  atMost?: TextBounds
+  atMost?: TextBounds | undefined
   /** Callers of this door give up after a while: a run that takes longer goes on as a job. */
   maxWaitSeconds?: number
 }

@@ -132,13 +132,11 @@ async function tellRest(id: string, range: LineRange, read: Lines, context: Acti
 /** A piece of the bytes, as base64. */
 async function showBytes(id: string, context: ActionContext) {
   const { offset, limit } = context.numbers
-  const read = await context.artifacts.readBytes(id, {
-    ...(offset !== undefined && { offset: Math.max(offset, 1) - 1 }),
-    ...(limit !== undefined && { limit }),
-  })
+  const first = Math.max(offset ?? 1, 1)
+  const read = await context.artifacts.readBytes(id, { offset: first - 1, limit })
   const { bytes, nextOffset, totalBytes } = read
-  const next = nextOffset === null ? null : nextOffset + 1
   const from = read.offset + 1
+  const next = nextOffset === null ? null : nextOffset + 1
   const base64 = bytes.toString('base64')
   await answer(context, { id, base64, from, nextOffset: next, totalBytes }, base64)
   return 0

@@ -25,7 +25,7 @@ export const jobActions: Readonly<Record<string, Action>> = {
   async list({ jobs, words, context }) {
     takeWords(words, 'nacre job list')
     const { status, limit } = context.options as JobFilter
-    const entries = await jobs.list({ ...(status && { status }), ...(limit && { limit }) })
+    const entries = await jobs.list({ status, limit })
     const { stdout } = context.streams
     const width = stdout.isTerminal ? columns(context) : Infinity
     await answer(context, { jobs: entries }, renderJobTable(entries, width))
@@ -60,13 +60,9 @@ export const jobActions: Readonly<Record<string, Action>> = {
   },
 
   async wait({ jobs, words, context }) {
-    const { timeout, ready, any } = context.options as JobWaitOptions
+    const { timeout: timeoutSeconds, ready, any } = context.options as JobWaitOptions
     if (words.length === 0) takeId(words, 'wait')
-    const results = await jobs.waitFor(words, {
-      ...(timeout !== undefined && { timeoutSeconds: timeout }),
-      ...(ready !== undefined && { ready }),
-      ...(any && { any }),
-    })
+    const results = await jobs.waitFor(words, { timeoutSeconds, ready, any })
     const [only] = results
     if (results.length > 1 && wantsJson(context)) await answer(context, { jobs: results }, '')
     else for (const result of results) await tellStanding(result, context)
@@ -123,16 +119,10 @@ interface JobWaitOptions {
 }
 
 function readingOf(options: CommandContext['options']): Reading {
-  const { cursor, stream, head, tail } = options as Reading
-  const given = {
-    cursor,
-    stream,
-    head,
-    tail,
-    maxLines: options['max-lines'],
-    maxBytes: options['max-bytes'],
-  }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  type Limits = { [Name in 'max-lines' | 'max-bytes']?: number }
+  const { 'max-lines': maxLines, 'max-bytes': maxBytes, ...rest } = options as Reading & Limits
+  const { cursor, stream, head, tail } = rest
+  return { cursor, stream, head, tail, maxLines, maxBytes }
 }
 
 /** The result for programs; for people how it stands, on stderr. */

@@ -92,15 +92,14 @@ export async function serveMcp(context: McpContext): Promise<number> {
               params: { progressToken: token, ...progress },
             }),
           )
-    const atMost = readableBy[server.getClientVersion()?.name ?? '']
     const { details, ...answer } = await callTool(tool, params.arguments ?? {}, {
       executor,
       origin: 'mcp',
       signal: call.signal,
       exitIsResult: true,
       maxWaitSeconds: maxCallSeconds,
-      ...(onEvent && { onEvent }),
-      ...(atMost && { atMost }),
+      onEvent,
+      atMost: readableBy[server.getClientVersion()?.name ?? ''],
     })
     return isStructured ? { ...answer, structuredContent: withoutEmpty(details) } : answer
   })

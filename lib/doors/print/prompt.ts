@@ -48,10 +48,7 @@ export async function createPrompter(
     async ask(text, stdin) {
       const given = stdin.kind === 'descriptor' ? await readGiven(options, streams) : ''
       if (given + text === '') throw emptyPrompt()
-      const { status } = await session.prompt(given + text, {
-        signal,
-        ...(schema && { schema }),
-      })
+      const { status } = await session.prompt(given + text, { signal, schema })
       return status === 'answered' ? 0 : 1
     },
   }

@@ -78,8 +78,8 @@ const toolMethods = {
       executor: call.context.executor,
       origin: 'agent',
       signal: call.signal,
-      ...(stream && { onEvent: notifyOfRun(call, true) }),
-      ...(call.approve && { approve: call.approve }),
+      onEvent: stream ? notifyOfRun(call, true) : undefined,
+      approve: call.approve,
     }),
 } satisfies Partial<Handlers>
 

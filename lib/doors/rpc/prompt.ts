@@ -17,14 +17,13 @@ export const promptMethods = {
     }
     const stopping = new AbortController()
     call.client.commands.add(stopping)
-    const { approve } = call
     try {
       const result = await call.context.executor.run(
         { command: prompt.command, origin: 'rpc', streams: 'merged', timeoutSeconds: 86_400 },
         {
           signal: AbortSignal.any([call.signal, stopping.signal]),
           onEvent: tellPromptEvents(call),
-          ...(approve && { approve }),
+          approve: call.approve,
         },
       )
       if (prompt.injected) prompts.addCommand(result, conversation)

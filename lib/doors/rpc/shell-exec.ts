@@ -11,7 +11,7 @@ export const shellStart: Handler<'shell.start'> = ({ stream = false, ...fields }
   const { approve, context } = call
   return context.executor.run(
     { streams: 'merged', ...fields, mode: 'background', origin: 'rpc' },
-    { onEvent: notifyOfRun(call, stream), ...(approve && { approve }) },
+    { onEvent: notifyOfRun(call, stream), approve },
   )
 }
 
@@ -28,8 +28,8 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   const { signal, approve, peer, client } = call
   const run = await call.context.executor.start(input, {
     signal,
-    ...(stream && { onEvent: notifyOfRun(call, true) }),
-    ...(approve && { approve }),
+    onEvent: stream ? notifyOfRun(call, true) : undefined,
+    approve,
   })
   const over = peer.wait([run.id], () => run.detach())
   try {

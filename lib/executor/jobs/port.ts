@@ -9,11 +9,11 @@ import type { Follower } from './follow.ts'
 /** What ends a wait before the end of the job. */
 export interface JobWait {
   /** At most 300, which is the default. */
-  timeoutSeconds?: number
+  timeoutSeconds?: number | undefined
   /** The job is ready: `port:N`, `regex:…` or `quiet:ms`. */
-  ready?: string
+  ready?: string | undefined
   /** Nobody waits any more. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /**
@@ -39,7 +39,7 @@ export interface Jobs {
   /** Gives how it stands when the wait is over. */
   wait(id: string, wait?: JobWait): Promise<Result>
   /** Waits for all of them, or for the first; the results are in the order of the ids. */
-  waitFor(ids: readonly string[], wait?: JobWait & { any?: boolean }): Promise<Result[]>
+  waitFor(ids: readonly string[], wait?: JobWait & { any?: boolean | undefined }): Promise<Result[]>
   /** Tells a follower what happens from now on. Gives how it stands at its end, or when `signal` aborts. */
   follow(id: string, follower: Follower, signal: AbortSignal): Promise<Result>
   /** Writes to its terminal or its open input, in order, and perhaps ends that. Settles when it is taken. */

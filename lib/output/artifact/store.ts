@@ -53,7 +53,7 @@ export interface ArtifactStore {
   /** The clean text, for somebody who reads here and there; close it. */
   open(id: string): Promise<ArtifactText>
   /** Raw bytes, at most 1 MiB a call; a negative offset counts from the end. */
-  readBytes(id: string, range?: { offset?: number; limit?: number }): Promise<RawBytes>
+  readBytes(id: string, range?: Pick<LineRange, 'offset' | 'limit'>): Promise<RawBytes>
   grep(id: string, options: GrepOptions): Promise<Matches>
   remove(id: string): Promise<void>
   /** Removes what is too old or too much. Happens by itself with the first artifact of a store. */

@@ -64,7 +64,7 @@ export const jobFilter = {
   ),
   limit: integer('Only the newest ones (default all)', { min: 1 }),
 }
-export interface JobFilter extends Partial<shape.InferFields<typeof jobFilter>> {}
+export interface JobFilter extends shape.Optional<typeof jobFilter> {}
 
 /** A part of what a job wrote, and how the job stands. */
 export const jobOutputShape = object({ ...textPart, status: choice(statuses) })

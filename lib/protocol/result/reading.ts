@@ -2,11 +2,6 @@ import { contradiction } from '../errors.ts'
 import { limits } from '../limits.ts'
 import * as shape from '../shape/shape.ts'
 
-/** Fields that may be left out, or be there without a value. */
-type Optional<Fields extends shape.Fields> = {
-  [Name in keyof Fields]?: shape.InferFields<Fields>[Name] | undefined
-}
-
 const positive = (description: string) => shape.integer(description, { min: 1 })
 
 /** How much of a text is given at once. Both limits hold, whichever is hit first, in whole lines. */
@@ -20,7 +15,7 @@ export const boundParams = {
   /** At most 51,200, which is the default. */
   maxBytes: positive(`At most so many bytes (default and at most ${limits.maxBytes})`),
 }
-export interface Bounds extends Optional<typeof boundParams> {}
+export interface Bounds extends shape.Optional<typeof boundParams> {}
 
 /** Which part of the text of a run is wanted. The reader holds the cursor, the run keeps no reader. */
 export const readingParams = {
@@ -33,7 +28,7 @@ export const readingParams = {
   ),
   ...boundParams,
 }
-export interface Reading extends Optional<typeof readingParams> {}
+export interface Reading extends shape.Optional<typeof readingParams> {}
 
 /** What a reading gives. */
 export const textPart = {
@@ -62,7 +57,7 @@ export const lineRangeParams = {
   ...boundParams,
   tail: positive('Only the last lines'),
 }
-export interface LineRange extends Optional<typeof lineRangeParams> {}
+export interface LineRange extends shape.Optional<typeof lineRangeParams> {}
 
 /** Throws `MisuseError` where two words of one range cannot both be meant. */
 export function checkLineRange(range: LineRange): void {

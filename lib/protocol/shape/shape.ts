@@ -69,6 +69,9 @@ export type Infer<Of> = Of extends { readonly '~value'?: infer Value } ? Value :
 /** The type of an object of which each field has its shape. */
 export type InferFields<Of extends Fields> = { -readonly [Name in keyof Of]: Infer<Of[Name]> }
 
+/** The same where every field may be left out, or be there without a value. */
+export type Optional<Of extends Fields> = { [Name in keyof Of]?: Infer<Of[Name]> | undefined }
+
 type ObjectOf<Required extends Fields, Optional extends Fields> = Flat<
   InferFields<Required> & Partial<InferFields<Optional>>
 >
