@@ -35,6 +35,8 @@ export class FastWay {
   readonly #page: Page
   readonly #openRewriter: OpenRewriter
   #rewriter: Rewriter | null = null
+  /** The last piece was more than plain text, as the next one will probably be. */
+  isChanging = false
   /** Negative once it is ready, or known not to work. */
   #bytesUntilReady: number
 
@@ -67,15 +69,15 @@ export class FastWay {
 
   /**
    * Rewrites `bytes[from, to)` behind the held text, and the line of the page where that is one only; stops
-   * behind `maxInvalid` sequences that are no UTF-8. `isChanged`: it was more than plain text. Null: it cannot
-   * be used here.
+   * behind `maxInvalid` sequences that are no UTF-8. Null: it cannot be used here.
    */
   rewrite(
     bytes: Uint8Array,
     from: number,
     to: number,
     maxInvalid: number,
-  ): { at: number; invalid: number; isChanged: boolean } | null {
+  ): { at: number; invalid: number } | null {
+    this.isChanging = false
     let column: number | null = null
     if (this.#page.isOpen) {
       column = this.#page.evenColumn
@@ -98,7 +100,8 @@ export class FastWay {
       this.#page.open()
       this.#page.moveColumns(-back)
     }
-    return { at, invalid, isChanged: text.length - (open?.length ?? 0) !== at - from }
+    this.isChanging = text.length - (open?.length ?? 0) !== at - from
+    return { at, invalid }
   }
 
   /** All of `bytes` from `from` on, which are no text. */

@@ -56,8 +56,6 @@ export class Filter {
   /** An unfinished sequence at the end of the last write. */
   #unfinished = new Uint8Array(0)
   readonly #block = new BlockSize()
-  /** The last block was changed on the fast way, as the next one will probably be. */
-  #isChanging = false
   #screen: Screen | null = null
   readonly #signs: BinarySigns
   /** The rest is binary data, and is rewritten as such. */
@@ -155,7 +153,7 @@ export class Filter {
         continue
       }
       const blockEnd = Math.min(at + this.#block.bytes, bytes.length)
-      const plain = this.#isChanging ? null : this.#findPlain(bytes, at, blockEnd)
+      const plain = this.#findPlain(bytes, at, blockEnd)
       if (plain !== null) {
         if (!this.#alternate) this.#held.append(bytes, at, plain.end, plain.newlines)
         at = plain.end
@@ -192,14 +190,12 @@ export class Filter {
 
   /** The fast way; answers how far it went: nowhere, where it cannot be used. */
   #rewrite(bytes: Uint8Array, from: number, to: number): number {
-    this.#isChanging = false
     const isReady = this.#fastWay.passBy(to - from)
     if (!isReady || this.#alternate || !this.#parser.isAtText) return from
     const rewritten = this.#fastWay.rewrite(bytes, from, to, this.#signs.invalidUntilBinary)
     if (rewritten === null) return from
     this.#signs.invalid += rewritten.invalid
     if (rewritten.invalid > 0) this.#checkBinary()
-    this.#isChanging = rewritten.isChanged
     return rewritten.at
   }
 
@@ -250,6 +246,7 @@ export class Filter {
     to: number,
   ): { end: number; newlines: number } | null {
     if (!this.#parser.isAtText || this.#page.isOpen) return null
+    if (this.#fastWay.isChanging && !this.#alternate) return null
     const { control, high, newlines } = this.#scan(bytes, from, to)
     if (control) return null
     if (!high) return { end: to, newlines }

@@ -31,6 +31,8 @@ const shuffleBytes = 16
 /** In the last byte of a shuffle of four: how many bytes it makes. */
 const lengthAt = 15
 const replacedFrom = 256 * 8 + 8
+/** So many replaced bytes cost as much one by one as all shuffles. */
+const few = 8
 
 export const shuffleTableBytes = replacedFrom + 256 * shuffleBytes + 16
 
@@ -108,6 +110,10 @@ end`
 
 /** Whatever is no valid character, by the lengths of those that begin in each place. */
 const characters = (isBinary: boolean) => `
+get high  set replaced
+(most text of 8 bits has no byte that could go on behind one that begins a character)
+${behind(within(0xc2, 51))}  get going  i32.and
+if
 ${bits((vector) => `get ${vector}  splat 32  v128.and  splat 32  i8x16.eq`)}  set bit5
 ${behind(within(0xc2, 30))}  get going  i32.and  set two
 (no overlong forms, no surrogates, nothing above U+10FFFF: all told by the second byte)
@@ -132,9 +138,11 @@ get high  get mask  ${not}  i32.and  get last  i32.and  set replaced
 ${behind(is(0xc2))}  get going  i32.and  get bit5  ${not}  i32.and  set c1
 ${
   isBinary
-    ? `get dropped  get c1  i32.or  ${before('c1', 1)}  i32.or  set dropped`
+    ? `get dropped  get c1  i32.or  ${before('c1', 1)}  i32.or  set dropped
+end`
     : `get stops  ${before('c1', 1)}  i32.or  set stops
-get replaced  get bit5  ${not}  i32.and  get going  i32.and
+end
+get replaced  get going  i32.and
 if
   (what begins a sequence or a string in 8 bits)
   ${is(0x90)}  ${is(0x98)}  i32.or  ${is(0x9b)}  i32.or  ${within(0x9d, 3)}  i32.or
@@ -202,6 +210,24 @@ get out  get next  i32.load8_u ${table + replacedFrom + lengthAt}  i32.add  set 
     )
     .join('')
 
+/** Where U+FFFD stands in place of few bytes, and nothing is dropped: what is between them in whole pieces. */
+const copyBetween = `
+get out  get at  get next  i32.add  v128.load 0  v128.store 0
+get out  get at  get next  i32.add  v128.load 16  v128.store 16`
+const fillInFew = `
+get replaced  set last
+i32.const 0  set next
+loop
+  ${copyBetween}
+  get out  get last  i32.ctz  tee third  get next  i32.sub  i32.add  tee out
+  i32.const ${replacement}  i32.store 0
+  get out  i32.const 3  i32.add  set out
+  get third  i32.const 1  i32.add  set next
+  get last  get last  i32.const 1  i32.sub  i32.and  tee last  br_if 0
+end
+${copyBetween}
+get out  get length  get next  i32.sub  i32.add  set out`
+
 /** The step. Leaves in `length` how many bytes it has read: to the first that it cannot do. */
 export const block = (table: number, isBinary: boolean) => `
 get at  v128.load 0  set v  get at  v128.load 16  set w
@@ -249,7 +275,13 @@ if
 else
   get replaced
   if
-    ${fillIn(table)}
+    get kept  get replaced  i32.or  get mask  i32.eq
+    get replaced  i32.popcnt  i32.const ${few}  i32.lt_u  i32.and
+    if
+      ${fillInFew}
+    else
+      ${fillIn(table)}
+    end
     ${isBinary ? '' : 'get invalid  get replaced  i32.popcnt  i32.sub  set invalid'}
   else
     ${closeGaps(table)}

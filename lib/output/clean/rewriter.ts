@@ -91,6 +91,8 @@ function createRewriter({
 }: NonNullable<ReturnType<typeof makeModule>>): Rewriter {
   const { output } = places
   let binaryState: number = statesPerTable
+  /** The last piece was no UTF-8, as the next one will probably be: it is not looked at as a whole. */
+  let wasInvalid = false
   /** Bytes of an unfinished character in binary data. */
   let unfinished = new Uint8Array(0)
 
@@ -102,12 +104,13 @@ function createRewriter({
       return unfinished.length > 0
     },
     rewrite(bytes, from, to, { text, column }, maxInvalid) {
-      const isValid = isUtf8(bytes.subarray(from, to - incompleteTail(bytes, from, to))) ? 1 : 0
+      const end = to - incompleteTail(bytes, from, to)
+      const isValid = !wasInvalid && isUtf8(bytes.subarray(from, end)) ? 1 : 0
       memory.set(bytes.subarray(from, to))
       if (text !== null) memory.set(text, output)
-      const end = output + (text?.length ?? 0)
+      const lineEnd = output + (text?.length ?? 0)
       const isUneven = text === null ? 1 : 0
-      numbers.set([0, to - from, state.text, output + column, end, output, isUneven, isValid])
+      numbers.set([0, to - from, state.text, output + column, lineEnd, output, isUneven, isValid])
       numbers.set([0, 0, maxInvalid, 0], 8)
       run()
       const [, , , outAfter = 0, endAfter = 0] = numbers
@@ -115,6 +118,7 @@ function createRewriter({
       // An unfinished character is read again, and stands at the end.
       const last = safeOut < outAfter ? safeOut : endAfter
       const invalid = maxInvalid - left
+      wasInvalid = invalid > 0
       return {
         at: from + safeAt,
         text: memory.subarray(output, last),
