@@ -4,7 +4,8 @@ import type { Capture, Captured } from '../output/capture.ts'
 import type { KeptTexts } from '../output/part.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RunEvent } from '../protocol/result/event.ts'
-import { describeJob, type JobEntry, type JobOutput } from '../protocol/result/job.ts'
+import type { JobEntry, JobOutput } from '../protocol/result/job.ts'
+import { describeJob } from './jobs/describe-job.ts'
 import type { Reading } from '../protocol/result/reading.ts'
 import {
   interruption,

@@ -4,7 +4,8 @@ import { waitUntil } from '../../system/wait.ts'
 import { type ControlGroup, listGroupsOf } from '../../system/process/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
-import { describeJob, type JobEntry } from '../../protocol/result/job.ts'
+import type { JobEntry } from '../../protocol/result/job.ts'
+import { describeJob } from './describe-job.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import {
   describeProcess,

@@ -34,3 +34,6 @@ export interface Call {
 
 /** Follows a command: changes the scope, reads nested commands, gives what it prints. */
 export type Follow = (call: Call) => Text
+
+/** How each command is followed, by its name. */
+export type Commands = ReadonlyMap<string, Follow>

@@ -1,7 +1,7 @@
 import { type Options, readOptions } from '../shell/options.ts'
 import type { Mount, Scope } from '../shell/scope.ts'
 import { absoluteNames, empty, Text } from '../shell/text.ts'
-import type { Follow } from './call.ts'
+import type { Commands, Follow } from './call.ts'
 
 /** Options with a value, of `run`, `create` and `exec`. Source: the reference of docker's commands. */
 const style = {
@@ -77,6 +77,6 @@ function readMounts(options: Options, scope: Scope): Mount[] {
 }
 
 /** Programs that run a command in a container. */
-export const containerCommands: Readonly<Record<string, Follow>> = Object.fromEntries(
+export const containerCommands: Commands = new Map(
   ['docker', 'podman', 'nerdctl', 'finch', 'docker-compose'].map((name) => [name, container]),
 )

@@ -1,5 +1,5 @@
 import { quote, Text, unknown } from '../shell/text.ts'
-import type { Call, Follow } from './call.ts'
+import type { Call, Commands, Follow } from './call.ts'
 
 /** The options by which an interpreter takes its program as an argument. */
 const programOptions: Readonly<Record<string, RegExp>> = {
@@ -107,6 +107,6 @@ function deviceWritten(
 
 const unescape = (text: string): string => text.replace(/\\(["'`\\])/g, '$1')
 
-export const inlineCodeCommands: Readonly<Record<string, Follow>> = Object.fromEntries(
+export const inlineCodeCommands: Commands = new Map(
   [...Object.keys(programOptions), 'awk', 'gawk', 'mawk'].map((name) => [name, runInlineCode]),
 )

@@ -1,6 +1,6 @@
 import { gitAlias, readGit } from '../rules/git.ts'
 import { empty, quote, Text, unknown } from '../shell/text.ts'
-import type { Call, Follow } from './call.ts'
+import type { Call, Commands, Follow } from './call.ts'
 
 const stdinPaths = new Set(['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'])
 
@@ -111,24 +111,26 @@ const database: Follow = ({ args, stdin, scope, shell }) => {
 const shellNames = 'sh bash dash ash zsh ksh mksh yash fish csh tcsh rbash'.split(' ')
 
 /** Programs that run the text of a script. */
-export const scriptCommands: Readonly<Record<string, Follow>> = {
-  ...Object.fromEntries(shellNames.map((name) => [name, shell])),
-  eval: evaluate,
-  source,
-  '.': source,
-  trap,
-  at: runsInput,
-  batch: runsInput,
-  crontab,
-  vi: editor,
-  vim: editor,
-  nvim: editor,
-  ex: editor,
-  sqlite3: database,
-  psql: database,
-  mysql: database,
-  tar,
-}
+export const scriptCommands: Commands = new Map([
+  ...shellNames.map((name): [string, Follow] => [name, shell]),
+  ...Object.entries({
+    eval: evaluate,
+    source,
+    '.': source,
+    trap,
+    at: runsInput,
+    batch: runsInput,
+    crontab,
+    vi: editor,
+    vim: editor,
+    nvim: editor,
+    ex: editor,
+    sqlite3: database,
+    psql: database,
+    mysql: database,
+    tar,
+  }),
+])
 
 /** Settings of git whose value it runs. */
 const commandSetting =

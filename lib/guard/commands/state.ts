@@ -1,5 +1,5 @@
 import { empty, quote, Text, unknown } from '../shell/text.ts'
-import type { Follow } from './call.ts'
+import type { Commands, Follow } from './call.ts'
 
 const silent: Follow = () => empty
 
@@ -134,26 +134,28 @@ const copyProgram: Follow = ({ args, scope }) => {
 const silentNames = 'true false : exit return shopt umask wait sleep mkdir touch rm'.split(' ')
 
 /** Commands that change the state of the shell, or print nothing. */
-export const stateCommands: Readonly<Record<string, Follow>> = {
-  cd,
-  chdir: cd,
-  pushd,
-  popd,
-  export: declare,
-  declare,
-  typeset: declare,
-  local: declare,
-  readonly: declare,
-  unset,
-  set,
-  shift,
-  read,
-  mapfile,
-  readarray: mapfile,
-  alias,
-  hash,
-  cp: copyProgram,
-  ln: copyProgram,
-  install: copyProgram,
-  ...Object.fromEntries(silentNames.map((name) => [name, silent])),
-}
+export const stateCommands: Commands = new Map([
+  ...Object.entries({
+    cd,
+    chdir: cd,
+    pushd,
+    popd,
+    export: declare,
+    declare,
+    typeset: declare,
+    local: declare,
+    readonly: declare,
+    unset,
+    set,
+    shift,
+    read,
+    mapfile,
+    readarray: mapfile,
+    alias,
+    hash,
+    cp: copyProgram,
+    ln: copyProgram,
+    install: copyProgram,
+  }),
+  ...silentNames.map((name): [string, Follow] => [name, silent]),
+])

@@ -1,6 +1,6 @@
 import { type OptionStyle, readOptions } from '../shell/options.ts'
 import { anyText, baseName, empty, quote, Text } from '../shell/text.ts'
-import type { Follow } from './call.ts'
+import type { Commands, Follow } from './call.ts'
 
 /** How a command that starts another one reads what stands before it. */
 interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
@@ -205,7 +205,7 @@ const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
     const word = words[index] ?? empty
     const base = baseName(word).chars
     const before = words[index - 1]?.chars ?? ''
-    if (dangerous.has(base) || Object.hasOwn(wrapperCommands, base)) {
+    if (dangerous.has(base) || wrapperCommands.has(base)) {
       if (name === base || isOwnSubcommand(name, base)) continue
       shell.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
@@ -228,8 +228,8 @@ const runsScript = (option: string, program: string): boolean =>
   !/^(?:perf|gdb|valgrind)$/.test(program)
 
 /** Commands that start another one. */
-export const wrapperCommands: Readonly<Record<string, Follow>> = {
-  ...Object.fromEntries(looseWrappers.map((name) => [name, startAnywhere])),
-  ...Object.fromEntries(plainWrappers.map((name) => [name, startInner({})])),
-  ...Object.fromEntries(Object.entries(wrappers).map(([name, own]) => [name, startInner(own)])),
-}
+export const wrapperCommands: Commands = new Map([
+  ...looseWrappers.map((name): [string, Follow] => [name, startAnywhere]),
+  ...plainWrappers.map((name): [string, Follow] => [name, startInner({})]),
+  ...Object.entries(wrappers).map(([name, own]): [string, Follow] => [name, startInner(own)]),
+])

@@ -1,5 +1,5 @@
 import { origins } from '../origin.ts'
-import { artifactRefShape, failureShape, type Result, statuses, stopReasons } from './result.ts'
+import { artifactRefShape, failureShape, statuses, stopReasons } from './result.ts'
 import { textPart } from './reading.ts'
 import * as shape from '../shape/shape.ts'
 
@@ -34,27 +34,6 @@ export const jobEntryShape = object({
   artifact: nullable(artifactRefShape),
 })
 export interface JobEntry extends shape.Infer<typeof jobEntryShape> {}
-
-/** What is known of a job beside its result. */
-type JobFacts = Omit<
-  JobEntry,
-  'jobId' | 'status' | 'exitCode' | 'signal' | 'reason' | 'durationMs' | 'error'
->
-
-/** A job as a line of the list. `result`: the final one, or null while the job goes on. */
-export function describeJob(facts: JobFacts, result: Result | null): JobEntry {
-  return {
-    ...facts,
-    jobId: facts.id,
-    status: result?.status ?? 'running',
-    exitCode: result?.exitCode ?? null,
-    signal: result?.signal ?? null,
-    reason: result?.reason ?? null,
-    durationMs: result?.durationMs ?? Math.max(0, Date.now() - Date.parse(facts.startedAt)),
-    error: result?.error ?? null,
-    artifact: result?.artifact ?? facts.artifact,
-  }
-}
 
 /** How jobs can be chosen. */
 export const jobFilter = {
