@@ -30,6 +30,11 @@ const lines: [words: string[], offered: string[], not: string[]][] = [
   [['nacre', 'mcp', '--sand'], ['--sandbox'], ['--raw']],
   [['nacre', 'job', ''], ['list', 'read', 'kill'], ['show-all']],
   [['nacre', 'completion', ''], ['bash', 'zsh', 'fish'], ['list']],
+  [
+    ['nacre', 'help', ''],
+    ['job', 'guard'],
+    ['help', 'list'],
+  ],
 ]
 
 async function script(shell: string): Promise<string> {
@@ -82,6 +87,17 @@ function testShell(
         assert.ok(found.includes(word), `${word} is among ${found.join()}`)
       for (const word of not)
         assert.not(found.includes(word), `${word} is not among ${found.join()}`)
+    })
+  }
+
+  // bash does so by itself where nothing else is offered.
+  if (shell !== 'bash') {
+    test(`${shell}: the file of a script`, async () => {
+      const found = await ask(['nacre', '/bin/bas'], await script(shell))
+      assert.ok(
+        found.some((word) => /^(?:\/bin\/)?bash$/.test(word)),
+        found.join(),
+      )
     })
   }
 

@@ -30,6 +30,8 @@ export function writeFish({ options, commands }: Grammar): string {
     '# nacre completion for fish: nacre completion fish | source',
     'complete -c nacre -e',
     'complete -c nacre -f',
+    // A script: its name is offered once it begins as a path.
+    `complete -c nacre -n '__fish_use_subcommand; and string match -q -- "*/*" (commandline -ct)' -F`,
     ...options.map((option) => writeOption(root, option)),
     ...lines,
     '',

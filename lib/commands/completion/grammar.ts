@@ -42,15 +42,24 @@ export function describeGrammar(
 ): Grammar {
   return {
     options: flags.map(toOption),
-    commands: commands.map((command) => ({
-      name: command.name,
-      description: command.description,
-      actions: actionsOf(command.usage),
-      options: [...command.flags, ...(command.takesRunOptions ? runFlags : [])]
-        .map(toOption)
-        .concat(help),
-      ids: command.takesIds ?? null,
-    })),
+    commands: [
+      ...commands.map((command) => ({
+        name: command.name,
+        description: command.description,
+        actions: actionsOf(command.usage),
+        options: [...command.flags, ...(command.takesRunOptions ? runFlags : [])]
+          .map(toOption)
+          .concat(help),
+        ids: command.takesIds ?? null,
+      })),
+      {
+        name: 'help',
+        description: 'The help of a command',
+        actions: commands.map(({ name }) => name),
+        options: [],
+        ids: null,
+      },
+    ],
   }
 }
 

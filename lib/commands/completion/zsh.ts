@@ -35,7 +35,7 @@ _nacre() {
     ${described.join('\n    ')}
   )
   if (( CURRENT == 2 )) && [[ \${words[2]} != -* ]]; then
-    _describe command commands
+    _describe command commands || _default
     return
   fi
   case \${words[2]} in
