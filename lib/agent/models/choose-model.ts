@@ -1,10 +1,14 @@
 import { isObject } from '../../protocol/shape/shape.ts'
 import type { ConfiguredProviders } from '../../protocol/configuration.ts'
-import { noModelMessage } from '../no-model.ts'
 import { createModel } from './client.ts'
 import { ModelError } from './failure.ts'
 import type { Model } from './model.ts'
 import { type Environment, findProvider, listProviders, type Provider } from './providers.ts'
+
+const noModelMessage =
+  'No model is set: name one with --model provider/name (or NACRE_MODEL, or "model" in the ' +
+  'configuration), or set the key of a provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY. ' +
+  "Commands work without one: nacre -p '!<command>'"
 
 /** What a model is chosen by. */
 export interface ModelSettings {

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
+import { lookIntoFile } from '../../system/look.ts'
 
 /** A thread that sleeps in the kernel until one of its files can be read. */
 export interface BlockedReader {
@@ -67,13 +68,10 @@ export function findBlockedReader(
 
 /** Null where the thread has ended meanwhile. */
 function describeSleep(pid: number, thread: string, isHidden: boolean): BlockedReader | null {
-  try {
-    const status = readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1')
-    const count = /^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)?.[1] ?? ''
-    return { pid, sleep: `${thread}:${count}`, isHidden }
-  } catch {
-    return null
-  }
+  const status = lookIntoFile(`/proc/${pid}/task/${thread}/status`, 'latin1')
+  if (status === null) return null
+  const count = /^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)?.[1] ?? ''
+  return { pid, sleep: `${thread}:${count}`, isHidden }
 }
 
 /** The descriptors that a sleeping thread wants to read: `call` is a line of `/proc/<pid>/syscall`. */

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { writeSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { nowMs } from '../../system/clock.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { watchTerminal } from '../../system/descriptor-watch.ts'
@@ -45,10 +46,7 @@ export function readTerminal(
   { master, slave }: { master: number; slave: number },
   listener: TerminalListener,
 ): TerminalOutput {
-  let tellClosed = () => {}
-  const closedStream = new Promise<void>((settle) => {
-    tellClosed = settle
-  })
+  const { promise: closedStream, resolve: tellClosed } = createDeferred()
   let received = 0
   let pending: Promise<void> | null = null
   let closed = false
@@ -134,10 +132,6 @@ export function readTerminal(
   }
 
   return { drain, close, isOpen: () => !closed }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((settle) => setImmediate(settle))
 }
 
 /** A private control string of digits, which no output mode of a terminal changes. */

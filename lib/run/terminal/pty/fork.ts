@@ -1,7 +1,7 @@
 import { constants, openSync } from 'node:fs'
 import { createDeferred } from '../../../protocol/deferred.ts'
-import { constants as systemConstants } from 'node:os'
 import type { Exit } from '../../../protocol/ports.ts'
+import { nameSignal } from '../../../system/process/process-table.ts'
 import { chooseFirstWord } from '../../launch.ts'
 import type { PtyParts, PtyProcess, PtyStart } from './process.ts'
 
@@ -21,7 +21,11 @@ export function startWithFork(
   const env = Object.entries(launch.env).map(([name, value]) => `${name}=${value}`)
   const { promise: ended, resolve: settle } = createDeferred<Exit>()
   const onExit = (code: number, signal: number) =>
-    settle(signal ? { code: null, signal: nameSignal(signal) } : { code, signal: null })
+    settle(
+      signal
+        ? { code: null, signal: nameSignal(signal) ?? `SIG${signal}` }
+        : { code, signal: null },
+    )
   const child = addon.fork(file, args, env, cwd, columns, rows, -1, -1, true, helperPath, onExit)
   const { fd: master, pid, pty: path } = child
   try {
@@ -33,9 +37,4 @@ export function startWithFork(
     calls.close(master)
     throw error
   }
-}
-
-function nameSignal(signal: number): string {
-  const names = Object.entries(systemConstants.signals)
-  return names.find(([, number]) => number === signal)?.[0] ?? `SIG${signal}`
 }
