@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { keys } from '../helpers/keys.ts'
-import { type Screen, withScreen } from '../helpers/screen.ts'
+import { type Screen, atPrompt } from '../helpers/screen.ts'
 import { measure, median } from './measure.ts'
 import { formatMs, printTable } from './table.ts'
 
@@ -34,8 +34,7 @@ export async function benchRepl(): Promise<void> {
 async function timeStart(): Promise<number> {
   let ms = 0
   const startedMs = performance.now()
-  await withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  await atPrompt({}, async () => {
     ms = performance.now() - startedMs
   })
   return ms
@@ -53,8 +52,7 @@ async function time(screen: Screen, typed: string, wanted: string): Promise<numb
 /** Each key is told apart from the others by how often its letter is there. */
 async function timeEcho(): Promise<number> {
   const times: number[] = []
-  await withScreen({ columns: 200 }, async (screen) => {
-    await screen.shows('> ')
+  await atPrompt({ columns: 200 }, async (screen) => {
     for (let stroke = 1; stroke <= strokes; stroke++) {
       const startedMs = performance.now()
       await screen.answers('x', 'x'.repeat(stroke))
@@ -68,8 +66,7 @@ async function timeCommands(): Promise<[string, number][]> {
   const ends: number[] = []
   const echoes: number[] = []
   const stops: number[] = []
-  await withScreen({ columns: 200 }, async (screen) => {
-    await screen.shows('> ')
+  await atPrompt({ columns: 200 }, async (screen) => {
     await time(screen, '!true\r', '✓ exit 0')
     for (let round = 0; round < 3 * rounds; round++) {
       screen.type('!true')
@@ -99,8 +96,7 @@ async function timeCommands(): Promise<[string, number][]> {
 
 async function timeViewer(): Promise<[string, number][]> {
   const found: [string, number][] = []
-  await withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  await atPrompt({}, async (screen) => {
     await screen.answers('!seq 1 2000000\r', '✓ exit 0')
     found.push([
       'viewer, opened at the end of 2 million lines',

@@ -98,6 +98,17 @@ export async function withScreen(
   }
 }
 
+/** The same, once nacre asks for a line. */
+export function atPrompt(
+  options: ScreenOptions,
+  use: (screen: Screen) => Promise<void>,
+): Promise<void> {
+  return withScreen(options, async (screen) => {
+    await screen.shows('> ')
+    await use(screen)
+  })
+}
+
 /** How long a program may take to end by SIGTERM. */
 const graceMs = 10_000
 

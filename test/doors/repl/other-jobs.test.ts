@@ -2,15 +2,14 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runCli, runJson } from '../../helpers/run-cli.ts'
-import { type Screen, withScreen } from '../../helpers/screen.ts'
+import { type Screen, atPrompt } from '../../helpers/screen.ts'
 
 /** U+2028 is a line break for JavaScript's readline and for nothing else. */
 const command = `echo 'line \u2028 sep'; echo up; read x; echo "got $x"; sleep 300`
 
 /** Runs a test in a REPL beside a job on a terminal that another nacre holds. */
 function withJob(use: (screen: Screen, id: string, env: Record<string, string>) => Promise<void>) {
-  return withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  return atPrompt({}, async (screen) => {
     const env = { XDG_STATE_HOME: join(screen.home, 'state') }
     const options = ['--pty', '--background', '--ready', 'regex:^up']
     const id = String((await runJson(['-c', command, ...options], { env }))['job_id'])

@@ -3,18 +3,17 @@ import * as assert from 'uvu/assert'
 import { findProgram } from '../../../lib/system/programs.ts'
 import { keys } from '../../helpers/keys.ts'
 import { keepFishQuiet, ownShells } from '../../helpers/own-shell.ts'
-import { withScreen } from '../../helpers/screen.ts'
+import { atPrompt } from '../../helpers/screen.ts'
 import { isAlive } from '../../helpers/terminal-run.ts'
 
 for (const shell of ownShells) {
   test(`a dumb terminal gets lines without escape sequences, from one shell: ${shell}`, () =>
-    withScreen(
+    atPrompt(
       {
         env: { TERM: 'dumb', SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' },
         prepare: keepFishQuiet,
       },
       async (screen) => {
-        await screen.shows('> ')
         await screen.answers('!echo wrongg\u007F\r', 'wrong\n✓ exit 0')
         // Each of them is one key to take back, over two columns or one.
         screen.type('漢字e\u0301\u0015!echo 漢字e\u0301\u007F\u007F\u007F字\r')
@@ -41,8 +40,7 @@ for (const shell of ownShells) {
 
 for (const ending of ['SIGTERM', 'closed'] as const) {
   test(`${ending} in a command ends it, and nacre`, () =>
-    withScreen({ env: { TERM: 'dumb' } }, async (screen) => {
-      await screen.shows('> ')
+    atPrompt({ env: { TERM: 'dumb' } }, async (screen) => {
       await screen.answers("!sh -c 'echo begun $$; exec sleep 1000'\r", /^begun \d+$/m)
       const pid = Number(/^begun (\d+)$/m.exec(screen.text())?.[1])
       if (ending === 'closed') screen.close()

@@ -8,18 +8,16 @@ import { findProgram } from '../../../lib/system/programs.ts'
 import { cliCommand } from '../../helpers/cli.ts'
 import { keys } from '../../helpers/keys.ts'
 import { keepFishQuiet, ownShells } from '../../helpers/own-shell.ts'
-import { assertScreen, type Screen, withScreen } from '../../helpers/screen.ts'
+import { assertScreen, type Screen, atPrompt, withScreen } from '../../helpers/screen.ts'
 
 test('folds long output to the window, and says what is missing and where it is', () =>
-  withScreen({ rows: 30 }, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({ rows: 30 }, async (screen) => {
     await screen.answers('!seq 1 5000\r', '✓ exit 0')
     assertScreen(screen, 'preview')
   }))
 
 test('output is live: it is there while the command runs', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type('!echo before; read line < fifo; echo after $line\r'.replace('!', '!mkfifo fifo; '))
     await screen.shows(/before\nrunning · .* · Ctrl-C stops · Ctrl-B background/)
     writeFileSync(join(screen.home, 'code/fifo'), 'go\n')
@@ -31,8 +29,7 @@ for (const [name, key] of [
   ['Ctrl-C', keys.ctrl('c')],
 ] as const) {
   test(`${name} stops the command and not nacre`, () =>
-    withScreen({}, async (screen) => {
-      await screen.shows('> ')
+    atPrompt({}, async (screen) => {
       // A bash that is about to start a program can miss an interrupt.
       await screen.answers(`!sh -c 'echo started; exec sleep 1000'\r`, 'started\nrunning')
       await screen.answers(key, '✗ exit 130')
@@ -41,8 +38,7 @@ for (const [name, key] of [
 }
 
 test('Ctrl-B lets a command go on, and gives a shell with the same state', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!mkfifo fifo; x=5\r', '✓ exit 0')
     await screen.answers('!echo started; read line < fifo; echo heard $line\r', 'started\nrunning')
     await screen.answers(keys.ctrl('b'), /%1 \d/)
@@ -55,8 +51,7 @@ test('Ctrl-B lets a command go on, and gives a shell with the same state', () =>
   }))
 
 test('/kill stops a job with all that it started', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!echo started; sleep 1000\r', 'started\nrunning')
     await screen.answers(keys.ctrl('b'), /%1 \d/)
     // VS Code moves the cursor where a line below it is wrapped anew.
@@ -66,8 +61,7 @@ test('/kill stops a job with all that it started', () =>
   }))
 
 test('the viewer marks what its search finds, and nothing else', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers("!printf 'one\\nOne\\n'\r", '✓ exit 0')
     await screen.answers('v\r', '1–2 of 2')
     screen.type('/One\r')
@@ -79,8 +73,7 @@ test('the viewer marks what its search finds, and nothing else', () =>
 for (const shell of ownShells) {
   const env = { SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' }
   test(`${shell} goes on where a command has removed nacre's temporary files`, () =>
-    withScreen({ env, prepare: keepFishQuiet }, async (screen) => {
-      await screen.shows('> ')
+    atPrompt({ env, prepare: keepFishQuiet }, async (screen) => {
       screen.type('!export x=5; rm -r ../tmp/nacre-shell-*; echo removed\r')
       await screen.shows('removed\n✓ exit 0')
       screen.type('!echo after $x\r')
@@ -89,8 +82,7 @@ for (const shell of ownShells) {
 }
 
 test('leaving with running jobs asks', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!echo started; sleep 1000\r', 'started\nrunning')
     await screen.answers(keys.ctrl('b'), /%1 \d/)
     await screen.answers('/quit\r', 'Leave all the same?')
@@ -99,8 +91,7 @@ test('leaving with running jobs asks', () =>
   }))
 
 test('what is typed while a command runs is not lost', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!mkfifo fifo; echo started; read line < fifo\r', 'started\nrunning')
     screen.type('!echo ahead\r')
     writeFileSync(join(screen.home, 'code/fifo'), 'go\n')
@@ -108,14 +99,12 @@ test('what is typed while a command runs is not lost', () =>
   }))
 
 test('a command has the environment of its person', () =>
-  withScreen({ env: { EDITOR: 'my-editor' } }, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({ env: { EDITOR: 'my-editor' } }, async (screen) => {
     await screen.answers('!echo "$EDITOR $PAGER."\r', 'my-editor .')
   }))
 
 test('bash mode keeps the state of one shell', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!\r', '[BASH]')
     assert.is(screen.colorOf('bash> '), 121)
     assert.is(screen.colorOf('[BASH]'), 121)
@@ -133,8 +122,7 @@ for (const [name, typed] of [
   ['Ctrl-D', keys.ctrl('d')],
 ] as const) {
   test(`${name} leaves bash mode and not nacre`, () =>
-    withScreen({}, async (screen) => {
-      await screen.shows('> ')
+    atPrompt({}, async (screen) => {
       await screen.answers('/bash\r', '[BASH]')
       screen.type(typed)
       await screen.hides('[BASH]')
@@ -143,8 +131,7 @@ for (const [name, typed] of [
 }
 
 test('/view opens the whole output, searches and scrolls', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!seq 1 5000\r', '✓ exit 0')
     await screen.answers('v\r', '4978–5000 of 5,000')
     assert.ok(screen.isAlternate)
@@ -168,8 +155,7 @@ test('/view opens the whole output, searches and scrolls', () =>
   }))
 
 test('/view finds what stands far within one line, and goes sideways from there', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type(`!echo first; head -c 300000 /dev/zero | tr '\\0' a; echo needle; echo last\r`)
     await screen.shows('✓ exit 0')
     await screen.answers('v\r', /^first\na+…\nlast\n[^]*1–3 of 3/)
@@ -180,8 +166,7 @@ test('/view finds what stands far within one line, and goes sideways from there'
   }))
 
 test('the guard asks; an answer is remembered for exactly this command and can be taken back', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!rm -rf ~\r', 'yes (this once)')
     assert.not.match(screen.text(), 'always')
     await answer(screen, 'no\r')
@@ -210,16 +195,14 @@ async function answer(screen: Screen, text: string): Promise<void> {
 }
 
 test('what was typed before the question appeared does not answer it', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!rm -rf $NOPE\r!ls\r/bash\r', 'yes (this once)')
     await screen.answers(keys.escape, '✗ denied')
     await screen.shows('[BASH]')
   }))
 
 test('/cd, /sandbox and /history work in both modes', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!mkdir "with space"\r', '✓ exit 0')
     await screen.answers('/cd nowhere\r', 'No such file or directory')
     await screen.answers('/cd with space\r', '~/code/with space')
@@ -271,8 +254,7 @@ for (const [disk, [before, within, code]] of Object.entries(disks)) {
     'mount -t tmpfs -o size=32m none "$HOME" && mkdir "$HOME/code" "$HOME/tmp" && cd "$HOME/code"'
   const words = ['unshare', '-m', 'sh', '-c', `${mount} && ${before} && exec "$@"`, 'sh']
   test(name, () =>
-    withScreen({ program: [...words, ...cliCommand()] }, async (screen) => {
-      await screen.shows('> ')
+    atPrompt({ program: [...words, ...cliCommand()] }, async (screen) => {
       await screen.answers(`!x=kept; ${within}\r`, /[✓✗] exit/)
       screen.type(`!seq 100000\r`)
       await screen.shows(new RegExp(`\n100000\nThe complete output was not kept: ${code}`))
@@ -287,8 +269,7 @@ for (const [disk, [before, within, code]] of Object.entries(disks)) {
 }
 
 test('a command that took long and ended unseen rings, and says how it ended', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!sleep 10.1; (exit 3)\r', /^running · /m)
     // The terminal tells that its window has lost the focus.
     await screen.answers('\u001B[O', '✗ exit 3')
@@ -299,8 +280,7 @@ test('a command that took long and ended unseen rings, and says how it ended', (
   }))
 
 test('every run is in the audit as one of the repl', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!echo audited\r', '✓ exit 0')
     const folder = join(screen.home, 'state/nacre')
     assert.ok(readdirSync(folder).includes('audit.jsonl'))

@@ -11,14 +11,14 @@ import {
   textOfRequest,
   withModelServer,
 } from '../../helpers/model-server.ts'
-import { type Screen, withScreen } from '../../helpers/screen.ts'
+import { atPrompt, type Screen } from '../../helpers/screen.ts'
 
 const [model] = models
 
 /** The REPL on a terminal, with a model behind it. */
 function withTalk(use: (screen: Screen, server: ModelServer) => Promise<void>): Promise<void> {
   return withModelServer((server) =>
-    withScreen(
+    atPrompt(
       {
         args: ['--model', model],
         env: { TEST_MODEL_KEY: 'sk-0123456789', SHELL: '/bin/bash' },
@@ -30,10 +30,7 @@ function withTalk(use: (screen: Screen, server: ModelServer) => Promise<void>): 
           writeFileSync(join(folder, 'config.json'), readFileSync(server.home.userFile))
         },
       },
-      async (screen) => {
-        await screen.shows('> ')
-        await use(screen, server)
-      },
+      (screen) => use(screen, server),
     ),
   )
 }

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertScreen, withScreen } from '../../../helpers/screen.ts'
+import { assertScreen, atPrompt, withScreen } from '../../../helpers/screen.ts'
 import { keys } from '../../../helpers/keys.ts'
 
 test('starts with a prompt, its colour and the status bar', () =>
@@ -19,8 +19,7 @@ test('runs what was typed before it was there', () =>
   }))
 
 test('runs a command and closes it with its exit status', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!echo one; echo two >&2\r', '✓ exit 0')
     await screen.answers('!grep x /dev/null\r', '✗ exit 1')
     assertScreen(screen, 'commands')
@@ -37,16 +36,14 @@ function makeRepository(folder: string): void {
 }
 
 test('a backslash at the end of a line continues the command', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!echo a \\\r', /echo a \\\n/)
     await screen.answers('  b\r', '✓ exit 0')
     assert.match(screen.text(), '\na b\n')
   }))
 
 test('a paste of many lines is one command and does not run by itself', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await waitForPaste(screen)
     screen.type(keys.paste('!for n in 1 2 3; do\necho "line $n"\ndone\n'))
     await screen.shows('echo "line $n"')
@@ -60,16 +57,14 @@ async function waitForPaste(screen: { modes: { bracketedPasteMode: boolean } }):
 }
 
 test('edits with the keys of readline', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type(`cho hi${keys.ctrl('a')}!e${keys.ctrl('e')} wrong${keys.ctrl('w')}there\r`)
     await screen.shows('hi there\n✓ exit 0')
   }))
 
 test('keeps the history between starts, in a file of its own user only', async () => {
   const state = { prepare: keepState() }
-  await withScreen(state, async (screen) => {
-    await screen.shows('> ')
+  await atPrompt(state, async (screen) => {
     await screen.answers('!echo first\r', '✓ exit 0')
     await screen.answers('! echo second\r', 'second\n✓ exit 0')
     await screen.answers(' !echo with-a-blank-before\r', 'with-a-blank-before\n✓ exit 0')
@@ -81,8 +76,7 @@ test('keeps the history between starts, in a file of its own user only', async (
     assert.match(kept, '"text":"echo second"')
     assert.not.match(kept, 'with-a-blank-before')
   })
-  await withScreen({ prepare: (home) => writeHistory(home, ['!echo before']) }, async (screen) => {
-    await screen.shows('> ')
+  await atPrompt({ prepare: (home) => writeHistory(home, ['!echo before']) }, async (screen) => {
     await screen.answers(keys.up, '> ! echo before')
   })
 })
@@ -99,8 +93,7 @@ function writeHistory(home: string, entries: string[]): void {
 
 test('Ctrl-R searches the history', () => {
   const entries = ['!make test', '!echo found it', '!git status']
-  return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
-    await screen.shows('> ')
+  return atPrompt({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.answers(keys.ctrl('r'), 'history:')
     await screen.answers('found', 'history: found')
     assertScreen(screen, 'history-search')
@@ -110,8 +103,7 @@ test('Ctrl-R searches the history', () => {
 })
 
 test('the palette lists slash commands and what was typed lately', () =>
-  withScreen({ prepare: (home) => writeHistory(home, ['!make test']) }, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({ prepare: (home) => writeHistory(home, ['!make test']) }, async (screen) => {
     await screen.answers(keys.ctrl('p'), 'palette:')
     await screen.answers('make', '› ! make test')
     await screen.answers(`${keys.ctrl('u')}artif`, '› /artifacts')
@@ -120,8 +112,7 @@ test('the palette lists slash commands and what was typed lately', () =>
 
 test('completes programs, paths and slash commands', () => {
   const prepare = (home: string) => writeFileSync(join(home, 'code/a file.txt'), 'content\n')
-  return withScreen({ prepare }, async (screen) => {
-    await screen.shows('> ')
+  return atPrompt({ prepare }, async (screen) => {
     await screen.answers('!readlin\t', '> !readlink')
     await screen.answers(`${keys.ctrl('u')}!cat a\t`, '> !cat a\\ file.txt')
     await screen.answers('\r', 'content\n✓ exit 0')
@@ -132,8 +123,7 @@ test('completes programs, paths and slash commands', () => {
 
 test('Up finds what begins like the line; the grey suggestion is taken with →', () => {
   const entries = ['!make test', '!echo one', '!make clean', '!ls']
-  return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
-    await screen.shows('> ')
+  return atPrompt({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.answers('! ma', '> ! make clean')
     await screen.answers(`${keys.up}${keys.up}`, '> ! make test')
     await screen.answers(`${keys.ctrl('c')}! ec`, '> ! echo one')
@@ -143,8 +133,7 @@ test('Up finds what begins like the line; the grey suggestion is taken with →'
 
 test('a prompt is never offered in bash mode', () => {
   const entries = ['rm the old build folder', '!git status']
-  return withScreen({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
-    await screen.shows('> ')
+  return atPrompt({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.answers('/bash\r', '[BASH]')
     await screen.answers(keys.up, 'bash> git status')
     screen.type(keys.up)
@@ -154,8 +143,7 @@ test('a prompt is never offered in bash mode', () => {
 })
 
 test('goes on in the next line while a loop or a quote is open', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type('!for i in a b; do\r')
     screen.type('echo "$i\r')
     screen.type('-"\r')
@@ -163,22 +151,19 @@ test('goes on in the next line while a loop or a quote is open', () =>
   }))
 
 test('a prompt for a model is told that there is none', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('what is this?\r', 'No model is set')
   }))
 
 test('wide and combining characters keep the cursor where the text ends', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!echo 日本 e\u0301x', '日本 e\u0301x')
     assert.is(screen.cursor().column, 2 + '!echo '.length + 4 + 1 + 2)
     await screen.answers('\u007F\u007F\r', '日本\n✓ exit 0')
   }))
 
 test('fits into 40 columns and follows the size of the window', () =>
-  withScreen({ columns: 40, rows: 12 }, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({ columns: 40, rows: 12 }, async (screen) => {
     await screen.answers('!echo a long command that does not fit into it', 'fit into it')
     assert.ok(
       screen
@@ -192,8 +177,7 @@ test('fits into 40 columns and follows the size of the window', () =>
   }))
 
 test('without colours where NO_COLOR says so', () =>
-  withScreen({ env: { NO_COLOR: '1' } }, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({ env: { NO_COLOR: '1' } }, async (screen) => {
     await screen.answers('!echo plain\r', '✓ exit 0')
     assert.not.match(screen.raw(), /\u001B\[(?:3|4|9|10)[0-9][;m]/)
     assert.is(screen.colorOf('> '), -1)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keys } from '../../../helpers/keys.ts'
-import { type Screen, withScreen } from '../../../helpers/screen.ts'
+import { type Screen, atPrompt } from '../../../helpers/screen.ts'
 
 const program = (name: string) => join(import.meta.dirname, '../../../../fixtures/programs', name)
 
@@ -21,8 +21,7 @@ function findProgram(name: string): string | undefined {
 }
 
 testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reach it', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!vim -u NONE -N note.txt\r', '"note.txt" [New')
     assert.ok(screen.isAlternate)
     await screen.answers('ione two', 'one two')
@@ -39,8 +38,7 @@ testWith(['vim'], 'vim edits a file; arrows, Esc and the size of the window reac
 )
 
 testWith(['less'], 'less scrolls with the arrow keys of the mode that it asks for', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!seq 1 1000 | less\r', /^1\n2\n/)
     assert.ok(screen.modes.applicationCursorKeysMode)
     await screen.answers('\u001BOB', /^2\n3\n/)
@@ -50,16 +48,14 @@ testWith(['less'], 'less scrolls with the arrow keys of the mode that it asks fo
 )
 
 testWith(['top'], 'top draws itself and ends with q', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!top\r', /PID +USER/)
     await screen.answers('q', '✓ exit 0')
   }),
 )
 
 testWith(['python3'], 'python talks', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!python3\r', '>>>')
     await screen.answers('print(6 * 7)\r', '\n42\n')
     await screen.answers(keys.ctrl('d'), '✓ exit 0')
@@ -68,13 +64,12 @@ testWith(['python3'], 'python talks', () =>
 )
 
 testWith(['git', 'vim'], 'git commit opens its editor', () =>
-  withScreen(
+  atPrompt(
     {
       env: { EDITOR: 'vim -u NONE -N', GIT_CONFIG_GLOBAL: '/dev/null' },
       prepare: (home) => makeCommit(join(home, 'code')),
     },
     async (screen) => {
-      await screen.shows('> ')
       await screen.answers('!git commit\r', 'Changes to be committed')
       await screen.answers(`iSubject line${keys.escape}`, 'Subject line')
       await screen.answers(':wq\r', '✓ exit 0')
@@ -95,8 +90,7 @@ function makeCommit(cwd: string): void {
 }
 
 test('a program that asks is answered in its place', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers(`!${program('installer.sh')}\r`, 'Continue? [y/n]')
     await screen.answers('y\r', 'Where to?')
     await screen.answers('/opt\r', '✓ exit 0')
@@ -104,8 +98,7 @@ test('a program that asks is answered in its place', () =>
   }))
 
 test('a password is not echoed, and nothing keeps it', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers(`!${program('ask-password.sh')}\r`, 'a secret is not shown')
     await screen.answers('hunter2secret\r', '✓ exit 0')
     assert.match(screen.text(), '13 characters')
@@ -124,8 +117,7 @@ function findInFiles({ home }: Screen, text: string): string {
 }
 
 test('keys, mouse, paste and kitty sequences reach the program as it has asked for them', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers(`!node ${program('show-keys.mjs')}\r`, 'ready')
     assert.is(screen.modes.mouseTrackingMode, 'any')
     assert.ok(screen.modes.bracketedPasteMode)
@@ -147,8 +139,7 @@ test('keys, mouse, paste and kitty sequences reach the program as it has asked f
   }))
 
 test('a paste is typed to a program that has not asked to be told of pastes', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type(`!read -r a; read -r b; printf '%q+%q\\n' "$a" "$b"\r`)
     await screen.shows('Ctrl-B background')
     screen.type(keys.paste('one\ntwo'))
@@ -156,8 +147,7 @@ test('a paste is typed to a program that has not asked to be told of pastes', ()
   }))
 
 test('the answers of the terminal go back to the program', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type(
       String.raw`!printf 'ab\033[6n'; IFS= read -rs -d R where; printf '%q\n' "$where"` + '\r',
     )
@@ -165,8 +155,7 @@ test('the answers of the terminal go back to the program', () =>
   }))
 
 testWith(['vim'], 'Ctrl-] leaves a program on the whole screen; /attach shows it again', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!vim -u NONE -N note.txt\r', '"note.txt" [New')
     await screen.answers('\u001D', /%1 \d/)
     assert.not.ok(screen.isAlternate)
@@ -178,8 +167,7 @@ testWith(['vim'], 'Ctrl-] leaves a program on the whole screen; /attach shows it
 )
 
 testWith(['sudo'], 'sudo gets a terminal', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     screen.type('!sudo sh -c "tty; echo as $USER"\r')
     await screen.shows(/\/dev\/pts\/\d+|a secret is not shown/)
     screen.type(keys.ctrl('c'))
@@ -188,8 +176,7 @@ testWith(['sudo'], 'sudo gets a terminal', () =>
 )
 
 test('a flood of output still takes keys', () =>
-  withScreen({}, async (screen) => {
-    await screen.shows('> ')
+  atPrompt({}, async (screen) => {
     await screen.answers('!yes flood\r', 'flood\nflood')
     await screen.answers(keys.ctrl('c'), '✗ exit 130')
   }))
