@@ -11,7 +11,7 @@ import { createStartTurns } from '../run/start-turns.ts'
 import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import type { Snapshots } from '../run/snapshot/snapshot.ts'
-import { withholdKeys } from '../run/environment.ts'
+import { copyWithout, nameKeys } from '../run/environment.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
@@ -70,19 +70,18 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
     ))
   const prepare = createPrepareLaunch({ ...options, confine, openSnapshots })
   const uninherited = createUninherited()
+  const keys = nameKeys(options.modelKeys)
   const watchdog =
     options.reaper &&
     createWatchdog({
       reaper: options.reaper,
       presence: stateDir === null ? null : createPresence(presenceFolder(stateDir)),
       leavesRuns: options.leavesRuns,
-      environment: withholdKeys({ ...options, base: options.environment }),
+      environment: copyWithout(keys, options.environment),
       uninherited,
     })
   const turns = createStartTurns()
-  const prestarted = createPrestarted(uninherited, groups, (env) =>
-    withholdKeys({ ...options, base: env }),
-  )
+  const prestarted = createPrestarted(uninherited, groups, (env) => copyWithout(keys, env))
   const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
   let pty: Runner | null = null
 

@@ -1,4 +1,3 @@
-import { originPolicies } from '../protocol/origin.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { markVariable, ownerVariable } from './stop.ts'
 
@@ -81,16 +80,16 @@ const modelKeys: readonly string[] = [
 ]
 
 export interface EnvironmentOptions {
-  /** The environment of nacre. */
-  base: Readonly<Record<string, string | undefined>>
+  /** What the run has of nacre's own environment. */
+  inherited: Readonly<Record<string, string>>
   /** The path of the program `false`. */
   falsePath: string
   /** The bytes go straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal: boolean
-  /** Variables that hold keys of model providers beside those that are known: the configuration names them. */
-  modelKeys?: readonly string[]
   /** Variables that the person's start files set. Default: none. */
   exports?: ReadonlyMap<string, string> | undefined
+  /** Those of them that the run is not to have. */
+  hidden: ReadonlySet<string>
   /** This nacre: `<pid>:<start time>:<folder of its state>`. */
   owner: string
 }
@@ -104,8 +103,10 @@ export function buildEnvironment(
   request: Request,
   options: EnvironmentOptions,
 ): Record<string, string> {
-  const environment = selectInherited(request, options)
-  for (const [name, value] of selectExports(request, options)) environment[name] = value
+  const environment: Record<string, string> = { ...options.inherited }
+  for (const [name, value] of options.exports ?? []) {
+    if (!options.hidden.has(name)) environment[name] = value
+  }
   if (request.hardening) {
     Object.assign(environment, hardening)
     for (const name of askPrograms) environment[name] = options.falsePath
@@ -124,39 +125,23 @@ export function buildEnvironment(
   return Object.assign(environment, request.env)
 }
 
-type Inherited = Pick<EnvironmentOptions, 'base' | 'modelKeys'>
+/** Variables by their names, as a process has them. */
+type Variables = Readonly<Record<string, string | undefined>>
 
-/** What a run inherits of nacre's own environment. */
-export function selectInherited(request: Request, options: Inherited): Record<string, string> {
-  return copyWithout(namesHidden(request, options), options.base)
-}
-
-/** nacre's own environment without the keys of model providers. */
-export function withholdKeys(options: Inherited): Record<string, string> {
-  return copyWithout(nameKeys(options), options.base)
-}
-
-function copyWithout(
+/** A copy without some. The environment of this process takes its time for each variable. */
+export function copyWithout(
   hidden: ReadonlySet<string>,
-  environment: Inherited['base'],
+  environment: Variables,
 ): Record<string, string> {
   const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && !hidden.has(name)) kept[name] = value
+  for (const name of Object.keys(environment)) {
+    const value = hidden.has(name) ? undefined : environment[name]
+    if (value !== undefined) kept[name] = value
   }
   return kept
 }
 
-function selectExports(request: Request, options: EnvironmentOptions): [string, string][] {
-  const hidden = namesHidden(request, options)
-  return [...(options.exports ?? [])].filter(([name]) => !hidden.has(name))
-}
-
-function namesHidden({ origin }: Request, options: Inherited): ReadonlySet<string> {
-  return originPolicies[origin].withholdsKeys ? nameKeys(options) : new Set()
-}
-
-/** The variables that hold keys of model providers. */
-export function nameKeys(options: Pick<Inherited, 'modelKeys'>): ReadonlySet<string> {
-  return new Set([...modelKeys, ...(options.modelKeys ?? [])])
+/** The variables that hold keys of model providers: those that are known, and others that the configuration names. */
+export function nameKeys(others: readonly string[] = []): ReadonlySet<string> {
+  return new Set([...modelKeys, ...others])
 }

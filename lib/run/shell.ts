@@ -5,7 +5,7 @@ import { originPolicies, takesOwnShell } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import { quoteWord } from '../protocol/words.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { buildEnvironment, selectInherited, nameKeys } from './environment.ts'
+import { buildEnvironment, copyWithout, nameKeys } from './environment.ts'
 import {
   type Confine,
   type Launch,
@@ -40,6 +40,8 @@ export interface LaunchOptions {
   confine?: Confine
 }
 
+const none: ReadonlySet<string> = new Set()
+
 /** Checks a request's directory, finds its shell, builds its environment, confines it. */
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
@@ -48,19 +50,22 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { prefix = [] } = options
   const confine = options.confine ?? refuseSandbox
   const ignored = listIgnored()
+  const keys = nameKeys(options.modelKeys)
   let hidesKeys = false
 
   return async (request, use) => {
     checkDirectory(request.cwd)
-    const inherited = { base: options.environment, modelKeys: options.modelKeys ?? [] }
-    if (originPolicies[request.origin].withholdsKeys && !hidesKeys) {
+    const hidden = originPolicies[request.origin].withholdsKeys ? keys : none
+    if (hidden === keys && !hidesKeys) {
       hidesKeys = true
-      if (options.ownEnvironment) hideVariables(nameKeys(inherited), options.ownEnvironment)
+      if (options.ownEnvironment) hideVariables(keys, options.ownEnvironment)
     }
+    const inherited = copyWithout(hidden, options.environment)
     const shell = request.args === null ? findShell(request, PATH, SHELL) : null
     const setUp = await readSetUp(request, shell?.file ?? '', inherited)
     const env = buildEnvironment(request, {
-      ...inherited,
+      inherited,
+      hidden,
       falsePath,
       toTerminal: options.toTerminal,
       exports: setUp?.exports,
@@ -83,13 +88,12 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   async function readSetUp(
     request: Request,
     file: string,
-    inherited: Pick<LaunchOptions, 'modelKeys'> & { base: LaunchOptions['environment'] },
+    env: Readonly<Record<string, string>>,
   ): Promise<SetUp | null> {
     const { takesSetUp, withholdsKeys } = originPolicies[request.origin]
     // A session on a terminal is the person's own interactive shell, which reads its start files itself.
     const wanted = request.session === null ? takesSetUp : !request.pty
     if (!wanted || request.host !== null || !options.openSnapshots) return null
-    const env = selectInherited(request, inherited)
     return (await options.openSnapshots()).read({ file, env, forModel: withholdsKeys })
   }
 

@@ -18,7 +18,8 @@ export function describeCommand(
   const { stdin } = request
   const given = request.cwdGiven ? request.cwd : null
   const environment = buildEnvironment(request, {
-    base: {},
+    inherited: {},
+    hidden: new Set(),
     falsePath: '/bin/false',
     toTerminal: false,
     owner: '',
