@@ -36,6 +36,12 @@ export function describeEarlyEnd({
   return `the search ended early, out of time or memory${line}`
 }
 
+/** In which line a search may have missed a match; null where it has missed none. */
+export function describeParts({ inParts }: Pick<Matches, 'inParts'>): string | null {
+  if (inParts === undefined) return null
+  return `line ${inParts} is longer than 2 MiB and was searched in parts: a match longer than 256 KiB may stand in it`
+}
+
 /** How a job stands or ended, line by line. */
 export function describeStanding(result: Result): string[] {
   const after = `after ${formatDuration(result.durationMs)}`

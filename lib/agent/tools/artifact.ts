@@ -3,7 +3,7 @@ import { lineRangeParams, refuseBoth } from '../../protocol/result/reading.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
-import { describeEarlyEnd } from '../../render/messages.ts'
+import { describeEarlyEnd, describeParts } from '../../render/messages.ts'
 import { type Habits, readArguments } from './arguments.ts'
 import { boundsOf, textResult, type Tool } from './tool.ts'
 
@@ -74,7 +74,9 @@ export const artifactTool: Tool = {
     const early = describeEarlyEnd(found)
     const why = early === null ? '' : `${early}; `
     const goOn = found.nextOffset === null ? '' : `\n[${why}to go on: offset ${found.nextOffset}]`
+    const parts = describeParts(found)
+    const notice = parts === null ? '' : `\n[${parts}]`
     const text = found.text.replace(/\n$/, '')
-    return textResult(`${text === '' ? '(no lines)' : text}${goOn}`, false, toWire(found))
+    return textResult(`${text === '' ? '(no lines)' : text}${notice}${goOn}`, false, toWire(found))
   },
 }

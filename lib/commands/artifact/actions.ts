@@ -3,7 +3,7 @@ import type { Executor } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Lines } from '../../protocol/result/artifacts.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
-import { describeDamaged, describeEarlyEnd } from '../../render/messages.ts'
+import { describeDamaged, describeEarlyEnd, describeParts } from '../../render/messages.ts'
 import { answer, takeWords, tell, wantsJson } from '../answer.ts'
 
 export interface ActionContext extends Pick<CommandContext, 'options' | 'streams'> {
@@ -64,10 +64,12 @@ export const artifactActions: Readonly<Record<string, Action>> = {
       maxLines: numbers['max-lines'],
       maxBytes: numbers['max-bytes'],
     })
-    const { text, matches, places, timedOut, passedOver } = found
+    const { text, matches, places, timedOut, passedOver, inParts } = found
     const next = found.nextOffset === null ? null : found.nextOffset + 1
-    const told = { id, text, matches, places, nextOffset: next, timedOut, passedOver }
+    const told = { id, text, matches, places, nextOffset: next, timedOut, passedOver, inParts }
     await answer(context, told, text)
+    const parts = describeParts(found)
+    if (parts !== null && !wantsJson(context)) await tell(context, parts)
     if (next !== null && !wantsJson(context))
       await tell(
         context,

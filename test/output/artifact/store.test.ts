@@ -234,15 +234,19 @@ test('a line too long to hold is searched as one line, and its columns count fro
     const filler = (count: number) => 'ž'.repeat(count)
     const line = `${filler(1_200_000)}needle${filler(1_200_000)}needle${filler(1_200_000)}`
     const id = await put(store, `short\n${line}\nneedle\n${line}`)
-    const placesOf = async (pattern: string) =>
-      (await store.grep(id, { pattern, timeoutMs: 60_000 })).places
+    const search = (pattern: string) => store.grep(id, { pattern, timeoutMs: 60_000 })
+    const placesOf = async (pattern: string) => (await search(pattern)).places
     const inLine = (line: number, column: number) => ({ line, column })
     const [long, last] = [inLine(2, 1_200_001), inLine(4, 1_200_001)]
     assert.equal(await placesOf('needle'), [long, inLine(3, 1), last])
     assert.equal(await placesOf('^ž'), [inLine(2, 1), inLine(4, 1)])
     assert.equal(await placesOf('^needle|t$|^žž.*že$'), [inLine(1, 5), inLine(3, 1)])
     assert.equal(await placesOf('^žž.*žž$'), [inLine(2, 1), inLine(4, 1)])
-    assert.equal(await placesOf('needlež+t$'), [])
+    const { places, inParts } = await search('needlež+t$')
+    assert.equal([places, inParts], [[], 2])
+    // What cannot be long was not missed, and what was found neither.
+    assert.is((await search('t\\+[*]|needle\\d{9,10}')).inParts, undefined)
+    assert.is((await search('^ž+?')).inParts, undefined)
     assert.equal(await placesOf('needle.*needle'), [long, last])
     assert.equal(await placesOf('^ž.+(needle|thread).*?needle.+$'), [inLine(2, 1), inLine(4, 1)])
     assert.equal(await placesOf('needle.*needle.*[n.*]'), [])

@@ -20,6 +20,8 @@ export interface MatchedLines extends Found {
   /** Characters of the first line before its part, and behind it. */
   before: number
   after: number
+  /** The first line was searched in parts: a match longer than half of what they share may stand in it. */
+  mayMatch?: boolean
 }
 
 /** Text is matched in batches of about so many bytes. */

@@ -35,6 +35,7 @@ export class Excerpt {
   #recent: string[] = []
   #afterLeft = 0
   #lastShown = 0
+  #inParts: number | undefined
 
   constructor({ before = 0, after = 0, limit = 200, maxLines, maxBytes }: ExcerptOptions) {
     this.#before = Math.min(before, 100)
@@ -69,9 +70,15 @@ export class Excerpt {
     return true
   }
 
+  /** A line in which a match may have been missed, counted from 1. */
+  searchedInParts(number: number): void {
+    this.#inParts ??= number
+  }
+
   result(nextOffset: number | null): Matches {
     const places = this.#places
-    return { text: this.#text, matches: places.length, places, nextOffset, timedOut: false }
+    const found = { text: this.#text, matches: places.length, places, nextOffset, timedOut: false }
+    return this.#inParts === undefined ? found : { ...found, inParts: this.#inParts }
   }
 
   /** Time or memory was over at this line, counted from 0, of a search from `offset`, which always gets further. */

@@ -25,6 +25,7 @@ export async function grepText(text: Searched, options: GrepOptions): Promise<Ma
   try {
     for await (const found of matchLines(text, matcher, offset, options)) {
       const { lines, first } = found
+      if (found.mayMatch) excerpt.searchedInParts(first + 1)
       const matches = new Map(found.matches.map((match) => [match.line, match]))
       for (const [index, line] of lines.entries()) {
         if (index === found.stoodAt) return excerpt.outOfTime(first + index, offset)

@@ -55,7 +55,10 @@ export class LongLine {
   get found() {
     const { text, before, match } = this.#held!
     const after = this.#chars - before - countCodePoints(text)
-    return { lines: [text], matches: match === null ? [] : [match], stoodAt: null, before, after }
+    const lines = [text]
+    if (match !== null) return { lines, matches: [match], stoodAt: null, before, after }
+    const { isUnbounded } = this.#matcher
+    return { lines, matches: [], stoodAt: null, before, after, mayMatch: isUnbounded }
   }
 
   /** Looks whether the match that has not ended goes on in this part; it stands before any other. */

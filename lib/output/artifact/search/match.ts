@@ -94,6 +94,8 @@ export interface Step {
 export interface Matcher {
   /** The steps of its pattern. */
   readonly steps: readonly Step[]
+  /** Whether what one of them matches, or all of a pattern without steps, may be of any length. */
+  readonly isUnbounded: boolean
   /** Lines, or one that is a part of a line. Rejects with the reason of its signal. */
   match(lines: readonly string[], part?: PartOfLine): Promise<Found>
   close(): Promise<void>
@@ -134,8 +136,10 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
     if (!(error instanceof RangeError)) failure = error
     end()
   })
+  const pieces = steps.length === 0 ? [source] : steps.map((step) => step.source)
   return {
     steps,
+    isUnbounded: pieces.some((piece) => repeated.test(piece.replace(literal, ''))),
     async match(lines, part) {
       if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
       // Shared, so that what the thread has found is known also where it has to be ended.
@@ -168,6 +172,10 @@ function readMatches(shared: Int32Array): Match[] {
 
 /** An escape, a class of characters, any text of any length, or one character. */
 const token = /\\[\s\S]|\[(?:\\[\s\S]|[^\\\]])*\]|\.[*+]\??|[\s\S]/gu
+/** An escape or a class of characters. */
+const literal = /\\[\s\S]|\[(?:\\[\s\S]|[^\\\]])*\]/gu
+/** As often as there is something, or very often. */
+const repeated = /[*+]|\{\d+,\}|\d{5,}\}/
 /** Refers back, or looks ahead or behind: what it says of one place depends on others. */
 const isTied = /\\[1-9k]|\(\?<?[=!]/
 
