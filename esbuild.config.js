@@ -192,14 +192,11 @@ async function joinChunks(file, chunks, homes) {
           esbuild.onResolve({ filter: /^\.\/[^/]+\.js$/ }, ({ path }) => {
             const name = path.slice(2)
             if (own.includes(name)) return { path: name, namespace: 'own' }
-            return homes.has(name) ? { path: name, namespace: 'packed' } : { external: true }
+            const home = homes.get(name)
+            return { external: true, path: home === undefined ? path : `./${home}#${name}` }
           })
           esbuild.onLoad({ filter: /./, namespace: 'own' }, ({ path }) => ({
             contents: chunks.get(path) ?? '',
-          }))
-          esbuild.onLoad({ filter: /./, namespace: 'packed' }, ({ path }) => ({
-            contents: `module.exports = require("./${homes.get(path)}")["${path}"]`,
-            resolveDir: root,
           }))
         },
       },
@@ -212,14 +209,15 @@ async function joinChunks(file, chunks, homes) {
  * Lets the files of dist/ have what they export of one another without a copy of each, which were a twelfth of
  * what a start does: all come of ES modules, so that none needs the form that esbuild makes of a CommonJS module.
  *
- * @param {string} text CommonJS as esbuild writes it: `__toESM(require("./a.js"))`, and
- *   `var a={};__export(a,{b:()=>b})`
+ * @param {string} text CommonJS as esbuild writes it: `__toESM(require("./a.js"))`, for a chunk in a pack
+ *   `__toESM(require("./pack.js#a.js"))`, and `var a={};__export(a,{b:()=>b})`
  */
 function bindDirectly(text) {
   const exported =
     /\bvar (\w+)=\{\};__export\(\s*\1,\{((?:\s*(?:"[^"]+"|[\w$]+):\(\)=>\s*[\w$]+,?)+)\s*\}\)/g
   return text
-    .replace(/__toESM\(\s*(require_\w+\(\)|require\("\.\/[^"]+"\))\)/g, '$1')
+    .replace(/__toESM\(\s*(require\(\s*"\.\/[^"]+"\))\)/g, '$1')
+    .replace(/\brequire\(\s*"(\.\/[^"#]+)#([^"]+)"\)/g, 'require("$1")["$2"]')
     .replace(exported, (_, name, entries) => {
       const getters = entries.replace(/("[^"]+"|[\w$]+):\(\)=>(\s*[\w$]+)/g, 'get $1(){return $2}')
       return `var ${name}={${getters}}`
