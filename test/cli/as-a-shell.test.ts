@@ -328,7 +328,7 @@ test('an environment as bare as that of cron', () =>
 test('a PATH that leads to no shell leaves nacre one, as it leaves bash itself', () =>
   withNacre(async (dir, env, nacre) => {
     for (const PATH of ['', dir]) {
-      const words = ['-c', 'echo "[$PATH] $0"; exit 3']
+      const words = ['-c', 'echo "$0"; exit 3']
       const [own, theirs] = await Promise.all([
         runProgram(nacre, ['--no-harden', ...words, 'name'], { env: { ...env, PATH } }),
         runProgram('/bin/bash', [...words, 'name'], { env: { ...env, PATH } }),
