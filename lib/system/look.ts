@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { codeOf } from '../protocol/errors.ts'
 
 /*
  * What this process can see of the file system: of what is gone, was never there, or is not this user's to
@@ -18,6 +19,16 @@ export function lookIntoFolder(path: string): string[] {
 /** What a symbolic link says. */
 export function lookAtLink(path: string): string | null {
   return seen(() => readlinkSync(path))
+}
+
+/** What is there; null where nothing has that name. Throws every other error of the system. */
+export function ifThere<Value>(look: () => Value): Value | null {
+  try {
+    return look()
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null
+    throw error
+  }
 }
 
 function seen<Value>(look: () => Value): Value | null {

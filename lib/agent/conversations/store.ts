@@ -17,6 +17,7 @@ import { makePrivateFolder } from '../../system/private-files.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { addUsage, type Message, noUsage, type Usage } from '../models/model.ts'
 import { type ConversationInfo, type Entry, replayEntries, titleOf } from './entry.ts'
+import { ifThere } from '../../system/look.ts'
 
 /** One conversation under way. */
 export interface Conversation {
@@ -70,12 +71,9 @@ export function createConversationStore({ folder, redact }: StoreOptions): Conve
   }
 
   function read(id: string): Entry[] {
-    try {
-      return readEntries(readFileSync(pathOf(id), 'utf8'))
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') throw notFound(id)
-      throw error
-    }
+    const text = ifThere(() => readFileSync(pathOf(id), 'utf8'))
+    if (text === null) throw notFound(id)
+    return readEntries(text)
   }
 
   function describe(name: string): ConversationInfo[] {
@@ -217,12 +215,8 @@ function endsWithNewline(fd: number): boolean {
 
 function listNames(folder: string | null): string[] {
   if (folder === null) return []
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
-  }
+  const names = ifThere(() => readdirSync(folder)) ?? []
+  return names.filter((name) => name.endsWith('.jsonl'))
 }
 
 function readHead(path: string): string {

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startProcess, type StartedProcess } from '../../system/process/spawn.ts'
 import { removeTemporaryFolder } from '../../system/temporary-folder.ts'
-import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { markVariable, stopTree } from '../stop.ts'
 import type { StartFiles } from './start-files.ts'
+import { ifThere } from '../../system/look.ts'
 
 /** What a shell says of itself after a person's start files. */
 export interface CapturedParts {
@@ -87,15 +87,8 @@ function awaitEnd(
 
 /** Gives null where the shell has not told everything. */
 function readParts(path: string): CapturedParts | null {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null
-    throw error
-  }
-  const fields = text.split('\0')
-  if (fields.pop() !== 'end') return null
+  const fields = ifThere(() => readFileSync(path, 'utf8'))?.split('\0')
+  if (fields?.pop() !== 'end') return null
   const found = { f: new Map<string, string>(), a: new Map(), e: new Map() }
   const options = { b: '', o: '', p: '' }
   let hasSyntaxFault = false

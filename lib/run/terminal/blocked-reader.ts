@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
-import { lookIntoFile } from '../../system/look.ts'
+import { ifThere, lookIntoFile } from '../../system/look.ts'
 
 /** A thread that sleeps in the kernel until one of its files can be read. */
 export interface BlockedReader {
@@ -131,10 +131,5 @@ function readMemory(pid: number, address: number, length: number): Buffer {
 }
 
 function readLink(pid: number, fd: number): string {
-  try {
-    return readlinkSync(`/proc/${pid}/fd/${fd}`)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return ''
-    throw error
-  }
+  return ifThere(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) ?? ''
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { codeOf, messageOf } from '../../../protocol/errors.ts'
+import { messageOf } from '../../../protocol/errors.ts'
 import { makePrivateFolder, replaceFile } from '../../../system/private-files.ts'
+import { ifThere } from '../../../system/look.ts'
 
 /** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
 export interface Approval {
@@ -54,13 +55,8 @@ function isSame(a: Approval, b: Approval): boolean {
 }
 
 function readApprovals(file: string): Approval[] {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
-  }
+  const text = ifThere(() => readFileSync(file, 'utf8'))
+  if (text === null) return []
   // What cannot be read grants nothing.
   const entries = parse(text, file)
   return Array.isArray(entries) ? entries.filter(isApproval) : []
