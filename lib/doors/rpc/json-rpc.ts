@@ -19,15 +19,16 @@ export function createJsonRpc(context: RpcContext, connection: Connection): RpcS
     connection,
     methods,
     onAnswer: (message) => approvals.answer(message),
-    prepare: (call) => ({
-      ...call,
-      context,
-      jobs: context.executor.jobs,
-      peer,
-      client,
-      approve: client.supportsApproval
-        ? (request, verdict) => approvals.ask(request, verdict, call.signal)
-        : undefined,
-    }),
+    prepare(call) {
+      const approve: Call['approve'] = (request, verdict) =>
+        approvals.ask(request, verdict, call.signal)
+      return Object.assign(call, {
+        context,
+        jobs: context.executor.jobs,
+        peer,
+        client,
+        approve: client.supportsApproval ? approve : undefined,
+      })
+    },
   })
 }

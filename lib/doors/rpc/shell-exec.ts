@@ -18,13 +18,10 @@ export const shellStart: Handler<'shell.start'> = ({ stream = false, ...fields }
 /** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
 export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   const { stream, stdin, ...fields } = params
-  const input: RequestInput = {
-    timeoutSeconds: limits.shellExecTimeoutSeconds.default,
-    streams: 'separate',
-    ...fields,
-    ...(stdin === undefined ? {} : { stdin: { kind: 'text', text: stdin } }),
-    origin: 'rpc',
-  }
+  const timeoutSeconds = limits.shellExecTimeoutSeconds.default
+  const input: RequestInput = { timeoutSeconds, streams: 'separate' }
+  Object.assign(input, fields, { origin: 'rpc' })
+  if (stdin !== undefined) input.stdin = { kind: 'text', text: stdin }
   const { signal, approve, peer, client } = call
   const run = await call.context.executor.start(input, {
     signal,

@@ -62,7 +62,7 @@ function serveSocket(socket: Socket, jobs: Jobs) {
   const rpc = createRpcServer({
     connection,
     methods: socketMethods,
-    prepare: (call) => ({ ...call, jobs, peer }),
+    prepare: (call) => Object.assign(call, { jobs, peer }),
   })
   void receiveMessages(socket, connection, rpc)
   return { socket, rpc, flush: () => connection.end() }

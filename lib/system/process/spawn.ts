@@ -99,9 +99,8 @@ export const startPiped = startProcess as (start: ProcessStart) => Promise<Piped
 function startChild(file: string, args: readonly string[], options: ChildOptions): Child {
   // Bun's form of `node:child_process` takes ten times as long for the first start.
   if (bun !== null && isPlainStart(options)) return spawnByBun(bun, file, args, options)
-  const { env, ...others } = options
   // Bun passes `cgroup` on, Node knows nothing of it and is given none.
-  const child = spawn(file, args, { ...others, ...(env && { env: { ...env } }) } as SpawnOptions)
+  const child = spawn(file, args, options as SpawnOptions)
   if (child.pid === undefined) {
     // Whoever starts it may try in another way.
     child.once('error', () => undefined)
