@@ -77,7 +77,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
       reaper: options.reaper,
       presence: stateDir === null ? null : createPresence(presenceFolder(stateDir)),
       leavesRuns: options.leavesRuns,
-      environment: copyWithout(keys, options.environment),
+      environment: () => copyWithout(keys, options.environment),
       uninherited,
     })
   const turns = createStartTurns()

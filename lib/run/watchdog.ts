@@ -19,8 +19,8 @@ export interface WatchdogParts {
   presence: Presence | null
   /** Its runs are to outlive it: they are left to whoever looks for them. */
   leavesRuns: boolean
-  /** The environment of what it starts. */
-  environment: Readonly<Record<string, string>>
+  /** Gives the environment of what it starts: most runs end before there is anything to start. */
+  environment: () => Readonly<Record<string, string>>
   uninherited: Uninherited
 }
 
@@ -42,7 +42,7 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
   async function start(file: string, args: readonly string[], input: 'pipe' | 'ignore') {
     try {
       const stdio = [input, 'ignore', 'ignore'] as const
-      const started = { file, args, env: environment, stdio, detached: true, uninherited }
+      const started = { file, args, env: environment(), stdio, detached: true, uninherited }
       return await startProcess(started)
     } catch {
       // Without it everything works as long as nobody kills nacre.
@@ -71,7 +71,7 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
   function onExit(): void {
     if (shell !== null) return
     const [program = '', ...words] = reaper
-    const options = { env: environment, stdio: 'ignore', detached: true } as const
+    const options = { env: environment(), stdio: 'ignore', detached: true } as const
     // Nobody is there any more to hear that it did not start.
     spawn(program, [...words, nameProcess(process.pid)], options).on('error', () => undefined)
   }
