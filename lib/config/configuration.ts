@@ -3,7 +3,6 @@ import type { ConfiguredProviders } from '../protocol/configuration.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
-import { keys } from './keys.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
 
 /** What holds for a start of nacre before its flags: plain values, nothing left to read. */
@@ -61,12 +60,14 @@ function splitWords(words: string | string[]): string[] {
 
 type Values = ReadonlyMap<string, unknown>
 
-/** Makes one configuration of entries in the order in which they win, the last one most. */
+/** What files and variables say, as far as each may. */
+export type Said = Pick<Configuration, 'entries' | 'values' | 'notices'>
+
+/** Makes one configuration of what is said, which is nothing where `said` is left out. */
 export function assemble(
-  entries: readonly Entry[],
-  rest: Pick<Configuration, 'files' | 'candidates' | 'notices' | 'neverTerminals'>,
+  rest: Pick<Configuration, 'files' | 'candidates' | 'neverTerminals'>,
+  { entries, values, notices }: Said = { entries: [], values: new Map(), notices: [] },
 ): Configuration {
-  const values = mergeEntries(entries)
   const get = <T>(name: string, fallback: T): T => (values.get(name) ?? fallback) as T
   const sandbox = values.get('sandbox')
   return {
@@ -90,21 +91,9 @@ export function assemble(
     agentHosts: get('agent_hosts', []),
     entries,
     values,
+    notices,
     ...rest,
   }
-}
-
-/** The last one wins, or adds to those before it where the key adds up. */
-function mergeEntries(entries: readonly Entry[]): Values {
-  const values = new Map<string, unknown>()
-  for (const { name, value } of entries) {
-    const former = values.get(name)
-    if (former === undefined || !keys.get(name)?.addsUp) values.set(name, value)
-    else if (Array.isArray(former))
-      values.set(name, [...(former as unknown[]), ...(value as unknown[])])
-    else values.set(name, { ...(former as object), ...(value as object) })
-  }
-  return values
 }
 
 function readDefaults(values: Values): RequestDefaults {

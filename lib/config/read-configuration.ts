@@ -1,10 +1,9 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { assemble, type Configuration } from './configuration.ts'
-import { userConfigFile } from './paths.ts'
-import { readConfigFile } from './read-file.ts'
-import { readVariables } from './read-variables.ts'
-import { findWorkspace, isTrusted, restrict } from './workspace.ts'
+import { readDocument } from './document.ts'
+import { otherVariables } from './other-variables.ts'
+import { findWorkspace, userConfigFile } from './paths.ts'
 
 export interface ConfigurationSource {
   environment: Readonly<Record<string, string | undefined>>
@@ -29,22 +28,23 @@ export async function readConfiguration(source: ConfigurationSource): Promise<Co
     : findWorkspace(resolve(cwd, source.runCwd ?? '.'))
   const ownFile = join(workspace, '.nacre', 'config.json')
 
-  const user = await readConfigFile(userFile, { base: home, home })
-  const own = ownFile === userFile ? null : await readConfigFile(ownFile, { base: workspace, home })
-  const variables = readVariables(environment, { base: cwd, home })
-
-  const trustedFolders = [...(user ?? []), ...variables]
-    .filter(({ name }) => name === 'trusted_folders')
-    .flatMap(({ value }) => value as string[])
-  const permitted = restrict(own ?? [], user ?? [], {
-    trusted: own !== null && isTrusted(workspace, trustedFolders),
-    userFile,
-    workspace,
-  })
-  return assemble([...(user ?? []), ...permitted.entries, ...variables], {
+  const user = await readDocument(userFile)
+  const own = ownFile === userFile ? null : await readDocument(ownFile)
+  const variables = listVariables(environment)
+  const places = {
     files: [user && userFile, own && ownFile].filter((file) => file !== null),
     candidates: ownFile === userFile ? [userFile] : [userFile, ownFile],
-    notices: permitted.notices,
     neverTerminals: !['', '0', 'false'].includes(environment['NACRE_NO_PTY'] ?? ''),
-  })
+  }
+  if (user === null && own === null && variables.length === 0) return assemble(places)
+  const { readSaid } = await import('./read-said.ts')
+  return assemble(places, readSaid({ user, userFile, own, variables, cwd, home, workspace }))
+}
+
+/** The variables that may be keys. One that is set to nothing counts as not set. */
+function listVariables(environment: ConfigurationSource['environment']): [string, string][] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('NACRE_') && !Object.hasOwn(otherVariables, name))
+    .map((name): [string, string] => [name, environment[name] ?? ''])
+    .filter(([, text]) => text !== '')
 }

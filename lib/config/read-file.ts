@@ -1,17 +1,12 @@
 import { isObject } from '../protocol/shape/shape.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { unknownField } from '../protocol/shape/check.ts'
-import { type Document, readDocument } from './document.ts'
+import type { Document } from './document.ts'
 import { groups, keys } from './keys.ts'
 import { type Entry, type Folders, readKeyValue, wrongConfiguration } from './entry.ts'
 
-/**
- * The entries of a configuration file; null where there is none. Throws `MisuseError`, which names
- * the file and the line.
- */
-export async function readConfigFile(file: string, folders: Folders): Promise<Entry[] | null> {
-  const document = await readDocument(file)
-  if (document === null) return null
+/** The entries of a configuration file. Throws `MisuseError`, which names the file and the line. */
+export function readConfigFile(document: Document, folders: Folders): Entry[] {
   try {
     // `$schema` is there for editors, which find the JSON Schema by it; nacre passes it by.
     const { $schema: _, ...said } = document.value

@@ -3,24 +3,17 @@ import { messageOf, MisuseError } from '../protocol/errors.ts'
 import { nearestName } from '../protocol/wire.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { type Entry, type Folders, readKeyValue, wrongConfiguration } from './entry.ts'
-import { keys, otherVariables } from './keys.ts'
+import { keys } from './keys.ts'
 
-/** The entries of the variables `NACRE_*`. Throws `MisuseError`, which names the variable. */
+/** The entries of variables with their texts. Throws `MisuseError`, which names the variable. */
 export function readVariables(
-  environment: Readonly<Record<string, string | undefined>>,
+  variables: readonly (readonly [name: string, text: string])[],
   folders: Folders,
 ): Entry[] {
-  return Object.keys(environment)
-    .filter((name) => name.startsWith('NACRE_'))
-    .flatMap((variable) => {
-      const text = environment[variable] ?? ''
-      // A variable that is set to nothing counts as not set.
-      return text === '' ? [] : readVariable(variable, text, folders)
-    })
+  return variables.flatMap(([variable, text]) => readVariable(variable, text, folders))
 }
 
 function readVariable(variable: string, text: string, folders: Folders): Entry[] {
-  if (Object.hasOwn(otherVariables, variable)) return []
   const found = [...keys].find(([, key]) => key.variable === variable)
   if (found === undefined) {
     refuseMisspelt(variable)

@@ -1,12 +1,6 @@
-import { findGitRoot } from '../system/git.ts'
 import type { Entry } from './entry.ts'
 import { keys } from './keys.ts'
 import { isBelow } from './restrict.ts'
-
-/** The git root above a directory, else the directory itself. */
-export function findWorkspace(cwd: string): string {
-  return findGitRoot(cwd) ?? cwd
-}
 
 /** Whether a folder is one of those trusted, or below one. Links lead to what they name. */
 export function isTrusted(folder: string, trusted: readonly string[]): boolean {

@@ -5,7 +5,7 @@ import type { PromptOptions } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
-import { findWorkspace } from '../config/workspace.ts'
+import { findWorkspace } from '../config/paths.ts'
 
 /** What is configured and asked for of a model that works here. */
 export function agentSettings(

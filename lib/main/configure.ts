@@ -15,7 +15,7 @@ export function configure(options: Readonly<Record<string, unknown>>): Promise<C
 
 /** The configuration of a nacre for which nothing is configured. */
 export function configureNothing(): Configuration {
-  return assemble([], { files: [], candidates: [], notices: [], neverTerminals: false })
+  return assemble({ files: [], candidates: [], neverTerminals: false })
 }
 
 /** What a subcommand may know of the configuration. */
