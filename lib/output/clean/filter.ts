@@ -240,11 +240,7 @@ export class Filter {
   }
 
   /** Text that needs no more than to be passed on, from the first byte on; null: none. */
-  #findPlain(
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-  ): { end: number; newlines: number } | null {
+  #findPlain(bytes: Uint8Array, from: number, to: number) {
     if (!this.#parser.isAtText || this.#page.isOpen) return null
     if (this.#fastWay.isChanging && !this.#alternate) return null
     const { control, high, newlines } = this.#scan(bytes, from, to)

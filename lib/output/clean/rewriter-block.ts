@@ -6,22 +6,10 @@
 /** A step reads one byte beyond these. */
 export const blockBytes = 32
 
-/** What it takes besides `at`, `out`, `end`, `line`, `uneven`, `valid`, `safeAt`, `safeOut`, `invalid` and `ended`. */
-export const blockLocals = [
-  ...[
-    'length',
-    'mask',
-    'next',
-    'newlines',
-    'high',
-    'stops',
-    'kept',
-    'dropped',
-    'replaced',
-    'going',
-  ],
-  ...['escapes', 'ends', 'bit5', 'two', 'three', 'four', 'third', 'last', 'c1'],
-]
+/** What it takes besides `at`, `out`, `end`, `line`, `uneven`, `valid`, `safeAt`, `safeOut` and `invalid`. */
+const masksOfText = 'length mask next newlines high stops kept dropped replaced going'
+const masksOfCharacters = 'escapes ends bit5 two three four third last c1'
+export const blockLocals = `${masksOfText} ${masksOfCharacters}`.split(' ')
 export const blockVectors = ['v', 'w', 'filler']
 
 /** U+FFFD, in the order of bytes of a number. */
@@ -110,10 +98,14 @@ end`
 
 /** Whatever is no valid character, by the lengths of those that begin in each place. */
 const characters = (isBinary: boolean) => `
-get high  set replaced
+${
+  isBinary
+    ? ''
+    : `get high  set replaced
 (most text of 8 bits has no byte that could go on behind one that begins a character)
 ${behind(within(0xc2, 51))}  get going  i32.and
-if
+if`
+}
 ${bits((vector) => `get ${vector}  splat 32  v128.and  splat 32  i8x16.eq`)}  set bit5
 ${behind(within(0xc2, 30))}  get going  i32.and  set two
 (no overlong forms, no surrogates, nothing above U+10FFFF: all told by the second byte)
@@ -138,8 +130,7 @@ get high  get mask  ${not}  i32.and  get last  i32.and  set replaced
 ${behind(is(0xc2))}  get going  i32.and  get bit5  ${not}  i32.and  set c1
 ${
   isBinary
-    ? `get dropped  get c1  i32.or  ${before('c1', 1)}  i32.or  set dropped
-end`
+    ? `get dropped  get c1  i32.or  ${before('c1', 1)}  i32.or  set dropped`
     : `get stops  ${before('c1', 1)}  i32.or  set stops
 end
 get replaced  get going  i32.and
@@ -160,13 +151,17 @@ const validCharacters = `
 get stops
 ${is(0xc2)}  ${within(0x80, 32)}  i32.const 1  i32.shr_u  i32.and  i32.or  set stops`
 
+/** Adds to a number in memory: one more local would be one register less. */
+export const countBy = (count: string, place: number) =>
+  `i32.const 0  ${count}  i32.const 0  i32.load ${place}  i32.add  i32.store ${place}`
+
 /** Where the last line begins, and whether one byte is one column in it. */
-const lines = `
+const lines = (count: string) => `
 get newlines  get kept  i32.and  set newlines
 ${is(9)}  get high  i32.or  get mask  i32.and  get dropped  ${not}  i32.and  set high
 get newlines
 if
-  get newlines  i32.popcnt  get ended  i32.add  set ended
+  ${count}
   (the bytes up to the last newline)
   i32.const 2  i32.const 31  get newlines  i32.clz  i32.sub  i32.shl  i32.const 1  i32.sub  set next
   get out
@@ -228,8 +223,17 @@ end
 ${copyBetween}
 get out  get length  get next  i32.sub  i32.add  set out`
 
+const fillInText = (table: number) => `
+get kept  get replaced  i32.or  get mask  i32.eq
+get replaced  i32.popcnt  i32.const ${few}  i32.lt_u  i32.and
+if
+  ${fillInFew}
+else
+  ${fillIn(table)}
+end`
+
 /** The step. Leaves in `length` how many bytes it has read: to the first that it cannot do. */
-export const block = (table: number, isBinary: boolean) => `
+export const block = (table: number, newlinesAt: number, isBinary: boolean) => `
 get at  v128.load 0  set v  get at  v128.load 16  set w
 (neither newline nor tab)
 ${bits(
@@ -266,7 +270,7 @@ get stops  ${not}  get stops  i32.const 1  i32.sub  i32.and  set mask
 get stops  i32.ctz  set length
 get replaced  get mask  i32.and  set replaced
 get dropped  get replaced  i32.or  ${not}  get mask  i32.and  set kept
-${isBinary ? '' : lines}
+${isBinary ? '' : lines(countBy('get newlines  i32.popcnt', newlinesAt))}
 get kept  get mask  i32.eq
 if
   get out  get v  v128.store 0
@@ -275,13 +279,7 @@ if
 else
   get replaced
   if
-    get kept  get replaced  i32.or  get mask  i32.eq
-    get replaced  i32.popcnt  i32.const ${few}  i32.lt_u  i32.and
-    if
-      ${fillInFew}
-    else
-      ${fillIn(table)}
-    end
+    ${isBinary ? fillIn(table) : fillInText(table)}
     ${isBinary ? '' : 'get invalid  get replaced  i32.popcnt  i32.sub  set invalid'}
   else
     ${closeGaps(table)}

@@ -3,6 +3,7 @@ import {
   blockBytes,
   blockLocals,
   blockVectors,
+  countBy,
   loadFiller,
   replacement,
   shuffleTableBytes,
@@ -19,19 +20,20 @@ const maxLineBytes = 8192
 /** The numbers that go in and come out, in their order. */
 export const registers = [
   ...['at', 'stop', 'state', 'out', 'end', 'line', 'uneven', 'valid', 'safeAt', 'safeOut'],
-  ...['invalid', 'ended'],
+  'invalid',
 ] as const
 
-const registerBytes = registers.length * 4
+const newlines = inputBytes + registers.length * 4
 const maskBytes = 32
 const tableBytes = 2 * statesPerTable * 256 * 4
-const masks = inputBytes + registerBytes
+const masks = newlines + 4
 const table = masks + maskBytes
 const shuffles = table + tableBytes
 
-/** Input, the registers, a mask for the first bytes of 16, the table, the shuffles, output. */
+/** Input, the registers, the count of newlines, a mask for the first bytes of 16, the table, the shuffles, output. */
 export const places = {
   registers: inputBytes,
+  newlines,
   masks,
   table,
   shuffles,
@@ -61,7 +63,7 @@ loop
   get state  i32.const ${statesPerTable}  i32.eq
   get at  i32.const ${blockBytes}  i32.add  get stop  i32.lt_u  i32.and
   if
-    ${block(places.shuffles, true)}
+    ${block(places.shuffles, newlines, true)}
     (again, but for a sequence or half of a character)
     i32.const 0  get length  get at  i32.load8_u 0  i32.const 27  i32.eq  select  br_if 1
   end
@@ -130,7 +132,7 @@ loop
     if
       get out  get end  i32.eq
       if
-        ${block(places.shuffles, false)}
+        ${block(places.shuffles, newlines, false)}
         get length  br_if 3
       else
         get uneven  i32.eqz
@@ -215,7 +217,7 @@ loop
     get out  set end
     get out  set line
     i32.const 0  set uneven
-    get ended  i32.const 1  i32.add  set ended
+    ${countBy('i32.const 1', newlines)}
   end
   get state  i32.eqz
   if

@@ -81,7 +81,11 @@ function makeModule() {
   memory.fill(0xff, places.masks, places.masks + 16)
   new Int32Array(memory.buffer, places.table, 2 * statesPerTable * 256).set(buildTable())
   memory.set(buildShuffles(), places.shuffles)
-  return { memory, run, numbers: new Int32Array(memory.buffer, places.registers, registers.length) }
+  return {
+    memory,
+    run,
+    numbers: new Int32Array(memory.buffer, places.registers, registers.length + 1),
+  }
 }
 
 function createRewriter({
