@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
-import { makePrivateFolder } from '../../system/private-files.ts'
+import { makePrivateFolder, readFlags } from '../../system/private-files.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { addUsage, type Message, noUsage, type Usage } from '../models/model.ts'
 import { type ConversationInfo, type Entry, replayEntries, titleOf } from './entry.ts'
@@ -220,7 +220,7 @@ function listNames(folder: string | null): string[] {
 }
 
 function readHead(path: string): string {
-  const fd = openSync(path, 'r')
+  const fd = openSync(path, readFlags)
   try {
     if (!fstatSync(fd).isFile()) return ''
     const bytes = Buffer.alloc(headBytes)

@@ -67,9 +67,6 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     get aliveCount() {
       return alive.size
     },
-    get runningCount() {
-      return [...alive.values()].filter((run) => run.isJob).length
-    },
     listOwn: () => [...alive.values()].filter((run) => run.isJob).map((run) => run.describe()),
     add(run) {
       alive.set(run.id, run)

@@ -24,8 +24,6 @@ export interface JobWait {
 export interface Jobs {
   /** The run of this process, alive, or a job of it that ended lately; also before its start is told. */
   find(id: string): Run
-  /** How many jobs of this process run. */
-  readonly runningCount: number
   /** In the order in which they were started. */
   list(filter?: JobFilter): Promise<JobEntry[]>
   /** The files of records that are damaged, whose jobs no list has. */

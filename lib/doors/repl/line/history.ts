@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isObject } from '../../../protocol/shape/shape.ts'
 import { codeOf } from '../../../protocol/errors.ts'
 import { createId } from '../../../protocol/ids.ts'
 import { countOf } from '../screen/columns.ts'
@@ -57,9 +58,8 @@ export function openHistory(file: string): History {
       damaged++
       return
     }
-    if (typeof value === 'string') return put(readOld(value))
-    if (typeof value !== 'object' || value === null) return
-    const { kind, text, cwd, id, exit } = value as Record<string, unknown>
+    if (!isObject(value)) return void damaged++
+    const { kind, text, cwd, id, exit } = value
     if (typeof id === 'string' && typeof exit === 'number') {
       const entry = byId.get(id)
       if (entry) entry.exitCode = exit
@@ -105,17 +105,6 @@ export function openHistory(file: string): History {
         },
       }
     },
-  }
-}
-
-/** Earlier versions kept what was typed, in one language or the other. */
-function readOld(text: string): HistoryEntry {
-  const command = /^!{1,2}&?/.exec(text)
-  return {
-    kind: command ? 'command' : 'prompt',
-    text: command ? text.slice(command[0].length).trim() : text,
-    cwd: '',
-    exitCode: null,
   }
 }
 
