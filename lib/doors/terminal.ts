@@ -44,6 +44,8 @@ export function typeIntoRun(run: Pick<Run, 'write' | 'resize'>, streams: Streams
   stdin.on('end', onEnd)
   // A standard input that cannot be read has nothing to type.
   stdin.on('error', onEnd)
+  // Whoever has read an answer before has paused it.
+  stdin.resume()
   return () => {
     stdin.off('data', onData).off('end', onEnd)
     stdin.pause()

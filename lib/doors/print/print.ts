@@ -7,6 +7,7 @@ import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
+import { createApprove } from './approve.ts'
 import type { PrintOptions, Subject } from '../../protocol/print-options.ts'
 import type { Prompter } from './prompt.ts'
 import { readArray } from './array.ts'
@@ -141,7 +142,8 @@ async function answerPrompt(
     ...(request.host === null && { cwd: request.cwd }),
     ...(request.pty && { stdin: { kind: 'none' } }),
   }
-  const runOptions = { signal, text: answer.text, onEvent: answer.onEvent }
+  const approve = createApprove(options, streams, signal)
+  const runOptions = { signal, text: answer.text, onEvent: answer.onEvent, approve }
   const result = isSupervised
     ? await context.runSupervised(wanted, runOptions)
     : await runHere(wanted, runOptions)

@@ -7,6 +7,7 @@ import type { Stdin } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
+import { createApprove } from './approve.ts'
 import { emptyPrompt, readText } from './stdin.ts'
 
 /** The conversation of one call of print. */
@@ -35,7 +36,9 @@ export async function createPrompter(
   const settings = context.agentSettings()
   const schema =
     model.outputSchema === null ? null : await openOutputSchema(model.outputSchema, settings.cwd)
-  const session = createAgent(executor, settings).open(model)
+  const session = createAgent(executor, settings).open(model, {
+    approve: createApprove(options, streams, signal),
+  })
   const page = choosePage(options, schema, streams)
   session.listen(async (event) => {
     await page(event)
