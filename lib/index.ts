@@ -68,9 +68,9 @@ export function createExecutor(options: Partial<ExecutorOptions> = {}): Executor
   checkOptions(options)
   const reaper = findReaper()
   return create({
-    origin: 'print',
     ...(reaper && { reaper }),
     ...options,
+    origin: options.origin ?? 'print',
     stateDir: options.stateDir ?? null,
   })
 }

@@ -109,8 +109,8 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
 /** A person is asked one thing at a time. */
 function askOneByOne(approve: NonNullable<RunOptions['approve']>): RunOptions['approve'] {
   let last: Promise<unknown> = Promise.resolve()
-  return (request, verdict) => {
-    const asked = last.then(() => approve(request, verdict))
+  return (request, verdict, signal) => {
+    const asked = last.then(() => approve(request, verdict, signal))
     last = asked.catch(() => undefined)
     return asked
   }

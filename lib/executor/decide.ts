@@ -9,11 +9,11 @@ import type { RunOptions } from './options.ts'
 export async function decide(
   request: Request,
   guard: Guard,
-  approve: RunOptions['approve'],
+  { approve, signal }: RunOptions,
 ): Promise<Verdict> {
   const verdict = await judge(request, guard)
   if (verdict.decision !== 'ask') return verdict
-  if (await approve?.(request, verdict)) return allowed
+  if (await approve?.(request, verdict, signal)) return allowed
   const hint = approve ? '' : ` Nobody can be asked here; ${howToAllow(request)}.`
   return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''}${hint}` }
 }

@@ -105,7 +105,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   ): Promise<LiveRun> {
     refuseIfClosed()
     const request = keepWithin(parseRequest(input, context), options.atMost)
-    return order.enter(request.session, (turn) => admit(request, options, opened, turn))
+    return order.enter(request, (turn) => admit(request, options, opened, turn))
   }
 
   async function admit(
@@ -114,13 +114,13 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     opened: Promise<void> | null,
     turn: Turn,
   ): Promise<LiveRun> {
-    const verdict = await decide(request, guard, options.approve)
-    await turn(options.signal)
+    const verdict = await decide(request, guard, options)
+    const dismissed = await turn(options.signal)
     const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
     if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
-    const refusal = mayReturnEarly(request) ? await refuseAsJob(request) : null
-    if (refusal) return end(request, refusal, call)
+    const refusal = dismissed ?? (mayReturnEarly(request) ? await refuseAsJob() : null)
+    if (refusal) return end(request, notStartedResult(request, refusal), call)
     // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
     const begun = launch(request, call)
@@ -137,11 +137,8 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     return createEndedRun({ request, result: await call.settle(result), call })
   }
 
-  /** The result of a run that would be one job too many; null where it may start. */
-  async function refuseAsJob(request: Request): Promise<Result | null> {
-    const refusal = refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn())
-    return refusal && notStartedResult(request, refusal)
-  }
+  /** Why a run would be one job too many; null where it may start. */
+  const refuseAsJob = async () => refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn())
 
   function refuseIfClosed(): void {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
@@ -248,8 +245,11 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
 
   /** Closed before its run is stopped, so that none of those that wait gets its turn. */
   async function closeSession(name: string): Promise<boolean> {
-    const closed = runners.sessions.close(name)
-    await jobs.stopAll('kill', ({ request, pid }) => request.session === name && pid !== null)
+    order.dismiss(name)
+    const [closed] = await Promise.all([
+      runners.sessions.close(name),
+      jobs.stopAll('kill', ({ request, pid }) => request.session === name && pid !== null),
+    ])
     return closed
   }
 

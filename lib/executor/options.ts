@@ -92,6 +92,12 @@ export function keepWithin(request: Request, atMost: TextBounds | undefined): Re
   }
 }
 
+export type Approve = (
+  request: Request,
+  verdict: Verdict,
+  signal: AbortSignal | undefined,
+) => boolean | Promise<boolean>
+
 export interface RunOptions {
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal | undefined
@@ -101,8 +107,11 @@ export interface RunOptions {
   onEvent?: RunListener | undefined
   /** The caller reads no more text than this: the bounds of the request are kept within it. */
   atMost?: TextBounds | undefined
-  /** Answers where the guard asks. Without it, asking is denying. */
-  approve?: ((request: Request, verdict: Verdict) => boolean | Promise<boolean>) | undefined
+  /**
+   * Answers where the guard asks. Without it, asking is denying. Once `signal` aborts, no answer is wanted
+   * any more. It must not wait for another run of the same session, which begins after this one.
+   */
+  approve?: Approve | undefined
 }
 
 /** The store of artifacts that they name; null where nothing is kept. */

@@ -4,8 +4,7 @@ import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
 import type { PromptOptions } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import type { Configuration } from '../config/configuration.ts'
-import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
-import { findWorkspace } from '../config/paths.ts'
+import { findWorkspace, logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 
 /** What is configured and asked for of a model that works here. */
 export function agentSettings(

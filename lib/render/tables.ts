@@ -32,7 +32,7 @@ function describeState(job: JobEntry): string {
 }
 
 /** Without line breaks and without anything that a terminal would act on. */
-function toOneLine(text: string): string {
+export function toOneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, '; ').replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
 }
 

@@ -61,6 +61,24 @@ test('runs that are just starting end with close, and it waits for them', async 
   }
 })
 
+test('a session that is closed while its shell starts runs nothing of what was asked of it', async () => {
+  await withExecutor(async (executor) => {
+    const input = { command: 'sleep 100', origin: 'print', session: 'closed' } as const
+    const runs = [executor.run(input), executor.run(input), executor.run(input)]
+    const signal = AbortSignal.timeout(30_000)
+    while (executor.sessions.list().length === 0) {
+      assert.not(signal.aborted, 'no session has begun')
+      await nextTurn()
+    }
+    assert.ok(await executor.sessions.close('closed'))
+    for (const { status, error } of await Promise.all(runs)) {
+      assert.equal([status, error?.code], ['not_started', 'session_closed'])
+    }
+    assert.equal(executor.sessions.list(), [])
+    assert.is(isLeft(), false)
+  })
+})
+
 test('a run that was asked about when its executor closed does not start', async () => {
   await withExecutor(async (executor) => {
     let tellAsked = () => {}

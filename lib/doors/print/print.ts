@@ -142,7 +142,7 @@ async function answerPrompt(
     ...(request.host === null && { cwd: request.cwd }),
     ...(request.pty && { stdin: { kind: 'none' } }),
   }
-  const approve = createApprove(options, streams, signal)
+  const approve = createApprove(options, streams)
   const runOptions = { signal, text: answer.text, onEvent: answer.onEvent, approve }
   const result = isSupervised
     ? await context.runSupervised(wanted, runOptions)

@@ -37,7 +37,7 @@ export async function createPrompter(
   const schema =
     model.outputSchema === null ? null : await openOutputSchema(model.outputSchema, settings.cwd)
   const session = createAgent(executor, settings).open(model, {
-    approve: createApprove(options, streams, signal),
+    approve: createApprove(options, streams),
   })
   const page = choosePage(options, schema, streams)
   session.listen(async (event) => {

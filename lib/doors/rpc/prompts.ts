@@ -63,7 +63,7 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
       approve: undefined,
       session: loaded.open(
         { resume: conversation ?? null },
-        { approve: (request, verdict) => talk.approve?.(request, verdict) ?? false },
+        { approve: (...asked) => talk.approve?.(...asked) ?? false },
       ),
     }
     if (conversation === undefined) {

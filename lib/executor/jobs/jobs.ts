@@ -1,6 +1,6 @@
 import type { JobEntry, JobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
-import { parseReady } from '../../protocol/request/parse-request.ts'
+import { parseReady } from '../../protocol/request/times.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { startOf } from '../../protocol/words.ts'
 import { shrinkRun } from '../ended-run.ts'

@@ -8,14 +8,8 @@ import { toSnakeCase } from '../wire.ts'
 import { createId } from '../ids.ts'
 import { type Origin, type OriginPolicy, originPolicies } from '../origin.ts'
 import { limits } from '../limits.ts'
-import { chooseTimeoutMs, chooseWaitMs, type TimeoutsByMode, toMs } from './times.ts'
-import {
-  type Ready,
-  type Request,
-  type RequestDefaults,
-  type RequestInput,
-  requestShape,
-} from './request.ts'
+import { chooseTimeoutMs, chooseWaitMs, parseReady, type TimeoutsByMode, toMs } from './times.ts'
+import { type Request, type RequestDefaults, type RequestInput, requestShape } from './request.ts'
 
 export interface ParseContext {
   /** Where relative directories begin. */
@@ -56,7 +50,6 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const waitMs = chooseWaitMs(input)
   const { command, args, script, parameters, shellOptions } = chooseSubject(input)
   const isOpen = isOpenToDescriptors(input, sandbox)
-  // Each field by its name, for the same reason.
   return {
     id: createId('run'),
     origin,
@@ -281,23 +274,4 @@ function describeCommands(commands: readonly string[] | undefined): string | und
 function refuseEmpty(field: string, text: string): void {
   if (text.trim() !== '') return
   throw new MisuseError('empty_command', 'The command is empty; say what to run', field)
-}
-
-/** Throws `MisuseError` where it is none of the three. */
-export function parseReady(text: string): Ready {
-  const colon = text.indexOf(':')
-  const kind = text.slice(0, colon)
-  const value = text.slice(colon + 1)
-  if (kind === 'port' && /^\d+$/.test(value) && Number(value) >= 1 && Number(value) <= 65_535) {
-    return { kind: 'port', port: Number(value) }
-  }
-  if (kind === 'quiet' && /^\d+$/.test(value)) return { kind: 'quiet', quietMs: Number(value) }
-  if (kind === 'regex') {
-    try {
-      return { kind: 'regex', source: new RegExp(value).source }
-    } catch {
-      throw invalid('ready', 'a valid regular expression after `regex:`', value)
-    }
-  }
-  throw invalid('ready', '`port:N`, `regex:…` or `quiet:ms`', text)
 }

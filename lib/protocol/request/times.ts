@@ -1,6 +1,7 @@
 import type { OriginPolicy } from '../origin.ts'
 import { limits } from '../limits.ts'
-import type { RequestInput, TimeMode } from './request.ts'
+import type { Ready, RequestInput, TimeMode } from './request.ts'
+import { invalid } from '../shape/check.ts'
 
 /** Deadlines in seconds. */
 export type TimeoutsByMode = Readonly<Partial<Record<TimeMode, number>>>
@@ -40,4 +41,23 @@ export function chooseWaitMs(input: RequestInput): number | null {
 /** Null: none. Longer times end where a timer does. */
 export function toMs(seconds: number | undefined): number | null {
   return seconds === undefined ? null : Math.min(seconds * 1000, maxTimerMs)
+}
+
+/** Throws `MisuseError` where it is none of the three. */
+export function parseReady(text: string): Ready {
+  const colon = text.indexOf(':')
+  const kind = text.slice(0, colon)
+  const value = text.slice(colon + 1)
+  if (kind === 'port' && /^\d+$/.test(value) && Number(value) >= 1 && Number(value) <= 65_535) {
+    return { kind: 'port', port: Number(value) }
+  }
+  if (kind === 'quiet' && /^\d+$/.test(value)) return { kind: 'quiet', quietMs: Number(value) }
+  if (kind === 'regex') {
+    try {
+      return { kind: 'regex', source: new RegExp(value).source }
+    } catch {
+      throw invalid('ready', 'a valid regular expression after `regex:`', value)
+    }
+  }
+  throw invalid('ready', '`port:N`, `regex:…` or `quiet:ms`', text)
 }

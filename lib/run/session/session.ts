@@ -146,11 +146,16 @@ export function createSession(name: string, options: SessionOptions): Session {
     throw new StartError('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
   }
 
-  async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
+  function refuseIfClosed(): void {
     if (closed) throw new StartError('session_closed', `Session ${name} has been closed`)
+  }
+
+  async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
+    refuseIfClosed()
     const current = shell?.alive ? shell : await openShell(request)
     checkConfinement(request, name, confinement)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
+    refuseIfClosed()
     const stdin = openSessionStdin(request.stdin, current)
     const { paths, used } = await outputs.open(request.streams, sink).catch((error: unknown) => {
       stdin.release()

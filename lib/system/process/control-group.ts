@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
-import { bun } from '../runtime.ts'
+import { startsInGroups } from '../runtime.ts'
 import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
 import { MoveLock } from './move-lock.ts'
 import { lookIntoFolder } from '../look.ts'
@@ -75,7 +75,7 @@ export function createControlGroups(): ControlGroups {
   const lock = new MoveLock()
 
   function expectStart(): void {
-    if (bun !== null) return
+    if (startsInGroups) return
     const path = home === undefined ? findOwnGroup() : home?.path
     if (path) lock.take(path)
   }
@@ -87,7 +87,7 @@ export function createControlGroups(): ControlGroups {
       group = openControlGroup(makeFree(join(own, prefix)))
       // Linux before 5.14 has no way to end a group at once.
       if (!existsSync(join(group.path, 'cgroup.kill'))) throw new Error('It cannot be killed')
-      if (bun === null) writeFileSync(join(group.path, 'cgroup.procs'), self)
+      if (!startsInGroups) writeFileSync(join(group.path, 'cgroup.procs'), self)
       kept.add(group)
       return group
     } catch (error) {
@@ -131,7 +131,7 @@ export function createControlGroups(): ControlGroups {
       const place = home
       const group = place && enter(place)
       if (!group) return { started: start(), group: null }
-      if (bun !== null) return startIn(group, start)
+      if (startsInGroups) return startIn(group, start)
       try {
         const started = start()
         moveBack(place)

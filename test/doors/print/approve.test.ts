@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { cliCommand } from '../../helpers/cli.ts'
 import { withScreen } from '../../helpers/screen.ts'
 
 const command = 'rm -rf $PLACE; echo done'
@@ -30,6 +31,27 @@ for (const [typed, runs, exitCode] of answers) {
       },
     ))
 }
+
+test('what the guard asks about is shown without what a terminal would act on', () =>
+  withScreen({ args: ['-c', 'rm -rf $PLACE #\r\u001B[2Kls'] }, async (screen) => {
+    await screen.shows('Run rm -rf $PLACE #  [2Kls ? (yes · no)')
+    screen.type('no\r')
+    assert.is((await screen.exited).exitCode, 126)
+  }))
+
+test('what was typed before the question is no answer', () =>
+  withScreen(
+    {
+      program: ['sh', '-c', 'read -r line; "$@"', 'sh', ...cliCommand(), '-c', command],
+      env: { PLACE: 'kept' },
+    },
+    async (screen) => {
+      screen.type('begin\ryes\r')
+      await screen.shows('yes · no')
+      screen.type('no\r')
+      assert.is((await screen.exited).exitCode, 126)
+    },
+  ))
 
 test('a terminal that has answered goes on to the command', () =>
   withScreen(

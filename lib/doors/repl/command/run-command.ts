@@ -181,9 +181,9 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
         { ...sessionRequest(state), command: wanted.command },
         {
           signal: stop.signal,
-          approve(request, verdict) {
+          approve(request, verdict, signal) {
             asked = true
-            return parts.approve(request, verdict)
+            return parts.approve(request, verdict, signal)
           },
           onEvent(event) {
             if (event.type === 'output') shown.emulator.write(event.bytes)

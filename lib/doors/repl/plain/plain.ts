@@ -4,6 +4,7 @@ import type { AgentSession } from '../../../agent/session.ts'
 import type { Run, RunOptions } from '../../../executor/executor.ts'
 import { MisuseError } from '../../../protocol/errors.ts'
 import { parsePrompt } from '../../../protocol/request/prompt.ts'
+import { toOneLine } from '../../../render/tables.ts'
 import { describeFaults, renderEnd } from '../screen/block.ts'
 import { sessionRequest } from '../command/run-command.ts'
 import type { ReplContext } from '../context.ts'
@@ -76,7 +77,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
   }
 
   const approve: NonNullable<RunOptions['approve']> = async ({ command }, { reason, rule }) => {
-    await write(`${reason ?? `${rule} asks`}\nRun ${command} ?\n`)
+    await write(`${toOneLine(reason ?? `${rule} asks`)}\nRun ${toOneLine(command)} ?\n`)
     return (await lines.askAnew('yes · no ? ')) === 'yes'
   }
 

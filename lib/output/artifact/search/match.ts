@@ -173,7 +173,7 @@ function readMatches(shared: Int32Array): Match[] {
 /** An escape, a class of characters, any text of any length, or one character. */
 const token = /\\[\s\S]|\[(?:\\[\s\S]|[^\\\]])*\]|\.[*+]\??|[\s\S]/gu
 /** An escape or a class of characters. */
-const literal = /\\[\s\S]|\[(?:\\[\s\S]|[^\\\]])*\]/gu
+const literal = /\\u\{[^}]*\}|\\[\s\S]|\[(?:\\[\s\S]|[^\\\]])*\]/gu
 /** As often as there is something, or very often. */
 const repeated = /[*+]|\{\d+,\}|\d{5,}\}/
 /** Refers back, or looks ahead or behind: what it says of one place depends on others. */

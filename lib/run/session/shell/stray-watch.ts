@@ -31,7 +31,7 @@ export function createStrayWatch(
     return reader !== null && !reader.isHidden
   }
 
-  let watched: { pid: number; looks: number; usedMs: number } | null = null
+  let watched: { pid: number; isNew: boolean; looks: number; usedMs: number } | null = null
   let timer: NodeJS.Timeout | null = null
 
   /** A run costs no timer of its own: one that finds no run ends. */
@@ -42,7 +42,10 @@ export function createStrayWatch(
 
   function look(): void {
     if (watched === null) return stop()
-    const { pid } = watched
+    const { pid, isNew } = watched
+    watched.isNew = false
+    // The look that is due may come at once.
+    if (isNew) return
     if (!holdsFile(pid, own) && !waitsForUs(pid)) watched.looks = 0
     else if (watched.looks++ === 0) watched.usedMs = readCpuMs(pid)
     if (watched.looks < looksNeeded) return
@@ -52,7 +55,7 @@ export function createStrayWatch(
   }
 
   return (pid) => {
-    watched = { pid, looks: 0, usedMs: 0 }
+    watched = { pid, isNew: true, looks: 0, usedMs: 0 }
     timer ??= setInterval(look, lookEveryMs).unref()
     return () => {
       watched = null
