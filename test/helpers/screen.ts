@@ -94,7 +94,8 @@ export async function withScreen(
       clearTimeout(kill)
     }
     screen.dispose()
-    rmSync(home, { recursive: true, force: true })
+    // A runtime that has ended may still have written into its cache.
+    rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
   }
 }
 

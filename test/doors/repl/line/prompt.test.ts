@@ -85,9 +85,14 @@ function keepState() {
   return () => undefined
 }
 
+/** Commands with a `!` before them, and prompts. */
 function writeHistory(home: string, entries: string[]): void {
   mkdirSync(join(home, 'state/nacre'), { recursive: true, mode: 0o700 })
-  const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+  const lines = entries.map((entry) => ({
+    kind: entry.startsWith('!') ? 'command' : 'prompt',
+    text: entry.replace(/^!/, ''),
+  }))
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   writeFileSync(join(home, 'state/nacre/history'), text)
 }
 
