@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { argv } from 'node:process'
-import { otherVariables } from '../../lib/config/other-variables.ts'
+import { otherVariables } from '../../lib/config/read-configuration.ts'
 import { reportKeys } from '../../lib/config/report.ts'
 import { wantedOf } from '../../lib/protocol/shape/check.ts'
 import type { Fields } from '../../lib/protocol/shape/shape.ts'

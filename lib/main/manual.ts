@@ -1,5 +1,5 @@
 import { writeManual } from '../cli/manual.ts'
-import { otherVariables } from '../config/other-variables.ts'
+import { otherVariables } from '../config/read-configuration.ts'
 import { reportKeys } from '../config/report.ts'
 import { listCommands } from '../commands/commands.ts'
 import { version } from '../protocol/version.ts'

@@ -7,7 +7,10 @@ type JobFacts = Omit<
   'jobId' | 'status' | 'exitCode' | 'signal' | 'reason' | 'durationMs' | 'error'
 >
 
-/** A job as a line of the list. `result`: the final one, or null while the job goes on. */
+/**
+ * A job as a line of the list. `result`: the final one, or null while the job goes on. It stands apart from the
+ * records and the shapes of jobs, which a run that is none does not load.
+ */
 export function describeJob(facts: JobFacts, result: Result | null): JobEntry {
   return {
     ...facts,

@@ -2,8 +2,13 @@ import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { codeOf } from '../../protocol/errors.ts'
 import { bun } from '../runtime.ts'
-import { isPlainStart, spawnByBun } from './bun-process.ts'
-import type { Child, ChildOptions, Given } from './child.ts'
+import {
+  type Child,
+  type ChildOptions,
+  type Given,
+  isPlainStart,
+  spawnByBun,
+} from './bun-process.ts'
 import type { ControlGroup, ControlGroups } from './control-group.ts'
 
 /** A file that a process finds open beside its standard streams. */
