@@ -16,7 +16,7 @@ export type {
   NamedSession,
   RunStarter,
 } from './executor/executor.ts'
-export type { Run, RunOptions, TextBounds } from './executor/executor.ts'
+export type { Approve, Run, RunOptions, TextBounds } from './executor/executor.ts'
 export type { Jobs, JobWait } from './executor/jobs/port.ts'
 export { MisuseError } from './protocol/errors.ts'
 export type { ListenerAnswer, RunEvent, RunListener, StreamName } from './protocol/result/event.ts'

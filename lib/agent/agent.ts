@@ -1,4 +1,4 @@
-import type { Executor, RunOptions } from '../executor/executor.ts'
+import type { Approve, Executor } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { findGitRoot } from '../system/git.ts'
 import {
@@ -37,7 +37,7 @@ export interface OpenOptions {
   /** Where its commands begin, in place of the directory of nacre. */
   cwd?: string
   /** Answers the questions of the guard; without it they are denied. */
-  approve?: RunOptions['approve']
+  approve?: Approve | undefined
 }
 
 export function createAgent(executor: Executor, settings: AgentSettings): Agent {

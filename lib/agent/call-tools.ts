@@ -1,4 +1,4 @@
-import type { Executor, RunOptions } from '../executor/executor.ts'
+import type { Approve, Executor } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { listenToText } from '../protocol/result/event.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
@@ -24,7 +24,7 @@ export interface ToolDesk {
 export interface ToolDeskParts {
   executor: Executor
   fields: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
-  approve: RunOptions['approve']
+  approve: Approve | undefined
   tell: AgentListener
 }
 
@@ -107,7 +107,7 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
 }
 
 /** A person is asked one thing at a time. */
-function askOneByOne(approve: NonNullable<RunOptions['approve']>): RunOptions['approve'] {
+function askOneByOne(approve: Approve): Approve {
   let last: Promise<unknown> = Promise.resolve()
   return (request, verdict, signal) => {
     const asked = last.then(() => approve(request, verdict, signal))

@@ -1,5 +1,5 @@
 import { nowMs, roundMs } from '../system/clock.ts'
-import type { Executor, RunOptions } from '../executor/executor.ts'
+import type { Approve, Executor } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { answerPrompt, timedOut } from './answer-prompt.ts'
@@ -54,7 +54,7 @@ export interface AgentSessionParts {
   settings: AgentSettings
   conversation: Conversation
   /** Answers the questions of the guard; without it they are denied. */
-  approve: RunOptions['approve']
+  approve: Approve | undefined
 }
 
 export function createAgentSession(parts: AgentSessionParts): AgentSession {

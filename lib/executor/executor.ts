@@ -28,7 +28,7 @@ import { createControlGroups } from '../system/process/control-group.ts'
 import { mayReturnEarly } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
-export type { ExecutorOptions, RunOptions, TextBounds } from './options.ts'
+export type { Approve, ExecutorOptions, RunOptions, TextBounds } from './options.ts'
 export type { NamedSession, RunStarter } from './named-session.ts'
 export type { Run } from './run.ts'
 

@@ -92,6 +92,7 @@ export function keepWithin(request: Request, atMost: TextBounds | undefined): Re
   }
 }
 
+/** Answers what the guard asks: true lets the command run. */
 export type Approve = (
   request: Request,
   verdict: Verdict,
@@ -108,8 +109,8 @@ export interface RunOptions {
   /** The caller reads no more text than this: the bounds of the request are kept within it. */
   atMost?: TextBounds | undefined
   /**
-   * Answers where the guard asks. Without it, asking is denying. Once `signal` aborts, no answer is wanted
-   * any more. It must not wait for another run of the same session, which begins after this one.
+   * Without it, asking is denying. Once `signal` aborts, no answer is wanted any more. It must not wait for
+   * another run of the same session, which begins after this one.
    */
   approve?: Approve | undefined
 }

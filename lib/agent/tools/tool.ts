@@ -1,4 +1,4 @@
-import type { Executor, RunOptions, TextBounds } from '../../executor/executor.ts'
+import type { Approve, Executor, TextBounds } from '../../executor/executor.ts'
 import type { RunListener } from '../../protocol/result/event.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
 import type { Origin, RequestInput } from '../../protocol/request/request.ts'
@@ -27,7 +27,7 @@ export interface ToolContext {
   /** Aborting it stops what the call has started. */
   signal?: AbortSignal | undefined
   onEvent?: RunListener | undefined
-  approve?: RunOptions['approve']
+  approve?: Approve | undefined
   /** Laid under what the call itself says of its run: where it works, in which sandbox. */
   fields?: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
   /** The whole output of every command is kept, so that its text can be taken out of a conversation. */

@@ -9,7 +9,7 @@ import {
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentEvent, PromptResult } from '../../agent/events.ts'
 import type { Message } from '../../agent/models/model.ts'
-import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
 import { isFailure, renderForModel } from '../../render/model.ts'
 
 export type Client = AgentContext
@@ -183,8 +183,6 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
     },
   }
 }
-
-type Approve = NonNullable<RunOptions['approve']>
 
 interface OpenCall {
   command: string

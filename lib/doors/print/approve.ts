@@ -1,4 +1,4 @@
-import type { RunOptions } from '../../executor/executor.ts'
+import type { Approve } from '../../executor/executor.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
 import type { Streams } from '../streams.ts'
 
@@ -14,7 +14,7 @@ const pauseMs = 50
 export function createApprove(
   { subject, prompt }: PrintOptions,
   streams: Streams,
-): RunOptions['approve'] {
+): Approve | undefined {
   const isTaken = subject === null && prompt === null
   if (isTaken || streams.input !== 'terminal' || !streams.stderr.isTerminal) return undefined
   return async ({ command }, { reason, rule }, signal) => {

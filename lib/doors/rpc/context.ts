@@ -1,5 +1,5 @@
 import type { AgentSettings } from '../../agent/settings.ts'
-import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
 import type { JobCall } from '../../executor/jobs/methods.ts'
 import type { MethodName } from '../../protocol/rpc/messages.ts'
 import type { Handler as WireHandler, Handlers as WireHandlers } from '../../wire/method.ts'
@@ -26,7 +26,7 @@ export interface RpcContext {
 export interface Call extends JobCall {
   readonly context: RpcContext
   /** Absent where the client cannot be asked. */
-  readonly approve: RunOptions['approve']
+  readonly approve: Approve | undefined
   readonly client: ClientState
 }
 

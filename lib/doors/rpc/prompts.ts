@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/agent.ts'
 import { eventToWire, type PromptResult } from '../../agent/events.ts'
 import type { AgentSession } from '../../agent/session.ts'
-import type { Executor, RunOptions } from '../../executor/executor.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { ListenerAnswer } from '../../protocol/result/event.ts'
@@ -9,7 +9,7 @@ import type { ListenerAnswer } from '../../protocol/result/event.ts'
 /** One request that is answered by a model. */
 export interface PromptCall {
   signal: AbortSignal
-  approve: RunOptions['approve']
+  approve: Approve | undefined
   /** Tells the client what happens; a promise says to wait, `closed` that it is gone. */
   tell(event: WireEvent): ListenerAnswer | Promise<ListenerAnswer>
 }
@@ -30,7 +30,7 @@ export interface Prompts {
 interface Talk {
   session: AgentSession
   /** Answers the guard for the call that is answered now. */
-  approve: RunOptions['approve']
+  approve: Approve | undefined
 }
 
 /** Commands that wait for a conversation that nobody has begun yet. */

@@ -1,4 +1,4 @@
-import type { RunOptions } from '../../../executor/executor.ts'
+import type { Approve } from '../../../executor/executor.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import type { Approvals } from './approvals.ts'
 import type { Display } from '../screen/display.ts'
@@ -20,7 +20,7 @@ const always: Answer<Allowed> = { word: 'always', label: '', value: 'always' }
 const no: Answer<Allowed> = { word: 'no', label: '', value: 'no' }
 
 /** Answers the guard: from what is remembered, else by asking. */
-export function createApprove(parts: ApprovalParts): NonNullable<RunOptions['approve']> {
+export function createApprove(parts: ApprovalParts): Approve {
   const { display, approvals, style } = parts
   return async ({ command, cwd }, { rule, reason, matched }) => {
     const approval = { command, cwd, rule: rule ?? '' }

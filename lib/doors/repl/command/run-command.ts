@@ -1,4 +1,4 @@
-import type { Executor, Run, RunOptions } from '../../../executor/executor.ts'
+import type { Approve, Executor, Run } from '../../../executor/executor.ts'
 import { formatDuration } from '../../../render/messages.ts'
 import type { RequestInput } from '../../../protocol/request/request.ts'
 import type { Result } from '../../../protocol/result/result.ts'
@@ -23,7 +23,7 @@ export interface CommandRunnerParts {
   state: ReplState
   colored: boolean
   session: () => Promise<TerminalSession>
-  approve: NonNullable<RunOptions['approve']>
+  approve: Approve
   /** What came before is to be printed before what is printed now. */
   beforePrint: () => void
   /** Hears of a result that goes before the next message to a model. */

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { AgentEvent } from '../../../agent/events.ts'
 import type { AgentSession } from '../../../agent/session.ts'
-import type { Run, RunOptions } from '../../../executor/executor.ts'
+import type { Approve, Run } from '../../../executor/executor.ts'
 import { MisuseError } from '../../../protocol/errors.ts'
 import { parsePrompt } from '../../../protocol/request/prompt.ts'
 import { toOneLine } from '../../../render/tables.ts'
@@ -76,7 +76,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     await write(`${last === '\n' ? '' : '\n'}${told.join('\n')}\n`)
   }
 
-  const approve: NonNullable<RunOptions['approve']> = async ({ command }, { reason, rule }) => {
+  const approve: Approve = async ({ command }, { reason, rule }) => {
     await write(`${toOneLine(reason ?? `${rule} asks`)}\nRun ${toOneLine(command)} ?\n`)
     return (await lines.askAnew('yes · no ? ')) === 'yes'
   }

@@ -5,7 +5,7 @@ import type { PromptResult } from '../../../agent/events.ts'
 import type { AgentSession } from '../../../agent/session.ts'
 import type { ConversationInfo } from '../../../agent/conversations/entry.ts'
 import type { AgentSettings } from '../../../agent/settings.ts'
-import type { Executor, RunOptions } from '../../../executor/executor.ts'
+import type { Approve, Executor } from '../../../executor/executor.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import type { Result } from '../../../protocol/result/result.ts'
 import { countOf } from '../screen/columns.ts'
@@ -37,7 +37,7 @@ export interface TalkParts {
   display: Display
   style: Style
   state: ReplState
-  approve: NonNullable<RunOptions['approve']>
+  approve: Approve
 }
 
 /** Commands that wait for a conversation that has not begun. */
