@@ -39,7 +39,7 @@ export function describeCommand(
     env: { ...environment, ...request.env },
     merged: request.streams === 'merged',
     input: request.pty
-      ? { kind: 'terminal' }
+      ? { kind: 'terminal', size: request.pty }
       : stdin.kind === 'text'
         ? { kind: 'lifeline', text: stdin.text }
         : stdin.kind === 'none' || stdin.kind === 'closed'

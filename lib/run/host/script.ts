@@ -1,3 +1,4 @@
+import type { TerminalSize } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { markVariable } from '../stop.ts'
 import { frameHead } from './frames.ts'
@@ -39,7 +40,7 @@ export interface RemoteCommand {
   input:
     | { kind: 'lifeline'; text: string | null }
     | { kind: 'client' }
-    | { kind: 'terminal' }
+    | { kind: 'terminal'; size: TerminalSize }
     | { kind: 'none'; text: string | null }
   stop: StopThere
   /** Whoever ends the run over there sends TERM to the script too, as a scheduler does. */
@@ -73,6 +74,15 @@ export function composeBootstrap(script: string): string {
 export function composeBootstrapWords(script: string): string[] {
   const payload = Buffer.from(script).toString('base64')
   return ['sh', '-c', 'eval "$(printf %s "$1" | base64 -d)"', 'nacre', payload]
+}
+
+/**
+ * The clients of containers tell the terminal its size when it is there already, and a command that
+ * begins before that would find none: stty(1) then says zeros, busybox's nothing.
+ */
+function composeSize({ columns, rows }: TerminalSize): string {
+  const set = `stty rows ${rows} cols ${columns} 2>/dev/null`
+  return `case $(stty size 2>/dev/null) in ''|'0 0') ${set};; esac`
 }
 
 /** Another value than here: on a host that is this machine too, each side knows its own. */
@@ -115,6 +125,7 @@ export function composeRunScript(remote: RemoteCommand): string {
     // A session of its own, where the system has a program for it: then its group is known. On a
     // terminal it would lose that.
     isTerminal ? 'own=' : 'own=; command -v setsid >/dev/null 2>&1 && own=setsid',
+    ...(input.kind === 'terminal' ? [composeSize(input.size)] : []),
     'begin',
     '[ -z "$nacre" ] || tell carried',
     ...(remote.tellsTime ? ['from=$(date +%s%3N)'] : []),

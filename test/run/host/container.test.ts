@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,6 +17,26 @@ try {
   obstacle = String(error)
 }
 if (obstacle !== null) console.log(`SKIP runs in a container: ${obstacle}`)
+
+test('a client that tells no size leaves the command with the one that was asked for', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'client-'))
+  const client = '#!/bin/sh\nstty rows 0 cols 0\nshift 3\nexec "$@"\n'
+  writeFileSync(join(folder, 'podman'), client, { mode: 0o755 })
+  const environment = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
+  const executor = createExecutor({ stateDir: null, environment })
+  const result = await executor.run({
+    command: 'stty size',
+    origin: 'print',
+    host: 'podman://box',
+    guard: false,
+    pty: true,
+    columns: 90,
+    rows: 20,
+  })
+  await executor.close()
+  rmSync(folder, { recursive: true })
+  assert.is(result.output, '20 90\n', JSON.stringify(result))
+})
 
 if (container !== null) {
   const { folder } = container
@@ -80,10 +102,8 @@ if (container !== null) {
     assert.is(after.output, '/etc\nyes\n', JSON.stringify(after))
   })
 
-  test('a run on a terminal has one in the container', async () => {
-    // podman tells the size to a terminal that is there already.
-    const size = 'until stty size 2>/dev/null; do sleep 0.1; done'
-    const result = await run(`test -t 0 && test -t 1 && ${size}`, {
+  test('a run on a terminal has one in the container, and its size from the beginning', async () => {
+    const result = await run('test -t 0 && test -t 1 && stty size', {
       pty: true,
       timeoutSeconds: 20,
       columns: 90,
