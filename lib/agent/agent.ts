@@ -1,6 +1,6 @@
 import type { Approve, Executor } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { findGitRoot } from '../system/git.ts'
+import { findWorkspace } from '../system/git.ts'
 import {
   type Conversation,
   type ConversationStore,
@@ -48,7 +48,7 @@ export function createAgent(executor: Executor, settings: AgentSettings): Agent 
   return {
     conversations,
     open(wanted = {}, { cwd = settings.cwd, approve } = {}) {
-      const workspace = cwd === settings.cwd ? settings.workspace : (findGitRoot(cwd) ?? cwd)
+      const workspace = cwd === settings.cwd ? settings.workspace : findWorkspace(cwd)
       return createAgentSession({
         executor,
         settings: { ...settings, cwd, workspace },

@@ -1,4 +1,3 @@
-import { findGitRoot } from '../system/git.ts'
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -44,9 +43,4 @@ function physicalDirectory(): string {
   } catch {
     throw new MisuseError('cwd_not_found', 'The current directory was removed; change to another')
   }
-}
-
-/** The git root above a directory, else the directory itself. */
-export function findWorkspace(cwd: string): string {
-  return findGitRoot(cwd) ?? cwd
 }

@@ -2,7 +2,8 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { assemble, type Configuration } from './configuration.ts'
 import { readDocument } from './document.ts'
-import { findWorkspace, userConfigFile } from './paths.ts'
+import { findWorkspace } from '../system/git.ts'
+import { userConfigFile } from './paths.ts'
 
 /** The variables of nacre that are no keys, and what each says. */
 export const otherVariables: Readonly<Record<string, string>> = {

@@ -4,7 +4,8 @@ import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
 import type { PromptOptions } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import type { Configuration } from '../config/configuration.ts'
-import { findWorkspace, logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
+import { findWorkspace } from '../system/git.ts'
+import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 
 /** What is configured and asked for of a model that works here. */
 export function agentSettings(

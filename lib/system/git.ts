@@ -1,8 +1,13 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
+/** The git root above a directory, else the directory itself. */
+export function findWorkspace(cwd: string): string {
+  return findGitRoot(cwd) ?? cwd
+}
+
 /** The directory, or the one above it, that holds `.git`; null outside of every repository. */
-export function findGitRoot(directory: string): string | null {
+function findGitRoot(directory: string): string | null {
   for (let folder = directory; ; folder = dirname(folder)) {
     if (isThere(join(folder, '.git'))) return folder
     if (dirname(folder) === folder) return null

@@ -59,7 +59,6 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     const tally = createTally(array.tasks)
     const before = store?.readEnds() ?? []
     for (const end of before) tally.add(end)
-    const notices: string[] = []
     /** The directories in which the tasks began: several hosts have several. */
     const startedIn = new Set(before.map(({ result }) => result.cwd))
     /** The output of the tasks is passed on one task after another, never mixed. */
@@ -76,14 +75,14 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     }
 
     const work = await openWork({ parts, request, array, store, tally, onEnd })
-    const exited = work.done.then(async (told): Promise<Exit> => {
+    const exited = work.done.then(async (notices): Promise<Exit> => {
       await last
       tally.setRunning([])
       const tasks = tally.summarize()
       const code = tasks.succeeded === tasks.total ? 0 : 1
       const [only = null, ...others] = startedIn
       const place = others.length > 0 ? null : only
-      return { code, signal: null, tasks, startedIn: place, notices: [...notices, ...told] }
+      return { code, signal: null, tasks, startedIn: place, notices }
     })
     return createRunning({
       pid: () => null,

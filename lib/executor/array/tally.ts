@@ -33,13 +33,6 @@ export function createTally(tasks: readonly number[]): Tally {
   /** The tasks that run, from when each has been known to. */
   let running = new Map<number, RunningTask & { sinceMs: number }>()
 
-  function listFailures(): number[] {
-    return [...ends.values()]
-      .filter(({ result }) => !hasSucceeded(result))
-      .map(({ task }) => task)
-      .sort((one, other) => one - other)
-  }
-
   return {
     setRunning(now) {
       running = new Map(
@@ -56,18 +49,22 @@ export function createTally(tasks: readonly number[]): Tally {
     has: (task) => ends.has(task),
     count: () => ({ ended: ends.size, failed, total: tasks.length }),
     summarize() {
-      const failures = listFailures()
+      const all = [...ends.values()]
+      const failures = all
+        .filter(({ result }) => !hasSucceeded(result))
+        .map(({ task }) => task)
+        .sort((one, other) => one - other)
       return {
         total: tasks.length,
         succeeded: ends.size - failures.length,
         failed: failures.length,
         running: running.size,
         waiting: Math.max(0, tasks.length - ends.size - running.size),
-        ends: countEnds([...ends.values()]),
+        ends: countEnds(all),
         failures,
         left: joinTasks(tasks.filter((task) => !ends.has(task))),
-        retries: [...ends.values()].reduce((sum, { tries }) => sum + tries - 1, 0),
-        slowest: findSlowest([...ends.values()]),
+        retries: all.reduce((sum, { tries }) => sum + tries - 1, 0),
+        slowest: findSlowest(all),
         runningTasks: [...running.values()]
           .sort((one, other) => one.sinceMs - other.sinceMs)
           .slice(0, mostRunningNamed)

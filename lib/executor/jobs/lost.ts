@@ -30,7 +30,7 @@ function findProcesses(record: JobRecord): ProcessEntry[] {
 }
 
 /** The clean text of a job whose owner was killed, made anew from its artifact. */
-async function recapture(record: JobRecord): Promise<Capture> {
+async function recapture(record: JobRecord, array: LostArray | null): Promise<Capture> {
   const capture = createCapture({
     runId: record.id,
     command: record.command,
@@ -49,6 +49,7 @@ async function recapture(record: JobRecord): Promise<Capture> {
   for (const kept of [record.artifact, record.stderrArtifact]) {
     if (kept) await replay(kept.path, capture)
   }
+  await array?.recapture(capture)
   return capture
 }
 
@@ -120,23 +121,17 @@ export function createLostJobs(dir: string, troubles: ReadonlyMap<string, string
 
   async function finish(record: JobRecord, stopped: StopReport | null) {
     const array = openLostArray(dir, record.id)
-    const captured = await (await recaptureAny(record, array)).finish()
+    const captured = await (await recapture(record, array)).finish()
     const lost = lostResult(record, { captured, running: false, stopped })
     const told = stopped?.notices ?? []
     const result = array ? describeLostArray(lost, array.summarize(), told) : lost
     return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
   }
 
-  async function recaptureAny(record: JobRecord, array: LostArray | null): Promise<Capture> {
-    const capture = await recapture(record)
-    await array?.recapture(capture)
-    return capture
-  }
-
   async function resultOf(record: JobRecord): Promise<Result> {
     if (record.result) return record.result
     const array = openLostArray(dir, record.id)
-    const captured = (await recaptureAny(record, array)).snapshot()
+    const captured = (await recapture(record, array)).snapshot()
     const lost = lostResult(record, { captured, running: true, stopped: null })
     const trouble = troubles.get(record.id)
     if (trouble !== undefined) {
@@ -150,7 +145,7 @@ export function createLostJobs(dir: string, troubles: ReadonlyMap<string, string
     const status = record.result?.status ?? 'running'
     const array = openLostArray(dir, record.id)
     return (
-      readText(record, reading) ?? { ...(await recaptureAny(record, array)).read(reading), status }
+      readText(record, reading) ?? { ...(await recapture(record, array)).read(reading), status }
     )
   }
 

@@ -1,4 +1,3 @@
-import { uptime } from 'node:os'
 import { limits } from '../../protocol/limits.ts'
 import { waitUntil } from '../../system/wait.ts'
 import { type ControlGroup, listGroupsOf } from '../../system/process/control-group.ts'
@@ -13,6 +12,7 @@ import {
   readVariable,
 } from '../../system/process/process-details.ts'
 import {
+  ageMs,
   isRunning,
   listProcesses,
   nameProcess,
@@ -104,7 +104,7 @@ function groupByRun(dir: string, isWanted: (owner: string) => boolean): Orphan[]
 
 export function describeOrphan({ id, processes }: Orphan): JobEntry {
   const [first] = processes
-  const startedAtMs = first ? Date.now() - uptime() * 1000 + toMs(first.startTime) : Date.now()
+  const startedAtMs = Date.now() - (first ? ageMs(first) : 0)
   return describeJob(
     {
       id,
@@ -121,9 +121,4 @@ export function describeOrphan({ id, processes }: Orphan): JobEntry {
     },
     null,
   )
-}
-
-/** proc(5) counts in clock ticks, of which every Linux makes 100 a second for user programs. */
-function toMs(startTime: string): number {
-  return Number(startTime) * 10
 }

@@ -60,11 +60,6 @@ const streams: readonly StreamName[] = ['output', 'stdout', 'stderr']
 const keptText = (dir: string, id: string, stream: StreamName) =>
   join(endedFolder(dir), `${id}.${stream}`)
 
-/** Makes the folder of the jobs, for this user only. */
-export function ensureJobsFolder(dir: string): void {
-  makePrivateFolder(dir)
-}
-
 /** Writes the record of a job that goes on; a reader sees the old or the new one, never half of it. */
 export function writeRecord(dir: string, record: JobRecord): void {
   replaceFile(aliveRecord(dir, record.id), encode(record))
@@ -122,8 +117,7 @@ function decode(text: string | null, id: string): JobRecord | null {
   if (text === null) return null
   try {
     const record: unknown = fromWire(JSON.parse(text))
-    // A record of before has none.
-    return isRecord(record) && record.id === id ? { ...record, kept: record.kept ?? null } : null
+    return isRecord(record) && record.id === id ? record : null
   } catch {
     return null
   }

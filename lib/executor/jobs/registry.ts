@@ -2,19 +2,13 @@ import { messageOf } from '../../protocol/errors.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process/process-table.ts'
+import { makePrivateFolder } from '../../system/private-files.ts'
 import { findSocketPlace } from '../../system/socket-place.ts'
 import type { Jobs } from './port.ts'
 import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
 import type { Taker } from './take-up.ts'
 import { pruneJobs } from './prune.ts'
-import {
-  ensureJobsFolder,
-  type JobRecord,
-  readRecords,
-  removeRecord,
-  writeEnd,
-  writeRecord,
-} from './record.ts'
+import { type JobRecord, readRecords, removeRecord, writeEnd, writeRecord } from './record.ts'
 import { type JobServer, serveJobs } from './socket.ts'
 
 /** Makes the jobs of one executor known to every nacre of this user. */
@@ -51,7 +45,7 @@ export function createRegistry(
   let written = 0
 
   async function open(): Promise<JobServer> {
-    ensureJobsFolder(dir)
+    makePrivateFolder(dir)
     pruneJobs(dir)
     server = await serveJobs(jobs, findSocketPlace(dir))
     return server

@@ -5,8 +5,8 @@ const settledMs = 10_000
 
 /**
  * The sockets that have a name in the file system (unix(7)), the young ones only where they are
- * wanted. Whoever may write to one
- * can talk to its program, also from a read-only mount and from another network namespace.
+ * wanted. Whoever may write to one can talk to its program, also from a read-only mount and from
+ * another network namespace.
  */
 export function listNamedSockets(young: boolean): string[] {
   const lines = readFileSync('/proc/net/unix', 'utf8').split('\n').slice(1)

@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { findGitRoot } from '../../system/git.ts'
+import { findWorkspace } from '../../system/git.ts'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { originPolicies } from '../../protocol/origin.ts'
@@ -65,9 +65,9 @@ export interface PlacesOptions {
 }
 
 /**
- * Finds out what a request may touch. `youngSockets`: also hide sockets that may be gone before they
- * are. Throws `StartError` where its directory lies outside of its
- * workspace or in a hidden folder, and where a named folder does not exist.
+ * Finds out what a request may touch. `youngSockets`: also hide the sockets that may be gone before
+ * anything is mounted on them. Throws `StartError` where its directory lies outside of its workspace
+ * or in a hidden folder, and where a named folder does not exist.
  */
 export function findPlaces(
   request: Request,
@@ -120,7 +120,6 @@ export function findPlaces(
 /** A run that writes nothing leaves nothing to be run. */
 const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
 
-/** Who works for somebody does not choose its own workspace by choosing a directory. */
 /** The home that the system knows of this user; null for a user whom it does not know (getpwuid(3)). */
 function findAccountHome(): string | null {
   try {
@@ -130,14 +129,10 @@ function findAccountHome(): string | null {
   }
 }
 
+/** Who works for somebody does not choose its own workspace by choosing a directory. */
 function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
   const { workspaceFrom } = originPolicies[request.origin]
-  return findRoot(workspaceFrom === 'nacre' ? realpathSync.native(base) : cwd)
-}
-
-/** The git root, else the directory itself. */
-function findRoot(cwd: string): string {
-  return findGitRoot(cwd) ?? cwd
+  return findWorkspace(workspaceFrom === 'nacre' ? realpathSync.native(base) : cwd)
 }
 
 function findFolder(path: string): string {

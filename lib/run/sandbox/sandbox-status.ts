@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { isRunning } from '../../system/process/process-table.ts'
@@ -18,10 +18,6 @@ export function readStatus(file: string): SandboxStatus {
     return value === undefined ? null : Number(value)
   }
   return { initPid: find('child-pid'), exitCode: find('exit-code') }
-}
-
-export function removeStatus(file: string): void {
-  rmSync(file, { force: true })
 }
 
 /** The kernel ends a whole pid namespace within this time, or something hangs in it. */

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import type { StreamName } from '../../protocol/result/event.ts'
 import {
   type Exit,
@@ -17,7 +17,7 @@ import type { SandboxPlaces } from './sandbox-places.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
-import { readStatus, removeStatus } from './sandbox-status.ts'
+import { readStatus } from './sandbox-status.ts'
 
 /**
  * Runs a request with a runner whose launches the sandbox confines, and adds to what is known of the
@@ -76,7 +76,7 @@ export async function runInSandbox(
       })
       return { running, watch, held }
     } catch (error) {
-      removeStatus(statusFile)
+      rmSync(statusFile, { force: true })
       throw error
     }
   }
@@ -87,12 +87,12 @@ export async function runInSandbox(
       const { watch, held } = attempt
       if (exit.notStarted) {
         // It never came to the sandbox, whose places may not even be there.
-        removeStatus(statusFile)
+        rmSync(statusFile, { force: true })
         await held.release()
         return told(exit)
       }
       const failure = stopping || request.session !== null ? null : findFailure(exit, statusFile)
-      removeStatus(statusFile)
+      rmSync(statusFile, { force: true })
       const notStarted = failure?.(watch.lastWords())
       if (notStarted && tries < mostTries && namesWhatIsGone(notStarted.message)) {
         try {

@@ -1,4 +1,4 @@
-import { countBegun } from '../terminal/sentinel-filter.ts'
+import { countBegun } from '../begun-mark.ts'
 
 /** A piece of what a shell writes to its terminal. */
 export type Piece =

@@ -153,6 +153,9 @@ export function listTree(root: number): number[] {
   return found
 }
 
+/** For programs every Linux counts 100 ticks a second (proc(5)). */
+const tickMs = 10
+
 /** By how much the age of a process may be wrong: one tick of the clock that dates it, and a little. */
 export const clockToleranceMs = process.platform === 'linux' ? 15 : 1500
 
@@ -160,16 +163,14 @@ export const clockToleranceMs = process.platform === 'linux' ? 15 : 1500
 export function ageMs({ startTime }: ProcessEntry): number {
   if (process.platform !== 'linux') return Date.now() - Date.parse(startTime)
   const uptimeSeconds = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0])
-  // For programs every Linux counts 100 ticks a second (proc(5)).
-  return uptimeSeconds * 1000 - Number(startTime) * 10
+  return uptimeSeconds * 1000 - Number(startTime) * tickMs
 }
 
 /** How long a process has run on a processor so far; 0 where that is not known. Linux only. */
 export function readCpuMs(pid: number): number {
   const fields = readStat(pid)
   if (fields === null) return 0
-  // For programs every Linux counts 100 ticks a second (proc(5)).
-  return (Number(fields[11]) + Number(fields[12])) * 10
+  return (Number(fields[11]) + Number(fields[12])) * tickMs
 }
 
 /** The fields of `/proc/<pid>/stat` behind the name, which stands in brackets and may hold anything. */
