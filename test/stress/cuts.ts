@@ -1,10 +1,25 @@
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
 import { endConnections, makeClientFolder, startServer } from '../helpers/ssh-host.ts'
 
 const ip = (...words: string[]) => spawnSync('ip', words, { encoding: 'utf8' })
+
+function setIp(...words: string[]): void {
+  const { status, stderr } = ip(...words)
+  if (status !== 0) throw new Error(`ip ${words.join(' ')}: ${stderr.trim()}`)
+}
+
+/** Two addresses that no other process has, in place of ones that a killed test may have left behind. */
+function chooseAddresses(pid: number): { here: string; there: string } {
+  const net = `10.${128 + ((pid >> 14) & 127)}.${(pid >> 6) & 255}`
+  const first = (pid & 63) * 4
+  return { here: `${net}.${first + 1}`, there: `${net}.${first + 2}` }
+}
 
 /** Why no two namespaces of the network can be connected here, or null. */
 export function findNetworkObstacle(): string | null {
@@ -28,18 +43,23 @@ export interface Line {
 export async function openLine(cause: 'server' | 'packets'): Promise<Line> {
   const name = `nacre-${process.pid}`
   const [here, there] = [`nh${process.pid}`, `nt${process.pid}`]
-  const net = `10.231.${process.pid % 250}`
+  const address = chooseAddresses(process.pid)
   const isApart = cause === 'packets'
   if (isApart) {
-    ip('netns', 'add', name)
-    ip('link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name)
-    ip('addr', 'add', `${net}.1/24`, 'dev', here)
-    ip('link', 'set', here, 'up')
-    ip('-n', name, 'addr', 'add', `${net}.2/24`, 'dev', there)
-    ip('-n', name, 'link', 'set', there, 'up')
-    ip('-n', name, 'link', 'set', 'lo', 'up')
+    ip('link', 'delete', here)
+    ip('netns', 'delete', name)
+    setIp('netns', 'add', name)
+    setIp('link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name)
+    setIp('addr', 'add', `${address.here}/30`, 'dev', here)
+    setIp('link', 'set', here, 'up')
+    setIp('-n', name, 'addr', 'add', `${address.there}/30`, 'dev', there)
+    setIp('-n', name, 'link', 'set', there, 'up')
+    setIp('-n', name, 'link', 'set', 'lo', 'up')
   }
-  const place = isApart ? { namespace: name, address: `${net}.2` } : {}
+  // What was cut before it began there may make its folder when nobody asks for it any more.
+  const folder = mkdtempSync(join(tmpdir(), 'nacre-cut-'))
+  const environment = `TMPDIR=${folder}`
+  const place = { environment, ...(isApart && { namespace: name, address: address.there }) }
   const server = await startServer('', ['MaxSessions 50'], null, place)
   const executor = createExecutor({
     stateDir: null,
@@ -60,7 +80,10 @@ export async function openLine(cause: 'server' | 'packets'): Promise<Line> {
       // It waits for packets that never come, and would hold what the server writes to.
       endConnections(server)
       await server.close()
-      if (isApart) ip('netns', 'delete', name)
+      rmSync(folder, { recursive: true, maxRetries: 5 })
+      if (!isApart) return
+      ip('link', 'delete', here)
+      ip('netns', 'delete', name)
     },
   }
 }
