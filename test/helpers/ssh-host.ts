@@ -42,7 +42,7 @@ export async function startServer(
   {
     namespace,
     address = '127.0.0.1',
-    environment = '',
+    environment = `TMPDIR=${tmpdir()}`,
   }: { namespace?: string; address?: string; environment?: string } = {},
 ): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'nacre-ssh-'))

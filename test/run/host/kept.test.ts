@@ -70,9 +70,20 @@ if (obstacle === null) {
     const folder = await readFolder(run)
     const result = await run.ended
     assert.is(result.exitCode, 1)
-    await until(() => !existsSync(folder))
+    assert.not.ok(existsSync(folder))
     const refused = await (await start('true', { cwd: '/does/not/exist' })).ended
     assert.is(refused.error?.code, 'cwd_not_found')
+  })
+
+  test('nothing of it is left there when the connection is lost at its very end', async () => {
+    for (let round = 0; round < 3; round++) {
+      const run = await start(tellFolder)
+      const folder = await readFolder(run)
+      endConnections(server)
+      const result = await run.ended
+      assert.is(result.exitCode, 0, JSON.stringify(result))
+      assert.not.ok(existsSync(folder))
+    }
   })
 
   test('the next nacre takes up a job there whose nacre was killed, at the very byte', async () => {

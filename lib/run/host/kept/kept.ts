@@ -7,12 +7,20 @@ import {
   type StopReport,
 } from '../../../protocol/ports.ts'
 import { nowMs } from '../../../system/clock.ts'
-import { pause, settleWithin } from '../../../system/wait.ts'
+import { pause } from '../../../system/wait.ts'
 import { changeRunning } from '../../running.ts'
+import { callProgram } from '../call.ts'
 import type { HostClient } from '../client.ts'
+import { endThere } from '../end-there.ts'
 import type { Follower } from '../follower.ts'
 import { createFrameReader, type Frame } from '../frames.ts'
-import { composeAttachScript, composeKeptScript, forgetLine, type KeptRun } from './script.ts'
+import { allowCarrying, runMark } from '../stop-script.ts'
+import {
+  composeAttachScript,
+  composeForgetScript,
+  composeKeptScript,
+  type KeptRun,
+} from './script.ts'
 
 export interface KeptParts {
   /** It runs there already: it is found again, and what it wrote comes from the beginning. */
@@ -29,8 +37,8 @@ export interface KeptParts {
 /** How long such a run may go on without a connection, and how often a new one is tried. */
 export const keptPatienceSeconds = 15 * 60
 const retryMs = { first: 500, longest: 15_000 }
-/** How long the other side may take to remove its folder. */
-const farewellMs = 1000
+/** How long the other side may take to answer that it has removed its folder. */
+const forgetMs = 5000
 
 /**
  * Starts a run that goes on when its connection is lost: a new one finds it again, and not a byte of it
@@ -91,7 +99,14 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
     let pauseMs = retryMs.first
     for (;;) {
       const exit = await current.running.exited
-      if (hasEnded || isOver || !isThere) return exit
+      if (hasEnded || isOver) {
+        await forget()
+        return exit
+      }
+      if (!isThere) {
+        if (follower.state.refused === null) await endUnheard()
+        return exit
+      }
       if (gone !== null) return { ...exit, notices: [gone] }
       if (current.begun.stdout) {
         lostAtMs = nowMs()
@@ -117,15 +132,28 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
     }
   }
 
+  let forgetting: Promise<unknown> | null = null
+
+  /** Has the folder over there removed by a call of its own: the connection may be cut at any moment. */
+  async function forget(): Promise<void> {
+    const call = client.compose(composeForgetScript(run.name), false)
+    forgetting ??= callProgram(call, { mostMs: forgetMs })
+    await forgetting
+  }
+
+  /** It may have begun there although the connection was cut before that could be told. */
+  async function endUnheard(): Promise<void> {
+    const assignment = runMark(run.mark)
+    const left = await endThere({ client, assignment, pid: null, stop: allowCarrying(run.stop) })
+    if (left !== null) await forget()
+  }
+
   /** Has the folder over there removed, and ends the client. */
   async function stop(): Promise<StopReport> {
     isOver = true
     over.abort()
-    const { running } = current
-    // A client that has ended takes no farewell; the watch over there cleans up then.
-    await running.write(forgetLine).catch(() => undefined)
-    await settleWithin(farewellMs, running.exited)
-    return running.stop('kill')
+    await forget()
+    return current.running.stop('kill')
   }
 
   return changeRunning(() => current.running, { exited: followToEnd(), stop })

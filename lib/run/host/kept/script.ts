@@ -54,8 +54,10 @@ export function composeAttachScript(
 /** Whoever knows the name of the run finds it, and nobody else does. */
 const nameFolder = (name: string) => `dir="\${TMPDIR:-/tmp}/nacre-"${quoteWord(name)}`
 
-/** The line by which the follower hears that all has arrived, and removes the folder. */
-export const forgetLine = 'forget\n'
+/** A script that removes the folder, when all has arrived. */
+export function composeForgetScript(name: string): string {
+  return `${nameFolder(name)}; rm -rf "$dir"`
+}
 
 function composeConnection(connection: string): string[] {
   const head = quoteWord(frameHead(connection))
@@ -77,8 +79,7 @@ function composeFollower(connection: string): string {
     'out=$!',
     follow('err', '$3', 5),
     'err=$!',
-    'IFS= read -r line <&3; kill "$out" "$err"',
-    `[ "$line" != ${forgetLine.trim()} ] || rm -rf "$1"`,
+    'read -r line <&3; kill "$out" "$err"',
   ].join('\n')
 }
 
