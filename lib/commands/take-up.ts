@@ -1,4 +1,5 @@
 import { MisuseError } from '../protocol/errors.ts'
+import { shutdown } from '../protocol/ports.ts'
 import { leaveGroupOfRun } from '../system/process/own-group.ts'
 import type { Command } from '../doors/command.ts'
 import { holdToEnd } from './supervise/command.ts'
@@ -20,7 +21,7 @@ export const command: Command = {
       // Whoever has started this waits for it.
       await streams.stdout.write('\n')
       if (run === null) return 0
-      signal.addEventListener('abort', () => void run.stop('shutdown'), { once: true })
+      signal.addEventListener('abort', () => void run.stop(shutdown), { once: true })
       await holdToEnd(run)
       return 0
     })

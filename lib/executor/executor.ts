@@ -6,7 +6,13 @@ import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
-import { type OutputSink, type Runner, StartError } from '../protocol/ports.ts'
+import {
+  type OutputSink,
+  type Runner,
+  shutdown,
+  StartError,
+  type StopOptions,
+} from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
@@ -52,7 +58,7 @@ export interface Executor extends RunStarter {
   /** The hosts on which a model may run commands. */
   readonly agentHosts: readonly string[]
   /** Stops every run and frees everything. */
-  close(): Promise<void>
+  close(how?: StopOptions): Promise<void>
   /** `close`, at the end of a block: `await using executor = createExecutor()`. */
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -118,7 +124,9 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     const dismissed = await turn(options.signal)
     const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
-    if (options.signal?.aborted) return end(request, neverStartedResult(request), call)
+    if (options.signal?.aborted) {
+      return end(request, neverStartedResult(request, options.signal), call)
+    }
     const refusal = dismissed ?? (mayReturnEarly(request) ? await refuseAsJob() : null)
     if (refusal) return end(request, notStartedResult(request, refusal), call)
     // The executor may have been closed while the guard asked a person.
@@ -248,16 +256,16 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     order.dismiss(name)
     const [closed] = await Promise.all([
       runners.sessions.close(name),
-      jobs.stopAll('kill', ({ request, pid }) => request.session === name && pid !== null),
+      jobs.stopAll('kill', {}, ({ request, pid }) => request.session === name && pid !== null),
     ])
     return closed
   }
 
-  async function close(): Promise<void> {
+  async function close(how?: StopOptions): Promise<void> {
     order.close()
     // A run that was about to start is stopped as soon as it has started.
     while (starting.size + jobs.aliveCount > 0) {
-      await Promise.allSettled([jobs.stopAll('shutdown'), ...starting])
+      await Promise.allSettled([jobs.stopAll(shutdown, how), ...starting])
       // A start may need the event loop, and a loop of promises alone would never let that turn.
       await new Promise((turned) => setImmediate(turned))
     }
@@ -277,7 +285,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     return (await begin(input, options)).result
   }
 
-  const closeOnce = () => (closing ??= close())
+  const closeOnce = (how?: StopOptions) => (closing ??= close(how))
 
   return {
     start,
@@ -295,6 +303,6 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     artifacts,
     agentHosts: options.agentHosts ?? [],
     close: closeOnce,
-    [Symbol.asyncDispose]: closeOnce,
+    [Symbol.asyncDispose]: () => closeOnce(),
   }
 }

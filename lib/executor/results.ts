@@ -6,6 +6,7 @@ import {
   statusOfFailure,
   type StopReport,
 } from '../protocol/ports.ts'
+import { shutdown } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { roundMs } from '../system/clock.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
@@ -64,11 +65,11 @@ export function notStartedResult(request: Request, failure: StartFailure): Resul
 }
 
 /** The result of a run whose caller had aborted it before anything was started. */
-export function neverStartedResult(request: Request): Result {
+export function neverStartedResult(request: Request, { reason }: AbortSignal): Result {
   const message = 'The command never started: it was cancelled before'
   return {
     ...notStartedResult(request, { code: 'never_started', message }),
-    reason: 'cancel',
+    reason: reason === shutdown ? shutdown : 'cancel',
   }
 }
 

@@ -11,6 +11,7 @@ import {
   interruption,
   type KeptPlace,
   type Running,
+  shutdown,
   type StopOptions,
   type StopReport,
 } from '../protocol/ports.ts'
@@ -150,7 +151,10 @@ export function createRun(parts: RunParts): LiveRun {
     },
     running.begun,
   )
-  const onAbort = () => void stop('cancel', { interrupt: signal?.reason === interruption })
+  const onAbort = () =>
+    void stop(signal?.reason === shutdown ? shutdown : 'cancel', {
+      interrupt: signal?.reason === interruption,
+    })
   if (signal?.aborted) onAbort()
   else signal?.addEventListener('abort', onAbort, { once: true })
 

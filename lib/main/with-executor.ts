@@ -2,6 +2,7 @@ import { failureStatus, signalStatus } from '../cli/exit-status.ts'
 import type { Executor, ExecutorOptions } from '../executor/executor.ts'
 import type { Streams } from '../doors/streams.ts'
 import { messageOf } from '../protocol/errors.ts'
+import { interruption, shutdown } from '../protocol/ports.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
 
@@ -34,7 +35,7 @@ export async function withExecutor(
   let endedBy: NodeJS.Signals | null = null
   const end = (signal: NodeJS.Signals) => {
     endedBy ??= signal
-    ending.abort(signal)
+    ending.abort(signal === interruption ? interruption : shutdown)
   }
   let keepsStatus = false
   let restore = () => {}
@@ -62,7 +63,7 @@ export async function withExecutor(
     })
     return endedBy === null || keepsStatus ? status : signalStatus(endedBy)
   } finally {
-    await executor.close()
+    await executor.close({ interrupt: endedBy === interruption })
     process.off('uncaughtException', crash)
     for (const [signal, listener] of listeners) process.off(signal, listener)
     if (endedBy === 'SIGINT' && !keepsStatus) process.once('exit', endByInterrupt)

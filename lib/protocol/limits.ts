@@ -19,7 +19,7 @@ export const limits = {
    * After the end of a client's input, what it asked before may run on for this long, so that it is still
    * answered.
    */
-  endOfInputMs: 10_000,
+  endOfInputMs: { rpc: 4000, mcp: 10_000 },
 
   /** Deadlines by mode, in seconds. */
   timeoutSeconds: { default: 30, slow: 900, background: 86_400 },

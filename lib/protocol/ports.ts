@@ -43,6 +43,9 @@ export interface StopReport {
 /** The reason of an abort that is a person's Ctrl-C, or SIGINT to nacre: the run ends by INT first. */
 export const interruption = 'SIGINT'
 
+/** The reason of an abort by which nacre itself ends: TERM, HUP and whatever else ends it but Ctrl-C. */
+export const shutdown = 'shutdown'
+
 /** How a run is stopped, beside the reason for it. */
 export interface StopOptions {
   /** As a person's Ctrl-C does it: INT comes before the signal that the request names. */

@@ -79,6 +79,22 @@ test('a Ctrl-C during the wait ends the command as a terminal does, by INT', asy
   assert.is(said.stdout, 'up\ninterrupted\n')
 })
 
+test('a signal that ends nacre is told as a shutdown, and Ctrl-C as a cancel', async ({ home }) => {
+  const signals = { SIGTERM: 'shutdown', SIGHUP: 'shutdown', SIGINT: 'cancel' } as const
+  for (const [signal, reason] of Object.entries(signals)) {
+    const { child, said, ended } = startCli(home, [
+      ...['-c', 'echo up; sleep 300', '--output-format', 'stream-json'],
+    ])
+    await until(
+      () => said.stdout.includes('up'),
+      () => said.stderr,
+    )
+    child.kill(signal as NodeJS.Signals)
+    await ended
+    assert.match(said.stdout, `"reason":"${reason}"`, signal)
+  }
+})
+
 test('where its supervisor is killed the caller says so, and what to do', async ({ home }) => {
   const { said, ended } = startCli(home, ['-c', 'echo up; sleep 300', '--wait', '60'])
   await until(

@@ -110,7 +110,7 @@ export async function serveAcp(context: AcpContext): Promise<number> {
   const input = Readable.toWeb(streams.stdin) as ReadableStream<Uint8Array>
   const connection = app.connect(ndJsonStream(output, input))
   await Promise.race([connection.closed, whenAborted(signal)])
-  for (const session of sessions.values()) session.cancel()
+  for (const session of sessions.values()) session.cancel(signal.reason)
   connection.close()
   return 0
 }

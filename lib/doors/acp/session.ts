@@ -20,7 +20,7 @@ export interface AcpSession {
   prompt(text: string, signal: AbortSignal): Promise<PromptResult>
   /** Runs a person's own command. True: it was cancelled. */
   run(command: string, injected: boolean, signal: AbortSignal): Promise<boolean>
-  cancel(): void
+  cancel(reason?: unknown): void
   /** Tells everything that was said so far. */
   replay(): Promise<void>
 }
@@ -174,8 +174,8 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
         running = null
       }
     },
-    cancel() {
-      running?.abort()
+    cancel(reason) {
+      running?.abort(reason)
       session.cancel()
     },
     async replay() {

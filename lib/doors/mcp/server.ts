@@ -17,6 +17,7 @@ import { findTool, toolsWith } from '../../agent/tools/tools.ts'
 import type { Executor, TextBounds } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { interruption } from '../../protocol/ports.ts'
 import type { Streams } from '../streams.ts'
 import { createProgress } from './progress.ts'
 import { artifactTemplate, listArtifacts, readArtifact } from './resources.ts'
@@ -109,9 +110,9 @@ export async function serveMcp(context: McpContext): Promise<number> {
   await server.connect(transport)
   await Promise.race([transport.ended, stopped])
   const over = Promise.race([transport.gone, stopped])
-  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs, null, unheld)])
+  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs.mcp, null, unheld)])
   // What is stopped here is answered too.
-  await executor.close()
+  await executor.close({ interrupt: signal.reason === interruption })
   await Promise.race([transport.idle(), transport.gone, delay(flushMs, null, unheld)])
   await Promise.race([server.close(), transport.gone, delay(flushMs, null, unheld)])
   return 0

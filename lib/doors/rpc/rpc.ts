@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { whenAborted } from '../../protocol/deferred.ts'
+import { interruption } from '../../protocol/ports.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { limits } from '../../protocol/limits.ts'
 import { createConnection, type MessageReceiver, receiveMessages } from '../../wire/connection.ts'
@@ -26,11 +27,11 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   const receiver = chooseDialect(jsonRpc, pi, context.firstDialect === 'pi' ? pi : jsonRpc)
   await Promise.race([receiveMessages(streams.stdin, connection, receiver), over])
   const idle = Promise.all(sides.map((side) => side.idle()))
-  await Promise.race([idle, over, delay(limits.endOfInputMs)])
+  await Promise.race([idle, over, delay(limits.endOfInputMs.rpc)])
   // A stop waits for the last bytes of its run, and those may wait for a client that does not read: the
   // connection lets go of them first.
   const flushed = connection.end()
-  const closed = executor.close()
+  const closed = executor.close({ interrupt: signal.reason === interruption })
   for (const side of sides) side.cancelAll()
   await Promise.all([closed, idle])
   await Promise.race([flushed, connection.end(), connection.gone, delay(flushMs)])

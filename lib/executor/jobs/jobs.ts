@@ -1,5 +1,6 @@
 import type { JobEntry, JobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { StopOptions } from '../../protocol/ports.ts'
 import { parseReady } from '../../protocol/request/times.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { startOf } from '../../protocol/words.ts'
@@ -17,7 +18,7 @@ export interface JobTable extends Jobs {
   readonly aliveCount: number
   /** The jobs of this process that run. */
   listOwn(): JobEntry[]
-  stopAll(reason: StopReason, which?: (run: LiveRun) => boolean): Promise<void>
+  stopAll(reason: StopReason, how?: StopOptions, which?: (run: LiveRun) => boolean): Promise<void>
   /** Frees the memory of an ended job whose text is on disk. */
   shrink(run: LiveRun): void
 }
@@ -150,8 +151,8 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
       const place = await locate(id)
       return 'known' in place ? place.known.kill(place.id, reason) : place.stop(reason)
     },
-    async stopAll(reason, which = () => true) {
-      await Promise.all([...alive.values()].filter(which).map((run) => run.stop(reason)))
+    async stopAll(reason, how, which = () => true) {
+      await Promise.all([...alive.values()].filter(which).map((run) => run.stop(reason, how)))
     },
     shrink(run) {
       const result = run.look()

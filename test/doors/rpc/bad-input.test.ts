@@ -344,9 +344,9 @@ if (cliRuntime() === 'deno') {
 }
 
 testTogether({
-  async 'what was asked before the end of the input is answered, also when it takes seconds'() {
+  async 'what was asked before the end of the input is answered, also when it takes a moment'() {
     await withRpc(async (rpc) => {
-      const params = { command: 'sleep 2; echo hi' }
+      const params = { command: 'sleep 0.5; echo hi' }
       rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
       assert.is(await rpc.end(), 0)
       assert.is(((await rpc.response(1))['result'] as Message)['stdout'], 'hi\n')
@@ -398,6 +398,19 @@ test('SIGTERM stops the commands and is the end', async () => {
   rpc.child.kill('SIGTERM')
   assert.is(await rpc.ended, 143)
   assert.not(isRunning(pid))
+  state.remove()
+})
+
+test('SIGINT to nacre ends its commands by INT first', async () => {
+  const state = createState()
+  const rpc = startRpc(['--rpc'], state.env)
+  const params = { command: 'sleep 1000; true', stream: true }
+  rpc.send({ jsonrpc: '2.0', id: 1, method: 'shell.exec', params })
+  await rpc.next(started)
+  rpc.child.kill('SIGINT')
+  const result = (await rpc.response(1))['result'] as Message
+  assert.equal([result['reason'], result['signal']], ['shutdown', 'SIGINT'])
+  await rpc.ended
   state.remove()
 })
 
