@@ -1,6 +1,7 @@
 import type { ToolDesk } from './call-tools.ts'
 import type { Conversation } from './conversations/store.ts'
-import type { AgentListener, PromptResult } from './events.ts'
+import type { PromptResult } from '../protocol/result/prompt.ts'
+import type { AgentListener } from './events.ts'
 import type { InjectionQueue } from './injection.ts'
 import {
   addUsage,
@@ -16,7 +17,7 @@ import {
 import type { OutputSchema } from './output-schema.ts'
 import type { PromptLimits } from './settings.ts'
 import { shortenReplies } from './shorten.ts'
-import { toolsWith } from './tools/tools.ts'
+import { describeTools } from './tools/tools.ts'
 
 /** What one prompt is answered with. */
 export interface PromptParts {
@@ -171,14 +172,6 @@ function isNearlyFull({ contextTokens }: Model, { messages }: Conversation): boo
     else chars += textOf(message).length
   }
   return chars / 4 > contextTokens * fullContext
-}
-
-function describeTools(cwd: string, hosts: readonly string[]): ToolDescription[] {
-  return toolsWith(hosts).map((tool) => ({
-    name: tool.name,
-    description: tool.description(cwd),
-    inputSchema: tool.inputSchema,
-  }))
 }
 
 function writeQuestion(text: string, injected: string, { desk, schema }: PromptParts): string {

@@ -1,27 +1,7 @@
-import type { AssistantMessage, ModelFailure, ToolReply, Usage } from './models/model.ts'
+import type { PromptResult } from '../protocol/result/prompt.ts'
+import type { AssistantMessage, ToolReply, Usage } from './models/model.ts'
 import type { StreamName } from '../protocol/result/event.ts'
 import { toWire } from '../protocol/wire.ts'
-
-/** How a prompt ended, as data; the same for every door. */
-export interface PromptResult {
-  type: 'result'
-  status: 'answered' | 'failed' | 'cancelled' | 'limit'
-  /** The answer; empty where there is none that is whole. */
-  text: string
-  /** What the answer holds, where it had to meet a schema. */
-  data: unknown
-  /** How often the model was asked. */
-  steps: number
-  /** Ids of the runs that it started, in order. */
-  runs: string[]
-  usage: Usage
-  /** `provider/name`; null where there is none. */
-  model: string | null
-  conversationId: string
-  durationMs: number
-  /** Why there is no answer. */
-  error: ModelFailure | null
-}
 
 /** What happens while a prompt is answered, in order; the result comes last. */
 export type AgentEvent =

@@ -1,18 +1,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
+import type { AgentSettings } from './settings.ts'
 
 /** A file of instructions is read up to this size. */
 const fileBytes = 64 * 1024
 
-export interface Place {
-  /** Where commands begin. */
-  cwd: string
-  /** The git root above it, else the same. */
-  workspace: string
-  /** Holds the user's own `AGENTS.md`; null: none is read. */
-  userFolder: string | null
-}
+type Place = Pick<AgentSettings, 'cwd' | 'workspace' | 'userFolder'>
 
 /**
  * What stands before a conversation: who the model is here, where it works, and what the user and the

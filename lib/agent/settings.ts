@@ -12,7 +12,7 @@ export interface AgentSettings {
   cwd: string
   /** The git root above it, else the same. */
   workspace: string
-  /** Holds the user's own `AGENTS.md`. */
+  /** Holds the user's own `AGENTS.md`; null: none is read. */
   userFolder: string | null
   /** Holds the conversations; null: none is kept. */
   conversationFolder: string | null

@@ -1,6 +1,13 @@
 import type { ListenerAnswer, StreamName } from './result/event.ts'
 import type { Request } from './request/request.ts'
-import type { SandboxUse, StopReason, Survivor, TaskSummary, Usage } from './result/result.ts'
+import type {
+  InputKind,
+  SandboxUse,
+  StopReason,
+  Survivor,
+  TaskSummary,
+  Usage,
+} from './result/result.ts'
 import type { TaskCounts, TaskEnd } from './result/tasks.ts'
 import type { Verdict } from './result/verdict.ts'
 
@@ -97,7 +104,7 @@ export interface Running {
   /** The path of the control group that holds all of it; null where the kernel gives none. */
   readonly group: string | null
   /** Whether a run that can be written to waits for input, and for which kind of it. */
-  waitingForInput(): 'line' | 'password' | 'raw' | null
+  waitingForInput(): InputKind | null
   /** How the tasks of an array stand; null for any other run. */
   tasks(): TaskSummary | null
   /** Where it goes on without this process; null where it does not. */

@@ -1,9 +1,9 @@
 import { isObject } from '../../protocol/shape/shape.ts'
-import type { ConfiguredProviders } from '../../protocol/configuration.ts'
+import type { AgentSettings } from '../settings.ts'
 import { createModel } from './client.ts'
 import { ModelError } from './failure.ts'
 import type { Model } from './model.ts'
-import { type Environment, findProvider, listProviders, type Provider } from './providers.ts'
+import { findProvider, listProviders, type Provider } from './providers.ts'
 
 const noModelMessage =
   'No model is set: name one with --model provider/name (or NACRE_MODEL, or "model" in the ' +
@@ -11,12 +11,7 @@ const noModelMessage =
   "Commands work without one: nacre -p '!<command>'"
 
 /** What a model is chosen by. */
-export interface ModelSettings {
-  /** `provider/name` of the flag, the variable or the configuration; null: look for one. */
-  model: string | null
-  providers: ConfiguredProviders
-  environment: Environment
-}
+type ModelSettings = Pick<AgentSettings, 'model' | 'providers' | 'environment'>
 
 /** How long a server on this machine may take to say which models it has. */
 const localAnswerMs = 500

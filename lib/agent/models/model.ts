@@ -1,4 +1,6 @@
+import type { modelUsageShape } from '../../protocol/result/prompt.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
+import type { Infer } from '../../protocol/shape/shape.ts'
 
 /** What a provider wants to get back unchanged with a part: signatures, encrypted reasoning, ids. */
 export type Opaque = Readonly<Record<string, unknown>>
@@ -52,14 +54,8 @@ export interface ToolDescription {
   inputSchema: ObjectSchema
 }
 
-/** What a turn used. `inputTokens` counts what was read from the cache too. */
-export interface Usage {
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  /** Null where the price of the model is not known. */
-  costUsd: number | null
-}
+/** What a turn used. */
+export interface Usage extends Infer<typeof modelUsageShape> {}
 
 /** Why a turn ended. Only `answer` and `tools` come with a message that is whole. */
 export type TurnEnd =

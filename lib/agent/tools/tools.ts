@@ -13,6 +13,17 @@ export function toolsWith(hosts: readonly string[]): readonly Tool[] {
   return tools.map((tool) => (tool === bashTool ? bashToolOn(hosts) : tool))
 }
 
+/** What a client, or a model, is told of the tools. */
+export function describeTools(cwd: string, hosts: readonly string[]) {
+  return toolsWith(hosts).map((tool) => ({
+    name: tool.name,
+    title: tool.title,
+    description: tool.description(cwd),
+    inputSchema: tool.inputSchema,
+    readOnly: tool.readOnly,
+  }))
+}
+
 /** Throws `MisuseError` where there is no tool of this name. */
 export function findTool(name: string): Tool {
   const tool = tools.find((known) => known.name === name)

@@ -5,7 +5,7 @@ import * as shape from '../../protocol/shape/shape.ts'
 import type { Verdict } from '../../protocol/result/verdict.ts'
 import { renderVerdict } from '../../render/verdict.ts'
 import type { Command, CommandContext } from '../../doors/command.ts'
-import { answer } from '../answer.ts'
+import { answer, formatFlag } from '../answer.ts'
 import { readText } from '../../doors/print/stdin.ts'
 import { judgeLines, type Question } from './judge-lines.ts'
 
@@ -37,11 +37,7 @@ export const command: Command = {
       description: 'jsonl: one question a line on stdin, one answer a line',
       shape: shape.choice(['text', 'jsonl']),
     },
-    {
-      name: 'output-format',
-      description: 'How to answer about one command (default text)',
-      shape: shape.choice(['text', 'json']),
-    },
+    { ...formatFlag, description: 'How to answer about one command (default text)' },
   ],
   details: [
     'Without a command, all of stdin is the command. A line of jsonl is an object with `command`,',

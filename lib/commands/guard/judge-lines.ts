@@ -1,10 +1,10 @@
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import { origins } from '../../protocol/origin.ts'
 import type { Origin } from '../../protocol/request/request.ts'
-import { invalid } from '../../protocol/shape/check.ts'
-import { isObject } from '../../protocol/shape/shape.ts'
+import { check, invalid } from '../../protocol/shape/check.ts'
+import { anyText, choice, isObject, object } from '../../protocol/shape/shape.ts'
 import type { Verdict } from '../../protocol/result/verdict.ts'
-import { toWire, unknownName } from '../../protocol/wire.ts'
+import { toWire } from '../../protocol/wire.ts'
 import { readLines } from '../../doors/print/stdin.ts'
 import type { Streams } from '../../doors/streams.ts'
 
@@ -51,21 +51,13 @@ export async function judgeLines(
   }
 }
 
-const names = ['command', 'origin', 'cwd']
+const questionShape = object({ command: anyText() }, { origin: choice(origins), cwd: anyText() })
 
 /** Reads a question from a line of JSON. Throws `MisuseError`, which names what is wrong. */
 function parseQuestion(line: string, usual: Omit<Question, 'command'>): Question {
   const given = parseJson(line)
   if (!isObject(given)) throw invalid('line', 'an object with `command`', given)
-  const unknown = Object.keys(given).find((name) => !names.includes(name))
-  if (unknown !== undefined) throw unknownName('field', unknown, names)
-  const { command, origin = usual.origin, cwd = usual.cwd } = given
-  if (typeof command !== 'string') throw invalid('command', 'a text', command)
-  if (cwd !== undefined && typeof cwd !== 'string') throw invalid('cwd', 'a text', cwd)
-  if (!origins.includes(origin as Origin)) {
-    throw invalid('origin', `one of ${origins.join(', ')}`, origin)
-  }
-  return { command, origin: origin as Origin, ...(cwd !== undefined && { cwd }) }
+  return { ...usual, ...check(questionShape, given, '', { names: 'wire' }) }
 }
 
 function parseJson(line: string): unknown {

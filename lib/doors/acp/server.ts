@@ -10,7 +10,7 @@ import {
   type StopReason,
 } from '@agentclientprotocol/sdk'
 import { type Agent, createAgent } from '../../agent/agent.ts'
-import type { PromptResult } from '../../agent/events.ts'
+import type { PromptResult } from '../../protocol/result/prompt.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'

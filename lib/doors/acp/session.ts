@@ -6,8 +6,10 @@ import {
   type SessionUpdate,
   type ToolKind,
 } from '@agentclientprotocol/sdk'
+import { nowMs } from '../../system/clock.ts'
 import type { Agent } from '../../agent/agent.ts'
-import type { AgentEvent, PromptResult } from '../../agent/events.ts'
+import type { PromptResult } from '../../protocol/result/prompt.ts'
+import type { AgentEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/models/model.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { isFailure, renderForModel } from '../../render/model.ts'
@@ -118,9 +120,9 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
     const call = calls.get(toolCallId)
     if (!call) return
     call.output = (call.output + data).slice(-shownChars)
-    const nowMs = performance.now()
-    if (nowMs - call.toldAtMs < everyMs) return
-    call.toldAtMs = nowMs
+    const now = nowMs()
+    if (now - call.toldAtMs < everyMs) return
+    call.toldAtMs = now
     const content = asContent(call.output)
     await update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress', content })
   }
@@ -155,7 +157,7 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
       const stop = new AbortController()
       running = stop
       try {
-        const toolCallId = `command_${performance.now()}`
+        const toolCallId = `command_${nowMs()}`
         await beginCall(toolCallId, 'bash', { command })
         const result = await executor.run(
           { command, origin: 'rpc', streams: 'merged', cwd, timeoutSeconds: 0 },

@@ -13,7 +13,7 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
-import { findTool, toolsWith } from '../../agent/tools/tools.ts'
+import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Executor, TextBounds } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -73,7 +73,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
 
-  server.setRequestHandler(ListToolsRequestSchema, () => describeTools(cwd, executor.agentHosts))
+  server.setRequestHandler(ListToolsRequestSchema, () => listTools(cwd, executor.agentHosts))
   server.setRequestHandler(ListResourcesRequestSchema, () => listArtifacts(executor))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
     resourceTemplates: [artifactTemplate],
@@ -137,19 +137,16 @@ const findWrong: FindWrong = (request) => {
   return issue ? `\`${issue.path.join('.')}\`: ${issue.message}` : null
 }
 
-function describeTools(cwd: string, hosts: readonly string[]): ListToolsResult {
+function listTools(cwd: string, hosts: readonly string[]): ListToolsResult {
   return {
-    tools: toolsWith(hosts).map((tool) => ({
-      name: tool.name,
-      title: tool.title,
-      description: tool.description(cwd),
-      inputSchema: tool.inputSchema,
+    tools: describeTools(cwd, hosts).map(({ readOnly, ...tool }) => ({
+      ...tool,
       annotations: {
         title: tool.title,
-        readOnlyHint: tool.readOnly,
-        destructiveHint: !tool.readOnly,
-        idempotentHint: tool.readOnly,
-        openWorldHint: !tool.readOnly,
+        readOnlyHint: readOnly,
+        destructiveHint: !readOnly,
+        idempotentHint: readOnly,
+        openWorldHint: !readOnly,
       },
     })),
   }

@@ -1,4 +1,5 @@
 import type { RequestInput } from '../../protocol/request/request.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { Run } from '../../executor/executor.ts'
 import { describeTasks, formatDuration } from '../../render/messages.ts'
 import type { TaskSummary } from '../../protocol/result/result.ts'
@@ -35,7 +36,7 @@ const mostLines = 8
 /** Null where nobody watches. */
 export function createProgress(stderr: Writer): Progress | null {
   if (!stderr.isTerminal) return null
-  const startedAtMs = Date.now()
+  const startedAtMs = nowMs()
   let look: (() => TaskSummary | null) | null = null
   let shown: string[] = []
   /** What was written last ends without a newline, where the table may not stand. */
@@ -45,7 +46,7 @@ export function createProgress(stderr: Writer): Progress | null {
     const tasks = look?.()
     if (!tasks) return
     const { columns = 80, rows = 24 } = stderr.size() ?? {}
-    const head = drawBar(tasks, { columns, tookMs: Date.now() - startedAtMs })
+    const head = drawBar(tasks, { columns, tookMs: nowMs() - startedAtMs })
     // A longer line would go on in the next one, and could not be taken away.
     const lines = [head, ...describeTasks({ tasks, status: 'running' }).slice(1)]
       .slice(0, Math.max(1, Math.min(mostLines, rows - 2)))

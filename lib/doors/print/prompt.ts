@@ -1,5 +1,6 @@
 import { createAgent } from '../../agent/agent.ts'
-import { eventToWire, type AgentEvent, type PromptResult } from '../../agent/events.ts'
+import type { PromptResult } from '../../protocol/result/prompt.ts'
+import { eventToWire, type AgentEvent } from '../../agent/events.ts'
 import { openOutputSchema, type OutputSchema } from '../../agent/output-schema.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'

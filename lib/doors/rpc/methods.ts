@@ -1,4 +1,4 @@
-import { findTool, toolsWith } from '../../agent/tools/tools.ts'
+import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import { jobHandlers, protocolVersion } from '../../executor/jobs/methods.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
@@ -65,13 +65,7 @@ function exportCommand(env: Readonly<Record<string, string>>): string {
 /** The model's tools, for hosts that bring their own model. */
 const toolMethods = {
   'tool.list': (_, { context }) => ({
-    tools: toolsWith(context.executor.agentHosts).map((tool) => ({
-      name: tool.name,
-      title: tool.title,
-      description: tool.description(context.cwd),
-      inputSchema: tool.inputSchema,
-      readOnly: tool.readOnly,
-    })),
+    tools: describeTools(context.cwd, context.executor.agentHosts),
   }),
   'tool.call': async ({ name, arguments: given = {}, stream }, call) =>
     toolOf(name).call(given, {

@@ -1,5 +1,6 @@
 import type { Agent } from '../../agent/agent.ts'
-import { eventToWire, type PromptResult } from '../../agent/events.ts'
+import type { PromptResult } from '../../protocol/result/prompt.ts'
+import { eventToWire } from '../../agent/events.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import type { Result } from '../../protocol/result/result.ts'

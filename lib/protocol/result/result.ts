@@ -105,6 +105,10 @@ export interface TaskSummary extends shape.Infer<typeof taskSummary> {}
 /** Why something failed: a code for programs, a sentence for people. */
 export const failureShape = object({ code: anyText(), message: anyText() })
 
+/** What a program that waits for input expects: a line that is shown, one that is not, or single keys. */
+const inputKind = choice(['line', 'password', 'raw'])
+export type InputKind = shape.Infer<typeof inputKind>
+
 /** How every run ended, apart from its text. */
 const outcome = {
   /** `run_…` */
@@ -128,7 +132,7 @@ const outcome = {
   /** Every stage of the last pipeline, where the shell can tell. */
   pipeStatus: nullable(list(integer())),
   /** While running on a terminal. */
-  waitingForInput: nullable(choice(['line', 'password', 'raw'])),
+  waitingForInput: nullable(inputKind),
   /** Processes that outlived a stop. */
   survivors: list(survivor),
   /** Null: this machine. */

@@ -42,12 +42,7 @@ export interface AllNotifications extends RpcNotifications {
 }
 
 /** What the server asks of the client. */
-export type ClientMethods = {
-  [Name in keyof typeof rpcClientMethods]: {
-    params: Wire<Infer<(typeof rpcClientMethods)[Name]['params']>>
-    result: Wire<Infer<(typeof rpcClientMethods)[Name]['result']>>
-  }
-}
+export type ClientMethods = OnWire<typeof rpcClientMethods>
 
 /** JSON-RPC 2.0, section 5.1, and what `data` adds. */
 export interface RpcErrorObject {

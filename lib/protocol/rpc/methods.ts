@@ -1,7 +1,8 @@
 import { artifactInfoShape, linesShape, matchesShape, streamNames } from '../result/artifacts.ts'
 import { fields } from '../request/fields.ts'
 import { boundParams, lineRangeParams } from '../result/reading.ts'
-import { failureShape, resultShape, statuses, stopReasons } from '../result/result.ts'
+import { promptResult } from '../result/prompt.ts'
+import { resultShape, statuses, stopReasons } from '../result/result.ts'
 import { sessionInfoShape } from '../sessions.ts'
 import { requestShape } from '../request/request.ts'
 import type { ObjectSchema } from '../shape/json-schema.ts'
@@ -33,26 +34,6 @@ const artifactId = text('The id of the artifact', { hint: 'id' })
 const conversation = text('Which conversation (default: the one of this connection)', {
   hint: 'id',
 })
-
-/** How a prompt ended, the same in every door. */
-const promptResult = {
-  type: choice(['result']),
-  status: choice(['answered', 'failed', 'cancelled', 'limit']),
-  text: anyText('The answer; empty where there is none that is whole'),
-  data: anything(),
-  steps: integer('How often the model was asked'),
-  runs: list(anyText(), 'Ids of the runs that it started'),
-  usage: object({
-    inputTokens: integer(),
-    outputTokens: integer(),
-    cacheReadTokens: integer(),
-    costUsd: nullable(number('', { min: 0 })),
-  }),
-  model: nullable(anyText()),
-  conversationId: anyText(),
-  durationMs: number('', { min: 0 }),
-  error: nullable(failureShape),
-}
 
 /** Every method of `--rpc`: what it takes and what it answers. */
 export const rpcMethods = {

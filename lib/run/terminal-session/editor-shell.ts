@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs'
 import type { ListenerAnswer } from '../../protocol/result/event.ts'
 import type { Exit } from '../../protocol/ports.ts'
+import type { InputKind } from '../../protocol/result/result.ts'
 import type { ControlGroup } from '../../system/process/control-group.ts'
 import type { FileIdentity } from '../../system/process/process-details.ts'
 import type { PtyParts, PtyProcess } from '../terminal/pty/process.ts'
@@ -49,7 +50,7 @@ export interface EditorShell {
   ask(timeoutMs: number): Promise<string | null>
   type(data: string): Promise<void>
   resize(columns: number, rows: number): void
-  waitingForInput(): 'line' | 'password' | 'raw' | null
+  waitingForInput(): InputKind | null
   readonly ended: Promise<Exit>
   /** Hangs the terminal up. Settles when the shell has ended and nothing is open any more. */
   close(): Promise<void>

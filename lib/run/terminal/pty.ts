@@ -51,8 +51,9 @@ export const terminalLimits = {
 
 /**
  * Runs each request on a terminal of its own, in a process session of its own. All output is the
- * stream `output`; a standard input that is given is typed, and then its end (Ctrl-D). Without the addon, script(1) does it, with a notice of what it cannot do; without
- * that too the run does not start (`pty_unavailable`).
+ * stream `output`; a standard input that is given is typed, and then its end (Ctrl-D). Without the
+ * addon, script(1) does it, with a notice of what it cannot do; without that too the run does not start
+ * (`pty_unavailable`).
  */
 export function createPtyRunner(deps: PtyRunnerParts): Runner {
   const uninherited = deps.uninherited ?? createUninherited()

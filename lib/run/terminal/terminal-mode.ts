@@ -1,7 +1,5 @@
 import { spawnSync } from 'node:child_process'
-
-/** What a terminal expects: a line that is shown, one that is not, or single keys. */
-export type InputKind = 'line' | 'password' | 'raw'
+import type { InputKind } from '../../protocol/result/result.ts'
 
 /**
  * How a terminal takes input now, asked of stty(1), since Node has no tcgetattr(3). Takes some

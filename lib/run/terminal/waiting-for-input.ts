@@ -1,7 +1,8 @@
 import { lookAtLink } from '../../system/look.ts'
 import { listTree, readProcess } from '../../system/process/process-table.ts'
 import { type BlockedReader, findBlockedReader } from './blocked-reader.ts'
-import { type InputKind, readInputMode } from './terminal-mode.ts'
+import type { InputKind } from '../../protocol/result/result.ts'
+import { readInputMode } from './terminal-mode.ts'
 
 /**
  * Whether a program on a terminal waits for typed input, read from the kernel: a process of the

@@ -1,3 +1,4 @@
+import type { InputKind } from '../../../protocol/result/result.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { formatDuration } from '../../../render/messages.ts'
 import { fit, joinFitting, widthOf } from '../screen/columns.ts'
@@ -5,8 +6,6 @@ import type { Emulator } from '../screen/emulator.ts'
 import { isKey, typedText } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
-
-type InputKind = 'line' | 'password' | 'raw'
 
 export interface ForegroundOptions {
   style: Style

@@ -1,6 +1,6 @@
 import type { Run } from '../../../executor/executor.ts'
 import { createDeferred } from '../../../protocol/deferred.ts'
-import type { Result } from '../../../protocol/result/result.ts'
+import type { InputKind, Result } from '../../../protocol/result/result.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { createForeground } from './foreground.ts'
 import type { Display } from '../screen/display.ts'
@@ -47,7 +47,7 @@ export function createShownCommand(
   let run: Run | null = null
   let listenedMs = hidden.test(wanted.command) ? Infinity : -Infinity
   /** Set while it waits for keys; sure when that is not the shell after its end. */
-  let waiting: { kind: 'line' | 'password' | 'raw'; isSure: boolean } | null = null
+  let waiting: { kind: InputKind; isSure: boolean } | null = null
   /** It reads single keys, and has filled the screen: it draws on all of it (less -X, as git starts it). */
   let fillsScreen = false
   let isShown = false

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Agent } from '../../../agent/agent.ts'
-import type { PromptResult } from '../../../agent/events.ts'
+import type { PromptResult } from '../../../protocol/result/prompt.ts'
 import type { AgentSession } from '../../../agent/session.ts'
 import type { ConversationInfo } from '../../../agent/conversations/entry.ts'
 import type { AgentSettings } from '../../../agent/settings.ts'

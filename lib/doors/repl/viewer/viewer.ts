@@ -1,3 +1,4 @@
+import { nowMs } from '../../../system/clock.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import { countOf, expandTabs, fit, lastColumns, spread, widthOf, wrap } from '../screen/columns.ts'
 import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
@@ -84,9 +85,9 @@ export function createViewer(options: ViewerOptions): FullScreen {
   function queue(step: (search: Search) => Promise<void>): void {
     work = work.then(async () => {
       busy = new AbortController()
-      const since = Date.now()
+      const since = nowMs()
       const onProgress = (done: number) => {
-        if (Date.now() - since < progressMs) return
+        if (nowMs() - since < progressMs) return
         message = `${Math.round(done * 100)} % · Ctrl-C stops`
         refresh()
       }
