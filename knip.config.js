@@ -46,6 +46,7 @@ export default function configure({ production = false }) {
         'script',
         'ip',
         'openssl',
+        'perf',
       ],
     ],
   }

@@ -1,85 +1,179 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type * as library from '../../lib/index.ts'
-import { readCpuMs } from '../../lib/system/process/process-table.ts'
+import { createCaller } from '../../lib/wire/client.ts'
+import { type CountOptions, type Counts, count, countsInstructions } from './instructions.ts'
+import { median } from './measure.ts'
 import { formatMs, formatRatio, printTable } from './table.ts'
 
-/** In blocks by turns, so that all ways see the same machine. */
-const blocks = 20
-const turnsPerBlock = 100
+const root = join(import.meta.dirname, '../..')
+const bun = join(root, '.tools/bun/node_modules/@oven/bun-linux-x64/bin/bun')
+const loop = join(import.meta.dirname, 'turns/loop.mjs')
+/** Each way is counted so often, in turns with the others; what is told is the median. */
+const rounds = 3
 
-/** A way to have a shell that stays run `true`. */
+/** A way to have a process that is there already run `true`, or do the least that this can be compared with. */
 interface Way {
   name: string
-  turn: () => Promise<unknown>
-  shellPid: number
-  ownMs: number
-  shellMs: number
+  /** A program that goes this way so often; where there are calls, a server that answers them. */
+  words(turns: number): string[]
+  /** The parameters of `shell.exec`. */
+  call?: { command: string; session?: string; login?: boolean }
+  /** Two numbers of turns: the difference between what they take leaves the start and the end out. */
+  turns: readonly [few: number, many: number]
+  /** What is compared with it: the sum of these ways. */
+  bare: readonly string[]
 }
 
-/** The processor time of a turn: what the calling process takes for it, and what its shell does. */
+const inSession = { turns: [500, 1500], bare: ['bare turn'] } as const
+const inFreshShell = { turns: [50, 150], bare: ['bare spawn'] } as const
+
+/**
+ * What one more turn takes, in instructions, which hardly change with what else the machine does. With
+ * `NACRE_BENCH_BESIDE=<folder>` another tree of nacre, which is built, is counted in turns with this one.
+ */
 export async function benchTurns(): Promise<void> {
-  const built = join(import.meta.dirname, '../../dist/index.js')
-  const { createExecutor } = (await import(built)) as typeof library
-  const stateDir = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
-  const executor = createExecutor({ stateDir })
-  const bare = startBareShell()
-  const openSession = async (name: string, sandbox: 'off' | 'workspace'): Promise<Way | null> => {
-    const fields = { command: 'true', origin: 'agent', session: name, sandbox } as const
-    const turn = () => executor.run(fields)
-    const { exitCode } = await turn()
-    const shellPid = executor.sessions.list().find((session) => session.name === name)?.pid
-    return exitCode === 0 && shellPid ? { name, turn, shellPid, ownMs: 0, shellMs: 0 } : null
-  }
+  const byPerf = countsInstructions()
+  if (!byPerf) console.log('\nperf(1) cannot count instructions here: processor time alone is told')
+  const state = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
+  const env = { ...process.env, XDG_STATE_HOME: state, NODE_EXTRA_CA_CERTS: undefined }
+  const beside = process.env['NACRE_BENCH_BESIDE']
   try {
-    const sessions = [
-      await openSession('a session', 'off'),
-      await openSession('a session of the sandbox', 'workspace'),
-    ]
-    const ways = [bare.way, ...sessions.flatMap((way) => way ?? [])]
-    for (const way of ways) await measureBlock(way)
-    for (const way of ways) way.ownMs = way.shellMs = 0
-    for (let block = 0; block < blocks; block++) for (const way of ways) await measureBlock(way)
-    const perTurn = (ms: number) => ms / (blocks * turnsPerBlock)
-    const base = bare.way.ownMs + bare.way.shellMs
-    printTable(`Processor time of one turn (\`true\`), mean of ${blocks * turnsPerBlock}`, [
-      ['way', 'own', 'the shell', 'both, of bare'],
-      ...ways.map(({ name, ownMs, shellMs }) => [
-        name,
-        formatMs(perTurn(ownMs)),
-        formatMs(perTurn(shellMs)),
-        formatRatio((ownMs + shellMs) / base),
-      ]),
-    ])
+    for (const [name, program, cli] of [
+      ['Node', process.execPath, ['bin/nacre.js']],
+      ['Bun', bun, ['dist/nacre']],
+    ] as const) {
+      if (!existsSync(program)) continue
+      const words = (tree: string) => [...(name === 'Node' ? [program] : []), join(tree, ...cli)]
+      const ways = [
+        ...bareWays(program),
+        ...waysOf(program, root, words(root), ''),
+        ...(beside ? waysOf(program, beside, words(beside), ', beside') : []),
+      ]
+      const taken = await countWays(ways, byPerf, env)
+      printTable(`One turn on ${name}: thousands of instructions, processor time, time`, [
+        ['way', 'own', 'in kernel', 'time', 'with shell', 'time', 'of bare', 'passes', 'of bare'],
+        ...ways.map((way) => describe(way, taken, byPerf)),
+      ])
+    }
   } finally {
-    bare.end()
-    await executor.close()
-    rmSync(stateDir, { recursive: true, force: true })
+    rmSync(state, { recursive: true, force: true })
   }
 }
 
-async function measureBlock(way: Way): Promise<void> {
-  const own = process.cpuUsage()
-  const shellMs = readCpuMs(way.shellPid)
-  for (let turn = 0; turn < turnsPerBlock; turn++) await way.turn()
-  const { user, system } = process.cpuUsage(own)
-  way.ownMs += (user + system) / 1000
-  way.shellMs += readCpuMs(way.shellPid) - shellMs
+/** The least that each could be. */
+function bareWays(program: string): Way[] {
+  const way = (name: string) => ({
+    name,
+    words: (turns: number) => [program, loop, name, `${turns}`, root],
+  })
+  return [
+    { ...way('bare turn'), ...inSession, bare: [] },
+    { ...way('bare call'), ...inSession, bare: [], call: { command: 'true' } },
+    { ...way('bare spawn'), ...inFreshShell, bare: [] },
+  ]
 }
 
-/** The least that a turn can be: a line to a bash that reads lines, and one back. */
-function startBareShell(): { way: Way; end(): void } {
-  const loop = 'while IFS= read -r line; do eval "$line"; echo "$?"; done'
-  const child = spawn('bash', ['--norc', '-c', loop], { stdio: ['pipe', 'pipe', 'ignore'] })
-  let answered = () => {}
-  child.stdout.on('data', () => answered())
-  const turn = () =>
-    new Promise<void>((resolve) => {
-      answered = resolve
-      child.stdin.write('true\n')
-    })
-  const way = { name: 'bash that reads lines', turn, shellPid: child.pid ?? 0 }
-  return { way: { ...way, ownMs: 0, shellMs: 0 }, end: () => child.stdin.end() }
+/** What a tree of nacre does, as a library and, where its command line is built, over RPC. */
+function waysOf(program: string, tree: string, cli: readonly string[], suffix: string): Way[] {
+  const way = (name: string) => ({
+    name: name + suffix,
+    words: (turns: number) => [program, loop, name, `${turns}`, tree],
+  })
+  const ways: Way[] = [
+    { ...way('session'), ...inSession },
+    { ...way('sandbox'), ...inSession },
+    { ...way('fresh'), ...inFreshShell },
+  ]
+  if (!existsSync(cli.at(-1) ?? '')) return ways
+  const server = (name: string) => ({ name: name + suffix, words: () => [...cli, '--rpc'] })
+  ways.push(
+    {
+      ...server('session by RPC'),
+      turns: inSession.turns,
+      call: { command: 'true', session: 'bench' },
+      bare: ['bare call', 'bare turn'],
+    },
+    {
+      ...server('fresh by RPC'),
+      turns: inFreshShell.turns,
+      call: { command: 'true', login: false },
+      bare: ['bare call', 'bare spawn'],
+    },
+  )
+  return ways
+}
+
+/** What one more turn of a way takes: its process, and with the shell. */
+interface Taken {
+  own: Counts
+  all: Counts
+}
+
+async function countWays(
+  ways: readonly Way[],
+  byPerf: boolean,
+  env: NodeJS.ProcessEnv,
+): Promise<Map<string, Taken>> {
+  const counted = ways.map(({ name }) => ({ name, own: [] as Counts[], all: [] as Counts[] }))
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, way] of ways.entries()) {
+      counted[index]?.own.push(await countTurn(way, byPerf, { alone: true, env }))
+      counted[index]?.all.push(await countTurn(way, byPerf, { alone: false, env }))
+    }
+  }
+  return new Map(
+    counted.map(({ name, own, all }) => [name, { own: medians(own), all: medians(all) }]),
+  )
+}
+
+async function countTurn(way: Way, byPerf: boolean, options: CountOptions): Promise<Counts> {
+  const countTurns = (turns: number) =>
+    count(way.words(turns), byPerf, { ...options, talk: talkFor(way, turns) })
+  const [few, many] = way.turns
+  const less = await countTurns(few)
+  const more = await countTurns(many)
+  return mapCounts((field) => (more[field] - less[field]) / (many - few))
+}
+
+function talkFor({ call }: Way, turns: number): CountOptions['talk'] {
+  if (!call) return undefined
+  return async (output, input) => {
+    const caller = createCaller({ input, output }, {}, () => undefined)
+    for (let count = 0; count < turns; count++) await caller.request('shell.exec', call)
+    caller.fail('All was asked')
+  }
+}
+
+function describe(
+  { name, bare }: Way,
+  taken: ReadonlyMap<string, Taken>,
+  byPerf: boolean,
+): string[] {
+  const { own, all } = taken.get(name) ?? { own: sum([]), all: sum([]) }
+  const least = sum(bare.flatMap((name) => taken.get(name)?.all ?? []))
+  const thousands = (instructions: number) => (byPerf ? `${Math.round(instructions / 1000)}` : '')
+  const ratio = (value: number, base: number) => (bare.length > 0 ? formatRatio(value / base) : '')
+  const work = ({ user, kernel, cpuMs }: Counts) => (byPerf ? user + kernel : cpuMs)
+  return [
+    name,
+    thousands(own.user),
+    thousands(own.kernel),
+    byPerf ? formatMs(own.cpuMs) : '',
+    thousands(all.user + all.kernel),
+    formatMs(all.cpuMs),
+    ratio(work(all), work(least)),
+    formatMs(all.ms),
+    ratio(all.ms, least.ms),
+  ]
+}
+
+const medians = (counts: readonly Counts[]): Counts =>
+  mapCounts((field) => median(counts.map((it) => it[field])))
+
+const sum = (counts: readonly Counts[]): Counts =>
+  mapCounts((field) => counts.reduce((total, it) => total + it[field], 0))
+
+function mapCounts(map: (field: keyof Counts) => number): Counts {
+  return { user: map('user'), kernel: map('kernel'), cpuMs: map('cpuMs'), ms: map('ms') }
 }
