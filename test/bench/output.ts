@@ -21,7 +21,10 @@ const commands: Record<string, string> = {
   '300 MB of wide characters': "yes '漢字かな交じり文、🚀 and ASCII text' | head -c 300000000",
 }
 
-/** Complete output on disk and bounded text, against bash writing the same to a file. */
+/**
+ * Complete output on disk and bounded text, against bash writing the same to a file, and beside a pipe with the
+ * plainest of readers: no program that reads its commands is faster than that.
+ */
 export async function benchOutput(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'nacre-bench-'))
   const env = liftQuotas(folder)
@@ -30,12 +33,14 @@ export async function benchOutput(): Promise<void> {
   // Every program that is measured finds it there.
   process.env['NACRE_BENCH_RANDOM'] = random
   const idle = (await runNacre('true', env)).peakBytes
-  const rows = [['output', 'bash > file', 'nacre', 'speed', 'memory over idle', 'pi', 'gemini']]
+  const head = ['output', 'bash > file', 'bash | cat > file', 'nacre', 'speed', 'against cat']
+  const rows = [[...head, 'memory over idle', 'pi', 'gemini']]
   try {
     for (const [name, command] of Object.entries(commands)) {
       const file = join(folder, 'file')
       const bash = await measure(['bash', '-c', `${command} > ${file}`])
       const bytes = statSync(file).size
+      const cat = await measure(['bash', '-c', `{ ${command}; } | cat > ${file}`])
       rmSync(file)
       const nacre = await runNacre(command, env)
       check(name, nacre, bytes)
@@ -43,8 +48,10 @@ export async function benchOutput(): Promise<void> {
       rows.push([
         name,
         formatMs(bash.ms),
+        formatMs(cat.ms),
         formatMs(nacre.ms),
         formatRatio(bash.ms / nacre.ms),
+        formatRatio(cat.ms / nacre.ms),
         formatMb(nacre.peakBytes - idle),
         await runPeer('pi', command, folder),
         await runPeer('gemini', command, folder),
@@ -53,7 +60,10 @@ export async function benchOutput(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  printTable('Output, whole process, artifact complete (speed: bash / nacre)', rows)
+  printTable(
+    'Output, whole process, artifact complete (speed: bash / nacre; against cat: cat / nacre)',
+    rows,
+  )
 }
 
 function runNacre(command: string, env: Record<string, string>): Promise<Measured> {

@@ -244,6 +244,10 @@ test('a line too long to hold is searched as one line, and its columns count fro
     assert.equal(await placesOf('^žž.*žž$'), [inLine(2, 1), inLine(4, 1)])
     const { places, inParts } = await search('needlež+t$')
     assert.equal([places, inParts], [[], 2])
+    assert.equal(await passedBy(store, id, 'needlež+t$', 0, false), [2, 4])
+    assert.equal(await passedBy(store, id, 'needlež+t$', 0, true), [4])
+    assert.equal(await passedBy(store, id, 'needlež+t$|short', 4, true), [2])
+    assert.equal(await passedBy(store, id, 'needlež+t$|^needle', 4, true), [])
     // What cannot be long was not missed, and what was found neither.
     assert.is((await search('t\\+[*]|needle\\d{9,10}')).inParts, undefined)
     assert.is((await search('^ž+?')).inParts, undefined)
@@ -258,6 +262,24 @@ test('a line too long to hold is searched as one line, and its columns count fro
     const shown = await store.read(id, { ...long, maxBytes: 8 })
     assert.is(shown.text, 'needlež')
   }))
+
+/** The lines of which a search for the next match tells that it may have missed one in them. */
+async function passedBy(
+  store: ArtifactStore,
+  id: string,
+  pattern: string,
+  from: number,
+  backwards: boolean,
+): Promise<number[]> {
+  const passed: number[] = []
+  const text = await store.open(id)
+  try {
+    await text.find({ pattern, from, backwards, onInParts: (line) => void passed.push(line) })
+  } finally {
+    await text.close()
+  }
+  return passed
+}
 
 test('a search and a long scan end with their reader', () =>
   withStore(async (store) => {

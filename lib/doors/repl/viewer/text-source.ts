@@ -10,6 +10,12 @@ export interface Search {
   onProgress: (done: number) => void
 }
 
+/** A search for a pattern. */
+export interface PatternSearch extends Search {
+  /** Hears of a line, from 0, that was passed over and in which a long match may have been missed. */
+  onInParts: (line: number) => void
+}
+
 /** A place in a text; both count from 0. */
 export interface TextPlace {
   line: number
@@ -22,7 +28,12 @@ export interface TextSource {
   read(from: number, count: number, column?: number): Promise<string[]>
   countLines(search: Search): Promise<number>
   /** The first line that matches from this one on, or back from it; null: there is none. */
-  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<TextPlace | null>
+  find(
+    pattern: RegExp,
+    from: number,
+    backwards: boolean,
+    search: PatternSearch,
+  ): Promise<TextPlace | null>
   /** Gives the whole text, piece by piece. */
   readAll(search: Search): AsyncIterable<string | Uint8Array>
   /** Whether more text may come. */
@@ -125,7 +136,8 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
       const options = { pattern: pattern.source, ignoreCase: pattern.ignoreCase, backwards }
       // There they count from 1, and the line to search from is not looked at itself.
       const beside = backwards ? from + 2 : from
-      const found = await text.find({ ...options, from: beside, ...scanOf(search) })
+      const onInParts = (line: number) => search.onInParts(line - 1)
+      const found = await text.find({ ...options, from: beside, onInParts, ...scanOf(search) })
       return found === null ? null : { line: found.line - 1, column: found.column - 1 }
     },
     close: () => text.close(),

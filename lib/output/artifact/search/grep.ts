@@ -47,6 +47,8 @@ export interface FindOptions extends ScanOptions {
   /** The line from which to search; it is not looked at itself. 0: from the beginning or the end. */
   from: number
   backwards?: boolean
+  /** Hears of a line, counted from 1, that was passed over and in which a match may have been missed. */
+  onInParts?: (line: number) => void
 }
 
 /** So many landmarks lie within what is matched at once, so that each step back is matched in one go. */
@@ -64,6 +66,7 @@ export async function findInText(
       for await (const found of matchLines(text, matcher, from, options)) {
         const [match] = found.matches
         if (match) return placeOf(match, found)
+        if (found.mayMatch) options.onInParts?.(found.first + 1)
         if (found.stoodAt !== null) throw tooDeep()
       }
       return null
@@ -77,13 +80,18 @@ export async function findInText(
         start = await text.landmarkLine(start - 1, options)
       }
       let last: { line: number; column: number } | null = null
+      let inParts: number | null = null
       for await (const found of matchLines(text, matcher, start, { signal })) {
         const isWanted = ({ line }: Match) => found.first + line < end
         const match = found.matches.findLast(isWanted)
-        if (match) last = placeOf(match, found)
+        if (match) {
+          last = placeOf(match, found)
+          inParts = null
+        } else if (found.mayMatch && found.first < end) inParts = found.first + 1
         if (found.stoodAt !== null) throw tooDeep()
         if (found.first + found.lines.length >= end) break
       }
+      if (inParts !== null) options.onInParts?.(inParts)
       if (last !== null) return last
       end = start
     }

@@ -1,25 +1,38 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createStyle } from '../../../../lib/doors/repl/screen/style.ts'
-import { openLines, type Search } from '../../../../lib/doors/repl/viewer/text-source.ts'
-import { createViewer } from '../../../../lib/doors/repl/viewer/viewer.ts'
+import {
+  openArtifact,
+  openLines,
+  type Search,
+} from '../../../../lib/doors/repl/viewer/text-source.ts'
+import { createViewer, type ViewerOptions } from '../../../../lib/doors/repl/viewer/viewer.ts'
+import { createArtifactStore } from '../../../../lib/output/artifact/store.ts'
 import { keys } from '../../../helpers/keys.ts'
 import { until } from '../../../helpers/until.ts'
+import { withFolder } from '../../../output/temporary.ts'
+
+const plainOptions: Omit<ViewerOptions, 'source'> = {
+  title: 'seq 3',
+  style: createStyle({ NO_COLOR: '1' }),
+  follows: false,
+  refresh: () => undefined,
+  onClose: () => undefined,
+  onAhead: () => undefined,
+  copy: () => undefined,
+  save: async () => '',
+  handOver: async () => undefined,
+}
 
 test('a text that is handed over tells how far it is, can be stopped, and keeps what is typed for what follows', async () => {
   const ahead: string[] = []
   const given: { command: string; search: Search; end: (error?: Error) => void }[] = []
   let copied = 0
   const viewer = createViewer({
-    title: 'seq 3',
+    ...plainOptions,
     source: openLines(() => ['1', '2', '3']),
-    style: createStyle({ NO_COLOR: '1' }),
-    follows: false,
-    refresh: () => undefined,
-    onClose: () => undefined,
     onAhead: (data) => void ahead.push(data),
     copy: () => void copied++,
-    save: async () => '',
     handOver: (command, search) =>
       new Promise((resolve, reject) => {
         search.signal.addEventListener('abort', () => reject(new Error('aborted')))
@@ -52,5 +65,32 @@ test('a text that is handed over tells how far it is, can be stopped, and keeps 
   given[1]?.end()
   assert.equal([copied, ahead], [1, ['y']])
 })
+
+test('a search tells in which line it may have missed a match', () =>
+  withFolder(async (dir) => {
+    const store = createArtifactStore({ dir })
+    const writer = store.create({ runId: 'run_x', command: 'cat', stream: 'output' })
+    await writer.write(Buffer.from(`short\nb${'a'.repeat(2_200_000)}\nbac\nend\n`))
+    const { artifact } = await writer.finish()
+    const source = await openArtifact(artifact!.id, store)
+    const viewer = createViewer({ ...plainOptions, source })
+    try {
+      const shown = () => viewer.draw(80, 3, false)
+      const shows = (text: string) => until(() => shown().includes(text), shown)
+      viewer.enter()
+      viewer.draw(80, 3, true)
+      await shows('3–4 of 4')
+      viewer.input('g/ba+d$\r')
+      await shows('not found, but line 2 may hold a match over 256 KiB: ba+d$')
+      viewer.input('/ba+c$\r')
+      await shows(' line 2 may hold a match over 256 KiB ')
+      await shows('bac')
+      viewer.input('N')
+      await shows(' not found, but line 2 ')
+    } finally {
+      viewer.leave()
+      await source.close()
+    }
+  }))
 
 test.run()
