@@ -1,5 +1,5 @@
 import { unknown, type Text } from '../shell/text.ts'
-import type { Call, Follow } from './call.ts'
+import type { Call, Commands } from './call.ts'
 import { containerCommands } from './containers.ts'
 import { fd, find } from './find.ts'
 import { inlineCodeCommands } from './inline-code.ts'
@@ -14,37 +14,41 @@ export interface CommandTable {
   /** Changes the scope, reads what the command would start; gives what it prints. */
   follow(call: Call): Text
   /** Names that a globbed command name is tried on. */
-  readonly names: readonly string[]
+  listNames(): readonly string[]
 }
 
-const otherCommands: Readonly<Record<string, Follow>> = {
-  find,
-  fd,
-  fdfind: fd,
-  make,
-  gmake: make,
-  sem: parallel,
-  xargs,
-  parallel,
-}
+const otherCommands: Commands = new Map([
+  ['find', find],
+  ['fd', fd],
+  ['fdfind', fd],
+  ['make', make],
+  ['gmake', make],
+  ['sem', parallel],
+  ['xargs', xargs],
+  ['parallel', parallel],
+])
+
+/** Where two hold a name, the later is meant. They are not joined: each start would pay for it. */
+const tables: readonly Commands[] = [
+  printingCommands,
+  stateCommands,
+  scriptCommands,
+  wrapperCommands,
+  inlineCodeCommands,
+  containerCommands,
+  otherCommands,
+]
 
 export function createCommandTable(): CommandTable {
-  // An object of so many names takes the executable ten times as long, in each of its starts.
-  const table = new Map<string, Follow>([
-    ...Object.entries(printingCommands),
-    ...stateCommands,
-    ...scriptCommands,
-    ...wrapperCommands,
-    ...inlineCodeCommands,
-    ...containerCommands,
-    ...Object.entries(otherCommands),
-  ])
   return {
     follow(call) {
       if (call.name.startsWith('git')) readGitScripts(call)
-      const follow = table.get(call.name)
+      const follow = tables.findLast((table) => table.has(call.name))?.get(call.name)
       return follow ? follow(call) : call.words.length > 0 ? unfollowedOutput(call) : unknown
     },
-    names: [...table.keys(), 'dd', 'mkfs', 'shred', 'wipefs', 'rimraf'],
+    listNames() {
+      const names = tables.flatMap((table) => [...table.keys()])
+      return [...new Set(names), 'dd', 'mkfs', 'shred', 'wipefs', 'rimraf']
+    },
   }
 }

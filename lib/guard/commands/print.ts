@@ -1,5 +1,5 @@
 import { anyText, empty, given, obscured, Text, unknown } from '../shell/text.ts'
-import type { Call, Follow } from './call.ts'
+import type { Call, Commands, Follow } from './call.ts'
 
 /** A longer text is not put together. */
 const maxLength = 65_536
@@ -185,34 +185,34 @@ const git: Follow = ({ args, scope }) => {
 const same = (path: Text): Text => path
 
 /** Commands of which it is known what they print. */
-export const printingCommands: Readonly<Record<string, Follow>> = {
-  echo,
-  printf,
-  cat,
-  tac: cat,
-  tee,
-  base64,
-  xxd,
-  rev,
-  grep,
-  egrep: grep,
-  fgrep: grep,
-  sort: sameLines,
-  uniq: sameLines,
-  head: sameLines,
-  tail: sameLines,
-  tr,
-  ls: list,
-  dir: list,
-  which,
-  basename: eachOperand((path) => withoutSlashes(path).split('/').at(-1) ?? path),
-  dirname: eachOperand(folderOf),
-  realpath: eachOperand(same),
-  readlink: eachOperand(same),
-  pwd: ({ scope }) => lines(scope.directories.slice(0)),
-  mktemp: temporary,
-  git,
-}
+export const printingCommands: Commands = new Map([
+  ['echo', echo],
+  ['printf', printf],
+  ['cat', cat],
+  ['tac', cat],
+  ['tee', tee],
+  ['base64', base64],
+  ['xxd', xxd],
+  ['rev', rev],
+  ['grep', grep],
+  ['egrep', grep],
+  ['fgrep', grep],
+  ['sort', sameLines],
+  ['uniq', sameLines],
+  ['head', sameLines],
+  ['tail', sameLines],
+  ['tr', tr],
+  ['ls', list],
+  ['dir', list],
+  ['which', which],
+  ['basename', eachOperand((path) => withoutSlashes(path).split('/').at(-1) ?? path)],
+  ['dirname', eachOperand(folderOf)],
+  ['realpath', eachOperand(same)],
+  ['readlink', eachOperand(same)],
+  ['pwd', ({ scope }) => lines(scope.directories.slice(0))],
+  ['mktemp', temporary],
+  ['git', git],
+])
 
 /** Programs that turn one text into another; what they make of a constant is not followed. */
 const filters = new Set(

@@ -37,7 +37,7 @@ export function start(
     context.supposed(() => context.tell('', words, channels, scope, read))
   }
   if (base.isGlob) {
-    const fitting = table.names.filter((known) => base.matches(known))
+    const fitting = table.listNames().filter((known) => base.matches(known))
     const names = fitting.map((known) => new Text(known))
     return startAs(names, words, scope, channels, programs)
   }
