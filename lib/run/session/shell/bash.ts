@@ -13,9 +13,9 @@ import { suspendedOptions } from './turn.ts'
  * as 0, 1 and 2 for its part of each turn.
  *
  * The loop is one line, so that `$LINENO` counts from 1 in every command. A stray `break` leaves the
- * loop; the shell then reads the next line, which
- * is the same loop. Where nothing can be read any more (`set -n`), bash meets the end of its script
- * and exits: a session never hangs in a shell that has lost its way.
+ * loop; the shell then reads the next line, which is the same loop. Where nothing can be read any more
+ * (`set -n`), bash meets the end of its script and exits: a session never hangs in a shell that has lost
+ * its way.
  *
  * Between runs `set -aekvx` and the traps on ERR and DEBUG are off and kept by us; they are set again
  * as the first part of the next command. Otherwise they would act on the loop: `set -e` with a last
