@@ -102,11 +102,16 @@ export class LineCutter {
 
   /** Takes whole lines. */
   #writeLines(lines: Buffer, emit: Emit): void {
-    if (this.#areShort(lines)) return emit(lines)
     let from = 0
-    for (let at = 0; at < lines.length;) {
+    for (let at = 0; at + this.#maxChars + 1 < lines.length;) {
+      // Lines that end within so few bytes are short: one look tells it of all of them.
+      const shortEnd = lines.lastIndexOf(newline, at + this.#maxChars)
+      if (shortEnd >= at) {
+        at = shortEnd + 1
+        continue
+      }
       const lineEnd = lines.indexOf(newline, at)
-      if (lineEnd - at > this.#maxChars && this.#isLong(lines.subarray(at, lineEnd))) {
+      if (this.#isLong(lines.subarray(at, lineEnd))) {
         if (at > from) emit(lines.subarray(from, at))
         this.#hold(lines.subarray(at, lineEnd))
         this.finishLine(emit)
@@ -114,22 +119,11 @@ export class LineCutter {
       }
       at = lineEnd + 1
     }
-    emit(lines.subarray(from))
+    emit(from === 0 ? lines : lines.subarray(from))
   }
 
   #isLong(line: Buffer): boolean {
     return countChars(line) > this.#maxChars
-  }
-
-  /** Whether no line can be too long, by its bytes. Looks at few places: one in `maxChars` bytes. */
-  #areShort(lines: Buffer): boolean {
-    let at = -1
-    while (at + this.#maxChars + 1 < lines.length) {
-      const next = lines.lastIndexOf(newline, at + this.#maxChars + 1)
-      if (next <= at) return false
-      at = next
-    }
-    return true
   }
 }
 

@@ -108,8 +108,7 @@ export class FastWay {
   rewriteBinary(bytes: Uint8Array, from: number): void {
     for (let at = from; at < bytes.length; at += rewriterBytes) {
       const to = Math.min(at + rewriterBytes, bytes.length)
-      const text = this.#rewriter!.rewriteBinary(bytes, at, to)
-      this.#held.append(text, 0, text.length)
+      this.#held.pass(this.#rewriter!.rewriteBinary(bytes, at, to))
     }
   }
 

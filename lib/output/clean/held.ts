@@ -133,6 +133,14 @@ export class HeldText {
     this.flush()
   }
 
+  /** Passes everything on, and this text behind it, which nothing reaches any more. */
+  pass(bytes: Uint8Array): void {
+    this.flush()
+    if (bytes.length === 0) return
+    this.#cut = bytes.at(-1) !== newline
+    this.#pass(bytes)
+  }
+
   /** Passes everything on. */
   flush(): void {
     if (this.#end === 0) return
