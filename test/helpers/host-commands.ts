@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { until } from './until.ts'
 
 /** Commands whose output, status and signal are to be the same on every kind of host as in a shell here. */
 export const hostCommands: readonly string[] = [
@@ -33,7 +34,7 @@ export const outputProbe = {
 } as const
 
 /** Ways in which what a command starts leaves it; each sleeps for its own number of seconds. */
-const escapes: readonly { name: string; start: (seconds: number) => string }[] = [
+const escapes: readonly { name: string; start: (seconds: string) => string }[] = [
   { name: 'a group of its own', start: (s) => `sh -mc 'sleep ${s} & wait' &` },
   { name: 'a session of its own', start: (s) => `setsid sleep ${s} &` },
   { name: 'forked twice', start: (s) => `(setsid sh -c 'sleep ${s} &' &)` },
@@ -46,22 +47,35 @@ const escapes: readonly { name: string; start: (seconds: number) => string }[] =
   { name: 'a daemon without its environment', start: (s) => `env -i setsid /bin/sleep ${s} &` },
 ]
 
-/** Starts all of them, stops the command, and gives the names of those that are alive then. */
+/**
+ * Starts all of them, stops the command, and gives the names of those that are alive then. `run` gets a
+ * signal that aborts when all have begun; one that ends by its own deadline may end before.
+ */
 export async function tryEscapes(
   first: number,
-  run: (command: string, changes: { timeoutSeconds: number }) => Promise<unknown>,
+  run: (command: string, allBegan: AbortSignal) => Promise<unknown>,
 ): Promise<string[]> {
-  const secondsOf = (index: number) => first + index
-  const started = escapes.map(({ start }, index) => start(secondsOf(index)))
-  await run([...started, `sleep ${secondsOf(escapes.length)}`].join('\n'), { timeoutSeconds: 2 })
-  const find = (seconds: number) => {
-    const { stdout } = spawnSync('pgrep', ['-f', `sleep ${seconds}$`], { encoding: 'utf8' })
+  // Others may run these tests on this machine too.
+  const secondsOf = (index: number) => `${first + index}.${process.pid}`
+  const find = (index: number, program: string) => {
+    const pattern = `${program} ${secondsOf(index).replace('.', '[.]')}$`
+    const { stdout } = spawnSync('pgrep', ['-f', pattern], { encoding: 'utf8' })
     return stdout
       .split('\n')
       .filter((pid) => pid !== '')
       .map(Number)
   }
-  const living = escapes.map(({ name }, index) => ({ name, pids: find(secondsOf(index)) }))
+  const hasBegun = (index: number) => find(index, '^(/bin/)?sleep').length > 0
+  const began = new AbortController()
+  let isOver = false
+  const started = escapes.map(({ start }, index) => start(secondsOf(index)))
+  const ended = run([...started, `sleep ${secondsOf(escapes.length)}`].join('\n'), began.signal)
+  const over = ended.finally(() => (isOver = true))
+  over.catch(() => undefined)
+  await until(() => isOver || escapes.every((_, index) => hasBegun(index)))
+  began.abort()
+  await over
+  const living = escapes.map(({ name }, index) => ({ name, pids: find(index, 'sleep') }))
   for (const pid of living.flatMap(({ pids }) => pids)) {
     try {
       process.kill(pid, 'SIGKILL')

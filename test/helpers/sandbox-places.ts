@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { createServer, type Server } from 'node:net'
 import {
   chmodSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -19,6 +20,7 @@ import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
 import { probeSandbox } from '../../lib/run/sandbox/sandbox-probe.ts'
 import { isAlive } from './terminal-run.ts'
+import { until } from './until.ts'
 
 /** Folders around a sandbox, not below `/tmp`, which no sandbox shows. */
 export interface Places {
@@ -31,7 +33,13 @@ export interface Places {
   workspace: string
   /** A process outside. */
   victim: ChildProcess
-  run: (command: string, changes?: Partial<RequestInput>) => Promise<Result>
+  run: (
+    command: string,
+    changes?: Partial<RequestInput>,
+    options?: { signal: AbortSignal },
+  ) => Promise<Result>
+  /** Stops a command when it has made the file `up` in the workspace. */
+  stopWhenUp: (command: string) => Promise<Result>
   /** Everything outside that a run could change, as text. */
   observe: () => string
   remove: () => Promise<void>
@@ -89,15 +97,9 @@ export async function openPlaces(
     VICTIM: String(victim.pid),
     NACRE_PID: String(process.pid),
   }
-  return {
-    root,
-    home,
-    state,
-    outside,
-    workspace,
-    victim,
-    run: (command, changes) =>
-      executor.run({
+  const run: Places['run'] = (command, changes, how) =>
+    executor.run(
+      {
         command,
         origin: 'print',
         sandbox: 'workspace',
@@ -106,7 +108,27 @@ export async function openPlaces(
         ...options.changes,
         ...changes,
         env: { ...env, ...changes?.env },
-      }),
+      },
+      how,
+    )
+  return {
+    root,
+    home,
+    state,
+    outside,
+    workspace,
+    victim,
+    run,
+    async stopWhenUp(command) {
+      const stop = new AbortController()
+      const ended = run(command, {}, { signal: stop.signal })
+      const up = join(workspace, 'up')
+      await until(() => existsSync(up))
+      stop.abort()
+      const result = await ended
+      rmSync(up)
+      return result
+    },
     observe: () =>
       [outside, home].map(describeTree).join('\n') + `\nvictim ${isAlive(victim.pid ?? 0)}`,
     async remove() {

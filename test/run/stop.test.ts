@@ -69,8 +69,8 @@ function assertNoneLeft(result: Result, { pids }: Context): void {
   assert.equal(pids().filter(isAlive), [])
 }
 
-/** Every way out that was thought of, one command each. `keep` stands for a process that stays. */
-const ways: [name: string, command: (keep: string) => string, count: number][] = [
+/** Every way out that was thought of, one command each. `keep` stands for a process that stays, `pids` for the file in which it is written down. */
+const ways: [name: string, command: (keep: string, pids: string) => string, count: number][] = [
   ['a process session of its own', (keep) => `setsid ${keep} & wait`, 1],
   ['forked twice, in a session of its own', (keep) => `(setsid ${keep} &) ; ${keep}`, 2],
   ['nohup', (keep) => `nohup ${keep} >/dev/null 2>&1 & ${keep}`, 2],
@@ -82,7 +82,12 @@ const ways: [name: string, command: (keep: string) => string, count: number][] =
       `trap 'setsid ${keep.replaceAll("'", `'\\''`)} &' TERM; ${keep} & while :; do wait; done`,
     1,
   ],
-  ['stopped processes', (keep) => `${keep} & ${keep} & sleep 0.2; kill -STOP $!; kill -STOP $$`, 2],
+  [
+    'stopped processes',
+    (keep, pids) =>
+      `${keep} & ${keep} & until [ "$(wc -l <${pids})" = 2 ]; do sleep 0.01; done; kill -STOP $!; echo $! >>${pids}; kill -STOP $$`,
+    3,
+  ],
   ['an empty environment', (keep) => `env -i setsid ${keep} & wait`, 1],
   ['an empty environment, forked twice', (keep) => `(env -i setsid ${keep} &); ${keep}`, 2],
   ['a group of its own', (keep) => `set -m; ${keep} & ${keep} & wait`, 2],
@@ -95,7 +100,10 @@ for (const [name, command, count] of ways) {
       console.log(`SKIP none survives: ${name}: setsid is not installed`)
       return
     }
-    assertNoneLeft(await stopAt(count, command(context.keep), context), context)
+    assertNoneLeft(
+      await stopAt(count, command(context.keep, join(context.folder, 'pids')), context),
+      context,
+    )
   })
 }
 

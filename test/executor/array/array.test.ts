@@ -124,7 +124,7 @@ test('a stop ends the tasks that run, and no other begins', () =>
 test('the time limit is that of a task', () =>
   withExecutor(async (executor) => {
     const result = await executor.run(
-      array('[ "$NACRE_TASK" != 2 ] || sleep 7482', { timeoutSeconds: 1, jobs: 1 }),
+      array('[ "$NACRE_TASK" != 2 ] || sleep 7482', { timeoutSeconds: 5, jobs: 1 }),
     )
     assert.equal(result.tasks?.ends, [
       { end: 'exit 0', count: 4, tasks: '1,3-5' },

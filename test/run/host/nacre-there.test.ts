@@ -29,17 +29,24 @@ if (obstacle === null) {
     stateDir: null,
     environment: { ...process.env, PATH: `${makeClientFolder(server)}:${process.env['PATH']}` },
   })
-  const run = (command: string, changes: Partial<RequestInput> = {}) =>
-    executor.run({
-      command,
-      origin: 'print',
-      host: 'box',
-      sandbox: 'workspace',
-      cwd: work,
-      streams: 'separate',
-      guard: false,
-      ...changes,
-    })
+  const run = (
+    command: string,
+    changes: Partial<RequestInput> = {},
+    options: { signal?: AbortSignal } = {},
+  ) =>
+    executor.run(
+      {
+        command,
+        origin: 'print',
+        host: 'box',
+        sandbox: 'workspace',
+        cwd: work,
+        streams: 'separate',
+        guard: false,
+        ...changes,
+      },
+      options,
+    )
   const installNacre = () => {
     const words = cliCommand().map((word) => `'${word}'`)
     writeFileSync(join(programs, 'nacre'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`)
@@ -136,9 +143,10 @@ if (obstacle === null) {
   })
 
   test('a stop ends all there that a stop ends here', async () => {
-    const here = (command: string, changes: object) =>
-      executor.run({ command, origin: 'print', guard: false, ...changes })
-    const there = (command: string, changes: object) => run(command, { sandbox: 'off', ...changes })
+    const here = (command: string, signal: AbortSignal) =>
+      executor.run({ command, origin: 'print', guard: false }, { signal })
+    const there = (command: string, signal: AbortSignal) =>
+      run(command, { sandbox: 'off' }, { signal })
     assert.equal(await tryEscapes(7830, there), await tryEscapes(7840, here))
   })
 

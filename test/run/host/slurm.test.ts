@@ -112,8 +112,8 @@ if (cluster !== null) {
   test('a deadline ends the job, with all that it can know, whatever the job reads', async () => {
     const changes: Partial<RequestInput>[] = [{}, { openStdin: true }]
     const stopAll = async (change: Partial<RequestInput>, index: number) => {
-      const left = await tryEscapes(7850 + 10 * index, async (command, limit) => {
-        const result = await run(command, { ...limit, ...change })
+      const left = await tryEscapes(7850 + 10 * index, async (command) => {
+        const result = await run(command, { timeoutSeconds: 2, ...change })
         const { status, reason, survivors } = result
         assert.equal([status, reason, survivors], ['stopped', 'timeout', []])
       })
@@ -135,7 +135,7 @@ if (cluster !== null) {
     assert.is(stopped.status, 'not_started')
     assert.is(stopped.reason, 'cancel')
     assert.match(stopped.error?.message ?? '', /never began/)
-    const queued = await executor.start(input('echo ran', { timeoutSeconds: 5 }))
+    const queued = await executor.start(input('echo ran', { timeoutSeconds: 60 }))
     await until(() => stateOf(queued.id) === 'PENDING')
     await Promise.all([holder.stop('kill'), other.stop('kill')])
     const result = await queued.result

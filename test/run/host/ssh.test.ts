@@ -19,7 +19,7 @@ if (obstacle !== null) console.log(`SKIP runs on a host of ssh: ${obstacle}`)
 interface Box {
   folder: string
   executor: Executor
-  run: (command: string, changes?: Partial<RequestInput>) => Promise<Result>
+  run: (command: string, changes?: Partial<RequestInput>, signal?: AbortSignal) => Promise<Result>
 }
 
 /** A server whose banner and login say things that are not the command's. */
@@ -39,8 +39,11 @@ test.after(async () => {
 
 function onBox(name: string, check: (box: Box) => Promise<void>): void {
   if (obstacle !== null) return
-  const run: Box['run'] = (command, changes) =>
-    executor.run({ command, origin: 'print', host: 'box', guard: false, ...changes })
+  const run: Box['run'] = (command, changes, signal) =>
+    executor.run(
+      { command, origin: 'print', host: 'box', guard: false, ...changes },
+      signal && { signal },
+    )
   test(name, () => check({ folder, executor, run }))
 }
 
@@ -74,9 +77,9 @@ onBox('input, variables and directory come along', async ({ run }) => {
 })
 
 onBox('a stop ends everything there that is known', async ({ run }) => {
-  const left = await tryEscapes(7800, async (command, changes) => {
-    const result = await run(command, changes)
-    assert.equal([result.status, result.reason, result.survivors], ['stopped', 'timeout', []])
+  const left = await tryEscapes(7800, async (command, allBegan) => {
+    const result = await run(command, {}, allBegan)
+    assert.equal([result.status, result.reason, result.survivors], ['stopped', 'cancel', []])
   })
   assert.equal(left, ['a daemon without its environment'])
 })
@@ -84,7 +87,9 @@ onBox('a stop ends everything there that is known', async ({ run }) => {
 onBox('a child that goes on holds up nobody', async ({ run }) => {
   const result = await run('sleep 7463 & echo started')
   assert.is(result.stdout ?? result.output, 'started\n')
-  for (const pid of findProcesses('sleep\u00007463')) process.kill(pid, 'SIGKILL')
+  const left = () => findProcesses('sleep\u00007463')
+  await until(() => left().length > 0)
+  for (const pid of left()) process.kill(pid, 'SIGKILL')
 })
 
 onBox('a run on a terminal has a terminal there', async ({ run }) => {
@@ -148,7 +153,9 @@ onBox('a stop in a session ends the command, and the shell goes on', async ({ ru
   await there('x=kept')
   const stopped = await there('(setsid sleep 7465 &); sleep 7466', { timeoutSeconds: 2 })
   assert.is(stopped.status, 'stopped')
-  assert.equal(findProcesses('sleep\u0000746'), [])
+  for (const words of ['sleep\u00007465', 'sleep\u00007466']) {
+    assert.equal(findProcesses(words), [], words)
+  }
   assert.is((await there('echo $x')).output, 'kept\n')
   const busy = await there('while :; do :; done', { timeoutSeconds: 1 })
   assert.is(busy.status, 'stopped')

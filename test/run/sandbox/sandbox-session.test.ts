@@ -75,14 +75,17 @@ testInside(
   },
 )
 
-testInside('a stop ends the command of a sandboxed session, not its shell', async ({ run }) => {
-  await run('x=kept')
-  const stopped = await run('sleep 300; echo not reached', { timeoutSeconds: 0.3 })
-  assert.is(stopped.status, 'stopped')
-  assert.is(stopped.reason, 'timeout')
-  assert.equal(stopped.survivors, [])
-  assert.is((await run('echo $x')).output, 'kept\n')
-})
+testInside(
+  'a stop ends the command of a sandboxed session, not its shell',
+  async ({ run, stopWhenUp }) => {
+    await run('x=kept')
+    const stopped = await stopWhenUp('echo >"$WS/up"; sleep 300; echo not reached')
+    assert.is(stopped.status, 'stopped')
+    assert.is(stopped.reason, 'cancel')
+    assert.equal(stopped.survivors, [])
+    assert.is((await run('echo $x')).output, 'kept\n')
+  },
+)
 
 testInside(
   'a shell that ends is followed by one that is confined too',
