@@ -232,7 +232,8 @@ function composeLaunch(
 
 /**
  * Ends the run over there by a second call of the client, then the client. Where that call fails, the
- * end of the first client's input ends the run, if its host still hears of it.
+ * end of the first client's input ends the run, if its host still hears of it. The run may be under way
+ * there before anything is heard of it here.
  */
 async function stopOnHost(
   start: HostStart,
@@ -250,7 +251,7 @@ async function stopOnHost(
     await stopClient()
     return report
   }
-  if (state.code !== null || (pid === null && !outlivesConnection(start))) return stopClient()
+  if (state.code !== null || state.refused !== null) return stopClient()
   const stop = describeStop(request, how?.interrupt)
   const allowed = state.carried ? allowCarrying(stop) : stop
   const left = await endThere({
@@ -260,7 +261,9 @@ async function stopOnHost(
     stop: allowed,
   })
   if (left !== null) {
-    await waitUntil(() => state.code !== null, { everyMs: 10, mostMs: stopMarginMs })
+    // What has not told its beginning by now may never have begun.
+    const isTold = () => state.code !== null || !state.begun
+    await waitUntil(isTold, { everyMs: 10, mostMs: stopMarginMs })
   }
   await stopClient()
   if (left !== null) return { survivors: left }

@@ -23,7 +23,7 @@ export function allowCarrying({ signals, graceSeconds }: StopThere): StopThere {
 export function composeStopScript(assignment: string, pid: number | null, stop: StopThere): string {
   return [
     ...composeStop(assignment, stop),
-    `group=${pid ?? 'none'}`,
+    pid === null ? 'find_group' : `group=${pid}`,
     'stop_run',
     'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
     'echo done',
@@ -49,7 +49,7 @@ export function composeStop(
     'living() { { marked; members; } | sort -u; }',
     'signal_run() { kill "-$1" -- "-$group" 2>/dev/null; for p in $(living); do kill "-$1" "$p" 2>/dev/null; done; }',
     // The group that the command leads; without /proc it is looked for below this script.
-    'find_group() { if [ -r /proc/self/stat ]; then group=$(for p in $(marked); do sed -n "s/^$p (.*) . [0-9]* $p .*/$p/p" "/proc/$p/stat" 2>/dev/null; done | head -n 1); else group=$(ps -A -o pid= -o ppid= -o pgid= | awk -v top="$$" \'{ parent[$1] = $2; if ($1 == $3) leads[$1] } END { for (p in leads) { q = p; while (q in parent && q != top) q = parent[q]; if (q == top && p != top) print p } }\' | head -n 1); fi; group=${group:-none}; }',
+    'find_group() { if [ -r /proc/self/stat ]; then group=$(for p in $(marked | sort -n); do sed -n "s/^$p (.*) . [0-9]* $p .*/$p/p" "/proc/$p/stat" 2>/dev/null; done | head -n 1); else group=$(ps -A -o pid= -o ppid= -o pgid= | awk -v top="$$" \'{ parent[$1] = $2; if ($1 == $3) leads[$1] } END { for (p in leads) { q = p; while (q in parent && q != top) q = parent[q]; if (q == top && p != top) print p } }\' | head -n 1); fi; group=${group:-none}; }',
     // By count and by clock: on a busy machine each look takes its time.
     'wait_run() { left=$1 until=$(($(date +%s) + $1 / 10 + 1)); while [ "$left" -gt 0 ] && [ -n "$(living)" ] && [ "$(date +%s)" -lt "$until" ]; do $2; sleep 0.1 2>/dev/null || sleep 1; left=$((left - 1)); done; }',
     `stop_run() { ${asks.join('; ')}; wait_run 20 'signal_run KILL'; }`,

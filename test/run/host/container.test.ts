@@ -42,8 +42,15 @@ if (container !== null) {
   const { folder } = container
   const environment = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
   const executor = createExecutor({ stateDir: null, environment })
-  const run = (command: string, changes: Partial<RequestInput> = {}) =>
-    executor.run({ command, origin: 'print', host: 'podman://box', guard: false, ...changes })
+  const run = (
+    command: string,
+    changes: Partial<RequestInput> = {},
+    options: { signal?: AbortSignal } = {},
+  ) =>
+    executor.run(
+      { command, origin: 'print', host: 'podman://box', guard: false, ...changes },
+      options,
+    )
 
   test.after(async () => {
     await executor.close()
@@ -118,7 +125,12 @@ if (container !== null) {
   })
 
   test('a stop ends everything in the container that is known', async () => {
-    const left = await tryEscapes(7810, (command) => run(command, { timeoutSeconds: 2 }))
+    const left = await tryEscapes(7810, async (command, signal) => {
+      const result = await run(command, {}, { signal })
+      const { status, reason, survivors } = result
+      const told = JSON.stringify(result)
+      assert.equal([status, reason, survivors], ['stopped', 'cancel', []], told)
+    })
     assert.equal(left, ['a daemon without its environment'])
   })
 
