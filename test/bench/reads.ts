@@ -39,10 +39,14 @@ export async function benchReads(): Promise<void> {
 
     const indexMs = await timeOf(() => read(lines))
     const times: number[] = []
+    const cpuTimes: number[] = []
     for (const line of wanted) {
+      const before = process.cpuUsage()
       const started = performance.now()
       const { text } = await read(line)
       times.push(performance.now() - started)
+      const { user, system } = process.cpuUsage(before)
+      cpuTimes.push((user + system) / 1000)
       check(line, text)
     }
     // Another process finds the index on disk.
@@ -64,6 +68,7 @@ export async function benchReads(): Promise<void> {
         'median',
         '99 %',
         'longest',
+        'most CPU',
         'first of another process',
         'whole process, median',
       ],
@@ -73,6 +78,7 @@ export async function benchReads(): Promise<void> {
         formatMs(median(times)),
         formatMs(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]!),
         formatMs(Math.max(...times)),
+        formatMs(Math.max(...cpuTimes)),
         formatMs(firstMs),
         formatMs(median(cliTimes)),
       ],
