@@ -121,7 +121,8 @@ export function endedResult(
     result.notices.push(...survivors, ...(stopped.notices ?? []))
     const { signal } = exit
     const limitMs = limitOf(request, reason)
-    const ownExitCode = reason === 'cancel' && isSeen(request) ? exit.code : null
+    const isOfCaller = reason === 'cancel' || reason === shutdown
+    const ownExitCode = isOfCaller && isSeen(request) ? exit.code : null
     return {
       ...result,
       status: 'stopped',
