@@ -2,11 +2,11 @@ import { describeExit } from './exit-meaning.ts'
 import type { Captured } from '../output/capture.ts'
 import {
   type Exit,
+  shutdown,
   type StartFailure,
   statusOfFailure,
   type StopReport,
 } from '../protocol/ports.ts'
-import { shutdown } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { roundMs } from '../system/clock.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
