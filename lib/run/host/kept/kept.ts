@@ -136,8 +136,9 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
 
   /** Has the folder over there removed by a call of its own: the connection may be cut at any moment. */
   async function forget(): Promise<void> {
-    const call = client.compose(composeForgetScript(run.name), false)
-    forgetting ??= callProgram(call, { mostMs: forgetMs })
+    forgetting ??= callProgram(client.compose(composeForgetScript(run.name), false), {
+      mostMs: forgetMs,
+    })
     await forgetting
   }
 
