@@ -12,8 +12,8 @@ import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 /** A standard input through which nothing but its bytes can be reached. */
 export interface SealedStdin {
   readonly stdin: Stdin
-  /** Frees what was opened; it has to be called after the run. */
-  release(): void
+  /** Frees what was opened; it has to be called after the run. From its end on nothing is read any more. */
+  release(): void | Promise<void>
 }
 
 /**
@@ -99,10 +99,13 @@ async function relayStream(fd: number, pipes: FifoPool): Promise<SealedStdin> {
   const cat = findProgram('cat', systemPath) ?? 'cat'
   const relay = spawn(cat, [], { env: {}, stdio: [fd, fifo.writeFd, 'ignore'] })
   const started = once(relay, 'spawn')
+  const ended = new Promise<void>((resolve) => void relay.once('exit', () => resolve()))
   fifo.release(false)
   const release = () => {
     closeSync(readFd)
+    // Until it has ended it may take what comes next, which is not for this run.
     relay.kill('SIGKILL')
+    return ended
   }
   try {
     await started

@@ -46,8 +46,8 @@ export async function runInSandbox(
   const hostRun = findKnownPlaces()?.hostRun
   /** How it was stopped, once it was. */
   let stopping: Parameters<Running['stop']> | null = null
-  let attempt = await begin().catch((error: unknown) => {
-    sealed.release()
+  let attempt = await begin().catch(async (error: unknown) => {
+    await sealed.release()
     throw error
   })
 
