@@ -275,9 +275,14 @@ function openScreen(
 
 const fixtures = join(import.meta.dirname, '../../fixtures/screens')
 
-/** Compares the screen with `fixtures/screens/<name>.txt`, in which times and ids are placeholders. */
-export function assertScreen(screen: Screen, name: string): void {
+/**
+ * Waits until the screen is that of `fixtures/screens/<name>.txt`, in which times and ids are placeholders: what
+ * is drawn comes in pieces.
+ */
+export async function assertScreen(screen: Screen, name: string): Promise<void> {
   const expected = readFileSync(join(fixtures, `${name}.txt`), 'utf8')
+  const isSame = () => `${settle(screen.text())}\n` === expected
+  await screen.holds(isSame).catch(() => undefined)
   assert.fixture(`${settle(screen.text())}\n`, expected)
 }
 

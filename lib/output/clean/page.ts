@@ -211,7 +211,9 @@ export class Page {
     }
   }
 
+  /** The text before it has paid for no way back to there: the page stays open for that. */
   save(): void {
+    this.#credit = 0
     this.#saved = { row: this.#row + this.#top, column: this.#column }
   }
 

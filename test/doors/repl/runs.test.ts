@@ -13,7 +13,7 @@ import { assertScreen, type Screen, atPrompt, withScreen } from '../../helpers/s
 test('folds long output to the window, and says what is missing and where it is', () =>
   atPrompt({ rows: 30 }, async (screen) => {
     await screen.answers('!seq 1 5000\r', '✓ exit 0')
-    assertScreen(screen, 'preview')
+    await assertScreen(screen, 'preview')
   }))
 
 test('output is live: it is there while the command runs', () =>
@@ -111,7 +111,7 @@ test('bash mode keeps the state of one shell', () =>
     await screen.answers('mkdir sub; cd sub; greeting=hello\r', '[BASH] ~/code/sub')
     await screen.answers('echo "$greeting from ${PWD##*/}"\r', 'hello from sub\n✓ exit 0')
     await screen.answers('!echo also $greeting\r', 'also hello\n✓ exit 0')
-    assertScreen(screen, 'bash-mode')
+    await assertScreen(screen, 'bash-mode')
     screen.type('exit\r')
     await screen.hides('[BASH]')
   }))
@@ -142,7 +142,7 @@ test('/view opens the whole output, searches and scrolls', () =>
     await screen.answers('n', /^4442\n/)
     await screen.answers('N', /^4443\n/)
     await screen.answers('G', /^4978\n[^]*4978–5000 of 5,000/)
-    assertScreen(screen, 'viewer')
+    await assertScreen(screen, 'viewer')
     // In a narrow window where one is counts more than which keys there are.
     screen.resize(40, 10)
     await screen.shows('4978–4986 of 5,000')
@@ -175,7 +175,7 @@ test('the guard asks; an answer is remembered for exactly this command and can b
     screen.type('/clear\r')
     await screen.hides('denied')
     await screen.answers('!rm -rf $UNKNOWN_PLACE\r', 'yes (this once)')
-    assertScreen(screen, 'approval')
+    await assertScreen(screen, 'approval')
     await answer(screen, 'always\r')
     await screen.shows('? always')
     await screen.shows('✓ exit 0')

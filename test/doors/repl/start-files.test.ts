@@ -76,7 +76,7 @@ for (const [shell, kind, columns, rows] of screens) {
         await screen.answers('echo two\r', 'two\n✓ exit 0')
         await screen.shows(/bash> *\n\[BASH\] ~ *$/)
         // What is broken is told with its path, which is another one at each run.
-        if (kind !== 'broken') assertScreen(screen, `${shell}-${kind}`)
+        if (kind !== 'broken') await assertScreen(screen, `${shell}-${kind}`)
       },
     ))
 }

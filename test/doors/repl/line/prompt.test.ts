@@ -8,7 +8,7 @@ import { keys } from '../../../helpers/keys.ts'
 test('starts with a prompt, its colour and the status bar', () =>
   withScreen({}, async (screen) => {
     await screen.shows('~/code')
-    assertScreen(screen, 'start')
+    await assertScreen(screen, 'start')
     assert.is(screen.colorOf('> '), 209)
     assert.equal(screen.cursor(), { row: 1, column: 2 })
   }))
@@ -22,7 +22,7 @@ test('runs a command and closes it with its exit status', () =>
   atPrompt({}, async (screen) => {
     await screen.answers('!echo one; echo two >&2\r', '✓ exit 0')
     await screen.answers('!grep x /dev/null\r', '✗ exit 1')
-    assertScreen(screen, 'commands')
+    await assertScreen(screen, 'commands')
   }))
 
 test('the status bar shows the branch', () =>
@@ -101,7 +101,7 @@ test('Ctrl-R searches the history', () => {
   return atPrompt({ prepare: (home) => writeHistory(home, entries) }, async (screen) => {
     await screen.answers(keys.ctrl('r'), 'history:')
     await screen.answers('found', 'history: found')
-    assertScreen(screen, 'history-search')
+    await assertScreen(screen, 'history-search')
     await screen.answers('\r', '> ! echo found it')
     await screen.answers('\r', 'found it\n✓ exit 0')
   })
@@ -178,7 +178,7 @@ test('fits into 40 columns and follows the size of the window', () =>
     )
     screen.resize(60, 12)
     await screen.answers('\r', '✓ exit 0')
-    assertScreen(screen, 'narrow')
+    await assertScreen(screen, 'narrow')
   }))
 
 test('without colours where NO_COLOR says so', () =>
