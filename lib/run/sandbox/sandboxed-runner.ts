@@ -118,7 +118,7 @@ export async function runInSandbox(
 
   return changeRunning(() => attempt.running, {
     sandbox: use,
-    exited: follow().finally(() => sealed.release()),
+    exited: follow().finally(async () => sealed.release()),
     stop(...how) {
       stopping = how
       return attempt.running.stop(...how)
