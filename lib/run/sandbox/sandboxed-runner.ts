@@ -116,9 +116,17 @@ export async function runInSandbox(
     }
   }
 
+  async function followAndRelease(): Promise<Exit> {
+    try {
+      return await follow()
+    } finally {
+      await sealed.release()
+    }
+  }
+
   return changeRunning(() => attempt.running, {
     sandbox: use,
-    exited: follow().finally(async () => sealed.release()),
+    exited: followAndRelease(),
     stop(...how) {
       stopping = how
       return attempt.running.stop(...how)
