@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -54,8 +54,11 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
   const home = openHome()
   try {
     const [program = '', ...words] = cliCommand()
+    // Resumed tasks hold until the test has seen that the array runs again.
     const command =
-      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || [ -e "$XDG_STATE_HOME/go" ] || sleep 7483; exit "$NACRE_TASK"'
+      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || read -r line <"$XDG_STATE_HOME/go"; exit "$NACRE_TASK"'
+    const go = join(home.env['XDG_STATE_HOME'] ?? '', 'go')
+    execFileSync('mkfifo', [go])
     const given = ['--array', '6', '--jobs', '2', '--output-format', 'stream-json', '-c', command]
     const child = spawn(program, [...words, ...given], {
       env: { ...process.env, ...home.env },
@@ -80,9 +83,12 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     assert.equal(summary['failures'], [1, 2, 3])
     const ends = (await home.run(['job', 'tasks', id])).stdout.toString()
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
-    writeFileSync(join(home.env['XDG_STATE_HOME'] ?? '', 'go'), '')
     assert.is((await home.json(['job', 'resume', id]))['status'], 'running')
+    // Held open for reading too, so that none waits for a writer.
+    const gate = openSync(go, 'r+')
+    writeSync(gate, '\n\n\n')
     const whole = await home.json(['job', 'wait', id])
+    closeSync(gate)
     assert.equal((whole['tasks'] as Record<string, unknown>)['failures'], [1, 2, 3, 4, 5, 6])
     const wrote = String((await home.json(['job', 'read', id]))['text'])
     assert.equal(
