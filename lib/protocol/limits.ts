@@ -32,6 +32,8 @@ export const limits = {
   /** All artifacts of a user, oldest removed first. */
   storeBytes: 2 * 1024 * 1024 * 1024,
   storeAgeDays: 14,
+  /** How many raw bytes of an artifact one reading gives. */
+  rawReadBytes: 1024 * 1024,
 
   /** How many jobs of one user may be alive at once. */
   jobs: 64,

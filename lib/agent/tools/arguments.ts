@@ -13,8 +13,9 @@ export interface Habits {
 
 /**
  * Reads the arguments of a tool's call. Beside what the shape says, a number, a whole list or a truth
- * value may come as its text (`"5"`), an optional parameter as null, and a parameter under a name that
- * models know from other tools. Throws `MisuseError`, which names what is wrong.
+ * value may come as its text (`"5"`), the text of a variable as a number or a truth value
+ * (`{"PORT": 8080}`), an optional parameter as null, and a parameter under a name that models know from
+ * other tools. Throws `MisuseError`, which names what is wrong.
  */
 export function readArguments<Value>(
   params: ObjectShape<Value>,
@@ -39,10 +40,21 @@ export function readArguments<Value>(
         throw new MisuseError('invalid_field', message, spelled)
       }
       const kind = isKnown(name) ? kinds[toCamelCase(name)] : undefined
-      translated[name] = kind ? readText(kind, value) : value
+      translated[name] = kind ? readHabit(kind, value) : value
     }
     return translated
   }
+}
+
+/** What is meant by a value of another JSON type than the parameter has; else what was given. */
+function readHabit(kind: Kind, given: unknown): unknown {
+  return kind.kind === 'record' && kind.values.kind === 'text' && isObject(given)
+    ? Object.fromEntries(Object.entries(given).map(([name, value]) => [name, toText(value)]))
+    : readText(kind, given)
+}
+
+function toText(value: unknown): unknown {
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 }
 
 /** The value that a text stands for where the parameter is no text; else what was given. */

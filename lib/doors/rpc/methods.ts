@@ -90,6 +90,10 @@ function toolOf(name: string) {
 const artifactMethods = {
   'artifact.read': ({ id, ...range }, { context, signal }) =>
     open(context).read(id, range, { signal }),
+  async 'artifact.bytes'({ id, ...range }, { context }) {
+    const { bytes, ...place } = await open(context).readBytes(id, range)
+    return { base64: bytes.toString('base64'), ...place }
+  },
   'artifact.grep': ({ id, context: around = 0, ...options }, { context, signal }) =>
     open(context).grep(id, { ...options, before: around, after: around, signal }),
   async 'artifact.list'(_, { context }) {

@@ -60,7 +60,6 @@ export interface ArtifactStore {
   prune(): Promise<{ removed: string[] }>
 }
 
-const maxRawBytes = 1024 * 1024
 const keptIndexes = 8
 
 export function createArtifactStore(options: StoreOptions): ArtifactStore {
@@ -153,7 +152,11 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     open,
     read: (id, range, options) => useText(id, (text) => text.read(range, options)),
     readBytes: async (id, { offset = 0, limit = limits.maxBytes } = {}) =>
-      (await import('./read.ts')).readRaw(await pathOf(id), offset, Math.min(limit, maxRawBytes)),
+      (await import('./read.ts')).readRaw(
+        await pathOf(id),
+        offset,
+        Math.min(limit, limits.rawReadBytes),
+      ),
     grep: async (id, grepOptions) =>
       useText(id, async (text) => (await import('./search/grep.ts')).grepText(text, grepOptions)),
     remove: async (id) => removeFiles(dir, (await find(id)).id),

@@ -42,6 +42,15 @@ export const linesShape = object({
 /** A part of the clean text of an artifact. */
 export interface Lines extends shape.Infer<typeof linesShape> {}
 
+export const rawBytesShape = object({
+  base64: anyText(),
+  /** Where they stand in the output, counted from 0. */
+  offset: integer(),
+  /** The `offset` to go on reading with; null at the end. */
+  nextOffset: nullable(integer()),
+  totalBytes: integer(),
+})
+
 export const matchesShape = object(
   {
     /** As `grep -n` prints it: `12:match`, `11-context`, `--` between groups. */

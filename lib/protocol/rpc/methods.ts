@@ -1,5 +1,12 @@
-import { artifactInfoShape, linesShape, matchesShape, streamNames } from '../result/artifacts.ts'
+import {
+  artifactInfoShape,
+  linesShape,
+  matchesShape,
+  rawBytesShape,
+  streamNames,
+} from '../result/artifacts.ts'
 import { fields } from '../request/fields.ts'
+import { limits } from '../limits.ts'
 import { boundParams, lineRangeParams } from '../result/reading.ts'
 import { promptResult } from '../result/prompt.ts'
 import { resultShape, statuses, stopReasons } from '../result/result.ts'
@@ -112,6 +119,20 @@ export const rpcMethods = {
     }),
   },
   'artifact.read': { params: object({ id: artifactId }, lineRangeParams), result: linesShape },
+  /** The bytes as the command wrote them. */
+  'artifact.bytes': {
+    params: object(
+      { id: artifactId },
+      {
+        offset: integer('Bytes to pass over: next_offset of the answer before (default 0)'),
+        limit: integer(
+          `How many bytes (default ${limits.maxBytes}, at most ${limits.rawReadBytes})`,
+          { min: 1 },
+        ),
+      },
+    ),
+    result: rawBytesShape,
+  },
   'artifact.grep': {
     params: object(
       { id: artifactId, pattern: text('A regular expression', { hint: 'regex' }) },

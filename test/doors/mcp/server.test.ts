@@ -132,6 +132,7 @@ test('arguments that models send by habit are understood', () =>
     const cases: [Record<string, unknown>, RegExp][] = [
       [{ command: 'pwd', workdir: '/', description: 'Where am I?' }, /^\/\n/],
       [{ cmd: 'echo hi', timeout: '60' }, /^hi\n/],
+      [{ command: 'echo "$PORT $CI"', env: { PORT: 8080, CI: true } }, /^8080 true\n/],
       [{ command: 'sleep 300', timeout_seconds: 1 }, /may take 1\.0 s/],
       [{ command: 'sleep 300', run_in_background: 'true' }, /job id: run_/],
       [{ command: 'echo hi', run_in_background: false, cwd: null, env: null }, /^hi\n/],
