@@ -7,10 +7,10 @@ import { notifyOfRun } from '../../wire/run-events.ts'
 import type { Handler } from './context.ts'
 
 /** Starts a job. `shell.started` and `shell.exited` are always told, output when it is asked for. */
-export const shellStart: Handler<'shell.start'> = ({ stream = false, ...fields }, call) => {
+export const shellStart: Handler<'shell.start'> = ({ stream = false, stdin, ...fields }, call) => {
   const { approve, context } = call
   return context.executor.run(
-    { streams: 'merged', ...fields, mode: 'background', origin: 'rpc' },
+    { streams: 'merged', ...fields, ...readStdin(stdin), mode: 'background', origin: 'rpc' },
     { onEvent: notifyOfRun(call, stream), approve },
   )
 }
@@ -19,9 +19,8 @@ export const shellStart: Handler<'shell.start'> = ({ stream = false, ...fields }
 export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   const { stream, stdin, ...fields } = params
   const timeoutSeconds = limits.shellExecTimeoutSeconds.default
-  const input: RequestInput = { timeoutSeconds, streams: 'separate' }
+  const input: RequestInput = { timeoutSeconds, streams: 'separate', ...readStdin(stdin) }
   Object.assign(input, fields, { origin: 'rpc' })
-  if (stdin !== undefined) input.stdin = { kind: 'text', text: stdin }
   const { signal, approve, peer, client } = call
   const run = await call.context.executor.start(input, {
     signal,
@@ -36,6 +35,11 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   } finally {
     over()
   }
+}
+
+/** The text that the command of a client reads. */
+function readStdin(text: string | undefined): Pick<RequestInput, 'stdin'> {
+  return text === undefined ? {} : { stdin: { kind: 'text', text } }
 }
 
 function describeExec(result: Result): AnswerOf<'shell.exec'> {

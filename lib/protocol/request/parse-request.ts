@@ -148,6 +148,7 @@ function checkInput(given: unknown): RequestInput {
   if (variable !== undefined) {
     throw invalid(`env.${variable}`, 'a text without a NUL character', input.env?.[variable])
   }
+  if (input.openStdin && input.stdin?.kind === 'text') throw contradiction('open_stdin', 'stdin')
   if (input.stdin === undefined || isStdin(input.stdin)) return input
   const wanted =
     "{ kind: 'none' | 'closed' | 'open' }, { kind: 'text', text } or { kind: 'descriptor', fd }"

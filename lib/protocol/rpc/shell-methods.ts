@@ -18,6 +18,7 @@ const { anyText, boolean, choice, integer, list, nullable, number, object, text 
 const id = text('The id of the run', { hint: 'id' })
 const { mode: _, ...runFields } = fields
 const stream = boolean('Send notifications while it runs (default false)')
+const stdin = anyText('What the command reads (default: nothing)')
 const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
 /** Files of records that cannot be read, so that the list is without them; absent where there are none. */
 export const damagedRecords = list(
@@ -35,7 +36,7 @@ export const shellMethods = {
         ...subjects,
         ...runFields,
         stream,
-        stdin: anyText('What the command reads (default: nothing)'),
+        stdin,
         timeoutSeconds: number(`Stop the run after so many seconds (default ${execSeconds})`, {
           above: 0,
           max: maxExecSeconds,
@@ -76,7 +77,7 @@ export const shellMethods = {
     ),
   },
   'shell.start': {
-    params: object({}, { ...subjects, ...runFields, stream }),
+    params: object({}, { ...subjects, ...runFields, stream, stdin }),
     result: resultShape,
   },
   'shell.status': { params: object({ id }), result: resultShape },

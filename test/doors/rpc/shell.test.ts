@@ -198,6 +198,14 @@ test('a job reads what is sent until its input ends', () =>
     assert.is(result.output, 'a\nb\nend\n')
     const late = await failureOf(client.request('shell.input', { id, data: 'c' }))
     assert.is(late.code, -32_000)
+    const given = await client.request('shell.start', { command: 'cat; echo end', stdin: 'all\n' })
+    assert.is((await client.request('shell.wait', { id: given.id })).output, 'all\nend\n')
+    const both = { command: 'cat', stdin: 'all', open_stdin: true }
+    const refused = await failureOf(client.request('shell.start', both))
+    assert.is(
+      refused.message,
+      '`open_stdin` and `stdin` contradict each other; leave one of them out',
+    )
   }))
 
 test('what is typed into a terminal that is gone is refused', () =>
