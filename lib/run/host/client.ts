@@ -27,7 +27,7 @@ export interface Scheduler {
   describeEnd(runId: string, heard: Heard, exit: Exit): Promise<Exit>
 }
 
-/** What was heard of a command on another machine. */
+/** What was heard of a command on another machine: each frame of its script tells a part. */
 export interface Heard {
   begun: boolean
   /** The directory in which it began. */
@@ -37,7 +37,7 @@ export interface Heard {
   code: number | null
   /** What ended the command, where the shell over there could tell. */
   signal: string | null
-  /** How long the command took, by the clock over there. */
+  /** How long the command took, by the clock over there; null where that counts no milliseconds. */
   durationMs: number | null
   /** What the shell over there has counted. */
   used: { userMs: number; systemMs: number } | null

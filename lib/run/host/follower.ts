@@ -54,23 +54,10 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
   const { promise: ended, resolve: end } = createDeferred()
 
   function tell(frame: Frame): void {
-    if (frame.kind === 'begin') Object.assign(state, { begun: true, startedIn: frame.cwd })
-    if (frame.kind === 'pid') state.pid = frame.pid
-    if (frame.kind === 'time') state.durationMs = frame.durationMs
-    if (frame.kind === 'used') state.used = { userMs: frame.userMs, systemMs: frame.systemMs }
-    if (frame.kind === 'carried') state.carried = true
-    if (frame.kind === 'taken') state.taken = true
-    if (frame.kind === 'result') state.told = frame.told
-    if (frame.kind === 'timeout') state.timedOut = true
-    if (frame.kind === 'refused') state.refused = frame.reason
-    if (frame.kind === 'end') Object.assign(state, { code: frame.code, signal: frame.signal })
-    if (frame.kind === 'at') state.cwd = frame.cwd
-    if (frame.kind === 'gone') {
-      state.gone = frame.code
-      leave()
-    }
+    Object.assign(state, frame)
+    if (frame.gone !== undefined) leave()
     begin()
-    if (frame.kind === 'end' && --open === 0) end()
+    if (frame.code !== undefined && --open === 0) end()
   }
 
   const readers: Partial<Record<StreamName, ReturnType<typeof createFrameReader>>> = {}

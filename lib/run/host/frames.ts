@@ -1,36 +1,14 @@
-import { type ToldResult, toldShape } from '../../protocol/result/result.ts'
+import { toldShape } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
 import { countBegun } from '../begun-mark.ts'
+import type { Heard } from './client.ts'
 
 /**
  * What the script on a host tells beside the command's own bytes, in the same streams, since a client
  * such as ssh has no others: a record separator (0x1e), the name of the run that only the two sides
  * know, a word and a newline. A command that wrote the same would have to guess the name.
  */
-export type Frame =
-  /** The command begins: what came before is the login's or the client's own. */
-  | { kind: 'begin'; cwd: string }
-  | { kind: 'pid'; pid: number }
-  /** The command has ended: with a status, or by a signal where the shell over there could tell. */
-  | { kind: 'end'; code: number; signal: string | null }
-  /** The script has ended the command at its deadline. */
-  | { kind: 'timeout' }
-  /** A nacre over there carries the command. */
-  | { kind: 'carried' }
-  /** It has understood what it is to do. */
-  | { kind: 'taken' }
-  /** What the nacre over there tells of the run. */
-  | { kind: 'result'; told: ToldResult }
-  /** What the shell over there has counted of it. */
-  | { kind: 'used'; userMs: number; systemMs: number }
-  /** When it began and ended by the clock over there; null where that counts no milliseconds. */
-  | { kind: 'time'; durationMs: number | null }
-  /** Where a session stands after a command. */
-  | { kind: 'at'; cwd: string }
-  /** The shell of a session has ended, with this status. */
-  | { kind: 'gone'; code: number }
-  /** The command could not begin. */
-  | { kind: 'refused'; reason: string }
+export type Frame = Partial<Heard>
 
 export interface FrameReader {
   /** Gives on what belongs to the command, in order, without the frames. */
@@ -61,8 +39,9 @@ export function createFrameReader(name: string, tell: (frame: Frame) => void): F
   function take(text: string): void {
     const frame = parseFrame(text)
     if (frame === null) return
-    if (frame.kind === 'begin') begun = true
-    if (frame.kind === 'end') ended = true
+    // What came before is the login's or the client's own.
+    if (frame.begun) begun = true
+    if (frame.code !== undefined) ended = true
     tell(frame)
   }
 
@@ -100,38 +79,39 @@ export function frameHead(name: string): string {
 }
 
 function parseFrame(text: string): Frame | null {
-  const [, kind, value = ''] = /^([a-z]+)(?: (.*))?$/s.exec(text) ?? []
-  switch (kind) {
+  const [, word, value = ''] = /^([a-z]+)(?: (.*))?$/s.exec(text) ?? []
+  switch (word) {
     case 'begin':
-      return { kind, cwd: value }
+      return { begun: true, startedIn: value }
     case 'pid':
-      return { kind, pid: Number(value) }
+      return { pid: Number(value) }
     case 'end': {
       const [code = '', signal = ''] = value.split(' ')
       if (!/^\d+$/.test(code)) return null
-      return { kind, code: Number(code), signal: signal === '' ? null : `SIG${signal}` }
+      return { code: Number(code), signal: signal === '' ? null : `SIG${signal}` }
     }
     case 'time': {
       const [, from, to] = /^(\d{13}) (\d{13})$/.exec(value) ?? []
       const tookMs = Number(to) - Number(from)
-      return { kind, durationMs: tookMs >= 0 ? tookMs : null }
+      return { durationMs: tookMs >= 0 ? tookMs : null }
     }
     case 'carried':
     case 'taken':
+      return { [word]: true }
     case 'timeout':
-      return { kind }
+      return { timedOut: true }
     case 'result':
       return readResult(value)
     case 'used': {
       const [userMs, systemMs] = value.split(' ').map(readTime)
-      return userMs === undefined || systemMs === undefined ? null : { kind, userMs, systemMs }
+      return userMs === undefined || systemMs === undefined ? null : { used: { userMs, systemMs } }
     }
     case 'at':
-      return { kind, cwd: value }
+      return { cwd: value }
     case 'gone':
-      return { kind, code: Number(value) }
+      return { gone: Number(value) }
     case 'refused':
-      return { kind, reason: value }
+      return { refused: value }
     default:
       return null
   }
@@ -146,7 +126,7 @@ function readTime(text: string): number {
 /** Null where another version of nacre, or a bad line, has told something else. */
 function readResult(text: string): Frame | null {
   try {
-    return { kind: 'result', told: check(toldShape, JSON.parse(text), 'result', { names: 'wire' }) }
+    return { told: check(toldShape, JSON.parse(text), 'result', { names: 'wire' }) }
   } catch {
     return null
   }

@@ -17,11 +17,7 @@ test('what a command writes passes, and nothing else', () => {
   const all = `banner\n${frame('begin /home')}one${frame('pid 7')}two\u001e${frame('end 3')}late`
   assert.equal(readAll([Buffer.from(all)]), {
     text: 'onetwo\u001e',
-    frames: [
-      { kind: 'begin', cwd: '/home' },
-      { kind: 'pid', pid: 7 },
-      { kind: 'end', code: 3, signal: null },
-    ],
+    frames: [{ begun: true, startedIn: '/home' }, { pid: 7 }, { code: 3, signal: null }],
     preamble: 'banner\n',
   })
 })
@@ -60,7 +56,7 @@ test('a result of another shape is none, and one of a later nacre has what is kn
   const read = (result: unknown) =>
     readAll([Buffer.from(frame('begin /') + frame(`result ${JSON.stringify(result)}`))]).frames[1]
   const { exit_code: exitCode, pipe_status: pipeStatus, ...rest } = told
-  const known = { kind: 'result', told: { ...rest, exitCode, pipeStatus } }
+  const known = { told: { ...rest, exitCode, pipeStatus } }
   assert.equal(read({ ...told, later: 1 }), known)
   for (const wrong of [{ error: 5 }, { exit_code: '3' }, { notices: [{}] }, { usage: 7 }]) {
     assert.is(read({ ...told, ...wrong }), undefined, JSON.stringify(wrong))

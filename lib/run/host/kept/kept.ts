@@ -64,9 +64,9 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
     const isFirst = !isThere
     const begun = { stdout: false, stderr: false }
     const hear = (stream: 'stdout' | 'stderr') => (frame: Frame) => {
-      if (frame.kind === 'refused' && isFirst) follower.tell(frame)
-      else if (frame.kind === 'refused') gone = frame.reason
-      if (frame.kind !== 'begin') return
+      if (frame.refused !== undefined && isFirst) follower.tell(frame)
+      else if (frame.refused !== undefined) gone = frame.refused
+      if (!frame.begun) return
       begun[stream] = true
       isThere = true
     }
