@@ -7,7 +7,6 @@ import { findProgram } from '../../system/programs.ts'
 
 /** What the sandbox of this machine can do. */
 export interface SandboxProbe {
-  mechanism: 'bubblewrap'
   /** Absolute path of bwrap, where there is one. */
   path: string | null
   /** Null: it works. Else what is missing and what to do, in one sentence. */
@@ -36,12 +35,7 @@ export const withoutNetwork = '--unshare-net'
 
 /** Tries the sandbox for real; takes some milliseconds. */
 export async function probeSandbox(path = findBubblewrap()): Promise<SandboxProbe> {
-  const fail = (problem: string): SandboxProbe => ({
-    mechanism: 'bubblewrap',
-    path,
-    problem,
-    networkProblem: problem,
-  })
+  const fail = (problem: string): SandboxProbe => ({ path, problem, networkProblem: problem })
   if (process.platform !== 'linux') {
     return fail(`The sandbox is made by bubblewrap, which only Linux has, not ${process.platform}`)
   }
@@ -53,7 +47,7 @@ export async function probeSandbox(path = findBubblewrap()): Promise<SandboxProb
   }
   const networkProblem = await tryOut(path, [...isolation, withoutNetwork])
   const problem = networkProblem === null ? null : await tryOut(path, isolation)
-  return { mechanism: 'bubblewrap', path, problem, networkProblem }
+  return { path, problem, networkProblem }
 }
 
 function findBubblewrap(): string | null {

@@ -73,7 +73,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const { network } = request
     const problem = network === 'off' ? probe.networkProblem : probe.problem
     if (problem === null) {
-      return { use: { mechanism: probe.mechanism, network, degraded: false }, notices: [] }
+      return { use: { mechanism: 'bubblewrap', network, degraded: false }, notices: [] }
     }
     const mayFallBack = options.fallback === true || request.sandboxMayFallBack
     if (!mayFallBack || request.sandboxGiven) {

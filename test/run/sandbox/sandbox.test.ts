@@ -337,7 +337,6 @@ test('where the sandbox does not work, nothing runs unless the configuration all
   const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
   const { terminalRequest } = await import('../../helpers/terminal-run.ts')
   const broken = async () => ({
-    mechanism: 'bubblewrap' as const,
     path: null,
     problem: 'Broken here',
     networkProblem: 'No network',
@@ -378,7 +377,6 @@ test('a run that asks for the sandbox itself never goes on without one', async (
   const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
   const { terminalRequest } = await import('../../helpers/terminal-run.ts')
   const probe = async () => ({
-    mechanism: 'bubblewrap' as const,
     path: null,
     problem: 'Broken here',
     networkProblem: 'Broken here',
