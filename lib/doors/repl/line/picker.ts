@@ -1,5 +1,5 @@
 import { expandTabs, fit, oneLine } from '../screen/columns.ts'
-import { isKey, typedText } from '../screen/keyboard.ts'
+import { isKey, typeAtEnd } from '../screen/keyboard.ts'
 import type { Display } from '../screen/display.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
@@ -64,9 +64,7 @@ function createPicker(options: PickerOptions): View {
       if (isKey(data, 'enter', 'tab')) return onDone(matches()[selected]?.value ?? null)
       if (isKey(data, 'up') || isKey(data, 'ctrl+s')) return move(-1)
       if (isKey(data, 'down') || (nextKey !== undefined && isKey(data, nextKey))) return move(1)
-      if (isKey(data, 'backspace')) query = [...query].slice(0, -1).join('')
-      else if (isKey(data, 'ctrl+u')) query = ''
-      else query += typedText(data)?.replaceAll(/\s+/g, ' ') ?? ''
+      query = typeAtEnd(query, data)
       selected = 0
     },
   }

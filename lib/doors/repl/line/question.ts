@@ -1,7 +1,7 @@
 import { nowMs } from '../../../system/clock.ts'
 import { wrap } from '../screen/columns.ts'
 import type { Display } from '../screen/display.ts'
-import { isKey, typedText } from '../screen/keyboard.ts'
+import { isKey, typeAtEnd } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
 
@@ -72,16 +72,14 @@ function createQuestion<Value>(
       isRead ||= now - lastKeyMs >= pauseMs
       lastKeyMs = now
       if (!isRead) return display.keepKey(data)
-      if (isKey(data, 'backspace')) typed = [...typed].slice(0, -1).join('')
-      else if (isKey(data, 'enter')) {
-        const wanted = typed.trim().toLowerCase()
-        typed = ''
-        const answer = answers.find(
-          ({ word }) => wanted !== '' && (word === wanted || word[0] === wanted),
-        )
-        if (answer) return onDone(answer)
-        hint = `Type one of these, then Enter${wanted === '' ? '' : `; "${wanted}" is none of them`}:`
-      } else typed += typedText(data)?.replaceAll(/\s/g, '') ?? ''
+      if (!isKey(data, 'enter')) return void (typed = typeAtEnd(typed, data))
+      const wanted = typed.trim().toLowerCase()
+      typed = ''
+      const answer = answers.find(
+        ({ word }) => wanted !== '' && (word === wanted || word[0] === wanted),
+      )
+      if (answer) return onDone(answer)
+      hint = `Type one of these, then Enter${wanted === '' ? '' : `; "${wanted}" is none of them`}:`
     },
   }
 }

@@ -12,6 +12,14 @@ export function typedText(data: string): string | null {
   return pastedText(data) ?? (isText ? data : null)
 }
 
+/** What a key, or a paste, makes of a line that is typed at its end only; what is no blank and has no width goes. */
+export function typeAtEnd(line: string, data: string): string {
+  if (isKey(data, 'ctrl+u')) return ''
+  if (isKey(data, 'backspace')) return [...line].slice(0, -1).join('')
+  const typed = typedText(data) ?? ''
+  return line + typed.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '')
+}
+
 /** The text of a paste; null for every key. */
 export function pastedText(data: string): string | null {
   return data.startsWith('\u001B[200~') ? data.slice(6, -6) : null

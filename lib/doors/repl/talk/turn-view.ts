@@ -6,7 +6,7 @@ import { formatDuration } from '../../../render/messages.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { expandTabs, fit } from '../screen/columns.ts'
 import type { Display } from '../screen/display.ts'
-import { isKey } from '../screen/keyboard.ts'
+import { isKey, typeAtEnd } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
 
@@ -84,11 +84,7 @@ export function createTurnView({ session, display, style }: TurnViewParts): Turn
       } else if (isKey(data, 'enter')) {
         const text = typed.trim()
         if (text !== '' && session.steer(text)) typed = ''
-      } else if (isKey(data, 'backspace')) typed = [...typed].slice(0, -1).join('')
-      else {
-        const text = data.replace(/^\u001B\[200~|\u001B\[201~$/g, '')
-        if (!/[\u0000-\u0008\u000B-\u001F\u007F]/.test(text)) typed += text.replaceAll(/\s+/g, ' ')
-      }
+      } else typed = typeAtEnd(typed, data)
     },
   }
 
