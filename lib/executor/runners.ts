@@ -8,7 +8,6 @@ import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
 import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { createStartTurns } from '../run/start-turns.ts'
-import { stopTree } from '../run/stop.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import type { Snapshots } from '../run/snapshot/snapshot.ts'
 import { copyWithout, nameKeys } from '../run/environment.ts'
@@ -89,7 +88,6 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   const onTerminal: Runner = async (request, sink) => {
     pty ??= (await import('../run/terminal/pty.ts')).createPtyRunner({
       prepare,
-      stopTree,
       uninherited,
       groups,
     })
@@ -135,7 +133,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
         const { createPtyRunner } = await import('../run/terminal/pty.ts')
         return {
           pipe: createPipeRunner({ prepare, pipes, uninherited }),
-          terminal: createPtyRunner({ prepare, stopTree, uninherited }),
+          terminal: createPtyRunner({ prepare, uninherited }),
         }
       },
     })

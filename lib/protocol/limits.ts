@@ -54,9 +54,16 @@ export const limits = {
   startPatienceMs: 5000,
   snapshotMs: 2000,
 
+  /** What the terminal of a run may measure. */
+  terminalColumns: { min: 20, max: 400 },
+  terminalRows: { min: 5, max: 200 },
+
   /** A longer command is refused: the guard reads every command to its end. */
   commandChars: 262_144,
   /** How much of a command stands in lists and previews. */
   commandPreviewChars: 400,
   auditBytes: 16 * 1024 * 1024,
 } as const
+
+/** The size of a terminal where nobody says it. */
+export const usualSize = { columns: 80, rows: 24 } as const

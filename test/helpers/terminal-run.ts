@@ -4,10 +4,9 @@ import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
 import type { Request } from '../../lib/protocol/request/request.ts'
 import { createPtyRunner, type PtyRunnerParts } from '../../lib/run/terminal/pty.ts'
 import { createPrepareLaunch } from '../../lib/run/shell.ts'
-import { stopTree } from '../../lib/run/stop.ts'
 import { until } from './until.ts'
 
-/** A request for a terminal run, as a front door would make it. */
+/** A request for a terminal run, as a front door would make it, but for a shorter grace between TERM and KILL. */
 export function terminalRequest(command: string, changes: Partial<Request> = {}): Request {
   const request = parseRequest(
     {
@@ -19,17 +18,16 @@ export function terminalRequest(command: string, changes: Partial<Request> = {})
       guard: false,
       hardening: false,
       artifact: 'never',
+      killAfterSeconds: 0.2,
     },
     { cwd: process.cwd() },
   )
   return { ...request, ...changes }
 }
 
-/** The runner as it is in use, but for a shorter grace between TERM and KILL. */
 export function createTestRunner(changes: Partial<PtyRunnerParts> = {}): Runner {
   return createPtyRunner({
     prepare: createPrepareLaunch({ environment: process.env, toTerminal: false }),
-    stopTree: (root) => stopTree(root, { graceMs: 200 }),
     ...changes,
   })
 }

@@ -1,4 +1,5 @@
 import type { Jobs } from '../../executor/jobs/port.ts'
+import { usualSize } from '../../protocol/limits.ts'
 import type { JobFilter } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -132,7 +133,7 @@ async function tellStanding(result: Result, context: CommandContext): Promise<vo
 }
 
 function columns({ environment }: CommandContext): number {
-  return process.stdout.columns || Number(environment['COLUMNS']) || 80
+  return process.stdout.columns || Number(environment['COLUMNS']) || usualSize.columns
 }
 
 function takeId(words: readonly string[], action: string): string {

@@ -1,5 +1,6 @@
 import type { RequestInput } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
+import { usualSize } from '../../protocol/limits.ts'
 import type { Run } from '../../executor/executor.ts'
 import { describeTasks, formatDuration } from '../../render/messages.ts'
 import type { TaskSummary } from '../../protocol/result/result.ts'
@@ -45,7 +46,7 @@ export function createProgress(stderr: Writer): Progress | null {
   async function draw(): Promise<void> {
     const tasks = look?.()
     if (!tasks) return
-    const { columns = 80, rows = 24 } = stderr.size() ?? {}
+    const { columns, rows } = stderr.size() ?? usualSize
     const head = drawBar(tasks, { columns, tookMs: nowMs() - startedAtMs })
     // A longer line would go on in the next one, and could not be taken away.
     const lines = [head, ...describeTasks({ tasks, status: 'running' }).slice(1)]
@@ -61,7 +62,7 @@ export function createProgress(stderr: Writer): Progress | null {
   /** The rows of a window that has become narrower are more than the lines. */
   function takeAway(): string {
     if (shown.length === 0) return ''
-    const { columns = 80 } = stderr.size() ?? {}
+    const { columns } = stderr.size() ?? usualSize
     const rows = shown.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0)
     shown = []
     return `\r${rows > 1 ? `\u001b[${rows - 1}A` : ''}\u001b[J`

@@ -5,6 +5,7 @@ import { type BS, CR, EscapeParser } from './escape.ts'
 import { BlockSize, FastWay } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
+import { usualSize } from '../../protocol/limits.ts'
 import { createRewriters, type OpenRewriter } from './rewriter.ts'
 import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
@@ -230,8 +231,8 @@ export class Filter {
 
   /** A screen as the terminal would show it now. */
   async #openScreen(): Promise<Screen> {
-    const rows = this.#options.rows ?? 24
-    const columns = this.#options.columns ?? 80
+    const rows = this.#options.rows ?? usualSize.rows
+    const columns = this.#options.columns ?? usualSize.columns
     const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
     const shown = this.#page.takeScreen()
     this.#held.flush()

@@ -1,4 +1,5 @@
 import * as shape from '../shape/shape.ts'
+import { limits, usualSize } from '../limits.ts'
 
 /** A name that a variable of an environment can have and that programs can read. */
 const variableName = /^[^\d\s=\0][^\s=\0]*$/
@@ -44,8 +45,11 @@ export const fields = {
     hint: 'port:N|regex:…|quiet:ms',
   }),
   pty: shape.boolean('Run on a terminal of its own'),
-  columns: shape.integer('Width of that terminal (default 80)', { min: 20, max: 400 }),
-  rows: shape.integer('Height of that terminal (default 24)', { min: 5, max: 200 }),
+  columns: shape.integer(
+    `Width of that terminal (default ${usualSize.columns})`,
+    limits.terminalColumns,
+  ),
+  rows: shape.integer(`Height of that terminal (default ${usualSize.rows})`, limits.terminalRows),
   openStdin: shape.boolean('Keep the standard input open, to be written to while it runs'),
   session: shape.text('Run in this session, a shell that keeps its state', { hint: 'name' }),
   host: shape.text(

@@ -7,7 +7,7 @@ import { contradiction, MisuseError } from '../errors.ts'
 import { toSnakeCase } from '../wire.ts'
 import { createId } from '../ids.ts'
 import { type Origin, type OriginPolicy, originPolicies } from '../origin.ts'
-import { limits } from '../limits.ts'
+import { limits, usualSize } from '../limits.ts'
 import { chooseTimeoutMs, chooseWaitMs, parseReady, type TimeoutsByMode, toMs } from './times.ts'
 import { type Request, type RequestDefaults, type RequestInput, requestShape } from './request.ts'
 
@@ -69,7 +69,9 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     killAfterMs: toMs(input.killAfterSeconds) ?? limits.stopGraceMs,
     waitMs,
     ready: input.ready === undefined ? null : parseReady(input.ready),
-    pty: input.pty ? { columns: input.columns ?? 80, rows: input.rows ?? 24 } : null,
+    pty: input.pty
+      ? { columns: input.columns ?? usualSize.columns, rows: input.rows ?? usualSize.rows }
+      : null,
     session: input.session ?? null,
     host: input.host ?? null,
     cores: input.cores ?? null,

@@ -1,3 +1,4 @@
+import { usualSize } from '../../protocol/limits.ts'
 import { type Runner, StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
@@ -48,7 +49,7 @@ export function createTerminalSessionRunner(options: {
         dialectOf: (shell) => dialects.get(shell) ?? null,
         opener: request.origin,
         cwd: request.cwd,
-        size: pty ?? { columns: 80, rows: 24 },
+        size: pty ?? usualSize,
       })
     return sessions.get(name) ?? sessions.add(name, create)
   }

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf } from '../../protocol/errors.ts'
+import { limits, usualSize } from '../../protocol/limits.ts'
 import {
   type Exit,
   type OutputSink,
@@ -19,13 +20,7 @@ import type { PtyParts, PtyProcess } from './pty/process.ts'
 import { createRunning } from '../running.ts'
 import { runInScript } from './script-terminal.ts'
 import { startPty } from './pty/start.ts'
-import {
-  chooseSteps,
-  describeLeftBehind,
-  measureUsage,
-  type stopTree,
-  type TreeRoot,
-} from '../stop.ts'
+import { chooseSteps, describeLeftBehind, measureUsage, stopTree, type TreeRoot } from '../stop.ts'
 import { createTerminalInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
 import { typeStandardInput } from './typed-input.ts'
@@ -34,7 +29,6 @@ import { createTerminalWatch } from './waiting-for-input.ts'
 
 export interface PtyRunnerParts {
   prepare: PrepareLaunch
-  stopTree: typeof stopTree
   /** Loads the native part on first use; what it throws sends the runs to script(1). */
   loadAddon?: () => LoadedAddon
   /** Default: a run's processes are known by their marks alone. */
@@ -42,12 +36,6 @@ export interface PtyRunnerParts {
   /** Shared with everything else that starts processes in the same executor. */
   uninherited?: Uninherited
 }
-
-/** What a terminal may measure. Beyond it a size is clamped. */
-export const terminalLimits = {
-  columns: { min: 20, max: 400, default: 80 },
-  rows: { min: 5, max: 200, default: 24 },
-} as const
 
 /**
  * Runs each request on a terminal of its own, in a process session of its own. All output is the
@@ -61,24 +49,14 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
 
   return async (request, sink) => {
     const launch = await deps.prepare(request)
-    const size = clampSize(request.pty ?? undefined)
+    const size = clampSize(request.pty ?? usualSize)
     parts ??= loadPtyParts({ uninherited, groups: deps.groups }, deps.loadAddon)
     if ('missing' in parts) {
-      return runInScript(
-        { launch, size, request, sink, stop: deps.stopTree, groups: deps.groups },
-        parts.missing,
-      )
+      return runInScript({ launch, size, request, sink, groups: deps.groups }, parts.missing)
     }
     const startedMs = nowMs()
     const program = await startPty({ launch, size }, parts)
-    return follow(program, {
-      startedMs,
-      request,
-      parts,
-      sink,
-      stopTree: deps.stopTree,
-      launch,
-    })
+    return follow(program, { startedMs, request, parts, sink, launch })
   }
 }
 
@@ -97,7 +75,6 @@ export function loadPtyParts(
 interface Context {
   parts: PtyParts
   sink: OutputSink
-  stopTree: typeof stopTree
   launch: Launch
   request: Request
   startedMs: number
@@ -152,7 +129,7 @@ function follow(program: PtyProcess, context: Context): Running {
       parts.addon.addon.resize(master, size.columns, size.rows)
     },
     stop(_reason, how) {
-      stopped ??= context.stopTree(root, chooseSteps(request, how))
+      stopped ??= stopTree(root, chooseSteps(request, how))
       return stopped
     },
     waitingForInput: () => (ended ? null : look()),
@@ -166,13 +143,11 @@ async function listLeftBehind(pid: number, root: TreeRoot): Promise<string[]> {
   return isAnyLeft() ? describeLeftBehind(root) : []
 }
 
-function clampSize(size?: TerminalSize): TerminalSize {
-  const clamp = (
-    value: number | undefined,
-    { min, max, default: usual }: typeof terminalLimits.rows | typeof terminalLimits.columns,
-  ) => Math.min(max, Math.max(min, Math.round(value || usual)))
+function clampSize({ columns, rows }: TerminalSize): TerminalSize {
+  const clamp = (value: number, { min, max }: { min: number; max: number }) =>
+    Math.min(max, Math.max(min, Math.round(value)))
   return {
-    columns: clamp(size?.columns, terminalLimits.columns),
-    rows: clamp(size?.rows, terminalLimits.rows),
+    columns: clamp(columns || usualSize.columns, limits.terminalColumns),
+    rows: clamp(rows || usualSize.rows, limits.terminalRows),
   }
 }

@@ -15,7 +15,7 @@ import { quoteWord } from '../../protocol/words.ts'
 import { findProgram } from '../../system/programs.ts'
 import { createRunning } from '../running.ts'
 import { describeStartFailure } from '../start-failure.ts'
-import { chooseSteps, measureUsage, type stopTree } from '../stop.ts'
+import { chooseSteps, measureUsage, stopTree } from '../stop.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { typeStandardInput } from './typed-input.ts'
@@ -26,7 +26,6 @@ export interface ScriptRun {
   size: TerminalSize
   request: Request
   sink: OutputSink
-  stop: typeof stopTree
   groups: ControlGroups | undefined
 }
 
@@ -84,7 +83,7 @@ export async function runInScript(run: ScriptRun, missing: string): Promise<Runn
     input: { write: type, end: () => void type('\u0004') },
     // script(1) follows the size of its own terminal, which it does not have: this one keeps its size.
     stop(_reason, how) {
-      stopped ??= run.stop(root, chooseSteps(run.request, how))
+      stopped ??= stopTree(root, chooseSteps(run.request, how))
       return stopped
     },
   })

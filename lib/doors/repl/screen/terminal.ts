@@ -1,3 +1,4 @@
+import { usualSize } from '../../../protocol/limits.ts'
 import type { Streams } from '../../streams.ts'
 import { createKeyboard } from './keyboard.ts'
 
@@ -68,10 +69,10 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
 
   return {
     get columns() {
-      return stdout.size()?.columns ?? 80
+      return (stdout.size() ?? usualSize).columns
     },
     get rows() {
-      return stdout.size()?.rows ?? 24
+      return (stdout.size() ?? usualSize).rows
     },
     write,
     setRaw(listener) {

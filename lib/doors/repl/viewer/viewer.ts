@@ -1,5 +1,6 @@
 import { nowMs } from '../../../system/clock.ts'
 import { messageOf } from '../../../protocol/errors.ts'
+import { usualSize } from '../../../protocol/limits.ts'
 import { countOf, expandTabs, fit, lastColumns, spread, widthOf, wrap } from '../screen/columns.ts'
 import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
 import { markMatches, type Style } from '../screen/style.ts'
@@ -64,7 +65,7 @@ export function createViewer(options: ViewerOptions): FullScreen {
   let left = 0
   /** The column from which the lines were read. */
   let first = 0
-  let width = 80
+  let width: number = usualSize.columns
   let height = 1
   let lines: string[] = []
   let total: number | null = null
