@@ -321,6 +321,26 @@ export function testOwnShell(shell: ShellName): void {
       assert.is((await run('echo $x')).output, '1\n')
     }))
 
+  if (shell === 'bash') {
+    test('a command that is stopped after it was left has its shell say nothing of what its prompt runs', () =>
+      withOwnShell(
+        shell,
+        async ({ run, start, home, other }) => {
+          const left = await start("sh -c 'echo begun; exec sleep 60'")
+          await left.wrote('begun')
+          left.detach()
+          assert.is((await run('echo new')).output, 'new\n')
+          await left.stop('cancel')
+          await until(
+            () => findMarked(dirname(home)).length === 1,
+            () => findMarked(dirname(home)).join(),
+          )
+          assert.not.match(other(), /Terminated|Hangup/)
+        },
+        { startFile: "PROMPT_COMMAND='sleep 0.3'\n" },
+      ))
+  }
+
   test('completes files, variables and commands as the shell would', () =>
     withOwnShell(shell, async ({ run, session, directory }) => {
       mkdirSync(join(directory, 'folder'))

@@ -70,7 +70,8 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       if (held.confinement === describeConfinement(request)) return Promise.resolve(held)
       listener().onNotice(`Your shell starts anew with ${describeConfinement(request)}`)
       const left = held
-      inherited = readState(left)
+      // Behind a command that has just ended, its state is written on the way to its prompt.
+      inherited = left.shell.awaitPrompt().then(() => readState(left))
       // What still writes the state would end with the shell.
       void inherited.then(() => leave(left))
     }
@@ -175,7 +176,9 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     try {
       if (!closed && (await shell.awaitPrompt())) {
         files.turn(encodeTurn('', dialect.forgetEnd))
-        await Promise.race([shell.run(() => undefined).ended, closing])
+        const { ended } = shell.run(() => undefined)
+        // What it starts on the way to its prompt would be hung up first, and it would say so.
+        await Promise.race([ended.then(() => shell.awaitPrompt()), closing])
       }
     } catch {
       // The disk takes no more, so the shell cannot be told: it ends with its own traps.

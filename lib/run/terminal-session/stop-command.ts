@@ -1,6 +1,6 @@
 import { limits } from '../../protocol/limits.ts'
 import { nowMs } from '../../system/clock.ts'
-import { pause } from '../../system/wait.ts'
+import { pause, settleWithin } from '../../system/wait.ts'
 import type { StopReport } from '../../protocol/ports.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { type ProcessEntry, sendSignal } from '../../system/process/process-table.ts'
@@ -32,6 +32,8 @@ export async function stopCommand(options: {
   const told = options.ended.then(() => over.abort())
   interrupt(shell.pid)
   await pause(interruptGraceMs[reason] ?? shortGraceMs, over.signal)
+  // A shell starts more on the way to its prompt: it would say of it that it was ended.
+  if (over.signal.aborted) await settleWithin(limits.stopGraceMs, shell.awaitPrompt())
   const findElders = createElderSearch(shell, mark, startedMs)
   const spare = (living: readonly ProcessEntry[]) => new Set([...findElders(living), shell.pid])
   const deadlineMs = nowMs() + limits.stopGraceMs

@@ -33,6 +33,18 @@ if (obstacle === null) {
       // Which shell finds the gate is held by it.
       { startFile: 'mv ~/gate ~/held 2>/dev/null && read -r line < ~/held\n' },
     ))
+
+  test('what the command before has changed goes over to a sandboxed shell, also where its prompt is slow', () =>
+    withOwnShell(
+      'bash',
+      async ({ run, other }) => {
+        await run('x=5')
+        const { output } = await run('echo "x is $x"', {}, { sandbox: 'read-only' })
+        assert.is(output, 'x is 5\n')
+        assert.not.match(other(), 'Hangup')
+      },
+      { startFile: "PROMPT_COMMAND='sleep 0.3'\n" },
+    ))
 } else console.log(`SKIP a sandboxed command behind another shell's start: ${obstacle}`)
 
 test.run()
