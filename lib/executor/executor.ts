@@ -6,19 +6,13 @@ import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
-import {
-  type OutputSink,
-  type Runner,
-  shutdown,
-  StartError,
-  type StopOptions,
-} from '../protocol/ports.ts'
+import { type Runner, shutdown, StartError, type StopOptions } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 import { createAudit } from './audit.ts'
-import { both, type Call, createCall } from './call.ts'
+import { type Call, createCall } from './call.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import { type Jobs, notFound } from './jobs/port.ts'
@@ -26,11 +20,12 @@ import { type ExecutorOptions, keepWithin, openArtifacts, type RunOptions } from
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { createEndedRun } from './ended-run.ts'
 import { createNamedSession, type NamedSession, type RunStarter } from './named-session.ts'
-import { createRun, type LiveRun, type Run } from './run.ts'
+import type { LiveRun, Run } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
 import { createSessionOrder, type Turn } from './session-order.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
+import { startRun } from './start-run.ts'
 import { mayReturnEarly } from './wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
@@ -152,56 +147,30 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
   }
 
-  /** Starts the process, with its output on the way to the capture and to whoever listens. */
+  /** Starts the process. `startedAt`: of a run that was begun by another nacre. */
   async function launch(
     request: Request,
     call: Call,
     given?: Runner,
     startedAt?: Date,
   ): Promise<LiveRun> {
-    const { hear, opened } = call
     const { signal, text = true } = call.options
     const agoMs = startedAt ? Math.max(0, Date.now() - startedAt.getTime()) : 0
     const times = { startedAtMs: nowMs() - agoMs, startedAt: startedAt ?? new Date() }
+    const runner = given ?? (request.array ? await openTasks() : runners.choose(request, signal))
     const capture = await openCapture(request, text)
-    let run: LiveRun | null = null
-    // The run can be found, and its start has been told.
-    const { promise: started, resolve: tellStart } = createDeferred()
-    const told = opened ? started.then(() => opened) : started
-    let isTold = false
-    const sink: OutputSink = {
-      write(stream, bytes) {
-        run?.touch()
-        if (!isTold) return told.then(() => this.write(stream, bytes))
-        return both(
-          capture.write(stream, bytes),
-          hear({ type: 'output', id: request.id, stream, bytes }),
-        )
-      },
-      tellTask: (end, counts) =>
-        told.then(() => hear({ type: 'task', id: request.id, ...end, ...counts })),
-    }
     try {
-      const runner = given ?? (request.array ? await openTasks() : runners.choose(request, signal))
-      const running = await runner(request, sink)
-      run = createRun({ request, running, capture, times, signal, call, onLeave })
-      jobs.add(run)
-      if (options.declaresRuns || request.array) await (await openRegistry())?.declare(run)
-      call.onFailure((message) => {
-        run?.notice(message)
-        void run?.stop('cancel')
-      })
-      await hear({ type: 'started', id: request.id, pid: running.pid, command: request.command })
-      void told.then(() => (isTold = true))
-      tellStart()
-      return run
+      return await startRun({ request, call, runner, capture, times, onStart, onLeave })
     } catch (error) {
-      await capture.finish()
-      if (error instanceof StartError) {
-        return end(request, notStartedResult(request, error.failure), call)
-      }
-      throw error
+      if (!(error instanceof StartError)) throw error
+      return end(request, notStartedResult(request, error.failure), call)
     }
+  }
+
+  /** A run has started: it is in the table, and where its caller may be gone at any moment, on disk. */
+  async function onStart(run: LiveRun): Promise<void> {
+    jobs.add(run)
+    if (options.declaresRuns || run.request.array) await (await openRegistry())?.declare(run)
   }
 
   /** What runs an array: each of its tasks has a process of its own. */

@@ -10,7 +10,7 @@ import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { createStartTurns } from '../run/start-turns.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import type { Snapshots } from '../run/snapshot/snapshot.ts'
-import { copyWithout, nameKeys } from '../run/environment.ts'
+import { nameKeys } from '../run/environment.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
@@ -19,6 +19,7 @@ import { createUninherited } from '../system/process/spawn.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { createPresence, presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
+import { copyWithout } from '../system/process/run-variables.ts'
 
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */

@@ -1,5 +1,5 @@
 import type { Request } from '../protocol/request/request.ts'
-import { markVariable, ownerVariable } from './stop.ts'
+import { markVariable, ownerVariable } from '../system/process/run-variables.ts'
 
 /** Programs that nobody watches get these: no pager, no editor, no question, no progress display. */
 export const hardening: Readonly<Record<string, string>> = {
@@ -123,22 +123,6 @@ export function buildEnvironment(
     PWD: request.cwd,
   })
   return Object.assign(environment, request.env)
-}
-
-/** Variables by their names, as a process has them. */
-type Variables = Readonly<Record<string, string | undefined>>
-
-/** A copy without some. The environment of this process takes its time for each variable. */
-export function copyWithout(
-  hidden: ReadonlySet<string>,
-  environment: Variables,
-): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const name of Object.keys(environment)) {
-    const value = hidden.has(name) ? undefined : environment[name]
-    if (value !== undefined) kept[name] = value
-  }
-  return kept
 }
 
 /** The variables that hold keys of model providers: those that are known, and others that the configuration names. */

@@ -5,7 +5,7 @@ import { originPolicies, takesOwnShell } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import { quoteWord } from '../protocol/words.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { buildEnvironment, copyWithout, nameKeys } from './environment.ts'
+import { buildEnvironment, nameKeys } from './environment.ts'
 import {
   type Confine,
   type Launch,
@@ -20,6 +20,7 @@ import { nameProcess } from '../system/process/process-table.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
 import { hideVariables } from '../system/process/own-environment.ts'
 import { findProgram, systemPath } from '../system/programs.ts'
+import { copyWithout } from '../system/process/run-variables.ts'
 
 export interface LaunchOptions {
   /** Where this nacre keeps its state; runs are told by it whose they are. */

@@ -5,6 +5,7 @@ import type { StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Usage } from '../protocol/result/result.ts'
 import type { ControlGroup } from '../system/process/control-group.ts'
+import { markVariable } from '../system/process/run-variables.ts'
 import type { GroupUsage, UsageSource } from '../system/process/group-usage.ts'
 import {
   isOrphan,
@@ -24,11 +25,6 @@ import {
   type ProcessEntry,
   sendSignal,
 } from '../system/process/process-table.ts'
-
-/** The name of the variable that marks every process of a run. */
-export const markVariable = 'NACRE_RUN'
-/** Names the nacre that has started the run, so that others can tell whether it still lives. */
-export const ownerVariable = 'NACRE_OWNER'
 
 /** What a run's processes are known by. */
 export interface TreeRoot {

@@ -7,6 +7,7 @@ import type { Result } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { AllMethods } from '../../protocol/rpc/messages.ts'
 import { createPresence, presenceFolder } from '../../system/process/presence.ts'
+import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { makeSocketPlace } from '../../system/socket-place.ts'
 import { type PipedProcess, startPiped } from '../../system/process/spawn.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
@@ -20,9 +21,6 @@ export interface Supervision {
   /** Null: that of the state. */
   artifactDir: string | null
 }
-
-/** Variables of a run that this process may be part of; a job that outlives it is not part of that run. */
-const marks = ['NACRE', 'NACRE_RUN', 'NACRE_OWNER']
 
 /**
  * Takes a command through the executor of a process of its own, which lives as long as the run. The
@@ -134,15 +132,11 @@ function start(
     ([name, value]) => (value ? [`--${name}`, value] : []),
   )
   const given = stdin?.kind === 'descriptor' && input.openStdin !== true
-  const env: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && !marks.includes(name)) env[name] = value
-  }
   return startPiped({
     file,
     args: [...words, 'supervise', socketPath, ...options],
     detached: true,
-    env,
+    env: copyOutsideRun(environment),
     stdio: [given ? 'inherit' : 'ignore', 'ignore', 'pipe'],
   })
 }

@@ -18,8 +18,9 @@ import {
   nameProcess,
   type ProcessEntry,
 } from '../../system/process/process-table.ts'
-import { markVariable, ownerVariable, stopTree, type TreeRoot } from '../../run/stop.ts'
+import { stopTree, type TreeRoot } from '../../run/stop.ts'
 import { readRecord, readRecords } from './record.ts'
+import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */
 export interface Orphan {

@@ -6,6 +6,7 @@ import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
 import { isAlive } from '../../system/process/process-table.ts'
+import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { startPiped } from '../../system/process/spawn.ts'
 import { findArray } from '../array/store.ts'
 import type { LiveRun, Run } from '../run.ts'
@@ -144,17 +145,11 @@ export async function callTaker(
   withinMs?: number,
 ): Promise<string | null> {
   const [file = '', ...args] = words
-  const env: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && !['NACRE', 'NACRE_RUN', 'NACRE_OWNER'].includes(name)) {
-      env[name] = value
-    }
-  }
   const taker = await startPiped({
     file,
     args: [...args, id],
     detached: true,
-    env,
+    env: copyOutsideRun(environment),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''

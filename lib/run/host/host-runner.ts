@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../system/wait.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -18,7 +19,6 @@ import { startOf } from '../../protocol/words.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
-import { markVariable } from '../stop.ts'
 import { parseHostAddress } from '../../protocol/request/host-address.ts'
 import type { Heard, HostClient } from './client.ts'
 import { createHostClient } from './clients.ts'
@@ -32,6 +32,7 @@ import { createShelf } from '../session/shelf.ts'
 import { createHostSession } from './session/session.ts'
 import { composeRunScript, markThere } from './script.ts'
 import { allowCarrying, runMark } from './stop-script.ts'
+import { copyWithout, markVariable } from '../../system/process/run-variables.ts'
 
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
@@ -223,11 +224,8 @@ function composeLaunch(
   { environment }: HostOptions,
 ): Launch {
   const { file, args } = client.compose(script, request.pty !== null, request)
-  const env: Record<string, string> = { [markVariable]: request.id }
-  for (const [key, value] of Object.entries(environment))
-    if (value !== undefined) env[key] ??= value
-  const argv0 = file.slice(file.lastIndexOf('/') + 1)
-  return { file, argv0, args, env, cwd: '/', mark: request.id }
+  const env = { ...copyWithout(new Set(), environment), [markVariable]: request.id }
+  return { file, argv0: basename(file), args, env, cwd: '/', mark: request.id }
 }
 
 /**

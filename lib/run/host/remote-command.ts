@@ -2,9 +2,9 @@ import { resolve } from 'node:path'
 import { takesOwnShell } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { buildEnvironment } from '../environment.ts'
-import { markVariable, ownerVariable } from '../stop.ts'
 import { type CarryingNacre, markThere, type RemoteCommand } from './script.ts'
 import type { StopThere } from './stop-script.ts'
+import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
 
 /**
  * What a request is on another machine. `startsIn`: the directory here in which it begins, where the

@@ -1,6 +1,5 @@
 import type { TerminalSize } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { markVariable } from '../stop.ts'
 import { frameHead } from './frames.ts'
 import {
   allowCarrying,
@@ -9,6 +8,7 @@ import {
   composeStop,
   type StopThere,
 } from './stop-script.ts'
+import { markVariable } from '../../system/process/run-variables.ts'
 
 /** A command as the shell of another machine is to run it. */
 export interface RemoteCommand {

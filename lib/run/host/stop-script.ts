@@ -1,5 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { markVariable } from '../stop.ts'
+import { markVariable } from '../../system/process/run-variables.ts'
 
 /** How the processes of a run are ended over there. */
 export interface StopThere {

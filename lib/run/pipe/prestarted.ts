@@ -2,10 +2,10 @@ import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { Launch } from '../launch.ts'
 import { composeHandOver } from './hand-over.ts'
-import { markVariable } from '../stop.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { setReferenced } from '../../system/runtime.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
+import { markVariable } from '../../system/process/run-variables.ts'
 
 /** What a waiting shell is told to open as its standard streams, by path. */
 export interface StreamPaths {

@@ -22,10 +22,11 @@ import { type ActiveTurn, createSessionQueue } from './queue.ts'
 import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './refusals.ts'
 import { type SessionShell, startSessionShell, type TurnEnd } from './shell/shell.ts'
 import { openSessionStdin } from './stdin.ts'
-import { sessionVariable, stopSession, stopTurn } from './stop.ts'
-import { chooseSteps, markVariable, measureUsage } from '../stop.ts'
+import { stopSession, stopTurn } from './stop.ts'
+import { chooseSteps, measureUsage } from '../stop.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
+import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
 
 /** One shell that keeps its state, replaced when a command ends it. */
 export interface Session {

@@ -12,10 +12,8 @@ import {
 } from '../../system/process/process-table.ts'
 import type { SessionDialect } from './shell/dialect.ts'
 import type { SessionShell } from './shell/shell.ts'
-import { markVariable, type StopSteps, stopTree, type TreeRoot } from '../stop.ts'
-
-/** The variable by which whatever a session ever started is found again. */
-export const sessionVariable = 'NACRE_SESSION'
+import { type StopSteps, stopTree, type TreeRoot } from '../stop.ts'
+import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
 
 /** After the last process of the command is gone, how long its shell may take to say so. */
 const shellGraceMs = limits.stopGraceMs

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { startProcess, type StartedProcess } from '../../system/process/spawn.ts'
 import { removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { createId } from '../../protocol/ids.ts'
-import { markVariable, stopTree } from '../stop.ts'
+import { stopTree } from '../stop.ts'
 import type { StartFiles } from './start-files.ts'
 import { ifThere } from '../../system/look.ts'
+import { markVariable } from '../../system/process/run-variables.ts'
 
 /** What a shell says of itself after a person's start files. */
 export interface CapturedParts {

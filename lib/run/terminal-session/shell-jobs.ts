@@ -1,6 +1,6 @@
 import { readVariable } from '../../system/process/process-details.ts'
 import { listTree, readProcess } from '../../system/process/process-table.ts'
-import { markVariable } from '../stop.ts'
+import { markVariable } from '../../system/process/run-variables.ts'
 
 /**
  * What commands of a shell have left behind in it: running and suspended jobs. Each command exports a

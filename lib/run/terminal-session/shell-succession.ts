@@ -7,12 +7,12 @@ import type { TerminalSessionListener } from '../../protocol/sessions.ts'
 import { describeProcess } from '../../system/process/process-details.ts'
 import { settleWithin } from '../../system/wait.ts'
 import { describeConfinement } from '../session/refusals.ts'
-import { sessionVariable } from '../session/stop.ts'
 import { stopTree } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
 import type { EditorShell } from './editor-shell.ts'
 import { listShellJobs } from './shell-jobs.ts'
 import { type ShellStartParts, type StartedShell, startShell } from './start-shell.ts'
+import { sessionVariable } from '../../system/process/run-variables.ts'
 
 export interface SuccessionOptions extends ShellStartParts {
   cwd: string

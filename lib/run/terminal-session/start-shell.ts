@@ -7,13 +7,12 @@ import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { TerminalSessionListener } from '../../protocol/sessions.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { describeConfinement } from '../session/refusals.ts'
-import { sessionVariable } from '../session/stop.ts'
-import { markVariable } from '../stop.ts'
 import type { PtyParts } from '../terminal/pty/process.ts'
 import { startPty } from '../terminal/pty/start.ts'
 import type { EditorDialect } from './editor-dialect.ts'
 import { type EditorShell, followEditorShell } from './editor-shell.ts'
 import { openShellFiles, type ShellFiles } from './shell-files.ts'
+import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
 
 export interface ShellStartParts {
   dialectOf: (shell: string) => EditorDialect | null

@@ -12,12 +12,12 @@ import { messageOf } from '../../protocol/errors.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { createRunning } from '../running.ts'
-import { markVariable } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
 import type { Called } from './editor-shell.ts'
 import type { ShellSuccession } from './shell-succession.ts'
 import type { StartedShell } from './start-shell.ts'
 import { stopCommand } from './stop-command.ts'
+import { markVariable } from '../../system/process/run-variables.ts'
 
 /** One command of a session on a terminal, which may have to wait for the others and for its shell. */
 export interface Turn {

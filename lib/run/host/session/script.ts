@@ -1,3 +1,4 @@
+import { markVariable, sessionVariable } from '../../../system/process/run-variables.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { quoteWord } from '../../../protocol/words.ts'
 import { frameHead } from '../frames.ts'
@@ -35,7 +36,7 @@ export function composeSessionScript(session: RemoteSession): string {
     '__nacre_m=${__nacre_line%% *}; __nacre_line=${__nacre_line#* }',
     '__nacre_b=$(__nacre_text "${__nacre_line%% *}"); __nacre_line=${__nacre_line#* }',
     '__nacre_c=$(__nacre_text "${__nacre_line%% *}"); __nacre_a=$(__nacre_text "${__nacre_line#* }")',
-    'export NACRE_RUN="$__nacre_m"; __nacre_no=',
+    `export ${markVariable}="$__nacre_m"; __nacre_no=`,
     'command eval "${__nacre_b%x}" 2>/dev/null',
     'if [ -n "$__nacre_no" ]; then __nacre_tell "refused $__nacre_no"; __nacre_tell "end 125"; continue; fi',
     '__nacre_tell "begin $PWD"',
@@ -53,9 +54,9 @@ export function composeSessionScript(session: RemoteSession): string {
     'refuse() { tell "refused $1"; exit 125; }',
     shell,
     'case ${shell##*/} in bash | sh | dash | ash | busybox) ;; *) shell=bash; command -v bash >/dev/null 2>&1 || shell=sh ;; esac',
-    ...composeStop(`NACRE_SESSION=${session.mark}`, session.stop),
+    ...composeStop(`${sessionVariable}=${session.mark}`, session.stop),
     'relay() { while IFS= read -r line; do printf "%s\\n" "$line"; done; group=none; stop_run; }',
-    `relay 4>&- 5>&- 2>/dev/null | { export NACRE=1 NACRE_SESSION=${quoteWord(session.mark)}; "$shell" ${session.login ? '-lc' : '-c'} ${quoteWord(`exec 3<&0 </dev/null\n${loop}`)}; tell "gone $?"; }`,
+    `relay 4>&- 5>&- 2>/dev/null | { export NACRE=1 ${sessionVariable}=${quoteWord(session.mark)}; "$shell" ${session.login ? '-lc' : '-c'} ${quoteWord(`exec 3<&0 </dev/null\n${loop}`)}; tell "gone $?"; }`,
   ].join('\n')
 }
 

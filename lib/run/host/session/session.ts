@@ -11,6 +11,7 @@ import {
   type StopReport,
 } from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
+import { sessionVariable } from '../../../system/process/run-variables.ts'
 import { waitUntil } from '../../../system/wait.ts'
 import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
 import type { Session } from '../../session/session.ts'
@@ -182,7 +183,7 @@ export function createHostSession(options: HostSessionOptions): Session {
     const isOver = () => heard.state.code !== null || heard.state.gone !== null || !current.alive
     await waitUntil(isOver, { everyMs: 10, mostMs: patienceMs })
     if (!isOver()) {
-      await endThere({ ...end, assignment: `NACRE_SESSION=${current.mark}` })
+      await endThere({ ...end, assignment: `${sessionVariable}=${current.mark}` })
       current.child.stdin?.end()
       await waitUntil(isOver, { everyMs: 10, mostMs: limits.killGraceMs })
       current.child.kill('SIGTERM')

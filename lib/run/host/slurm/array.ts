@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { type Exit, type OutputSink, type Runner, StartError } from '../../../protocol/ports.ts'
 import { joinTasks } from '../../../protocol/request/array.ts'
 import type { Request } from '../../../protocol/request/request.ts'
-import { markVariable, ownerVariable } from '../../stop.ts'
 import type { HostAddress } from '../../../protocol/request/host-address.ts'
 import { describeEnd, describeHeard, followFrames } from '../follower.ts'
 import { frameHead } from '../frames.ts'
@@ -12,6 +11,7 @@ import { composeRunScript, type RemoteCommand } from '../script.ts'
 import { composeJob } from './client.ts'
 import { callSlurm, listJobs, type SlurmCommands } from './commands.ts'
 import { describeJobEnd, hasEnded, isWaiting, neverBegan, type SlurmJob } from './states.ts'
+import { markVariable, ownerVariable } from '../../../system/process/run-variables.ts'
 
 /** What runs an array as a whole. */
 export interface ArrayScheduler {

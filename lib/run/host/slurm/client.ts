@@ -3,12 +3,12 @@ import { limits } from '../../../protocol/limits.ts'
 import { StartError, type StopReport } from '../../../protocol/ports.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import { nowMs } from '../../../system/clock.ts'
-import { markVariable, ownerVariable } from '../../stop.ts'
 import type { HostAddress } from '../../../protocol/request/host-address.ts'
 import type { HostClient } from '../client.ts'
 import { composeBootstrapWords } from '../script.ts'
 import { callSlurm, listJobs, type SlurmCommands } from './commands.ts'
 import { describeJobEnd, hasEnded, isWaiting, neverBegan, type SlurmJob } from './states.ts'
+import { markVariable, ownerVariable } from '../../../system/process/run-variables.ts'
 
 /** How often, and for how long at most, Slurm is asked for the end of a job that should have one. */
 const lookEveryMs = 100
