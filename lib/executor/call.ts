@@ -30,6 +30,8 @@ export function createCall(
   const stream = createEventStream()
   const listening = createListening(options.onEvent)
   const hear: RunListener = (event) => both(listening.hear(event), stream.push(event))
+  /** Settles when the job that the run has become can be found by its id. */
+  let declared: Promise<void> | null = null
   return {
     options,
     hear,
@@ -37,6 +39,8 @@ export function createCall(
     stream,
     opened,
     async settle(result) {
+      // A caller that waits for nothing is told of a job, however soon the command has ended.
+      await declared
       const lost = record(result)
       if (lost) result.notices.push(lost)
       await hear({ type: 'exited', id: result.id, result })
@@ -46,7 +50,7 @@ export function createCall(
       let result = await waitAsAsked(run)
       if (result.status === 'running') {
         run.detach()
-        await run.declared
+        await (declared = run.declared)
         result = run.look()
       }
       listening.rethrow()

@@ -1,6 +1,7 @@
 import { createDeferred } from '../protocol/deferred.ts'
 import type { OutputSink, Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
 import { both, type Call } from './call.ts'
 import { createRun, type LiveRun, type RunParts } from './run.ts'
 
@@ -36,7 +37,9 @@ export async function startRun(start: RunStart): Promise<LiveRun> {
   try {
     const running = await runner(request, sink)
     const { signal } = call.options
-    run = createRun({ request, running, capture, times, signal, call, onLeave })
+    const settle = (result: Result) => started.then(() => call.settle(result))
+    const settled = { ...call, settle }
+    run = createRun({ request, running, capture, times, signal, call: settled, onLeave })
     await start.onStart(run)
     call.onFailure((message) => {
       run?.notice(message)

@@ -1,15 +1,20 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import { MisuseError } from '../../lib/protocol/errors.ts'
+import type { RunEvent } from '../../lib/protocol/result/event.ts'
 import { until } from '../helpers/until.ts'
 
-async function withExecutor(check: (executor: Executor, dir: string) => Promise<void>) {
+async function withExecutor(
+  check: (executor: Executor, dir: string) => Promise<void>,
+  options: { declaresRuns?: boolean } = {},
+) {
   const dir = mkdtempSync(join(tmpdir(), 'nacre-test-'))
-  const executor = createExecutor({ stateDir: join(dir, 'state') })
+  const executor = createExecutor({ stateDir: join(dir, 'state'), ...options })
   try {
     await check(executor, dir)
   } finally {
@@ -90,6 +95,40 @@ test('a run that is let go is a job, and its caller has its answer', () =>
     assert.equal([result.status, result.reason], ['stopped', 'kill'])
     assert.is(await run.ended, result)
   }))
+
+/** As on a machine where a socket takes longer than a short command. */
+async function withSlowSockets(use: () => Promise<void>): Promise<void> {
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its own server
+  const { listen } = Server.prototype
+  Server.prototype.listen = function (this: Server, ...words: unknown[]) {
+    setTimeout(() => void Reflect.apply(listen, this, words), 300)
+    return this
+  }
+  try {
+    await use()
+  } finally {
+    Server.prototype.listen = listen
+  }
+}
+
+for (const declaresRuns of [false, true]) {
+  const who = declaresRuns ? 'a supervisor' : 'an executor'
+  test(`a job of ${who} that had ended before it could be found had no id, or an end before its start`, () =>
+    withSlowSockets(() =>
+      withExecutor(
+        async (executor) => {
+          const told: string[] = []
+          const onEvent = ({ type }: RunEvent) => void told.push(type)
+          const input = { command: 'exit 3', origin: 'rpc', login: false, waitSeconds: 0 } as const
+          const { status, jobId, id } = await executor.run(input, { onEvent })
+          assert.equal([status, jobId], ['running', id])
+          assert.is((await executor.jobs.wait(id)).exitCode, 3)
+          assert.equal(told, ['started', 'exited'])
+        },
+        { declaresRuns },
+      ),
+    ))
+}
 
 test('an aborted signal starts nothing', () =>
   withExecutor(async (executor, dir) => {

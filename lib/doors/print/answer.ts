@@ -57,12 +57,16 @@ export function createAnswer(
 /** `isArray`: what its tasks wrote comes with their ends, and not once more. */
 function answerWithEvents({ stdout }: Streams, isArray: boolean): Omit<Answer, 'fields'> {
   const tell = listenToText((event) => stdout.write(renderEvent(event)))
+  let isOver = false
   return {
     text: true,
-    onEvent: (event) => (isArray && event.type === 'output' ? undefined : tell(event)),
+    onEvent(event) {
+      isOver ||= event.type === 'exited'
+      return isArray && event.type === 'output' ? undefined : tell(event)
+    },
     async finish(result) {
       // A run that goes on has no last event; its result says how it stands.
-      if (result.status === 'running') await stdout.write(renderResultLine(result))
+      if (result.status === 'running' && !isOver) await stdout.write(renderResultLine(result))
     },
   }
 }
