@@ -50,6 +50,9 @@ const words = {
   },
 } as const
 
+/** Of a `sh`: until the test says so. */
+const awaitGo = 'until test -e ~/go; do sleep 0.05; done'
+
 /** What holds of a session on a terminal, whichever shell the person has. */
 export function testOwnShell(shell: ShellName): void {
   if (!ownShells.includes(shell))
@@ -170,17 +173,19 @@ export function testOwnShell(shell: ShellName): void {
   test('runs nothing of what was stopped while the shell still starts', () =>
     withOwnShell(
       shell,
-      async ({ run, directory }) => {
+      async ({ run, session, directory, home }) => {
         const stop = new AbortController()
         const running = run('touch ran', { signal: stop.signal })
-        setTimeout(() => stop.abort(), 100)
+        await until(() => session.info().busy)
+        stop.abort()
         const result = await running
         assert.is(result.status, 'not_started')
         assert.is(result.reason, 'cancel')
+        writeFileSync(join(home, 'go'), '')
         assert.is((await run('echo up')).output, 'up\n')
         assert.not(existsSync(join(directory, 'ran')))
       },
-      { startFile: 'sleep 1\n' },
+      { startFile: `sh -c '${awaitGo}'\n` },
     ))
 
   test('runs nothing of what was stopped before the line editor took it', () =>
@@ -288,7 +293,7 @@ export function testOwnShell(shell: ShellName): void {
   test('a command that is left to itself takes no background job and no exit trap along', () =>
     withOwnShell(shell, async ({ run, start, home, notices, executor }) => {
       await run(say.trapEnd)
-      await run("sh -c 'until test -e ~/go; do sleep 0.05; done; echo late > ~/late' &")
+      await run(`sh -c '${awaitGo}; echo late > ~/late' &`)
       const suspended = await start('cat')
       await suspended.waits()
       await suspended.write('\u001A')
@@ -374,8 +379,9 @@ export function testOwnShell(shell: ShellName): void {
     }))
 
   test('tells what a background job writes when it writes it', () =>
-    withOwnShell(shell, async ({ run, other }) => {
-      await run("sh -c 'sleep 0.2; echo later' &")
+    withOwnShell(shell, async ({ run, home, other }) => {
+      await run(`sh -c '${awaitGo}; echo later' &`)
+      writeFileSync(join(home, 'go'), '')
       await until(() => other().includes('later'), other)
     }))
 

@@ -1,5 +1,6 @@
 import type { Approve } from '../../executor/executor.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../streams.ts'
 
 /** A line that comes without a pause of this length was on its way before there was a question. */
@@ -21,7 +22,7 @@ export function createApprove(
     const { stdin, stderr } = streams
     const { toOneLine } = await import('../../render/tables.ts')
     let early: string | null
-    do early = await readLine(stdin, AbortSignal.timeout(pauseMs))
+    do early = await readLine(stdin, afterPause())
     while (early !== null)
     const cause = toOneLine(reason ?? `${rule} asks`)
     await stderr.write(`nacre: ${cause}\nRun ${toOneLine(command)} ? (yes · no) `)
@@ -29,6 +30,17 @@ export function createApprove(
     if (answer === null) await stderr.write('\n')
     return answer === 'yes'
   }
+}
+
+/** Aborts after a pause. Where its timer was late, the reading of what is there may be late as well. */
+function afterPause(over = new AbortController()): AbortSignal {
+  const startedMs = nowMs()
+  const end = () => {
+    if (nowMs() - startedMs > 2 * pauseMs) afterPause(over)
+    else setImmediate(() => over.abort())
+  }
+  setTimeout(end, pauseMs).unref()
+  return over.signal
 }
 
 /** What is typed next, without its end; null where nothing comes any more. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -8,7 +9,6 @@ import {
   type CallToolResult,
   ErrorCode,
   type McpError,
-  type Progress,
   ResultSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'uvu'
@@ -202,12 +202,23 @@ test('parameters of a wrong shape are no fault of the server, and null is no arg
 
 test('tells progress with live output', () =>
   withClient(async (client) => {
-    const heard: Progress[] = []
-    const fixture = 'echo first; read -t 0.3 < <(sleep 1); echo second'
-    const onprogress = (progress: Progress) => void heard.push(progress)
-    await call(client, 'bash', { command: fixture }, { onprogress })
-    const messages = heard.map((progress) => (progress as Progress & { message: string }).message)
-    assert.is(messages.join(''), 'first\nsecond\n')
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-progress-'))
+    let heard = ''
+    // The client of the SDK drops what it reads together with the result: so the command waits to be heard.
+    const onprogress = ({ message }: { message?: string | undefined }) => {
+      heard += message
+      const gate = { 'first\n': 'one', 'first\nsecond\n': 'two' }[heard]
+      if (gate !== undefined) void writeFile(join(folder, gate), '\n')
+    }
+    try {
+      // What comes soon after something else is held back for a moment.
+      const command =
+        'mkfifo one two; echo first; read -r <one; sleep 0.3; echo second; read -r <two'
+      await call(client, 'bash', { command, cwd: folder }, { onprogress })
+      assert.is(heard, 'first\nsecond\n')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   }))
 
 test('a cancelled call stops its command', () =>

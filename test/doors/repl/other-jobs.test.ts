@@ -37,7 +37,7 @@ test('a job of another nacre is listed, read, typed into, left and killed in the
 
 test('who attaches to a job of another nacre waits for its end, and hears how it was', () =>
   withJob(async (screen, id, env) => {
-    await screen.answers(`/attach ${id}\r`, 'up')
+    await screen.answers(`/attach ${id}\r`, /^up$/m)
     await runCli(['job', 'kill', id], { env })
     await screen.shows('✗ exit 143')
   }))

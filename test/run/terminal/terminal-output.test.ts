@@ -35,7 +35,9 @@ test('200 runs of a program that writes 1 MB and exits at once lose no byte', as
 })
 
 test('the end does not wait for a background child that keeps the terminal', async () => {
-  const run = await startTerminal('trap "" HUP; sleep 1000 & echo $!; exit 3')
+  // It is named by what it is at the end of the run, which is a bash until it is a sleep.
+  const isAsleep = 'until read -r name </proc/$!/comm && [ "$name" = sleep ]; do :; done'
+  const run = await startTerminal(`trap "" HUP; sleep 1000 & ${isAsleep}; echo $!; exit 3`)
   const exit = await run.exited
   assert.is(exit.code, 3)
   const pid = Number(run.text())
