@@ -5,12 +5,16 @@ import { cliCommand } from './cli.ts'
 import { keys } from './keys.ts'
 import { type ShellName, writeStartFile } from './own-shell.ts'
 import { type Screen, settle, withScreen } from './screen.ts'
+import { findMarked } from './sessions.ts'
+import { until } from './until.ts'
 
 /** Keys, and what the screen shows then; `screen` names what is kept of it there. */
 export interface Step {
   type: string
   shows: string | RegExp
   screen?: string
+  /** A program that has the terminal then: a shell that is about to start it passes by what is typed for it. */
+  runs?: string
 }
 
 /** What a person does from an empty screen on; the screen behind the last step is kept too. */
@@ -105,6 +109,7 @@ async function playScene(
       () => isShown(step.shows, screen),
       () => `${name}: the screen does not show ${String(step.shows)}`,
     )
+    if (step.runs !== undefined) await takesTerminal(step.runs, screen)
     const isLast = at === steps.length - 1
     if (!isLast && step.screen === undefined) continue
     const title = step.screen === undefined ? name : `${name}: ${step.screen}`
@@ -119,6 +124,15 @@ async function playScene(
     () => `${name} has not led back to an empty line`,
   )
   await clear(screen, name)
+}
+
+/** Its processes are told by their state, `+` for the group in the foreground, before their words (ps(1)). */
+function takesTerminal(command: string, { home }: Screen): Promise<void> {
+  const its = new RegExp(`^\\s*\\d+\\s+S\\S*\\+\\s+${command} `)
+  return until(
+    () => findMarked(home).some((line) => its.test(line)),
+    () => findMarked(home).join('\n'),
+  )
 }
 
 async function clear(screen: Screen, before: string): Promise<void> {

@@ -10,7 +10,7 @@ test('starts with a prompt, its colour and the status bar', () =>
     await screen.shows('~/code')
     await assertScreen(screen, 'start')
     assert.is(screen.colorOf('> '), 209)
-    assert.equal(screen.cursor(), { row: 1, column: 2 })
+    await screen.holds(() => screen.cursor().row === 1 && screen.cursor().column === 2)
   }))
 
 test('runs what was typed before it was there', () =>
@@ -163,7 +163,7 @@ test('a prompt for a model is told that there is none', () =>
 test('wide and combining characters keep the cursor where the text ends', () =>
   atPrompt({}, async (screen) => {
     await screen.answers('!echo 日本 e\u0301x', '日本 e\u0301x')
-    assert.is(screen.cursor().column, 2 + '!echo '.length + 4 + 1 + 2)
+    await screen.holds(() => screen.cursor().column === 2 + '!echo '.length + 4 + 1 + 2)
     await screen.answers('\u007F\u007F\r', '日本\n✓ exit 0')
   }))
 

@@ -75,17 +75,26 @@ export const commandScenes: readonly Scene[] = [
   {
     name: 'Ctrl-C interrupts',
     steps: [
-      { type: '!sleep 100\r', shows: /^running · .* · Ctrl-C stops/m, screen: 'it runs' },
+      {
+        type: '!sleep 100\r',
+        shows: /^running · .* · Ctrl-C stops/m,
+        screen: 'it runs',
+        runs: 'sleep 100',
+      },
       { type: keys.ctrl('c'), shows: '✗ exit 130' },
     ],
   },
   {
     name: 'Ctrl-Z suspends, and fg goes on',
     steps: [
-      { type: '!sleep 100\r', shows: /^running · /m },
+      { type: '!sleep 100\r', shows: /^running · /m, runs: 'sleep 100' },
       { type: keys.ctrl('z'), shows: '… suspended', screen: 'suspended' },
       // fish passes by what comes before it has said so.
-      { type: '!fg\r', shows: /! fg\n(?:[^]*foreground|[^]*continued|sleep 100\n)[^]*running · / },
+      {
+        type: '!fg\r',
+        shows: /! fg\n(?:[^]*foreground|[^]*continued|sleep 100\n)[^]*running · /,
+        runs: 'sleep 100',
+      },
       // In fish `fg` has no status of its own.
       { type: keys.ctrl('c'), shows: /✗ exit 130|✓ exit 0/ },
     ],
