@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Request } from '../../protocol/request/request.ts'
 import { isWithin } from './paths.ts'
-import type { SandboxPlaces } from './sandbox-places.ts'
+import type { WorkPlaces } from './sandbox-places.ts'
 
 /** Listens for writes that the sandbox has refused. */
 export interface RefusedWrites {
@@ -30,7 +30,7 @@ const mostLines = 20
  */
 export function watchRefusedWrites(
   request: Request,
-  findPlaces: () => SandboxPlaces | null,
+  findPlaces: () => WorkPlaces | null,
 ): RefusedWrites {
   const decoder = new TextDecoder()
   const lines: string[] = []
@@ -95,7 +95,7 @@ function foldersOf({ command, cwd }: Request): string[] {
   return folders
 }
 
-function isRefused(named: string, places: SandboxPlaces): boolean {
+function isRefused(named: string, places: WorkPlaces): boolean {
   const path = findReal(named)
   if (path !== null && isHostRun(path, places)) return true
   const open = [...places.writable, places.tmp, '/dev', '/run']
@@ -118,11 +118,11 @@ function findReal(path: string): string | null {
   }
 }
 
-function isHostRun(path: string, { hostRun }: SandboxPlaces): boolean {
+function isHostRun(path: string, { hostRun }: WorkPlaces): boolean {
   return hostRun.present.some((file) => isWithin(path, file))
 }
 
-function compose(path: string, places: SandboxPlaces): string {
+function compose(path: string, places: WorkPlaces): string {
   if (isHostRun(path, places)) {
     return `A write was refused: programs outside of the sandbox run or obey ${path}. To let runs write it, name it in \`writable_folders\` of your configuration`
   }

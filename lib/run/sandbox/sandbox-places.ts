@@ -35,19 +35,23 @@ const secretPaths: readonly string[] = [
   '.local/share/keyrings',
 ]
 
-/** What a sandboxed run may do with which place. Every path is canonical and exists. */
-export interface SandboxPlaces {
+/** Where a sandboxed run may work. Every path is canonical and exists. */
+export interface WorkPlaces {
   workspace: string
   /** The folders in which the run may write, none inside another. Empty: nowhere. */
   writable: string[]
-  /** What it may not see. */
-  hidden: { path: string; folder: boolean }[]
   /** What programs of the host run later on their own: not writable inside of the workspace. */
   hostRun: HostRunFiles
   /** Where temporary files go: private to the sandbox, whatever is there outside. */
   tmp: string
   /** The directory of the run, as `cd` would name it. */
   cwd: string
+}
+
+/** What a sandboxed shell is started with. */
+export interface SandboxPlaces extends WorkPlaces {
+  /** What it may not see. */
+  hidden: { path: string; folder: boolean }[]
 }
 
 export interface PlacesOptions {
@@ -65,15 +69,10 @@ export interface PlacesOptions {
 }
 
 /**
- * Finds out what a request may touch. `youngSockets`: also hide the sockets that may be gone before
- * anything is mounted on them. Throws `StartError` where its directory lies outside of its workspace
- * or in a hidden folder, and where a named folder does not exist.
+ * Finds out where a request may work. Throws `StartError` where its directory lies outside of its
+ * workspace, and where a named folder does not exist.
  */
-export function findPlaces(
-  request: Request,
-  options: PlacesOptions,
-  youngSockets: boolean,
-): SandboxPlaces {
+export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPlaces {
   const cwd = realpathSync.native(request.cwd)
   const workspace =
     request.workspace === null ? chooseRoot(request, cwd, options) : findFolder(request.workspace)
@@ -85,6 +84,27 @@ export function findPlaces(
     const message = `Working directory is outside the workspace: ${request.cwd}`
     throw new StartError('cwd_outside_workspace', message)
   }
+  const writes = request.sandbox === 'workspace'
+  const declared = options.writable.map((path) => findExisting(path)[0] ?? path)
+  const stores = writes ? findWorktreeStore(workspace) : []
+  return {
+    workspace,
+    writable: writes ? findWritable(workspace, stores, declared) : [],
+    hostRun: writes ? findHostRunFiles(workspace, stores, declared) : nothingToRun,
+    tmp: findFolder('/tmp'),
+    cwd: request.cwd,
+  }
+}
+
+/**
+ * Adds what a shell that is started there may not see. `youngSockets`: also hide the sockets that may be
+ * gone before anything is mounted on them. Throws `StartError` where nothing can run, as all is hidden.
+ */
+export function hidePlaces(
+  work: WorkPlaces,
+  options: PlacesOptions,
+  youngSockets: boolean,
+): SandboxPlaces {
   const homes = new Set(
     [options.home ?? homedir(), findAccountHome()].filter((home) => home !== null),
   )
@@ -96,25 +116,13 @@ export function findPlaces(
       path,
       folder: statSync(path).isDirectory(),
     }))
-  const around = hidden.find(({ path }) => isWithin(cwd, path) || isWithin(workspace, path))
+  const own = [realpathSync.native(work.cwd), work.workspace]
+  const around = hidden.find(({ path }) => own.some((place) => isWithin(place, path)))
   if (around) {
     throw new StartError('cwd_hidden', `The sandbox hides ${around.path}, so nothing can run there`)
   }
-  const writes = request.sandbox === 'workspace'
-  const declared = options.writable.map((path) => findExisting(path)[0] ?? path)
-  const stores = writes ? findWorktreeStore(workspace) : []
-  const writable = writes ? findWritable(workspace, stores, declared) : []
-  return {
-    workspace,
-    writable,
-    hidden: [
-      ...hidden,
-      ...findSockets([...writable, ...hidden.map(({ path }) => path)], youngSockets),
-    ],
-    hostRun: writes ? findHostRunFiles(workspace, stores, declared) : nothingToRun,
-    tmp: findFolder('/tmp'),
-    cwd: request.cwd,
-  }
+  const elsewhere = [...work.writable, ...hidden.map(({ path }) => path)]
+  return { ...work, hidden: [...hidden, ...findSockets(elsewhere, youngSockets)] }
 }
 
 /** A run that writes nothing leaves nothing to be run. */

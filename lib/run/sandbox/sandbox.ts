@@ -10,7 +10,13 @@ import { chooseDirectory, redirectFiles, separateLoaderVariables } from './sandb
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
 import { isWithin } from './paths.ts'
-import { findPlaces, type PlacesOptions, type SandboxPlaces } from './sandbox-places.ts'
+import {
+  findWorkPlaces,
+  hidePlaces,
+  type PlacesOptions,
+  type SandboxPlaces,
+  type WorkPlaces,
+} from './sandbox-places.ts'
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
 import { awaitEmptyNamespace } from './sandbox-status.ts'
 import { isScarce } from '../start-failure.ts'
@@ -34,8 +40,8 @@ export interface Sandbox {
   decide(request: Request): Promise<SandboxDecision>
   /** A launch that does the same inside. The request's own where it asks for no sandbox. */
   confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
-  /** What a request may touch, found once for each request. Throws `StartError`. */
-  findPlaces(request: Request): SandboxPlaces
+  /** Where a request may work, found once for each request. Throws `StartError`. */
+  findPlaces(request: Request): WorkPlaces
   /** Finds it anew, where something was gone before it could be mounted on. Throws `StartError`. */
   findPlacesAnew(request: Request, youngSockets: boolean): void
   /** The file in which the run's end is told. */
@@ -57,6 +63,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let opened: SandboxFolder | null = null
   let canRestore: boolean | null = null
   let inherited: GivenFile[] | null = null
+  const worksOf = new WeakMap<Request, WorkPlaces>()
   const placesOf = new WeakMap<Request, SandboxPlaces>()
 
   function openFolder(): SandboxFolder {
@@ -83,19 +90,17 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     return { use: { mechanism: 'none', network: 'on', degraded: true }, notices: [notice] }
   }
 
-  function findRequestPlaces(request: Request): SandboxPlaces {
-    const found = placesOf.get(request)
-    // A session is not started again where a socket is gone, so that only settled ones are hidden.
-    return found ?? findPlacesAnew(request, request.session === null)
+  function findPlaces(request: Request): WorkPlaces {
+    const work = worksOf.get(request) ?? findWorkPlaces(request, options)
+    worksOf.set(request, work)
+    return work
   }
 
-  function findPlacesAnew(request: Request, youngSockets: boolean): SandboxPlaces {
+  function findAllPlaces(request: Request, youngSockets: boolean): SandboxPlaces {
     const own = openFolder().path
     const state = options.stateDir === null ? [] : [options.stateDir]
     const hidden = [...options.hidden, ...state, own]
-    const places = findPlaces(request, { ...options, hidden }, youngSockets)
-    placesOf.set(request, places)
-    return places
+    return hidePlaces(findPlaces(request), { ...options, hidden }, youngSockets)
   }
 
   async function confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch> {
@@ -104,7 +109,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (decided.degraded) return launch
     const bwrap = (await probed)?.path ?? ''
     const folder = openFolder()
-    const places = findRequestPlaces(request)
+    // A session is not started again where a socket is gone, so that only settled ones are hidden.
+    const places = placesOf.get(request) ?? findAllPlaces(request, request.session === null)
     const status = folder.statusFile(request.id)
     const { outside, inside } = separateLoaderVariables(launch.env)
     const env = { ...outside, ...redirectFiles(request, outside, places) }
@@ -147,8 +153,11 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   return {
     decide,
     confine,
-    findPlaces: findRequestPlaces,
-    findPlacesAnew,
+    findPlaces,
+    findPlacesAnew(request, youngSockets) {
+      worksOf.delete(request)
+      placesOf.set(request, findAllPlaces(request, youngSockets))
+    },
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
       opened?.remove()

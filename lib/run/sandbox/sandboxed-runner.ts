@@ -13,7 +13,7 @@ import { nameSignal } from '../../system/process/process-table.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
 import { isReachable } from './paths.ts'
-import type { SandboxPlaces } from './sandbox-places.ts'
+import type { WorkPlaces } from './sandbox-places.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
@@ -55,7 +55,7 @@ export async function runInSandbox(
    * Null where they cannot be found. A run that needs them does not start then, and says why itself; one
    * of a session, whose shell has started before, goes on.
    */
-  function findKnownPlaces(): SandboxPlaces | null {
+  function findKnownPlaces(): WorkPlaces | null {
     try {
       return sandbox.findPlaces(request)
     } catch {
