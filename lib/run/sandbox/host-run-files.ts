@@ -37,7 +37,7 @@ const hostRunFiles: readonly string[] = [
 
 /** The files of the host in one workspace as a run finds them. */
 export interface HostRunFiles {
-  /** Canonical paths that exist inside of the workspace: to be mounted read-only. */
+  /** Canonical paths that exist inside of the workspace: to be mounted read-only. Found when it is asked for. */
   readonly present: readonly string[]
   /**
    * To be called after the run. What the run has made in a place where nothing was before (a mount
@@ -63,10 +63,14 @@ export function findHostRunFiles(
     ...findGitLink(workspace),
   ].filter((path) => !lifted.some((open) => isWithin(path, open)))
   const before = new Map(named.map((path) => [path, describeEntry(path)]))
+  let present: string[] | null = null
   return {
-    present: [...before].flatMap(([path, was]) =>
-      was === 'nothing' ? [] : findInside(path, [workspace, ...gitStores]),
-    ),
+    get present() {
+      present ??= [...before].flatMap(([path, was]) =>
+        was === 'nothing' ? [] : findInside(path, [workspace, ...gitStores]),
+      )
+      return present
+    },
     refusePlanted: () =>
       [...before].flatMap(([path, was]) => {
         const mayBeNew = was === 'nothing' || was.startsWith('link ')
