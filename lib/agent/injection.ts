@@ -14,8 +14,8 @@ export interface InjectionQueue {
   add(result: Result): void
   /** What goes before the next message, oldest first; empty where nothing waits. The queue stays. */
   peek(): { text: string; count: number }
-  /** Takes off the oldest ones: they have reached the model. */
-  take(count: number): void
+  /** Takes off the oldest ones, which have reached the model, or all. */
+  take(count?: number): Result[]
   readonly size: number
 }
 
@@ -38,7 +38,7 @@ export function createInjectionQueue(): InjectionQueue {
       }
       return { text: blocks.join(''), count: waiting.length }
     },
-    take: (count) => void waiting.splice(0, count),
+    take: (count = waiting.length) => waiting.splice(0, count),
     get size() {
       return waiting.length
     },

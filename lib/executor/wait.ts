@@ -10,18 +10,9 @@ import type { LiveRun } from './run.ts'
  */
 export async function waitAsAsked(run: LiveRun): Promise<Result> {
   const { waitMs, ready } = run.request
-  if (waitMs === 0) return run.look()
   const ended = Promise.race([run.ended, run.left])
-  if (waitMs === null && ready === null) {
-    await ended
-    return run.look()
-  }
-  const waits: Promise<unknown>[] = [ended]
-  const over = new AbortController()
-  if (waitMs !== null) waits.push(pause(waitMs, over.signal))
-  if (ready) waits.push(waitUntilReady(ready, run, over.signal))
-  await Promise.race(waits)
-  over.abort()
+  if (waitMs === null && ready === null) await ended
+  else if (waitMs !== 0) await waitUntilOver(run, ended, { timeoutMs: waitMs, ready })
   return run.look()
 }
 
@@ -32,23 +23,30 @@ export function mayReturnEarly({ waitMs, ready, onTimeout, timeoutMs }: Request)
 
 /** What ends a wait before the run has ended. */
 export interface WaitLimits {
-  timeoutMs: number
+  timeoutMs: number | null
   /** The run is ready. */
   ready?: Ready | null
   /** Nobody waits any more. */
   signal?: AbortSignal | undefined
 }
 
-/** Waits for the end of a run, and leaves no timer behind. Gives how it stands then. */
-export async function waitAtMost(
+/** Waits for the end of a run. Gives how it stands then. */
+export async function waitAtMost(run: LiveRun, limits: WaitLimits): Promise<Result> {
+  await waitUntilOver(run, run.ended, limits)
+  return run.look()
+}
+
+/** Waits for the end or one of the limits, and leaves no timer behind. */
+async function waitUntilOver(
   run: LiveRun,
+  ended: Promise<unknown>,
   { timeoutMs, ready, signal }: WaitLimits,
-): Promise<Result> {
+): Promise<void> {
   const over = new AbortController()
   const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal
-  const waits: Promise<unknown>[] = [run.ended, pause(timeoutMs, either)]
+  const waits = [ended]
+  if (timeoutMs !== null) waits.push(pause(timeoutMs, either))
   if (ready) waits.push(waitUntilReady(ready, run, either))
   await Promise.race(waits)
   over.abort()
-  return run.look()
 }

@@ -7,13 +7,11 @@ export async function answerLine(text: string, context: SlashContext): Promise<v
   const { state, style } = context
   const line = text.trim()
   if (line === '') return
-  const slash = /^\/([a-z][\w-]*)(?:\s+([\s\S]*))?$/i.exec(line)
-  const [, name = '', rest = ''] = slash ?? []
-  const isKnown = slashCommands.some((known) => known.name === name.toLowerCase())
-  if (slash && (isKnown || !state.bash)) {
+  const slash = line.startsWith('/') ? parsePrompt(line) : null
+  if (slash?.kind === 'slash' && (findSlash(slash.name) || !state.bash)) {
     remember('prompt', text, context)
     context.print([`${state.bash ? style.mint('bash>') : style.salmon('>')} ${line}`])
-    return runSlash(name, rest, context)
+    return runSlash(slash.name, slash.rest, context)
   }
   if (line === 'v') return runSlash('view', '', context)
   if (state.bash && (line === 'exit' || line === 'quit')) return void (state.bash = false)
@@ -57,8 +55,10 @@ export async function runLine(
   end(result?.exitCode ?? null)
 }
 
+const findSlash = (name: string) => slashCommands.find((known) => known.name === name.toLowerCase())
+
 export async function runSlash(name: string, rest: string, context: SlashContext): Promise<void> {
-  const command = slashCommands.find((known) => known.name === name.toLowerCase())
+  const command = findSlash(name)
   if (command) return command.run(rest, context)
   context.print([`No such command: /${name}; /help lists them.`])
 }

@@ -121,7 +121,7 @@ function answerLeave(key: string, { state, style, print }: SlashContext): void {
 
 /** Asks a person where jobs would end. */
 async function mayQuit({ runner, display, style }: SlashContext): Promise<boolean> {
-  const running = runner.jobs().filter(({ result }) => result === null)
+  const running = runner.runningJobs()
   if (running.length === 0) return true
   const names = running.map(({ number, command }) => `  %${number} ${command.split('\n')[0] ?? ''}`)
   const text = [style.yellow('These jobs end with nacre:'), ...names, 'Leave all the same?']
@@ -131,13 +131,9 @@ async function mayQuit({ runner, display, style }: SlashContext): Promise<boolea
 }
 
 async function search(prompt: Prompt, context: SlashContext): Promise<void> {
+  const { display, style } = context
   const choices = recallAll(context).map((text) => ({ value: text, label: text }))
-  const picked = await pick(context.display, {
-    title: 'history:',
-    choices,
-    style: context.style,
-    nextKey: 'ctrl+r',
-  })
+  const picked = await pick(display, { title: 'history:', choices, style, nextKey: 'ctrl+r' })
   if (picked !== null) prompt.setText(picked)
 }
 
@@ -151,12 +147,8 @@ async function choose(prompt: Prompt, context: SlashContext): Promise<void> {
       .slice(0, 50)
       .map((text) => ({ value: ` ${text}`, label: text })),
   ]
-  const picked = await pick(context.display, {
-    title: 'palette:',
-    choices,
-    style: context.style,
-    nextKey: 'ctrl+p',
-  })
+  const { display, style } = context
+  const picked = await pick(display, { title: 'palette:', choices, style, nextKey: 'ctrl+p' })
   if (picked === null) return
   if (picked.startsWith(' ')) prompt.setText(picked.slice(1))
   else await answerLine(picked, context)

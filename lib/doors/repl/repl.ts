@@ -42,7 +42,7 @@ export async function repl(context: ReplContext): Promise<number> {
   const { promise: left, resolve: leave } = createDeferred()
   const style = createStyle(environment)
   const home = environment['HOME']
-  const jobs = () => runner.jobs().filter(({ result }) => result === null)
+  const jobs = () => runner.runningJobs()
   const dismissGuard = guardTerminal()
   const display = createDisplay({
     streams,

@@ -1,6 +1,7 @@
 import type { Agent } from '../../agent/agent.ts'
 import type { PromptResult } from '../../protocol/result/prompt.ts'
 import { eventToWire } from '../../agent/events.ts'
+import { createInjectionQueue } from '../../agent/injection.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -34,9 +35,6 @@ interface Talk {
   approve: Approve | undefined
 }
 
-/** Commands that wait for a conversation that nobody has begun yet. */
-const mostWaiting = 64
-
 /** What a conversation needs. */
 export interface PromptsContext {
   executor: Executor
@@ -45,7 +43,8 @@ export interface PromptsContext {
 
 export function createPrompts({ executor, agentSettings }: PromptsContext): Prompts {
   const talks = new Map<string, Talk>()
-  const waiting: Result[] = []
+  /** Commands that wait for a conversation that nobody has begun yet. */
+  const waiting = createInjectionQueue()
   /** The one that is meant where none is named. */
   let own: Talk | null = null
   let agent: Promise<Agent> | null = null
@@ -68,7 +67,7 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
       ),
     }
     if (conversation === undefined) {
-      for (const result of waiting.splice(0)) talk.session.addCommand(result)
+      for (const result of waiting.take()) talk.session.addCommand(result)
     }
     talks.set(talk.session.conversation.id, talk)
     return talk
@@ -77,9 +76,8 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
   return {
     addCommand(result, conversation) {
       const talk = conversation === undefined ? own : talks.get(conversation)
-      if (talk) return talk.session.addCommand(result)
-      waiting.push(result)
-      if (waiting.length > mostWaiting) waiting.shift()
+      if (talk) talk.session.addCommand(result)
+      else waiting.add(result)
     },
     async answer(text, conversation, call) {
       const talk = await find(conversation)

@@ -69,23 +69,25 @@ const runsInput: Follow = ({ scope, stdin, shell }) => {
   return unknown
 }
 
-/** `crontab <<< '* * * * * script'` */
-const crontab: Follow = ({ scope, stdin, shell }) => {
-  for (const line of stdin?.split('\n') ?? []) {
-    const [schedule] = /^\s*(?:@\w+|(?:\S+\s+){5})/.exec(line.chars) ?? []
-    if (schedule !== undefined) shell.runScript(line.slice(schedule.length), scope.clone(), null)
+/** Runs what stands behind a beginning, in each of the texts that has it. */
+function runBehind(
+  beginning: RegExp,
+  texts: readonly Text[],
+  { scope, shell }: Pick<Call, 'scope' | 'shell'>,
+): Text {
+  for (const text of texts) {
+    const [start] = beginning.exec(text.chars) ?? []
+    if (start !== undefined) shell.runScript(text.slice(start.length), scope.clone(), null)
   }
   return unknown
 }
 
+/** `crontab <<< '* * * * * script'` */
+const crontab: Follow = (call) =>
+  runBehind(/^\s*(?:@\w+|(?:\S+\s+){5})/, call.stdin?.split('\n') ?? [], call)
+
 /** Editors: `-c ':!script'`. */
-const editor: Follow = ({ words, scope, shell }) => {
-  for (const word of words) {
-    const [start] = /^(?:\+|:)*!/.exec(word.chars) ?? []
-    if (start !== undefined) shell.runScript(word.slice(start.length), scope.clone(), null)
-  }
-  return unknown
-}
+const editor: Follow = (call) => runBehind(/^(?:\+|:)*!/, call.words, call)
 
 /** `tar --checkpoint-action=exec=script`, `--to-command=script`, `-I script`. */
 const tar: Follow = ({ words, scope, shell }) => {
@@ -100,12 +102,10 @@ const tar: Follow = ({ words, scope, shell }) => {
 }
 
 /** `sqlite3 db '.shell script'`, `psql -c '\\! script'`: a line may be a command of the shell. */
-const database: Follow = ({ args, stdin, scope, shell }) => {
-  for (const line of [...args, ...(stdin ? [stdin] : [])].flatMap((text) => text.split('\n'))) {
-    const [start] = /^\s*(?:\.(?:shell|system)|\\!)\s+/.exec(line.chars) ?? []
-    if (start !== undefined) shell.runScript(line.slice(start.length), scope.clone(), null)
-  }
-  return unknown
+const database: Follow = (call) => {
+  const texts = [...call.args, ...(call.stdin ? [call.stdin] : [])]
+  const lines = texts.flatMap((text) => text.split('\n'))
+  return runBehind(/^\s*(?:\.(?:shell|system)|\\!)\s+/, lines, call)
 }
 
 const shellNames = 'sh bash dash ash zsh ksh mksh yash fish csh tcsh rbash'.split(' ')
@@ -144,10 +144,7 @@ export function readGitScripts({ name, args: own, scope, shell }: Call): void {
   const run = (script: Text): void => {
     shell.runScript(script, scope.clone(), null)
   }
-  for (const setting of call.settings) {
-    const [start] = commandSetting.exec(setting.chars) ?? []
-    if (start !== undefined) run(setting.slice(start.length))
-  }
+  runBehind(commandSetting, call.settings, { scope, shell })
   const alias = gitAlias(call) ?? scope.aliases.get(`git ${subcommand}`) ?? null
   if (alias !== null) {
     const isShell = alias.startsWith('!')

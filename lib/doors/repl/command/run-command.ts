@@ -46,6 +46,8 @@ export interface CommandRunner {
   /** Shows a job on its terminal again. */
   attach(job: NumberedJob): Promise<void>
   jobs(): readonly NumberedJob[]
+  /** Those of them that go on. */
+  runningJobs(): readonly NumberedJob[]
   /** The terminal has another size. */
   resize(columns: number, rows: number): void
 }
@@ -170,6 +172,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
 
   return {
     jobs: () => jobs,
+    runningJobs: () => jobs.filter(({ result }) => result === null),
     async run(wanted) {
       parts.beforePrint()
       display.printWhole(headline(wanted.shownAs ?? wanted.command))

@@ -15,10 +15,7 @@ export function numbers({ runner }: SlashContext): string[] {
 }
 
 export function runningNumbers({ runner }: SlashContext): string[] {
-  return runner
-    .jobs()
-    .filter(({ result }) => result === null)
-    .map(({ number }) => `%${number}`)
+  return runner.runningJobs().map(({ number }) => `%${number}`)
 }
 
 /** Jobs of this nacre by number; those of others by their ids. */
@@ -50,9 +47,8 @@ export async function listJobs(
 /** The job that is meant: by its number, else the newest that runs. */
 function findJob(rest: string, { runner }: SlashContext): NumberedJob | null {
   const wanted = /^%?(\d+)$/.exec(rest.trim())?.[1]
-  const jobs = runner.jobs()
-  if (wanted !== undefined) return jobs.find(({ number }) => number === Number(wanted)) ?? null
-  return rest.trim() === '' ? (jobs.findLast(({ result }) => result === null) ?? null) : null
+  if (wanted === undefined) return (rest.trim() === '' && runner.runningJobs().at(-1)) || null
+  return runner.jobs().find(({ number }) => number === Number(wanted)) ?? null
 }
 
 export async function attach(rest: string, context: SlashContext): Promise<void> {

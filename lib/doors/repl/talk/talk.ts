@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Agent } from '../../../agent/agent.ts'
 import type { PromptResult } from '../../../protocol/result/prompt.ts'
+import { createInjectionQueue } from '../../../agent/injection.ts'
 import type { AgentSession } from '../../../agent/session.ts'
 import type { ConversationInfo } from '../../../agent/conversations/entry.ts'
 import type { AgentSettings } from '../../../agent/settings.ts'
@@ -40,9 +41,6 @@ export interface TalkParts {
   approve: Approve
 }
 
-/** Commands that wait for a conversation that has not begun. */
-const mostWaiting = 64
-
 /** What a prompt is told without a model, in the words of the REPL. */
 const noModel =
   'No model is set: choose one with /model provider/name, or set the key of a provider ' +
@@ -50,7 +48,8 @@ const noModel =
 
 export function createTalk(parts: TalkParts): Talk {
   const { executor, settings, display, style, state, approve } = parts
-  const waiting: Result[] = []
+  /** What the person runs before a conversation has begun. */
+  const waiting = createInjectionQueue()
   let agent: Promise<Agent> | null = null
   let session: AgentSession | null = null
   let models: Promise<string[]> | null = null
@@ -65,7 +64,7 @@ export function createTalk(parts: TalkParts): Talk {
   async function open(resume: string | null = null): Promise<AgentSession> {
     const opened = (await loadAgent()).open({ resume }, { cwd: state.cwd, approve })
     if (state.model !== null) opened.setModel(state.model)
-    for (const result of waiting.splice(0)) opened.addCommand(result)
+    for (const result of waiting.take()) opened.addCommand(result)
     return (session = opened)
   }
 
@@ -124,9 +123,8 @@ export function createTalk(parts: TalkParts): Talk {
       }
     },
     addCommand(result) {
-      if (session) return session.addCommand(result)
-      waiting.push(result)
-      if (waiting.length > mostWaiting) waiting.shift()
+      if (session) session.addCommand(result)
+      else waiting.add(result)
     },
     async chooseModel(name) {
       if (name === '') {

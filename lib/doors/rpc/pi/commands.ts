@@ -216,7 +216,7 @@ async function openSession(state: PiState): Promise<AgentSession> {
   const { model, commands } = state.conversation
   const session = (await state.agent()).open()
   if (model !== null) session.setModel(model)
-  for (const result of commands.splice(0)) session.addCommand(result)
+  for (const result of commands.take()) session.addCommand(result)
   return (state.session ??= session)
 }
 
@@ -238,7 +238,7 @@ async function bash(
     )
     if (!excludeFromContext) {
       if (state.session) state.session.addCommand(whole)
-      else conversation.keepCommand(whole)
+      else conversation.commands.add(whole)
     }
     conversation.add({
       role: 'bashExecution',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Result } from '../../../protocol/result/result.ts'
+import { createInjectionQueue } from '../../../agent/injection.ts'
 import type { PiMessage } from './messages.ts'
 
 /** How pi's clients know the end of a command: `exitCode` is absent where there is none. */
@@ -31,8 +31,6 @@ export interface MessagesPage {
 
 /** Text that is kept of all messages together; the oldest go first. */
 const keptChars = 8 * 1024 * 1024
-/** So many commands are kept; the oldest go first. */
-const keptCommands = 64
 
 /** What pi calls a session: the settings and messages that its clients ask for. */
 export class Conversation {
@@ -46,7 +44,7 @@ export class Conversation {
   model: string | null
   readonly messages: (BashMessage | PiMessage)[] = []
   /** Commands that the model is told of with the first message. */
-  readonly commands: Result[] = []
+  readonly commands = createInjectionQueue()
   #chars = 0
   /** How many messages have gone. */
   #gone = 0
@@ -78,11 +76,6 @@ export class Conversation {
       totalMessages: this.messages.length,
       ...(end < this.messages.length && { nextCursor: `${this.sessionId}:${this.#gone + end}` }),
     }
-  }
-
-  keepCommand(result: Result): void {
-    this.commands.push(result)
-    if (this.commands.length > keptCommands) this.commands.shift()
   }
 
   /** The text of the newest message of a model; null where there is none. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, readFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -109,7 +109,6 @@ function ensurePrivateFolder(folder: string): void {
   if (!stat.isDirectory() || (uid !== undefined && stat.uid !== uid)) {
     throw new Error(`${folder} is not a folder of this user`)
   }
-  if ((stat.mode & 0o077) !== 0) chmodSync(folder, 0o700)
 }
 
 function holds(path: string, content: Uint8Array): boolean {
