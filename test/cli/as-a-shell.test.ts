@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   mkdirSync,
@@ -17,6 +16,7 @@ import { quoteWord } from '../../lib/protocol/words.ts'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runCli, runJson } from '../helpers/run-cli.ts'
 import { type Finished, runProgram } from '../helpers/run-program.ts'
+import { hear } from '../helpers/until.ts'
 
 /** A folder with a program `nacre` in `bin/`, as a PATH has it. */
 async function withNacre(
@@ -386,8 +386,8 @@ test('a duration has its unit; 0 is none', async () => {
 async function endBy(signal: NodeJS.Signals, words: string[]): Promise<unknown[]> {
   const [program = '', ...args] = words
   const child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
-  const exited = once(child, 'exit')
-  await once(child.stdout, 'data')
+  const exited = hear(child, 'exit')
+  await hear(child.stdout, 'data')
   process.kill(-(child.pid ?? 0), signal)
   return exited
 }
@@ -417,8 +417,8 @@ test('a hangup that nohup has it ignore ended nacre, or its command', async () =
   const child = spawn('sh', ['-c', 'trap "" HUP; exec "$0" "$@"', first, ...words, ...command])
   let stdout = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  const closed = once(child, 'close')
-  await once(child.stdout, 'data')
+  const closed = hear(child, 'close')
+  await hear(child.stdout, 'data')
   child.kill('SIGHUP')
   child.stdin.on('error', () => undefined).end('it\n')
   assert.equal(await closed, [0, null])

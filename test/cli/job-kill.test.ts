@@ -11,7 +11,7 @@ import { describeProcess, readVariable } from '../../lib/system/process/process-
 import { isRunning } from '../../lib/system/process/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
-import { isAlive } from '../helpers/terminal-run.ts'
+import { isAlive, readState } from '../helpers/terminal-run.ts'
 import { hear, until } from '../helpers/until.ts'
 
 /** What is left when nacre is killed with KILL, which nobody can hear. */
@@ -37,17 +37,28 @@ async function ownerOf(home: Home, id: string): Promise<number> {
 
 /** Processes of the runs of this home, with the run that each belongs to. */
 function runsOf(home: Home): { pid: number; run: string }[] {
-  return findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').flatMap((pid) => {
+  return allOf(home).flatMap((pid) => {
     const run = readVariable(pid, 'NACRE_RUN')
     return run === null ? [] : [{ pid, run }]
   })
 }
 
-/** As if they were killed with the nacre that stands still, where they came that early. */
-function killWatchdogs(home: Home): void {
-  for (const marked of findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')) {
-    if (describeProcess(marked).includes('read -r farewell')) process.kill(marked, 'SIGKILL')
-  }
+/** Every process of this home: nacres, their watchdogs and the processes of their runs. */
+function allOf(home: Home): number[] {
+  return findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')
+}
+
+const isWatchdog = (pid: number) => describeProcess(pid).includes('read -r farewell')
+
+/** Kills a nacre as if its watchdog had not come yet; where it has, it is killed first. */
+async function killUnwatched(home: Home, pid: number): Promise<void> {
+  const own = describeProcess(pid)
+  process.kill(pid, 'SIGSTOP')
+  await until(() => readState(pid) === 'T')
+  // What it is about to start has its own words until then.
+  await until(() => allOf(home).every((it) => it === pid || describeProcess(it) !== own))
+  for (const watchdog of allOf(home).filter(isWatchdog)) process.kill(watchdog, 'SIGKILL')
+  process.kill(pid, 'SIGKILL')
 }
 
 test('a killed nacre leaves nothing of a run that it waited for', async ({ home }) => {
@@ -61,14 +72,9 @@ test('a killed nacre leaves nothing of a run that it waited for', async ({ home 
   await until(() => text.split('\n').length === 4)
   const pids = text.trim().split('\n').map(Number)
   // The watchdog comes with a run that takes its time.
-  await until(() =>
-    findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').some((pid) =>
-      describeProcess(pid).includes('read -r farewell'),
-    ),
-  )
+  await until(() => allOf(home).some(isWatchdog))
   child.kill('SIGKILL')
-  await until(() => !pids.some(isAlive))
-  assert.equal(runsOf(home), [])
+  await until(() => !pids.some(isAlive) && runsOf(home).length === 0)
   assert.equal(await home.list(), [])
 })
 
@@ -90,11 +96,7 @@ test('a daemon of a killed nacre that has dropped every mark ends too', async ({
   const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(chunk.toString())
   assert.ok(isAlive(pid))
-  await until(() =>
-    findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').some((marked) =>
-      describeProcess(marked).includes('read -r farewell'),
-    ),
-  )
+  await until(() => allOf(home).some(isWatchdog))
   child.kill('SIGKILL')
   await until(() => !isAlive(pid))
 })
@@ -107,10 +109,9 @@ test('what was killed before it had a watchdog ends with the next nacre', async 
   const pid = Number(chunk.toString())
   const present = join(home.dir, '..', 'present')
   const [own = ''] = readdirSync(present)
-  child.kill('SIGSTOP')
-  killWatchdogs(home)
-  child.kill('SIGKILL')
-  await hear(child, 'exit')
+  const exited = hear(child, 'exit')
+  await killUnwatched(home, Number(child.pid))
+  await exited
   assert.ok(isAlive(pid))
   assert.is((await home.run(['-c', 'true'])).status, 0)
   await until(() => !isAlive(pid) && runsOf(home).length === 0)
@@ -132,11 +133,10 @@ test('a killed nacre that nobody had waited for hid its run', async ({ home }) =
     text += chunk.toString()
   })
   try {
-    await until(() => /^\d+\nup\n$/.test(text))
-    const pid = Number.parseInt(text, 10)
-    process.kill(pid, 'SIGSTOP')
-    killWatchdogs(home)
-    process.kill(pid, 'SIGKILL')
+    // Either line may come first.
+    await until(() => /^\d+\n/m.test(text) && /^up\n/m.test(text))
+    const pid = Number(/^\d+/m.exec(text)?.[0])
+    await killUnwatched(home, pid)
     await until(() => !isRunning(pid))
     assert.equal(
       (await home.list()).map(({ status }) => status),
@@ -159,8 +159,13 @@ function hasLeftGroups(pid: number): boolean {
 test('a kill ends the daemon of a job whose supervisor was killed', async ({ home }) => {
   if (!(await hasGroups())) return
   const id = await home.start(`${daemon}; echo up; sleep 300`)
-  const { stdout } = await home.run(['job', 'read', id])
-  const pid = Number(stdout.toString().match(/^\d+$/m)?.[0])
+  let text = ''
+  // The daemon may be slower than its shell.
+  await until(async () => {
+    text = (await home.run(['job', 'read', id])).stdout.toString()
+    return /^\d+$/m.test(text)
+  })
+  const pid = Number(/^\d+$/m.exec(text)?.[0])
   process.kill(await ownerOf(home, id), 'SIGKILL')
   assert.ok(isAlive(pid))
   await home.run(['job', 'kill', id])
@@ -280,32 +285,45 @@ test('killed at any moment, two nacres at once: no orphan but declared jobs', as
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await hear(child, 'exit')
     // Now and then the supervisor too.
-    const own = findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '')
-    const supervisor = own.find((pid) => describeProcess(pid).includes(' supervise '))
-    if (index % 4 === 0 && supervisor !== undefined) process.kill(supervisor, 'SIGKILL')
+    const supervisor = allOf(home).find((pid) => describeProcess(pid).includes(' supervise '))
+    if (index % 4 === 0 && supervisor !== undefined) killIfThere(supervisor)
   }
   for (let index = 0; index < kills; index += 2) {
     await Promise.all([killOne(index), killOne(index + 1)])
   }
-  const readJobs = async () => new Map((await home.list()).map((job) => [job['job_id'], job]))
-  // What a watchdog has still to end ends.
-  let jobs = await readJobs()
-  const isKnown = ({ run }: { run: string }) => jobs.get(run)?.['status'] === 'running'
-  await until(async () => {
-    jobs = await readJobs()
-    return runsOf(home).every(isKnown)
-  })
-  for (const [id, job] of jobs) {
-    const alive = runsOf(home).some(({ run }) => run === id)
-    if (job['status'] === 'running') assert.ok(alive, `${String(id)} is not running`)
-    if (job['status'] === 'exited') assert.is(job['exit_code'], 3)
-  }
+  let jobs: Record<string, unknown>[] = []
+  let strangers: number[] = []
+  // What a watchdog has still to end ends; what has begun is declared, and what has ended is told so.
+  await until(
+    async () => {
+      jobs = await home.list()
+      const running = jobs.filter(({ status }) => status === 'running')
+      const ids = running.map((job) => job['job_id'])
+      const owners = running.map((job) => job['owner_pid'])
+      strangers = allOf(home).filter(
+        (pid) => !owners.includes(pid) && !ids.includes(readVariable(pid, 'NACRE_RUN')),
+      )
+      const runs = new Set<unknown>(runsOf(home).map(({ run }) => run))
+      return strangers.length === 0 && ids.every((id) => runs.has(id))
+    },
+    () => JSON.stringify([jobs, strangers.map(describeProcess)]),
+  )
+  for (const job of jobs) if (job['status'] === 'exited') assert.is(job['exit_code'], 3)
   for (const name of readdirSync(home.dir).filter((it) => it.endsWith('.json'))) {
     assert.type(JSON.parse(readFileSync(join(home.dir, name), 'utf8')), 'object')
   }
-  await Promise.all([...jobs.keys()].map((id) => home.run(['job', 'kill', String(id)])))
+  await Promise.all(jobs.map(({ job_id: id }) => home.run(['job', 'kill', String(id)])))
   assert.equal(runsOf(home), [])
 })
+
+/** Kills what may have ended by itself. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    assert.is((error as NodeJS.ErrnoException).code, 'ESRCH')
+  }
+}
 
 function readFileIfThere(path: string): string {
   try {

@@ -348,7 +348,7 @@ test('no more than 64 jobs are alive', async ({ home }) => {
   const executor = createExecutor({ stateDir: join(env['XDG_STATE_HOME'] ?? '', 'nacre') })
   try {
     const start = () =>
-      executor.run({ command: 'sleep 60', origin: 'rpc', waitSeconds: 0, login: false })
+      executor.run({ command: 'sleep 600', origin: 'rpc', waitSeconds: 0, login: false })
     for (let count = 0; count < 64; count++) assert.is((await start()).status, 'running')
     const refused = await home.json(['-c', 'sleep 60', '--background'])
     assert.is(refused['status'], 'not_started')

@@ -37,7 +37,8 @@ for (const line of [
   "$SHELL_UNDER_TEST -c 'echo one; echo two > /dev/stdout; echo three' > file",
   "echo before > file; $SHELL_UNDER_TEST -c 'echo after; echo err >&2' >> file 2>&1",
   '$SHELL_UNDER_TEST -c \'setsid sh -c "echo late"\' | cat',
-  "$SHELL_UNDER_TEST -c '(sleep 0.3; echo later) & echo now' | cat",
+  // The child waits for its turn, and lives on for a while.
+  `mkfifo go; $SHELL_UNDER_TEST -c '{ read -r x < go; sleep 0.3; echo later; } & echo now; echo > go' | cat`,
   // It ends before its child, whose output is heard all the same.
   "mkfifo go; { $SHELL_UNDER_TEST -c 'cat go & echo now'; echo later > go; } | cat",
   '$SHELL_UNDER_TEST -c \'yes\' | head -2; echo "${PIPESTATUS[0]}"',

@@ -10,7 +10,7 @@ import { createPipeRunner } from '../../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../../lib/run/shell.ts'
 import { createUninherited, startProcess } from '../../../lib/system/process/spawn.ts'
 import { createTestRunner, isAlive, startTerminal } from '../../helpers/terminal-run.ts'
-import { until } from '../../helpers/until.ts'
+import { hear, until } from '../../helpers/until.ts'
 
 const countDescriptors = () => readdirSync('/proc/self/fd').length
 
@@ -72,7 +72,7 @@ test('a program is hung up when nacre is killed, whatever runs beside it', async
   const holder = spawn(process.execPath, ['--import', 'tsx', fixture], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const line = await new Promise<Buffer>((settle) => holder.stdout.once('data', settle))
+  const [line] = (await hear(holder.stdout, 'data')) as [Buffer]
   const [ended = 0, stubborn = 0] = line.toString().trim().split(' ').map(Number)
   assert.ok(isAlive(ended) && isAlive(stubborn))
   holder.kill('SIGKILL')
@@ -118,7 +118,8 @@ test('covering leaves the other entries alone and costs no descriptor afterwards
   uninherited.delete(fd)
   closeSync(fd)
   assert.equal(uninherited.cover(['pipe']), ['pipe'])
-  assert.is(readdirSync('/dev/fd').length, before)
+  // One that a thread of Node closes at this moment may be gone.
+  assert.ok(readdirSync('/dev/fd').length <= before)
 })
 
 test.run()
