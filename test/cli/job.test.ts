@@ -6,18 +6,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
 import { cliCommand } from '../helpers/cli.ts'
+import { findFreePorts } from '../helpers/free-port.ts'
 import { type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
 import { hear, until } from '../helpers/until.ts'
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0)
-  await hear(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await hear(server, 'close')
-  return port
-}
 
 const test = suite<{ home: Home }>('job')
 test.before.each((context) => {
@@ -139,7 +131,7 @@ const listen =
   'require("node:net").createServer().listen(Number(process.argv[1]), () => console.log("listening"))'
 
 test('ready: a port on which a process of the run listens', async ({ home }) => {
-  const port = await findFreePort()
+  const [port] = await findFreePorts(1)
   const command = `(setsid ${process.execPath} -e '${listen}' ${port}); sleep 60`
   const listening = await home.json(['-c', command, '--ready', `port:${port}`])
   assert.is(listening['status'], 'running')

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { findProgram } from '../../lib/system/programs.ts'
+import { findFreePorts } from './free-port.ts'
 import { hear, until } from './until.ts'
 
 /** Two nodes of Slurm on this machine, with a controller and a munge of their own. */
@@ -157,19 +157,4 @@ export async function startCluster({ processors = 1 } = {}): Promise<Cluster> {
     throw error
   }
   return { folder, environment, call, close }
-}
-
-async function findFreePorts(count: number): Promise<number[]> {
-  const probes = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  const ports: number[] = []
-  for (const probe of probes) {
-    if (!probe.listening) await hear(probe, 'listening')
-    const address = probe.address()
-    if (typeof address === 'object' && address) ports.push(address.port)
-  }
-  for (const probe of probes) {
-    probe.close()
-    await hear(probe, 'close')
-  }
-  return ports
 }

@@ -8,9 +8,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { findFreePorts } from './free-port.ts'
 import { hear } from './until.ts'
 
 const sshd = '/usr/sbin/sshd'
@@ -46,7 +46,7 @@ export async function startServer(
   }: { namespace?: string; address?: string; environment?: string } = {},
 ): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'nacre-ssh-'))
-  const port = await findFreePort()
+  const [port = 0] = await findFreePorts(1)
   const makeKey = (name: string, phrase: string) =>
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', phrase, '-f', join(folder, name)])
   makeKey('host', '')
@@ -105,15 +105,6 @@ function listening(server: ChildProcess): Promise<void> {
     server.on('error', reject)
     server.on('exit', () => reject(new Error(`sshd does not start: ${told.trim()}`)))
   })
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await hear(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  await hear(probe, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** A folder with an `ssh` that knows the host `box`, and others, to be put first on the PATH of a client. */
