@@ -4,6 +4,7 @@ import type { ArtifactRef, Truncation } from '../protocol/result/result.ts'
 import type { ArtifactWriter } from './artifact/writer.ts'
 import type { ArtifactStore } from './artifact/store.ts'
 import { FirstBytes } from './bytes/ends.ts'
+import type { CountedText } from './clean/binary-count.ts'
 import { Filter } from './clean/filter.ts'
 import type { OpenRewriter } from './clean/rewriter.ts'
 import { type Journal, JournalFeed } from './journal.ts'
@@ -68,6 +69,7 @@ export class CapturedStream {
       },
       scan,
       openRewriter,
+      leaveOut: (text, following) => this.#leaveOut(text, following),
       ...(request.pty === null ? {} : request.pty),
     })
     if (this.#keepsRaw && request.artifact === 'always') this.#startWriter()
@@ -100,8 +102,9 @@ export class CapturedStream {
   }
 
   snapshot(): ShownStream {
+    const pending = this.#filter.pending()
     const window = this.#window.clone()
-    window.write(this.#filter.pending())
+    window.write(pending)
     if (window.isCut && this.#writer === null) this.#startWriter()
     return { ...window.render(), artifact: this.#writer?.artifact ?? null, notices: [] }
   }
@@ -116,6 +119,13 @@ export class CapturedStream {
     const notice = kept?.notice ?? null
     const notices = notice === null ? [] : [notice]
     return { text, truncation, artifact: kept?.artifact ?? null, notices }
+  }
+
+  #leaveOut(text: CountedText, following: CountedText): boolean {
+    if (!this.#feeds.every((feed) => feed.canLeaveOut(following.bytes))) return false
+    if (!this.#window.leaveOut(text, following)) return false
+    for (const feed of this.#feeds) feed.leaveOut(text.bytes)
+    return true
   }
 
   get #keepsRaw(): boolean {

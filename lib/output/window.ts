@@ -2,6 +2,7 @@ import { limits } from '../protocol/limits.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Truncation } from '../protocol/result/result.ts'
 import { FirstBytes, LastBytes } from './bytes/ends.ts'
+import type { CountedText } from './clean/binary-count.ts'
 import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
 import { LineCutter } from './line-cutter.ts'
 import { createScanner, type Scanner } from './bytes/scan.ts'
@@ -59,6 +60,19 @@ export class Window {
     this.#shown.addLines(selected, lines)
     if (this.#cutter === null) this.#keep(selected)
     else this.#cutter.write(selected, (piece) => this.#keep(piece))
+  }
+
+  /**
+   * Counts text that nothing is shown of once what follows it is there; false where it is needed. The ends of
+   * a text that keeps both are of a size that depends on all of it.
+   */
+  leaveOut(text: CountedText, following: CountedText): boolean {
+    if (this.#shape !== 'tail' && this.#shape !== 'head') return false
+    if (this.#options.head !== null || this.#shown.bytes <= this.#maxBytes) return false
+    if (following.shownBytes <= this.#maxBytes) return false
+    this.#all.leaveOut(text)
+    this.#shown.leaveOut(text)
+    return true
   }
 
   /** Whether whole lines, or a part of the only one, are left out of what `render` would show now. */
@@ -202,6 +216,12 @@ class Count {
   addLines(bytes: Uint8Array, newlines: number): void {
     this.lines += newlines
     this.#endsOpen = bytes.at(-1) !== newline
+  }
+
+  /** What follows tells whether the last line is finished. */
+  leaveOut({ bytes, newlines }: CountedText): void {
+    this.bytes += bytes
+    this.lines += newlines
   }
 
   clone(): Count {

@@ -5,6 +5,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createArtifactStore } from '../../lib/output/artifact/store.ts'
 import { type Capture, type CaptureOptions, createCapture } from '../../lib/output/capture.ts'
+import { Window } from '../../lib/output/window.ts'
+import { clean } from './clean.ts'
 import { withFolder } from './temporary.ts'
 
 const request: CaptureOptions['request'] = {
@@ -30,6 +32,13 @@ function open(
     request: { ...request, ...options },
     store,
   })
+}
+
+/** The last of the clean text that is kept, and where it stands in the whole. */
+const endOf = (capture: Capture) => capture.kept().output.text
+function placeOf(capture: Capture): [from: number, to: number] {
+  const { start, text } = capture.kept().output
+  return [start, start + text.length]
 }
 
 const numbered = (count: number) =>
@@ -164,6 +173,33 @@ test('two streams of binary data, in turns, are cleaned as each would be alone',
   assert.is(both.stdout, (await shown({ stdout: noise })).stdout)
   assert.is(both.stderr, (await shown({ stderr: colours })).stderr)
   assert.match(both.stderr!, /^red, caf\u00e9 \u{1f680}$/mu)
+})
+
+test('of binary data that nobody reads the middle is only counted, and every answer stays the same', async () => {
+  const noise = randomBytes(2_600_000)
+  const oneLine = randomBytes(2_600_000).map((byte) => byte & 0xf5)
+  for (const parts of [
+    [noise, noise],
+    [noise, oneLine, noise, Buffer.of(0xf0, 0x9f)],
+  ]) {
+    const raw = Buffer.concat(parts)
+    const text = Buffer.from(await clean(raw))
+    const window = new Window(request)
+    window.write(text)
+    const shown = window.render()
+    for (const readsAt of [Infinity, 61]) {
+      const capture = open({}, null)
+      for (let turn = 0; turn * 65_521 < raw.length; turn++) {
+        await capture.write('output', raw.subarray(turn * 65_521, (turn + 1) * 65_521))
+        if (turn === readsAt) assert.is(endOf(capture).compare(text, ...placeOf(capture)), 0)
+      }
+      const { output, truncation } = await capture.finish()
+      assert.ok(output === shown.text)
+      assert.equal(truncation, shown.truncation)
+      assert.is(placeOf(capture)[1], text.length)
+      assert.is(endOf(capture).compare(text, ...placeOf(capture)), 0)
+    }
+  }
 })
 
 test('a snapshot tells what there is while the run goes on', () =>

@@ -62,8 +62,14 @@ const instructions: Record<string, Instruction> = {
   'v128.store': (operand) => [0xfd, 0x0b, 0x00, ...unsigned(Number(operand()))],
   // Of 16 equal bytes; each is made once, before the function begins.
   splat: (operand, local) => [0x20, local(splatOf(operand()))],
+  // Of two vectors as one: the 16 bytes from the one on that the operand says.
+  'i8x16.shuffle': (operand) => {
+    const first = Number(operand())
+    return [0xfd, 0x0d, ...Array.from({ length: 16 }, (_, lane) => first + lane)]
+  },
   'i8x16.swizzle': () => [0xfd, 0x0e],
   'i8x16.eq': () => [0xfd, 0x23],
+  'i8x16.lt_s': () => [0xfd, 0x25],
   'i8x16.le_u': () => [0xfd, 0x2a],
   'v128.and': () => [0xfd, 0x4e],
   'v128.andnot': () => [0xfd, 0x4f],
@@ -74,9 +80,13 @@ const instructions: Record<string, Instruction> = {
   'i8x16.add': () => [0xfd, 0x6e],
   'i8x16.sub': () => [0xfd, 0x71],
   'i8x16.sub_sat_u': () => [0xfd, 0x73],
+  'i8x16.min_u': () => [0xfd, 0x77],
   'i8x16.max_s': () => [0xfd, 0x78],
   'i16x8.extadd_pairwise_i8x16_s': () => [0xfd, 0x7c],
+  'i16x8.shr_u': () => [0xfd, 0x8d, 0x01],
+  'i16x8.add': () => [0xfd, 0x8e, 0x01],
   'i16x8.sub': () => [0xfd, 0x91, 0x01],
+  'i32x4.extadd_pairwise_i16x8_s': () => [0xfd, 0x7e],
   'i32x4.extadd_pairwise_i16x8_u': () => [0xfd, 0x7f],
   'i32x4.extract_lane': (operand) => [0xfd, 0x1b, Number(operand())],
 }

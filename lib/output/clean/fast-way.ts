@@ -1,17 +1,17 @@
+import { BinaryText, type LeaveOut } from './binary-text.ts'
 import type { HeldText } from './held.ts'
 import type { Page } from './page.ts'
-import { type OpenRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
-import { replacement } from '../bytes/utf8.ts'
+import { createRewriters, type OpenRewriter, type Rewriter, rewriterBytes } from './rewriter.ts'
 
 const defaultAfterBytes = 256 * 1024
 const smallestBytes = 4 * 1024
 
 export interface FastWayOptions {
-  held: HeldText
-  page: Page
-  openRewriter: OpenRewriter
-  /** Bytes that take the common way before this one is made ready. Default 256 KiB. */
-  afterBytes: number | undefined
+  openRewriter?: OpenRewriter
+  /** Bytes that take the common way before the fast one is made ready. Default 256 KiB. */
+  fastAfterBytes?: number
+  /** Takes binary data that nobody will read as counts; absent: all of the text is emitted. */
+  leaveOut?: LeaveOut
 }
 
 /** How much of the bytes is tried at once: as much as will probably go one way. */
@@ -34,17 +34,20 @@ export class FastWay {
   readonly #held: HeldText
   readonly #page: Page
   readonly #openRewriter: OpenRewriter
+  readonly #leaveOut: LeaveOut | undefined
   #rewriter: Rewriter | null = null
+  #binary: BinaryText | null = null
   /** The last piece was more than plain text, as the next one will probably be. */
   isChanging = false
   /** Negative once it is ready, or known not to work. */
   #bytesUntilReady: number
 
-  constructor({ held, page, openRewriter, afterBytes = defaultAfterBytes }: FastWayOptions) {
+  constructor(held: HeldText, page: Page, options: FastWayOptions) {
     this.#held = held
-    this.#openRewriter = openRewriter
     this.#page = page
-    this.#bytesUntilReady = afterBytes
+    this.#openRewriter = options.openRewriter ?? createRewriters()
+    this.#leaveOut = options.leaveOut
+    this.#bytesUntilReady = options.fastAfterBytes ?? defaultAfterBytes
   }
 
   /** False where WebAssembly does not work. */
@@ -105,16 +108,19 @@ export class FastWay {
   }
 
   /** All of `bytes` from `from` on, which are no text. */
-  rewriteBinary(bytes: Uint8Array, from: number): void {
-    for (let at = from; at < bytes.length; at += rewriterBytes) {
-      const to = Math.min(at + rewriterBytes, bytes.length)
-      this.#held.pass(this.#rewriter!.rewriteBinary(bytes, at, to))
-    }
+  writeBinary(bytes: Uint8Array, from: number): void {
+    this.#binary ??= new BinaryText(this.#held, this.#rewriter!, this.#leaveOut)
+    this.#binary.write(bytes, from)
+  }
+
+  /** Brings everything to the held text that waits to be left out. */
+  settle(): void {
+    this.#binary?.settle()
   }
 
   /** Nothing more comes. */
   end(): void {
-    if (this.#rewriter?.isInCharacter === true) this.#held.append(replacement, 0, 3)
+    this.#binary?.end()
   }
 }
 

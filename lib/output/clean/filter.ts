@@ -2,28 +2,24 @@ import { isUtf8 } from 'node:buffer'
 import { BinarySigns } from './binary-signs.ts'
 import { runEscape, runSequence } from './commands.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
-import { BlockSize, FastWay } from './fast-way.ts'
+import { BlockSize, FastWay, type FastWayOptions } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
 import { usualSize } from '../../protocol/limits.ts'
-import { createRewriters, type OpenRewriter } from './rewriter.ts'
 import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
 import { incompleteTail, replacement } from '../bytes/utf8.ts'
 
-export interface FilterOptions {
+export interface FilterOptions extends FastWayOptions {
   /** Takes the finished clean text, in order. */
   emit: Emit
   /** Height and width of the terminal that the command believes in. */
   rows?: number
   columns?: number
   scan?: Scanner
-  openRewriter?: OpenRewriter
   /** Begins at a place that another filter told as its `restart`. */
   at?: Omit<Restart, 'unread'>
-  /** Bytes that take the common way before the fast one is made ready. Default 256 KiB. */
-  fastAfterBytes?: number
 }
 
 /** A place from which another filter can read on. */
@@ -71,12 +67,7 @@ export class Filter {
     this.#held = new HeldText(options.emit, rows, this.#scan, options.at?.isInLine ?? false)
     this.#signs = new BinarySigns(options.at?.invalid, options.at?.dropped)
     this.#page = new Page(this.#held, rows)
-    this.#fastWay = new FastWay({
-      held: this.#held,
-      page: this.#page,
-      openRewriter: options.openRewriter ?? createRewriters(),
-      afterBytes: options.fastAfterBytes,
-    })
+    this.#fastWay = new FastWay(this.#held, this.#page, options)
     this.#parser = new EscapeParser({
       text: (bytes, from, to) => this.#text(bytes, from, to),
       invalid: () => this.#replace(),
@@ -100,8 +91,9 @@ export class Filter {
     if (this.#needsScreen) return this.#draw(text, stopped)
   }
 
-  /** Clean text that is not emitted yet, since a terminal command may still change it. A copy. */
+  /** Clean text that is not final, since a terminal command may still change it. A copy. What is final is emitted. */
   pending(): Buffer {
+    this.#fastWay.settle()
     return this.#screen?.text ?? this.#page.snapshot()
   }
 
@@ -145,7 +137,7 @@ export class Filter {
     let at = from
     while (at < bytes.length) {
       if (this.#isBinary) {
-        this.#fastWay.rewriteBinary(bytes, at)
+        this.#fastWay.writeBinary(bytes, at)
         return bytes.length
       }
       if (bytes[at] === 0 && this.#parser.isAtText) {

@@ -53,10 +53,12 @@ export interface Rewriter {
   ): Rewritten
   /** The same for what is no text: nothing in it moves a cursor. Goes on in the state of the last call. */
   rewriteBinary(bytes: Uint8Array, from: number, to: number): Uint8Array
+  /** Where binary data stands; whoever leaves some of it out says where it stands then. */
+  binaryState: number
   /** Whether binary data stands at the end of a character and of a sequence. */
   readonly isAtRest: boolean
-  /** Whether it ended within a character, which becomes U+FFFD. */
-  readonly isInCharacter: boolean
+  /** Nothing goes on with the last character. Whether it is unfinished, and becomes U+FFFD. */
+  endCharacter(): boolean
 }
 
 /** The largest piece for one call. */
@@ -94,18 +96,21 @@ function createRewriter({
   numbers,
 }: NonNullable<ReturnType<typeof makeModule>>): Rewriter {
   const { output } = places
-  let binaryState: number = statesPerTable
   /** The last piece was no UTF-8, as the next one will probably be: it is not looked at as a whole. */
   let wasInvalid = false
   /** Bytes of an unfinished character in binary data. */
   let unfinished = new Uint8Array(0)
 
   return {
+    binaryState: statesPerTable,
     get isAtRest() {
-      return binaryState === statesPerTable
+      return this.binaryState === statesPerTable
     },
-    get isInCharacter() {
-      return unfinished.length > 0
+    endCharacter() {
+      if (unfinished.length === 0) return false
+      unfinished = new Uint8Array(0)
+      this.binaryState = statesPerTable
+      return true
     },
     rewrite(bytes, from, to, { text, column }, maxInvalid) {
       const end = to - incompleteTail(bytes, from, to)
@@ -135,10 +140,10 @@ function createRewriter({
       memory.set(bytes.subarray(from, to))
       memory.set(unfinished, output)
       const start = output + unfinished.length
-      numbers.set([0, to - from, binaryState, start, start, output, 0, 0])
+      numbers.set([0, to - from, this.binaryState, start, start, output, 0, 0])
       run()
-      binaryState = numbers[2]!
-      const end = numbers[3]! - (written[(binaryState - statesPerTable) as State] ?? 0)
+      this.binaryState = numbers[2]!
+      const end = numbers[3]! - (written[(this.binaryState - statesPerTable) as State] ?? 0)
       unfinished = memory.slice(end, numbers[3])
       return memory.subarray(output, end)
     },

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import stripAnsi from 'strip-ansi'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createBinaryCounter } from '../../../lib/output/clean/binary-count.ts'
 import { createRewriters } from '../../../lib/output/clean/rewriter.ts'
 import { clean } from '../clean.ts'
 import { copyFromTerminal, withoutBlanks } from '../terminal.ts'
@@ -172,6 +173,34 @@ test('binary data gives the same text in any pieces, and every byte that is none
       assert.not.match(text, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
     }),
     { numRuns: 10 },
+  )
+})
+
+test('binary data is counted as it is cleaned', () => {
+  const count = createBinaryCounter()!
+  const byte = fc.oneof(
+    fc.constantFrom(0x00, 0x07, 0x09, 0x0a, 0x1b, 0x1b, 0x41, 0x5b, 0x5c, 0x5d, 0x6d, 0x7f),
+    fc.constantFrom(0x80, 0x85, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xc3),
+    fc.constantFrom(0xe0, 0xe1, 0xed, 0xf0, 0xf1, 0xf4, 0xf5, 0xff),
+    fc.nat(255),
+  )
+  const pieces = fc.array(fc.array(byte, { maxLength: 90, size: 'max' }), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  fc.assert(
+    fc.property(pieces, fc.constantFrom(1, 150), (parts, times) => {
+      const raw = Uint8Array.from(Array<number[]>(times).fill(parts.flat()).flat())
+      const rewriter = fast.openRewriter()!
+      const state = rewriter.binaryState
+      const text = Buffer.from(rewriter.rewriteBinary(raw, 0, raw.length))
+      const unfinished = rewriter.endCharacter() ? 3 : 0
+      const counted = count(raw, raw.length, state)
+      assert.is(counted.bytes, text.length + unfinished)
+      assert.is(counted.newlines, text.filter((one) => one === 0x0a).length)
+      assert.is(counted.state, rewriter.binaryState)
+    }),
+    { numRuns: 2000 },
   )
 })
 
