@@ -68,10 +68,10 @@ async function attachToOther(id: string, { runner }: SlashContext): Promise<void
   await runner.run({ command, injected: false, shownAs: ['nacre', ...words].join(' ') })
 }
 
-/** Its artifact may not be on disk yet; then it is what the result shows. */
+/** Its artifact may not be on disk yet, or not to its end: what the result shows whole is not read there. */
 async function readOther(id: string, { executor }: SlashContext): Promise<Result> {
   const result = await executor.jobs.show(id)
-  const isKept = result.artifact && existsSync(result.artifact.path)
+  const isKept = result.truncation && result.artifact && existsSync(result.artifact.path)
   return isKept ? result : { ...result, artifact: null }
 }
 
