@@ -1,20 +1,18 @@
 import { join } from 'node:path'
+import { createLazy } from '../protocol/deferred.ts'
 import type { KeptPlace, Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
-import type { Hosts } from '../run/host/host-runner.ts'
 import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
-import type { Sandbox, SandboxOptions } from '../run/sandbox/sandbox.ts'
+import type { SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { createStartTurns } from '../run/start-turns.ts'
 import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
-import type { Snapshots } from '../run/snapshot/snapshot.ts'
 import { nameKeys } from '../run/environment.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
-import type { TerminalSessionRunner } from '../run/terminal-session/terminal-sessions.ts'
 import { createUninherited } from '../system/process/spawn.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { createPresence, presenceFolder } from '../system/process/presence.ts'
@@ -51,24 +49,17 @@ export interface Runners {
 export function createRunners(groups: ControlGroups, options: RunnersOptions): Runners {
   const { stateDir, sandbox } = options
   const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
-  let opened: Promise<Sandbox> | null = null
-
-  /** Loaded and made with the first run that asks for it. */
-  function openSandbox(): Promise<Sandbox> {
-    opened ??= import('../run/sandbox/sandbox.ts').then(({ createSandbox }) =>
-      createSandbox(sandbox),
-    )
-    return opened
-  }
-
+  const sandboxes = createLazy(async () => {
+    const { createSandbox } = await import('../run/sandbox/sandbox.ts')
+    return createSandbox(sandbox)
+  })
   const confine: Confine = async (launch, request, use) =>
-    request.sandbox === 'off' ? launch : (await openSandbox()).confine(launch, request, use)
-  let snapshots: Promise<Snapshots> | null = null
-  const openSnapshots = () =>
-    (snapshots ??= import('../run/snapshot/snapshot.ts').then(({ createSnapshots }) =>
-      createSnapshots(),
-    ))
-  const prepare = createPrepareLaunch({ ...options, confine, openSnapshots })
+    request.sandbox === 'off' ? launch : (await sandboxes.open()).confine(launch, request, use)
+  const snapshots = createLazy(async () => {
+    const { createSnapshots } = await import('../run/snapshot/snapshot.ts')
+    return createSnapshots()
+  })
+  const prepare = createPrepareLaunch({ ...options, confine, openSnapshots: snapshots.open })
   const uninherited = createUninherited()
   const keys = nameKeys(options.modelKeys)
   const watchdog =
@@ -83,50 +74,22 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   const turns = createStartTurns()
   const prestarted = createPrestarted(uninherited, groups, (env) => copyWithout(keys, env))
   const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
-  let pty: Runner | null = null
-
-  /** The terminal's parts are loaded with the first run that wants one. */
-  const onTerminal: Runner = async (request, sink) => {
-    pty ??= (await import('../run/terminal/pty.ts')).createPtyRunner({
-      prepare,
-      uninherited,
-      groups,
-    })
-    return pty(request, sink)
-  }
-
-  let sessions: SessionRunner | null = null
-
-  const inSession: Runner = async (request, sink) => {
+  const terminal = createLazy(async () => {
+    const { createPtyRunner } = await import('../run/terminal/pty.ts')
+    return createPtyRunner({ prepare, uninherited, groups })
+  })
+  const sessions = createLazy(async () => {
     const { createSessionRunner } = await import('../run/session/sessions.ts')
-    sessions ??= createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups })
-    return sessions.runner(request, sink)
-  }
-
-  let terminalSessions: TerminalSessionRunner | null = null
-  let openingTerminalSessions: Promise<TerminalSessionRunner> | null = null
-
-  const openTerminalSessions = async (): Promise<TerminalSessionRunner> => {
+    return createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups })
+  })
+  const terminalSessions = createLazy(async () => {
     const { createTerminalSessionRunner } =
       await import('../run/terminal-session/terminal-sessions.ts')
-    terminalSessions = createTerminalSessionRunner({ prepare, uninherited, groups })
-    return terminalSessions
-  }
-  const inTerminalSession: Runner = async (request, sink) => {
-    openingTerminalSessions ??= openTerminalSessions()
-    return (await openingTerminalSessions).runner(request, sink)
-  }
-
-  /** What a process is connected to, and whether its shell stays, are independent. */
-  const choose = (request: Request) => {
-    if (request.session === null) return request.pty ? onTerminal : pipe
-    return request.pty ? inTerminalSession : (sessions?.runner ?? inSession)
-  }
-
-  let hosts: Hosts | null = null
-  const openHosts = async (): Promise<Hosts> => {
+    return createTerminalSessionRunner({ prepare, uninherited, groups })
+  })
+  const hosts = createLazy(async () => {
     const { createHosts } = await import('../run/host/host-runner.ts')
-    hosts ??= createHosts({
+    return createHosts({
       cwd: options.cwd,
       environment: options.environment,
       named: options.hosts,
@@ -138,13 +101,25 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
         }
       },
     })
-    return hosts
+  })
+  /** Whatever holds sessions by now. */
+  const holders = () =>
+    [sessions, terminalSessions, hosts].flatMap(({ made }): SessionRunner[] => (made ? [made] : []))
+
+  const onTerminal: Runner = async (...run) => (await terminal.open())(...run)
+  const inSession: Runner = async (...run) => (await sessions.open()).runner(...run)
+  const inTerminalSession: Runner = async (...run) => (await terminalSessions.open()).runner(...run)
+  const onHost: Runner = async (...run) => (await hosts.open()).runner(...run)
+
+  /** What a process is connected to, and whether its shell stays, are independent. */
+  const choose = (request: Request) => {
+    if (request.session === null) return request.pty ? onTerminal : pipe
+    return request.pty ? inTerminalSession : (sessions.made?.runner ?? inSession)
   }
-  const onHost: Runner = async (request, sink) => (await openHosts()).runner(request, sink)
 
   const inSandbox: Runner = async (request, sink) => {
     const { runInSandbox } = await import('../run/sandbox/sandboxed-runner.ts')
-    const parts = { sandbox: await openSandbox(), runner: choose(request), pipes }
+    const parts = { sandbox: await sandboxes.open(), runner: choose(request), pipes }
     return runInSandbox(parts, request, sink)
   }
 
@@ -155,37 +130,26 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
         request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
       return (...run) => turns.take(() => runner(...run), signal)
     },
-    resume: (place) => async (request, sink) => (await openHosts()).resume(place)(request, sink),
+    resume: (place) => async (request, sink) => (await hosts.open()).resume(place)(request, sink),
     sessions: {
-      list: () => [
-        ...(sessions?.list() ?? []),
-        ...(terminalSessions?.list() ?? []),
-        ...(hosts?.listSessions() ?? []),
-      ],
+      list: () => holders().flatMap((holder) => holder.list()),
       async close(name) {
-        const closed = await Promise.all([
-          sessions?.close(name),
-          terminalSessions?.close(name),
-          hosts?.closeSession(name),
-        ])
+        const closed = await Promise.all(holders().map((holder) => holder.close(name)))
         return closed.includes(true)
       },
     },
     async openTerminalSession(request) {
       watchdog?.watch()
-      openingTerminalSessions ??= openTerminalSessions()
-      return (await openingTerminalSessions).open(request)
+      return (await terminalSessions.open()).open(request)
     },
     async close() {
       turns.close()
-      await sessions?.closeAll()
-      await hosts?.close()
-      await terminalSessions?.closeAll()
+      for (const holder of holders()) await holder.closeAll()
       await prestarted.close()
       await groups.close()
       await pipes.close()
-      await opened?.then((made) => made.close())
-      await snapshots?.then((made) => made.close())
+      sandboxes.made?.close()
+      snapshots.made?.close()
       watchdog?.close()
     },
   }

@@ -20,3 +20,30 @@ export function whenAborted(signal: AbortSignal): Promise<void> {
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 }
+
+/** Something that is made, and what it needs loaded, when it is first asked for. */
+export interface Lazy<Value> {
+  open: () => Promise<Value>
+  /** Null as long as nobody has asked, or it is being made. */
+  readonly made: Value | null
+}
+
+/** What could not be made is made anew when it is asked for again. */
+export function createLazy<Value>(make: () => Promise<Value>): Lazy<Value> {
+  let opening: Promise<Value> | null = null
+  let made: Value | null = null
+  async function begin(): Promise<Value> {
+    try {
+      return (made = await make())
+    } catch (error) {
+      opening = null
+      throw error
+    }
+  }
+  return {
+    open: () => (opening ??= begin()),
+    get made() {
+      return made
+    },
+  }
+}

@@ -1,6 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein'
 import { MisuseError } from './errors.ts'
-import type { OpaqueName } from './wire-types.ts'
 
 /** `timeoutSeconds` → `timeout_seconds`: names on every wire are snake_case. */
 export function toSnakeCase(name: string): string {
@@ -11,15 +10,35 @@ export function toCamelCase(name: string): string {
   return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-const opaqueNames: Readonly<Record<OpaqueName, true>> = {
-  env: true,
-  inputSchema: true,
-  details: true,
-  arguments: true,
-  input: true,
-  data: true,
-  opaque: true,
-}
+/** Values whose keys are somebody's own names, never ours to change. */
+const opaqueNames = [
+  'env',
+  'inputSchema',
+  'details',
+  'arguments',
+  'input',
+  'data',
+  'opaque',
+] as const
+const opaque: ReadonlySet<string> = new Set(opaqueNames)
+
+/** `timeoutSeconds` → `timeout_seconds`, as a type. */
+type SnakeCase<Name extends string> = Name extends `${infer Letter}${infer Rest}`
+  ? Letter extends Lowercase<Letter>
+    ? `${Letter}${SnakeCase<Rest>}`
+    : `_${Lowercase<Letter>}${SnakeCase<Rest>}`
+  : Name
+
+/** What `toWire` makes of a value of this type. */
+export type Wire<Value> = Value extends readonly unknown[]
+  ? { [Index in keyof Value]: Wire<Value[Index]> }
+  : Value extends object
+    ? {
+        [
+          Key in keyof Value as Key extends string ? SnakeCase<Key> : never
+        ]: Key extends (typeof opaqueNames)[number] ? Value[Key] : Wire<Value[Key]>
+      }
+    : Value
 
 /** A value of ours as it goes over a wire. */
 export function toWire(value: unknown): unknown {
@@ -37,7 +56,7 @@ function convertNames(value: unknown, convert: (name: string) => string): unknow
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       convert(name),
-      Object.hasOwn(opaqueNames, name) ? item : convertNames(item, convert),
+      opaque.has(name) ? item : convertNames(item, convert),
     ]),
   )
 }

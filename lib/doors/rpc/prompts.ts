@@ -1,3 +1,4 @@
+import { createLazy } from '../../protocol/deferred.ts'
 import type { Agent } from '../../agent/agent.ts'
 import type { PromptResult } from '../../protocol/result/prompt.ts'
 import { eventToWire } from '../../agent/events.ts'
@@ -47,13 +48,13 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
   const waiting = createInjectionQueue()
   /** The one that is meant where none is named. */
   let own: Talk | null = null
-  let agent: Promise<Agent> | null = null
+  const agent = createLazy(async () => {
+    const { createAgent } = await import('../../agent/agent.ts')
+    return createAgent(executor, agentSettings())
+  })
 
   async function find(conversation: string | undefined): Promise<Talk> {
-    agent ??= import('../../agent/agent.ts').then(({ createAgent }) =>
-      createAgent(executor, agentSettings()),
-    )
-    const loaded = await agent
+    const loaded = await agent.open()
     if (conversation === undefined) return (own ??= begin(loaded, undefined))
     return talks.get(conversation) ?? begin(loaded, conversation)
   }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { KeptTexts } from '../../output/part.ts'
+import { streamNames } from '../../protocol/result/artifacts.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
@@ -56,7 +57,6 @@ const aliveRecord = (dir: string, id: string) => join(dir, `${id}.json`)
 const endedRecord = (dir: string, id: string) => join(endedFolder(dir), `${id}.json`)
 /** Where the ends of the tasks are, if the job is an array. */
 export const arrayFolder = (dir: string, id: string) => join(dir, 'arrays', id)
-const streams: readonly StreamName[] = ['output', 'stdout', 'stderr']
 const keptText = (dir: string, id: string, stream: StreamName) =>
   join(endedFolder(dir), `${id}.${stream}`)
 
@@ -75,7 +75,7 @@ export function writeEnd(
   makePrivateFolder(endedFolder(dir))
   // What takes it up again holds its environment and its input.
   const record: JobRecord = { ...ending, kept: null, textStarts: {} }
-  for (const stream of streams) {
+  for (const stream of streamNames) {
     const kept = texts?.[stream]
     if (!kept) continue
     replaceFile(keptText(dir, record.id, stream), kept.text)
@@ -92,7 +92,7 @@ function encode(record: JobRecord): string {
 
 /** The texts beside an ended job; null where there are none. */
 export function readKeptTexts(dir: string, { id, textStarts }: JobRecord): KeptTexts | null {
-  const [output, stdout, stderr] = streams.map((stream) => {
+  const [output, stdout, stderr] = streamNames.map((stream) => {
     const start = textStarts[stream]
     const text = start === undefined ? null : readOwnFile(keptText(dir, id, stream))
     return start === undefined || text === null ? null : { text: Buffer.from(text), start }
@@ -198,7 +198,7 @@ export function reopenRecord(dir: string, id: string): void {
 
 export function removeRecord(dir: string, id: string): void {
   rmSync(arrayFolder(dir, id), { recursive: true, force: true })
-  const texts = streams.map((stream) => keptText(dir, id, stream))
+  const texts = streamNames.map((stream) => keptText(dir, id, stream))
   for (const path of [aliveRecord(dir, id), endedRecord(dir, id), ...texts]) {
     rmSync(path, { force: true })
   }

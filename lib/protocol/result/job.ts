@@ -1,9 +1,9 @@
 import { origins } from '../origin.ts'
-import { artifactRefShape, failureShape, statuses, stopReasons } from './result.ts'
+import { outcome, statuses } from './result.ts'
 import { textPart } from './reading.ts'
 import * as shape from '../shape/shape.ts'
 
-const { anyText, boolean, choice, integer, nullable, number, object } = shape
+const { anyText, boolean, choice, integer, nullable, object } = shape
 
 /** One line of the list of jobs: of any nacre of this user. */
 export const jobEntryShape = object({
@@ -11,14 +11,8 @@ export const jobEntryShape = object({
   id: anyText(),
   /** The same: a result has it while its run is a job. */
   jobId: anyText(),
-  status: choice(statuses),
-  exitCode: nullable(integer()),
-  signal: nullable(anyText()),
-  reason: nullable(choice(stopReasons)),
-  command: anyText(),
-  cwd: anyText(),
-  durationMs: number('', { min: 0 }),
-  error: nullable(failureShape),
+  ...shape.pick(outcome, ['status', 'exitCode', 'signal', 'reason', 'command', 'cwd']),
+  ...shape.pick(outcome, ['durationMs', 'error', 'artifact']),
   /** Null where a process without a record was found and nothing else is known of it. */
   origin: nullable(choice(origins)),
   /** The first process of the run. */
@@ -31,7 +25,6 @@ export const jobEntryShape = object({
   /** ISO 8601, UTC. */
   startedAt: anyText(),
   endedAt: nullable(anyText()),
-  artifact: nullable(artifactRefShape),
 })
 export interface JobEntry extends shape.Infer<typeof jobEntryShape> {}
 

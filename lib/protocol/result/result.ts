@@ -110,7 +110,7 @@ const inputKind = choice(['line', 'password', 'raw'])
 export type InputKind = shape.Infer<typeof inputKind>
 
 /** How every run ended, apart from its text. */
-const outcome = {
+export const outcome = {
   /** `run_…` */
   id: anyText(),
   /** Who asked. */
@@ -181,10 +181,15 @@ const texts = {
 
 export const resultShape = object(outcome, { ...outcomeOptional, ...texts })
 
-const { status, exitCode, signal, reason, pipeStatus, error, notices } = outcome
-const told = { status, exitCode, signal, reason, pipeStatus, usage: outcome.usage, error, notices }
 /** What a nacre tells of a run that it carries for another one, beside the streams. */
-export const toldShape = object(told, { sandbox: sandboxUseShape }, { isOpen: true })
+export const toldShape = object(
+  {
+    ...shape.pick(outcome, ['status', 'exitCode', 'signal', 'reason', 'pipeStatus']),
+    ...shape.pick(outcome, ['usage', 'error', 'notices']),
+  },
+  { sandbox: sandboxUseShape },
+  { isOpen: true },
+)
 export interface ToldResult extends shape.Infer<typeof toldShape> {}
 
 /** What a wait for one run or for several gives. */

@@ -6,7 +6,7 @@ import type {
   rpcNotifications,
 } from './methods.ts'
 import type { Infer, ObjectShape } from '../shape/shape.ts'
-import type { Wire } from '../wire-types.ts'
+import type { Wire } from '../wire.ts'
 
 export type { RequestId } from './methods.ts'
 

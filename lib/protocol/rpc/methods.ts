@@ -9,7 +9,7 @@ import { fields } from '../request/fields.ts'
 import { limits } from '../limits.ts'
 import { boundParams, lineRangeParams } from '../result/reading.ts'
 import { promptResult } from '../result/prompt.ts'
-import { resultShape, statuses, stopReasons } from '../result/result.ts'
+import { outcome, resultShape } from '../result/result.ts'
 import { sessionInfoShape } from '../sessions.ts'
 import { requestShape } from '../request/request.ts'
 import type { ObjectSchema } from '../shape/json-schema.ts'
@@ -212,14 +212,9 @@ export const rpcNotifications = {
     failed: integer(),
     total: integer(),
   }),
-  'shell.exited': object({
-    id: anyText(),
-    status: choice(statuses),
-    exitCode: nullable(integer()),
-    signal: nullable(anyText()),
-    reason: nullable(choice(stopReasons)),
-    durationMs: number('', { min: 0 }),
-  }),
+  'shell.exited': object(
+    shape.pick(outcome, ['id', 'status', 'exitCode', 'signal', 'reason', 'durationMs']),
+  ),
   /** What happens in a prompt, by the id of its message. */
   'prompt.event': object({
     requestId,

@@ -14,7 +14,6 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { SessionInfo } from '../../protocol/sessions.ts'
 import { startOf } from '../../protocol/words.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
@@ -28,6 +27,7 @@ import { endThere } from './end-there.ts'
 import { checkLength, refuseWhatIsMissing } from './refusals.ts'
 import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
+import type { SessionRunner } from '../session/sessions.ts'
 import { createShelf } from '../session/shelf.ts'
 import { createHostSession } from './session/session.ts'
 import { composeRunScript, markThere } from './script.ts'
@@ -45,17 +45,10 @@ export interface HostOptions {
   attach: (prepare: PrepareLaunch) => Promise<{ pipe: Runner; terminal: Runner }>
 }
 
-/** Starts runs on other machines. */
-export interface Hosts {
-  /** Runs requests whose `host` is set. */
-  runner: Runner
+/** Starts runs on other machines: requests whose `host` is set. A session is closed on every host. */
+export interface Hosts extends SessionRunner {
   /** Finds a job there again that goes on without the nacre which began it. */
   resume(place: KeptPlace): Runner
-  /** The shells there that keep their state. */
-  listSessions(): SessionInfo[]
-  /** Ends the sessions of this name on every host. False: there is none. */
-  closeSession(name: string): Promise<boolean>
-  close(): Promise<void>
 }
 
 /** A client that has not ended so long after its command is held by what the command left running. */
@@ -110,9 +103,9 @@ export function createHosts(options: HostOptions): Hosts {
       await client.connect()
       return startOnHost({ request, sink, client, address: found.address, options, found })
     },
-    listSessions: () => sessions.list(),
-    closeSession: (name) => sessions.close(name),
-    async close() {
+    list: () => sessions.list(),
+    close: (name) => sessions.close(name),
+    async closeAll() {
       await sessions.closeAll()
       await Promise.all([...clients.values()].map((client) => client.close()))
     },

@@ -1,8 +1,8 @@
 import { usualSize } from '../../protocol/limits.ts'
-import { type Runner, StartError } from '../../protocol/ports.ts'
+import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { PrepareLaunch } from '../launch.ts'
+import type { SessionRunner } from '../session/sessions.ts'
 import { createShelf } from '../session/shelf.ts'
 import { loadPtyParts } from '../terminal/pty.ts'
 import type { PtyParts } from '../terminal/pty/process.ts'
@@ -14,14 +14,9 @@ import { editorFish } from './editor-fish.ts'
 import { editorZsh } from './editor-zsh.ts'
 import { createTerminalSession, type TerminalSession } from './terminal-session.ts'
 
-export interface TerminalSessionRunner {
-  /** Runs requests with a session name and a terminal. Rejects with `StartError` only. */
-  runner: Runner
+/** The same for requests with a session name and a terminal. */
+export interface TerminalSessionRunner extends SessionRunner {
   open(request: Request): TerminalSession
-  list(): SessionInfo[]
-  /** Ends the session with all that it started. False: there is none of that name. */
-  close(name: string): Promise<boolean>
-  closeAll(): Promise<void>
 }
 
 /** Keeps shells on terminals by name. No state outside of the object that this gives back. */

@@ -1,6 +1,6 @@
+import { createLazy } from '../../../protocol/deferred.ts'
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Agent } from '../../../agent/agent.ts'
 import type { PromptResult } from '../../../protocol/result/prompt.ts'
 import { createInjectionQueue } from '../../../agent/injection.ts'
 import type { AgentSession } from '../../../agent/session.ts'
@@ -50,19 +50,16 @@ export function createTalk(parts: TalkParts): Talk {
   const { executor, settings, display, style, state, approve } = parts
   /** What the person runs before a conversation has begun. */
   const waiting = createInjectionQueue()
-  let agent: Promise<Agent> | null = null
+  const agent = createLazy(async () => {
+    const { createAgent } = await import('../../../agent/agent.ts')
+    return createAgent(executor, settings)
+  })
   let session: AgentSession | null = null
   let models: Promise<string[]> | null = null
 
-  function loadAgent(): Promise<Agent> {
-    return (agent ??= import('../../../agent/agent.ts').then(({ createAgent }) =>
-      createAgent(executor, settings),
-    ))
-  }
-
   /** A conversation works where the person was when it began. */
   async function open(resume: string | null = null): Promise<AgentSession> {
-    const opened = (await loadAgent()).open({ resume }, { cwd: state.cwd, approve })
+    const opened = (await agent.open()).open({ resume }, { cwd: state.cwd, approve })
     if (state.model !== null) opened.setModel(state.model)
     for (const result of waiting.take()) opened.addCommand(result)
     return (session = opened)
@@ -135,15 +132,15 @@ export function createTalk(parts: TalkParts): Talk {
         ])
       }
       await tellMisuse(async () => {
-        await (await loadAgent()).checkModel(name)
+        await (await agent.open()).checkModel(name)
         state.model = name
         session?.setModel(name)
         display.print([`Model: ${name}`])
       })
     },
-    listModels: () => (models ??= loadAgent().then((agent) => agent.listModels())),
+    listModels: () => (models ??= agent.open().then((agent) => agent.listModels())),
     async resume(id) {
-      const { conversations } = await loadAgent()
+      const { conversations } = await agent.open()
       const chosen = id === '' ? await pickConversation(conversations.list()) : id
       if (chosen === null) return
       await tellMisuse(async () => {
@@ -156,7 +153,7 @@ export function createTalk(parts: TalkParts): Talk {
       const id = session?.conversation.id
       if (id === undefined) return display.print(['Nothing was said yet.'])
       await tellMisuse(async () => {
-        const { conversations } = await loadAgent()
+        const { conversations } = await agent.open()
         const { exportJson, exportMarkdown } =
           await import('../../../agent/conversations/export.ts')
         const entries = conversations.read(id)

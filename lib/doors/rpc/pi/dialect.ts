@@ -1,4 +1,4 @@
-import type { Agent } from '../../../agent/agent.ts'
+import { createLazy } from '../../../protocol/deferred.ts'
 import { messageOf } from '../../../protocol/errors.ts'
 import type { Connection } from '../../../wire/connection.ts'
 import type { RpcContext } from '../context.ts'
@@ -20,7 +20,10 @@ export interface PiDialect {
 }
 
 export function createPiDialect(context: RpcContext, connection: Connection): PiDialect {
-  let agent: Promise<Agent> | null = null
+  const agent = createLazy(async () => {
+    const { createAgent } = await import('../../../agent/agent.ts')
+    return createAgent(context.executor, context.agentSettings())
+  })
   const state: PiState = {
     context,
     conversation: new Conversation(context.agentSettings().model),
@@ -28,10 +31,7 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
     session: null,
     followUps: [],
     working: Promise.resolve(),
-    agent: () =>
-      (agent ??= import('../../../agent/agent.ts').then(({ createAgent }) =>
-        createAgent(context.executor, context.agentSettings()),
-      )),
+    agent: agent.open,
     emit: (event) => connection.stream(`${JSON.stringify(event)}\n`),
   }
   const underWay = new Set<Promise<void>>()
