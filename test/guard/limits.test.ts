@@ -45,8 +45,24 @@ test('a command of 40,000 words is read within the time limit of this file', asy
 test('the hundredth subcommand is read like the first', async () => {
   assert.is((await ask(`${'ls; '.repeat(2000)} rm -rf /`)).decision, 'deny')
   assert.is((await ask(`${'ls && '.repeat(500)} git push -f`)).decision, 'deny')
-  assert.is((await ask(`${'ls; '.repeat(9000)} rm -rf /`)).decision, 'ask')
+  assert.is((await ask(`${'ls; '.repeat(9000)} rm -rf /`)).decision, 'deny')
+  assert.is((await ask(`${'ls; '.repeat(30_000)} rm -rf /`)).decision, 'ask')
 })
+
+// The deadline is that of this file: each of them took minutes, in which nacre could not be ended.
+for (const [name, part] of Object.entries({
+  'a value that grows in loops': 'for a in 1 2 3; do for b in 1 2; do x=$x$a; x=$x$b; done; done\n',
+  'folders that may have been entered': 'cd a || cd b\n',
+  'a variable in each of many branches': '[[ a ]] && v%=1\n',
+  'parameters that double': 'if a; then set -- "$@" "$@"; fi\n',
+})) {
+  test(`comes to an end on ${name}`, async () => {
+    const count = Math.floor(limits.commandChars / (part.length + 4))
+    const lines = Array.from({ length: count }, (_, index) => part.replace('%', `${index}`))
+    const { decision, rule } = await ask(`set -- a b\n${lines.join('')}`)
+    assert.equal([decision, rule], ['ask', 'unreadable'])
+  })
+}
 
 test('no limit lets a command through unread', async () => {
   const words = Array.from({ length: 400 }, (_, index) => `w${index}`).join(' ')

@@ -3,6 +3,7 @@ import type { Shell } from '../commands/call.ts'
 import type { CommandTable } from '../commands/commands.ts'
 import type { SeenCommand } from '../rules/rule.ts'
 import type { Grammar } from '../shell/grammar.ts'
+import { Effort } from '../shell/effort.ts'
 import type { Scope } from '../shell/scope.ts'
 import { empty, readable, type Text, unknown } from '../shell/text.ts'
 import type { WordHost } from '../shell/word.ts'
@@ -17,9 +18,6 @@ const most = {
   /** In loops deeper than this the body is read once: what one round assigns, the next may miss. */
   loops: 2,
 } as const
-
-/** How many commands are read. Where there are more, the verdict is `ask`. */
-const maxCommands = 5000
 
 /** Whether a command runs, is a guess at an unknown name, or stands in a function nobody calls. */
 export type Likelihood = 'runs' | 'supposed' | 'defined'
@@ -76,7 +74,11 @@ export class Context {
   private readonly options: InterpreterOptions
   private frame: Frame = { source: '', text: '', likelihood: 'runs', standsAlone: true }
   private readonly depths = { scripts: 0, substitutions: 0, commands: 0, loops: 0 }
-  private commands = 0
+  /** What has been done so far. Where it is too much, the verdict is `ask`. */
+  readonly effort = new Effort(() => {
+    // Also where a guess has used it up: what follows is not read.
+    this.within({ likelihood: 'runs' }, () => this.doubt('It takes too much work to read.'))
+  })
 
   constructor(options: InterpreterOptions) {
     this.options = options
@@ -85,11 +87,6 @@ export class Context {
   /** The text that positions of nodes refer to. */
   get source(): string {
     return this.frame.source
-  }
-
-  /** Whether more commands have come than are read. What follows is in doubt already. */
-  get isExhausted(): boolean {
-    return this.commands > maxCommands
   }
 
   within<T>(changes: Partial<Frame>, read: () => T): T {
@@ -127,15 +124,6 @@ export class Context {
   supposed<T>(read: () => T): T {
     const { likelihood } = this.frame
     return this.within({ likelihood: likelihood === 'runs' ? 'supposed' : likelihood }, read)
-  }
-
-  /** Counts one more command; false: it is not read any more. */
-  countCommand(): boolean {
-    if (++this.commands <= maxCommands) return true
-    // Also where a guess has used them up: what follows is not read.
-    const reason = 'It starts too many commands to read.'
-    this.within({ likelihood: 'runs' }, () => this.doubt(reason))
-    return false
   }
 
   /** Reports what cannot be known, where it runs: elsewhere it does not matter. */

@@ -55,7 +55,7 @@ export class Interpreter implements Reader {
   inspect(command: string): void {
     const { directory, home, variables } = this.options
     const source = Text.parsed(withoutPlaceholders(command))
-    const scope = new Scope([new Text(directory)])
+    const scope = new Scope([new Text(directory)], this.context.effort)
     scope.assign('HOME', [new Text(home)])
     for (const [name, value] of Object.entries(variables)) scope.assign(name, [new Text(value)])
     this.context.within({ text: command }, () => {
@@ -71,7 +71,7 @@ export class Interpreter implements Reader {
 
   sawForkBomb(): void {
     const channels = { stdin: null, writes: [], redirected: false }
-    this.context.tell(forkBomb, [], channels, new Scope([]), () => null)
+    this.context.tell(forkBomb, [], channels, new Scope([], this.context.effort), () => null)
   }
 
   onlyWhatIsCertain(read: () => void): void {
@@ -163,6 +163,7 @@ export class Interpreter implements Reader {
   // The walk. Every method gives what its node prints, as far as known.
 
   walk(node: Node, scope: Scope, stdin: Text | null): Text {
+    if (this.context.effort.isSpent) return unknown
     switch (node.type) {
       case 'Statement':
         return this.walk(node.command, node.background ? scope.clone() : scope, stdin)
@@ -193,7 +194,7 @@ export class Interpreter implements Reader {
   private walkAll(statements: readonly Statement[], scope: Scope, stdin: Text | null): Text {
     const outputs: Text[] = []
     for (const statement of statements) {
-      if (this.context.isExhausted) break
+      if (this.context.effort.isSpent) break
       outputs.push(this.walk(statement, scope, stdin))
     }
     return Text.join(outputs)
@@ -203,6 +204,7 @@ export class Interpreter implements Reader {
     const outputs: Text[] = []
     const skipped: Scope[] = []
     for (const [index, command] of node.commands.entries()) {
+      if (this.context.effort.isSpent) break
       if (index > 0) skipped.push(scope.clone())
       outputs.push(this.walk(command, scope, stdin))
     }

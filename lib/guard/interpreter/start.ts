@@ -28,7 +28,9 @@ export function start(
     context.tellWrites(channels.writes, scope)
     return channels.stdin ?? empty
   }
-  if (!context.countCommand()) return unknown
+  context.effort.spendOn('command', 1)
+  context.effort.spendOnTexts(words)
+  if (context.effort.isSpent) return unknown
   const base = baseName(path)
   const { stdin } = channels
   const read = (file: Text) => (file.is('-') ? stdin : reader.readFile(file, scope))

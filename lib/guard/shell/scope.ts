@@ -1,4 +1,5 @@
 import type { Function } from 'unbash'
+import type { Effort } from './effort.ts'
 import { distinct, empty, obscured, Text, unknown } from './text.ts'
 
 /** Above so many possible values a variable counts as unknown. */
@@ -40,13 +41,17 @@ export class Scope {
   parameters: readonly Text[] | null = null
   /** In a container, what it sees of this machine; null: not in one. */
   mounts: readonly Mount[] | null = null
+  /** Counts what every copy does, with all of them. */
+  readonly effort: Effort
 
-  constructor(directories: readonly Text[]) {
+  constructor(directories: readonly Text[], effort: Effort) {
     this.directories = directories
+    this.effort = effort
   }
 
   clone(): Scope {
-    const copy = new Scope(this.directories)
+    const copy = new Scope(this.directories, this.effort)
+    this.effort.spendOn('variable', this.variables.size)
     copy.variables = new Map(this.variables)
     copy.functions = new Map(this.functions)
     copy.aliases = new Map(this.aliases)
@@ -57,10 +62,11 @@ export class Scope {
   }
 
   assign(name: string, values: readonly Text[]): void {
-    this.variables.set(name, { values: bounded(values) })
+    this.variables.set(name, { values: this.bound(values) })
   }
 
   assignElements(name: string, elements: readonly Text[]): void {
+    this.effort.spendOnTexts(elements)
     const kept =
       elements.length > maxElements ? [...elements.slice(0, maxElements), obscured] : elements
     this.variables.set(name, { values: [kept[0] ?? empty], elements: kept })
@@ -69,7 +75,7 @@ export class Scope {
   /** Changes the directory, relative to where the shell may stand. */
   enter(targets: readonly Text[]): void {
     const before = this.directories
-    this.directories = bounded(
+    this.directories = this.bound(
       targets.flatMap((target) => {
         if (target.is('-')) return this.variables.get('OLDPWD')?.values ?? [unknown]
         if (target.startsWith('/')) return [target]
@@ -88,16 +94,17 @@ export class Scope {
   merge(other: Scope): void {
     this.mergeVariables(other)
     if (other.directories !== this.directories) {
-      this.directories = bounded([...this.directories, ...other.directories])
+      this.directories = this.bound([...this.directories, ...other.directories])
     }
   }
 
   /** Adds the variables of another branch, but not its directory. */
   mergeVariables(other: Scope): void {
+    this.effort.spendOn('variable', other.variables.size)
     for (const [name, variable] of other.variables) {
       const own = this.variables.get(name)
       if (own === variable) continue
-      this.variables.set(name, own ? union(own, variable) : variable)
+      this.variables.set(name, own ? this.unite(own, variable) : variable)
     }
     for (const [name, body] of other.functions) {
       if (!this.functions.has(name)) this.functions.set(name, body)
@@ -106,19 +113,22 @@ export class Scope {
     if (other.parameters !== this.parameters) {
       this.parameters =
         this.parameters && other.parameters ? [...this.parameters, ...other.parameters] : null
+      this.effort.spendOnTexts(this.parameters ?? [])
     }
   }
-}
 
-function union(a: Variable, b: Variable): Variable {
-  const values = bounded([...a.values, ...b.values])
-  if (!a.elements && !b.elements) return { values }
-  const elements = distinct([...(a.elements ?? a.values), ...(b.elements ?? b.values)])
-  return { values, elements }
-}
+  private unite(a: Variable, b: Variable): Variable {
+    const values = this.bound([...a.values, ...b.values])
+    if (!a.elements && !b.elements) return { values }
+    const all = [...(a.elements ?? a.values), ...(b.elements ?? b.values)]
+    this.effort.spendOnTexts(all)
+    return { values, elements: distinct(all) }
+  }
 
-function bounded(values: readonly Text[]): readonly Text[] {
-  const short = values.map((value) => (value.length > maxLength ? obscured : value))
-  const known = short.length > 1 ? distinct(short) : short
-  return known.length > maxValues ? [...known.slice(0, maxValues), obscured] : known
+  private bound(values: readonly Text[]): readonly Text[] {
+    this.effort.spendOnTexts(values)
+    const short = values.map((value) => (value.length > maxLength ? obscured : value))
+    const known = short.length > 1 ? distinct(short) : short
+    return known.length > maxValues ? [...known.slice(0, maxValues), obscured] : known
+  }
 }

@@ -68,6 +68,10 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
     readings = readings.flatMap((reading) =>
       values.map((value) => extend(reading, piece, value, scope)),
     )
+    for (const { fields, current } of readings) {
+      scope.effort.spendOnTexts(current ? [...fields, current] : fields)
+    }
+    if (scope.effort.isSpent) return [[obscured]]
   }
   return readings.map(({ fields, current }) => fields.concat(current ?? []))
 }
@@ -78,6 +82,8 @@ export function expandText(word: Word, scope: Scope, host: WordHost): Text[] {
   for (const piece of pieces(word, scope, host)) {
     const values = texts.length * piece.values.length > maxReadings ? [obscured] : piece.values
     texts = texts.flatMap((text) => values.map((value) => Text.join([text, value])))
+    scope.effort.spendOnTexts(texts)
+    if (scope.effort.isSpent) return [obscured]
   }
   return texts.map((text) => text.withoutGlobs())
 }
