@@ -90,6 +90,19 @@ const madeLate = {
   },
 }
 
+/** Of package.json the version is all that nacre reads: the rest would be made at each start. */
+const onlyVersion = {
+  name: 'only-version',
+  /** @param {import('esbuild').PluginBuild} esbuild */
+  setup(esbuild) {
+    esbuild.onLoad({ filter: /[\\/]package\.json$/ }, async ({ path }) => {
+      if (path !== join(root, 'package.json')) return null
+      const { version } = JSON.parse(await readFile(path, 'utf8'))
+      return { contents: JSON.stringify({ version }), loader: /** @type {const} */ ('json') }
+    })
+  },
+}
+
 /**
  * What is read together at a start stands in one file, since each file costs half a millisecond: what comes
  * before all else, what every start needs, and what print mode needs beside that.
@@ -116,7 +129,7 @@ export async function bundlePackage(entries = ['lib/main.ts', 'lib/index.ts', 'l
     metafile: true,
     splitting: true,
     chunkNames: '[name]-[hash]',
-    plugins: [madeLate],
+    plugins: [madeLate, onlyVersion],
   })
   const chunks = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
   const homes = findHomes(metafile)
@@ -202,20 +215,27 @@ async function joinChunks(file, chunks, homes) {
       },
     ],
   })
-  return loadBuiltinsLate(bindDirectly(onlyText(outputFiles)))
+  return loadBuiltinsLate(bindDirectly(onlyText(outputFiles), !foreign.has(file)))
 }
+
+/** What others than the files of dist/ load. */
+const foreign = new Set(['index.js', 'client.js'])
 
 /**
  * Lets the files of dist/ have what they export of one another without a copy of each, which were a twelfth of
  * what a start does: all come of ES modules, so that none needs the form that esbuild makes of a CommonJS module.
  *
  * @param {string} text CommonJS as esbuild writes it: `__toESM(require("./a.js"))`, for a chunk in a pack
- *   `__toESM(require("./pack.js#a.js"))`, and `var a={};__export(a,{b:()=>b})`
+ *   `__toESM(require("./pack.js#a.js"))`, `var a={};__export(a,{b:()=>b})` and `module.exports=__toCommonJS(a)`
+ * @param {boolean} isOwn only the files of dist/ load it
  */
-function bindDirectly(text) {
+function bindDirectly(text, isOwn) {
   const exported =
     /\bvar (\w+)=\{\};__export\(\s*\1,\{((?:\s*(?:"[^"]+"|[\w$]+):\(\)=>\s*[\w$]+,?)+)\s*\}\)/g
-  return text
+  const bound = isOwn
+    ? text.replace(/(\bmodule\s*\.exports=)\s*__toCommonJS\((\w+)\)/, '$1$2')
+    : text
+  return bound
     .replace(/__toESM\(\s*(require\(\s*"\.\/[^"]+"\))\)/g, '$1')
     .replace(/\brequire\(\s*"(\.\/[^"#]+)#([^"]+)"\)/g, 'require("$1")["$2"]')
     .replace(exported, (_, name, entries) => {
