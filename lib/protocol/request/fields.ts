@@ -45,10 +45,12 @@ export const fields = {
     hint: 'port:N|regex:…|quiet:ms',
   }),
   pty: shape.boolean('Run on a terminal of its own'),
+  /** Width of that terminal, else that of a usual one */
   columns: shape.integer(
     `Width of that terminal (default ${usualSize.columns})`,
     limits.terminalColumns,
   ),
+  /** Height of that terminal, else that of a usual one */
   rows: shape.integer(`Height of that terminal (default ${usualSize.rows})`, limits.terminalRows),
   openStdin: shape.boolean('Keep the standard input open, to be written to while it runs'),
   session: shape.text('Run in this session, a shell that keeps its state', { hint: 'name' }),
