@@ -44,15 +44,16 @@ export const bashDialect: SessionDialect = {
     const text = [
       // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
       'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
-      '{ \\builtin :; } 254</dev/null && __nacre_f=(252 253 254) || ' +
-        '{ { \\builtin :; } 29</dev/null && __nacre_f=(27 28 29); } || \\builtin exit 120; ',
+      '{ \\builtin :; } 254</dev/null && __nacre_f0=252 __nacre_f1=253 __nacre_f2=254 || ' +
+        '{ { \\builtin :; } 29</dev/null && __nacre_f0=27 __nacre_f1=28 __nacre_f2=29; } || ' +
+        '\\builtin exit 120; ',
       ...[0, 1, 2].map(moveAside),
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
       '\\builtin shopt -s expand_aliases; ',
       setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null 2>/dev/null; `,
       // Set, since the user's set-up may have said `set -u`.
-      '__nacre_s=() __nacre_g=(0); ',
+      '__nacre_s= __nacre_g=(0); ',
       `\\builtin trap ${quoteWord(skipRest)} URG; `,
       line(1),
       line(2),
@@ -60,7 +61,7 @@ export const bashDialect: SessionDialect = {
     return { args: login ? ['-l', 'bash'] : ['bash'], script: { text, lines: 2, line } }
   },
   // A DEBUG trap that the command has set acts on this too: it is to say nothing.
-  ask: '{ \\__nacre_end "$_" "$?" "${PIPESTATUS[@]}"; } >/dev/null 2>&1',
+  ask: '{ __nacre_s="$? ${PIPESTATUS[@]} /$_"; } >/dev/null 2>&1',
   lastArgument: '"${__nacre_c[4]}"',
   survivesStop: true,
   lendVariable: (name, quotedValue) =>
@@ -78,17 +79,18 @@ export const bashDialect: SessionDialect = {
 }
 
 /** What the loop lives on; a command can disable any of them. */
-const needed = 'builtin enable eval printf trap set read mapfile unset export exit'
+const needed = 'printf trap set read mapfile unset export exit :'
 
 /** The loop as line `number` of the program. */
 function createLoop(number: number, turnPath: string): string {
   const readTurn = `\\builtin mapfile -d '' -t __nacre_c <${quoteWord(turnPath)}`
-  const status = '"${__nacre_s[1]-${__nacre_x[1]}}"'
   // The last one ends a shell that has no builtin left.
-  const giveUp = `{ \\builtin exit ${status}; \\exit ${status}; : "\${__nacre_none?}"; }`
+  const giveUp =
+    '{ __nacre_x=${__nacre_s:-$__nacre_x}; \\builtin exit "${__nacre_x%% *}"; ' +
+    '\\exit "${__nacre_x%% *}"; : "${__nacre_none?}"; }'
   // Soon, since a DEBUG trap acts on every command here too.
   const suspend = `\\builtin trap -p ERR DEBUG; \\builtin trap - DEBUG ERR; \\builtin set +${suspendedOptions}`
-  const ended = `__nacre_x=("" "$?" "$-" "$PWD" ${number} "\${__nacre_g-}" "\${__nacre_p-}") __nacre_g=(0)`
+  const ended = `__nacre_x="$? $- ${number} \${__nacre_g-} \${__nacre_p-}" __nacre_g=(0)`
   const turn = [
     suspend,
     // With the marks by which bash keeps quoting apart among the separators no record can be printed.
@@ -104,31 +106,33 @@ function createLoop(number: number, turnPath: string): string {
     `[[ \${_@a} != *i* ]] || ${giveUp}`,
     // The command may have taken away what it was given.
     `[[ \${__nacre_c[6]+x} ]] || ${readTurn} || ${giveUp}`,
-    '__nacre_x[0]=${__nacre_c[5]-}',
-    // A shell that is restricted, may open no more files or has lost its input would run no command.
-    `{ \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null`,
-    '__nacre_x+=("$__nacre_r" "$__nacre_o" "${#__nacre_s[@]}" "${__nacre_s[@]}" "${__nacre_x[0]}" "")',
+    '__nacre_t=${__nacre_c[5]-}',
+    // A shell that is restricted, may open no more files or has lost its input would run no command. One
+    // that could be asked after the last one has opened files for that.
+    "if [[ ! ${__nacre_s-} ]]; then { \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null; " +
+      'else __nacre_o=1; fi',
+    '__nacre_x+=" $__nacre_r $__nacre_o ${__nacre_s-}"',
     // Before the record, so that a shell in which they cannot be set is given up with this command.
     `\\builtin unset -v __nacre_c __nacre_s __nacre_p __nacre_w || ${giveUp}`,
-    `\\builtin printf '\\0%s' "\${__nacre_x[@]}" || ${giveUp}`,
+    `\\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0' "$__nacre_t" "$PWD" "$__nacre_x" "$__nacre_t" || ${giveUp}`,
     // -t: else TMOUT would end the wait.
     'until \\builtin read -r -N 1 -t 86400 __nacre_w; ' +
       'do [[ $? -gt 128 ]] || \\builtin exit; done',
-    '__nacre_s=()',
+    '__nacre_s=',
     `${readTurn} || \\builtin exit 124`,
   ].join('; ')
   // Anew for each command: one may have removed or replaced them.
-  const functions =
-    'function __nacre_status { \\builtin return "$1"; }; function __nacre_end { __nacre_s=("$@"); }; '
+  const functions = 'function __nacre_status { \\builtin return "$1"; }; '
   const run =
     `{ ${functions}__nacre_g=(1); \\builtin export NACRE_RUN="\${__nacre_c[5]}"; ` +
+    '[[ ${__nacre_c[3]} = 0 ]] && \\builtin : "${__nacre_c[4]}" || ' +
     '\\__nacre_status "${__nacre_c[3]}" "${__nacre_c[4]}"; \\builtin eval "${__nacre_c[6]}"; ' +
     '} <"${__nacre_c[0]}" >"${__nacre_c[1]}" 2>"${__nacre_c[2]}"'
   // `until`, since nothing fails after `set -n`.
   return `until ! { ${ended}; { ${turn}; } ${ownDescriptors} || ${giveUp}; }; do ${run}; done\n`
 }
 
-const ownDescriptors = '<&"${__nacre_f[0]}" >&"${__nacre_f[1]}" 2>&"${__nacre_f[2]}"'
+const ownDescriptors = '<&"$__nacre_f0" >&"$__nacre_f1" 2>&"$__nacre_f2"'
 
 /**
  * Moves one of our own descriptors to its high number. What bash itself keeps aside is close-on-exec, and
@@ -138,7 +142,7 @@ const ownDescriptors = '<&"${__nacre_f[0]}" >&"${__nacre_f[1]}" 2>&"${__nacre_f[
 function moveAside(fd: number): string {
   return (
     `\\exec {__nacre_w}<&${fd}; \\exec {__nacre_w}<&-; ` +
-    `{ \\builtin eval "\\exec \${__nacre_f[${fd}]}<&$__nacre_w"; } ${fd}</dev/null; ` +
+    `{ \\builtin eval "\\exec $__nacre_f${fd}<&$__nacre_w"; } ${fd}</dev/null; ` +
     `\\exec ${fd}<&-; \\exec {__nacre_w}<&-; `
   )
 }

@@ -50,21 +50,28 @@ export function createRecordReader(): RecordReader {
   }
 }
 
+/**
+ * `$?`, `$-`, the line, four marks, and what the shell was asked after the command: `$?`, every stage of the
+ * last pipeline and `$_`.
+ */
+const words = /^(\d+) (\S*) (\d+) (\S*) (\S*) (\S*) (\S*) (?:(\d+) ([\d ]*)\/(.*))?$/s
+
 /** The first whole record of this token in the text, or null. The traps stand before it. */
 function parseRecord(text: string, token: string): SessionRecord | null {
   const from = text.indexOf(`\0${token}\0`)
   if (from < 0) return null
   const traps = text.slice(0, from)
-  const fields = text.slice(from + 1).split('\0')
-  const [, status, flags, cwd, line, started, restored, repaired, usable, count, ...rest] = fields
-  if (count === undefined || rest[Number(count)] !== token) return null
-  const [lastArgument = '', ended, ...pipeStatus] = rest.slice(0, Number(count))
+  const [, cwd = '', told = '', last] = text.slice(from + 1).split('\0')
+  const found = last === token ? words.exec(told) : null
+  if (found === null) return null
+  const [, status, flags, line, started, restored, repaired, usable] = found
+  const [ended, pipeStatus, lastArgument = ''] = found.slice(8)
   return {
     status: Number(ended ?? status),
-    pipeStatus: ended === undefined ? null : pipeStatus.map(Number),
+    pipeStatus: pipeStatus?.split(' ').filter(Boolean).map(Number) ?? null,
     lastArgument,
     flags: flags ?? '',
-    cwd: cwd ?? '',
+    cwd,
     line: Number(line),
     // A command may have taken this away; it has run then.
     started: started !== '0',

@@ -16,12 +16,11 @@ export const zshDialect: SessionDialect = {
       '\\builtin unsetopt allexport errexit verbose xtrace',
       // A shell that may open no more files would run no command.
       '{ { __nacre_o=1; } <&0 >/dev/null 2>/dev/null; } always { TRY_BLOCK_ERROR=0; }',
-      `__nacre_x=("$__nacre_t" "$__nacre_q" "$__nacre_f" "$PWD" 1 "$__nacre_g" "\${__nacre_p-}" "" $__nacre_o ` +
-        `"\${#__nacre_s[@]}" "\${__nacre_s[@]}" "$__nacre_t" "")`,
+      '__nacre_x="$__nacre_q $__nacre_f 1 $__nacre_g ${__nacre_p-}  $__nacre_o $__nacre_s"',
       '__nacre_g=0 __nacre_q=1',
-      `\\builtin printf '\\0%s' "\${__nacre_x[@]}"`,
+      `\\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0' "$__nacre_t" "$PWD" "$__nacre_x" "$__nacre_t"`,
       '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',
-      '__nacre_s=() __nacre_p=',
+      '__nacre_s= __nacre_p=',
       `__nacre_c=("\${(@0)$(<${quoteWord(turnPath)})}")`,
       // With `ksharrays` the first is number 0.
       '[[ ! -o ksharrays ]] || __nacre_c=("" "${__nacre_c[@]}")',
@@ -37,9 +36,9 @@ export const zshDialect: SessionDialect = {
       setUp === '' ? '' : `\\builtin . ./${scriptName} </dev/null >/dev/null; `,
       `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
-      '__nacre_s=() __nacre_t= __nacre_g=0 __nacre_q=0; ',
+      '__nacre_s= __nacre_t= __nacre_g=0 __nacre_q=0; ',
       '__nacre_status() { \\builtin return "$1"; }; ',
-      '__nacre_end() { __nacre_s=("$@"); }; ',
+      '__nacre_end() { __nacre_s=${(j: :)@}; }; ',
       `while :; do ${turn}; ${run}; done`,
     ].join('')
     return {
@@ -48,7 +47,7 @@ export const zshDialect: SessionDialect = {
       script: { text: setUp, lines: 2, line: () => '' },
     }
   },
-  ask: '\\__nacre_end "$_" "$?" "${pipestatus[@]}"',
+  ask: '\\__nacre_end "$?" "${pipestatus[@]}" "/$_"',
   lastArgument: '"${__nacre_c[5]}"',
   survivesStop: false,
   lendVariable: (name, quotedValue) =>
