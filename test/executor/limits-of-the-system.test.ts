@@ -87,7 +87,8 @@ test('a job for which there are too few processes is refused in one sentence, an
     return console.log('SKIP too few processes: only root can become a user who has no others')
   if (cliRuntime() === 'bun')
     return console.log('SKIP too few processes: Bun aborts where it cannot start a thread')
-  const uid = '54399'
+  // Of its own, where others run these tests on this machine too.
+  const uid = String(54_400 + (process.pid % 10_000))
   // What belongs to the user who runs the tests may not be entered.
   const nowhere = '/proc/none'
   const env = {
