@@ -69,7 +69,7 @@ export class CapturedStream {
       },
       scan,
       openRewriter,
-      leaveOut: (text, following) => this.#leaveOut(text, following),
+      ...(this.#window.canLeaveOut && { leaveOut: this.#leaveOut.bind(this) }),
       ...(request.pty === null ? {} : request.pty),
     })
     if (this.#keepsRaw && request.artifact === 'always') this.#startWriter()

@@ -62,13 +62,14 @@ export class Window {
     else this.#cutter.write(selected, (piece) => this.#keep(piece))
   }
 
-  /**
-   * Counts text that nothing is shown of once what follows it is there; false where it is needed. The ends of
-   * a text that keeps both are of a size that depends on all of it.
-   */
+  /** Whether text may ever be left out. Where both ends are kept, their size depends on all of the text. */
+  get canLeaveOut(): boolean {
+    return (this.#shape === 'tail' || this.#shape === 'head') && this.#options.head === null
+  }
+
+  /** Counts text that nothing is shown of once what follows it is there; false where it is needed. */
   leaveOut(text: CountedText, following: CountedText): boolean {
-    if (this.#shape !== 'tail' && this.#shape !== 'head') return false
-    if (this.#options.head !== null || this.#shown.bytes <= this.#maxBytes) return false
+    if (!this.canLeaveOut || this.#shown.bytes <= this.#maxBytes) return false
     if (following.shownBytes <= this.#maxBytes) return false
     this.#all.leaveOut(text)
     this.#shown.leaveOut(text)
