@@ -120,6 +120,8 @@ const shortUses = [
   ...typicalUses.slice(0, 2),
   [['--version'], ''],
   [['-c', 'x="a b"; for i in 1 2; do echo "$x" | cat; done && ls / >/dev/null'], ''],
+  // The guard reads it; what starts nothing here needs no git.
+  [['-c', 'false && git status || true'], ''],
 ]
 
 /**
