@@ -1,8 +1,10 @@
-import type { Flag } from '../protocol/request/flag.ts'
+import { type Flag, option, toggle } from '../protocol/request/flag.ts'
 import * as shape from '../protocol/shape/shape.ts'
 
 /** The name of the option that lists them all, in the order in which they were given. */
 export const shellOptionList = 'option'
+
+const names = shape.list(shape.text('', { hint: 'name' }))
 
 /** The options that bash has for the shell itself. */
 export const shellFlags: readonly Flag[] = [
@@ -10,26 +12,17 @@ export const shellFlags: readonly Flag[] = [
   named('nounset', 'u', 'Take unset variables for an error'),
   named('xtrace', 'x', 'Show each command before it runs'),
   named('noexec', 'n', 'Only check the syntax, run nothing'),
-  {
-    name: shellOptionList,
+  option(shellOptionList, names, 'Switch on an option of `set -o`, such as pipefail', {
     short: 'o',
-    shape: shape.list(shape.text('', { hint: 'name' })),
-    description: 'Switch on an option of `set -o`, such as pipefail',
     toShellOption: (name) => name,
-  },
-  {
-    name: 'shopt',
+  }),
+  option('shopt', names, 'Switch on an option of `shopt`, such as extglob', {
     short: 'O',
-    shape: shape.list(shape.text('', { hint: 'name' })),
-    description: 'Switch on an option of `shopt`, such as extglob',
     toShellOption: (name) => `-O ${name}`,
-  },
-  {
-    name: 'stdin',
+  }),
+  toggle('stdin', 'Read the commands from standard input; words behind it are $1, $2, …', {
     short: 's',
-    shape: null,
-    description: 'Read the commands from standard input; words behind it are $1, $2, …',
-  },
+  }),
 ]
 
 /** The others that bash has, which its users know and the help only names. */
@@ -75,13 +68,10 @@ function named(name: string, short: string | null, description: string): Flag {
 }
 
 function word(name: string, short: string | null, given: string, description: string): Flag {
-  return {
-    name,
+  return toggle(name, description, {
     ...(short !== null && { short }),
-    shape: null,
-    description,
     toShellOption: () => given,
-  }
+  })
 }
 
 function off(name: string, short: string | undefined): Flag {

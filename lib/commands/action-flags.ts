@@ -1,5 +1,5 @@
 import { MisuseError } from '../protocol/errors.ts'
-import type { Flag } from '../protocol/request/flag.ts'
+import { type Flag, option } from '../protocol/request/flag.ts'
 import type { Fields } from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
 import { lowerFirst } from '../protocol/words.ts'
@@ -20,11 +20,9 @@ export function flagsOf(actions: readonly string[], flags: readonly Flag[]): Act
 
 /** The fields of a query as options. */
 export function fieldFlags(fields: Fields): Flag[] {
-  return Object.entries(fields).map(([name, field]) => ({
-    name: toSnakeCase(name).replaceAll('_', '-'),
-    shape: field,
-    description: field.description ?? '',
-  }))
+  return Object.entries(fields).map(([name, field]) =>
+    option(toSnakeCase(name).replaceAll('_', '-'), field, field.description ?? ''),
+  )
 }
 
 /** Throws `MisuseError` where an option was given that this action would pass over. */

@@ -1,19 +1,19 @@
 import type { CommandContext } from '../doors/command.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import type { Flag } from '../protocol/request/flag.ts'
+import { type Flag, option, toggle } from '../protocol/request/flag.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'
 
-export const formatFlag: Flag = {
-  name: 'output-format',
-  description: 'How to answer (default text)',
-  shape: shape.choice(['text', 'json']),
-}
+export const formatFlag = option(
+  'output-format',
+  shape.choice(['text', 'json']),
+  'How to answer (default text)',
+)
 
 /** How a subcommand answers; most take these two. */
 export const answerFlags: readonly Flag[] = [
   formatFlag,
-  { name: 'quiet', short: 'q', shape: null, description: 'No messages on stderr' },
+  toggle('quiet', 'No messages on stderr', { short: 'q' }),
 ]
 
 /** The action of this name, for a command such as `job list`. Throws `MisuseError`. */

@@ -1,5 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { lineRangeParams } from '../../protocol/result/reading.ts'
+import { option, toggle } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
 import type { Command } from '../../doors/command.ts'
@@ -16,54 +17,29 @@ export const command: Command = {
   flags: [
     ...flagsOf(
       ['show', 'grep'],
-      [
-        {
-          name: 'offset',
-          shape: count,
-          description: 'Begin at this line, counted from 1 (with --raw: byte)',
-        },
-      ],
+      [option('offset', count, 'Begin at this line, counted from 1 (with --raw: byte)')],
     ),
     ...flagsOf(
       ['show', 'grep', 'list'],
-      [
-        {
-          name: 'limit',
-          shape: limit,
-          description: 'At most so many lines (with --raw: bytes), matches, or artifacts',
-        },
-      ],
+      [option('limit', limit, 'At most so many lines (with --raw: bytes), matches, or artifacts')],
     ),
     ...flagsOf(['show'], fieldFlags({ line, column, head, tail })),
     ...flagsOf(['show', 'grep'], fieldFlags({ maxLines, maxBytes })),
-    ...flagsOf(
-      ['show'],
-      [{ name: 'raw', shape: null, description: 'The bytes as the command wrote them' }],
-    ),
+    ...flagsOf(['show'], [toggle('raw', 'The bytes as the command wrote them')]),
     ...flagsOf(
       ['grep'],
       [
-        { name: 'ignore-case', short: 'i', shape: null, description: 'a and A are the same' },
-        {
-          name: 'after-context',
-          short: 'A',
-          shape: count,
-          description: 'So many lines after each match',
-        },
-        {
-          name: 'before-context',
-          short: 'B',
-          shape: count,
-          description: 'So many lines before each match',
-        },
-        { name: 'context', short: 'C', shape: count, description: 'So many lines on both sides' },
+        toggle('ignore-case', 'a and A are the same', { short: 'i' }),
+        option('after-context', count, 'So many lines after each match', { short: 'A' }),
+        option('before-context', count, 'So many lines before each match', { short: 'B' }),
+        option('context', count, 'So many lines on both sides', { short: 'C' }),
       ],
     ),
-    {
-      name: 'artifact-dir',
-      shape: shape.text('', { hint: 'dir' }),
-      description: 'The folder, where it is not the usual one',
-    },
+    option(
+      'artifact-dir',
+      shape.text('', { hint: 'dir' }),
+      'The folder, where it is not the usual one',
+    ),
     ...answerFlags,
   ],
   details: [

@@ -1,6 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { origins } from '../../protocol/origin.ts'
 import type { Origin } from '../../protocol/request/request.ts'
+import { option } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import type { Verdict } from '../../protocol/result/verdict.ts'
 import { renderVerdict } from '../../render/verdict.ts'
@@ -17,26 +18,18 @@ export const command: Command = {
   usage: 'nacre guard [command]',
   description: 'What the guard says of a command, and why, without running it',
   flags: [
-    {
-      name: 'origin',
-      description: 'Who would run it (default agent)',
-      shape: shape.choice(origins),
-    },
-    {
-      name: 'cwd',
-      shape: shape.text('', { hint: 'dir' }),
-      description: 'Where it would run (default: here)',
-    },
-    {
-      name: 'tool',
-      shape: shape.list(shape.text('', { hint: 'name' })),
-      description: 'A tool that the caller has beside the shell, for suggestions',
-    },
-    {
-      name: 'input-format',
-      description: 'jsonl: one question a line on stdin, one answer a line',
-      shape: shape.choice(['text', 'jsonl']),
-    },
+    option('origin', shape.choice(origins), 'Who would run it (default agent)'),
+    option('cwd', shape.text('', { hint: 'dir' }), 'Where it would run (default: here)'),
+    option(
+      'tool',
+      shape.list(shape.text('', { hint: 'name' })),
+      'A tool that the caller has beside the shell, for suggestions',
+    ),
+    option(
+      'input-format',
+      shape.choice(['text', 'jsonl']),
+      'jsonl: one question a line on stdin, one answer a line',
+    ),
     { ...formatFlag, description: 'How to answer about one command (default text)' },
   ],
   details: [

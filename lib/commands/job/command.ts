@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { openJobs } from '../../executor/jobs/jobs.ts'
 import { fields } from '../../protocol/request/fields.ts'
+import { option, toggle } from '../../protocol/request/flag.ts'
 import { jobFilter } from '../../protocol/result/job.ts'
 import { limits } from '../../protocol/limits.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
@@ -21,20 +22,20 @@ export const command: Command = {
     ...flagsOf(
       ['wait'],
       [
-        { name: 'ready', shape: fields.ready, description: 'Until it is ready, not to its end' },
-        { name: 'any', shape: null, description: 'For the first of several, not for all' },
-        {
-          name: 'timeout',
-          description: `At most so long (default and most ${limits.jobWaitSeconds})`,
-          shape: shape.number('', { min: 0, unit: 'seconds' }),
-        },
+        option('ready', fields.ready, 'Until it is ready, not to its end'),
+        toggle('any', 'For the first of several, not for all'),
+        option(
+          'timeout',
+          shape.number('', { min: 0, unit: 'seconds' }),
+          `At most so long (default and most ${limits.jobWaitSeconds})`,
+        ),
       ],
     ),
     ...flagsOf(
       ['write'],
       [
-        { name: 'line', shape: null, description: 'End the text with a newline' },
-        { name: 'eof', shape: null, description: 'End the input after the text' },
+        toggle('line', 'End the text with a newline'),
+        toggle('eof', 'End the input after the text'),
       ],
     ),
     ...answerFlags,

@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import type { Executor, Run } from '../../executor/executor.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { option } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { leaveGroupOfRun } from '../../system/process/own-group.ts'
 import { connectSocket, receiveMessages } from '../../wire/connection.ts'
@@ -19,13 +20,7 @@ export const command: Command = {
   name: 'supervise',
   usage: 'nacre supervise <socket>',
   description: 'Hold a run that outlives its caller (nacre starts this by itself)',
-  flags: [
-    {
-      name: 'artifact-dir',
-      shape: shape.text('', { hint: 'dir' }),
-      description: 'Keep artifacts in this folder',
-    },
-  ],
+  flags: [option('artifact-dir', shape.text('', { hint: 'dir' }), 'Keep artifacts in this folder')],
   examples: ["nacre -c 'npm run dev' --background"],
   hidden: true,
   takesRunOptions: true,

@@ -1,3 +1,4 @@
+import { toggle } from '../../protocol/request/flag.ts'
 import type { Command } from '../command.ts'
 
 export const command: Command = {
@@ -5,11 +6,7 @@ export const command: Command = {
   usage: 'nacre mcp [--structured] [options that shape a run]',
   description: 'Model Context Protocol server on stdin and stdout',
   flags: [
-    {
-      name: 'structured',
-      shape: null,
-      description: 'Give results as structured content too, for clients that are programs',
-    },
+    toggle('structured', 'Give results as structured content too, for clients that are programs'),
   ],
   takesNoWords: true,
   takesRunOptions: true,

@@ -23,6 +23,18 @@ export interface Flag {
   value?: unknown
 }
 
+type More = Omit<Flag, 'name' | 'shape' | 'description'>
+
+/** An option that takes no value. */
+export function toggle(name: string, description: string, more: More = {}): Flag {
+  return { name, shape: null, description, ...more }
+}
+
+/** An option with a value. */
+export function option(name: string, shape: Shape, description: string, more: More = {}): Flag {
+  return { name, shape, description, ...more }
+}
+
 /** What the value of an option is called in help: `dir`, `kill|background`. */
 export function hintOf(shape: Shape): string {
   switch (shape.kind) {
