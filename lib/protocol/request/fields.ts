@@ -1,5 +1,5 @@
 import * as shape from '../shape/shape.ts'
-import { limits, usualSize } from '../limits.ts'
+import { limits } from '../limits.ts'
 
 /** A name that a variable of an environment can have and that programs can read. */
 const variableName = /^[^\d\s=\0][^\s=\0]*$/
@@ -45,13 +45,8 @@ export const fields = {
     hint: 'port:N|regex:…|quiet:ms',
   }),
   pty: shape.boolean('Run on a terminal of its own'),
-  /** Width of that terminal, else that of a usual one */
-  columns: shape.integer(
-    `Width of that terminal (default ${usualSize.columns})`,
-    limits.terminalColumns,
-  ),
-  /** Height of that terminal, else that of a usual one */
-  rows: shape.integer(`Height of that terminal (default ${usualSize.rows})`, limits.terminalRows),
+  columns: shape.integer('Width of that terminal (default 80)', limits.terminalColumns),
+  rows: shape.integer('Height of that terminal (default 24)', limits.terminalRows),
   openStdin: shape.boolean('Keep the standard input open, to be written to while it runs'),
   session: shape.text('Run in this session, a shell that keeps its state', { hint: 'name' }),
   host: shape.text(
