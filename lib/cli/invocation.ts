@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { MisuseError } from '../protocol/errors.ts'
+import { wrongUsage } from '../protocol/errors.ts'
 import { nearestName, unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
 import type { PrintOptions, Subject } from '../protocol/print-options.ts'
@@ -39,10 +39,7 @@ export function readInvocation(
   const prompt = subject === null && positionals.length > 0 ? positionals.join(' ') : null
   const inputFormat = (options['input-format'] ?? 'text') as PrintOptions['inputFormat']
   if (inputFormat === 'lines' && (subject ?? prompt) !== null) {
-    throw new MisuseError(
-      'wrong_usage',
-      '`--input-format lines` reads prompts from standard input; leave this one out',
-    )
+    throw wrongUsage('`--input-format lines` reads prompts from standard input; leave this one out')
   }
   return {
     artifactDir: artifactDir === undefined ? usualDir : resolve(artifactDir),
@@ -72,8 +69,7 @@ function readSubject(parsed: ParsedArgv): Subject | null {
   if (options['stdin']) return { script: '-', ...shellOptions, parameters: positionals }
   const isPrompt = findMode(parsed) !== 'print' || options['print'] || options['mode']
   if ((isPrompt || parsed.isSeparated) && hasShellOptions(options)) {
-    throw new MisuseError(
-      'wrong_usage',
+    throw wrongUsage(
       'Options of a shell, such as `-e` and `-o`, need `-c <command>`, `-s` or a script file',
     )
   }
@@ -129,10 +125,7 @@ export function chooseMode(parsed: ParsedArgv, subcommands: readonly string[]): 
   const { command, stdin } = parsed.options
   const isGiven = command !== undefined || stdin === true || parsed.positionals.length > 0
   if (mode === 'rpc' && isGiven) {
-    throw new MisuseError(
-      'wrong_usage',
-      'The RPC mode reads its requests from standard input alone',
-    )
+    throw wrongUsage('The RPC mode reads its requests from standard input alone')
   }
   return mode
 }
@@ -156,10 +149,10 @@ function findMode(
   const [word] = positionals
   if (isSeparated) {
     if (word !== undefined) return 'print'
-    throw new MisuseError('wrong_usage', 'A program is missing: nacre -- <program> [arg…]')
+    throw wrongUsage('A program is missing: nacre -- <program> [arg…]')
   }
   if (word === undefined && options['array'] !== undefined) {
-    throw new MisuseError('wrong_usage', 'An array needs a command: nacre --array N -c <command>')
+    throw wrongUsage('An array needs a command: nacre --array N -c <command>')
   }
   if (word === undefined) return 'repl'
   const { cwd = '.' } = readRunOptions(options)
@@ -167,8 +160,5 @@ function findMode(
     return 'print'
   const nearest = nearestName(word, subcommands)
   const hint = nearest === null ? 'for a prompt use nacre -p' : `did you mean \`${nearest}\`?`
-  throw new MisuseError(
-    'wrong_usage',
-    `Unknown command \`${word}\`, and no script of that name; ${hint}`,
-  )
+  throw wrongUsage(`Unknown command \`${word}\`, and no script of that name; ${hint}`)
 }

@@ -1,5 +1,5 @@
 import { cac } from 'cac'
-import { MisuseError } from '../protocol/errors.ts'
+import { wrongUsage } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/flag.ts'
 import { check, checkWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
@@ -94,11 +94,11 @@ function spellOut(
   /** Takes one option; gives how many of the words behind it were its value. */
   function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
     if (flag.isSingle && used.has(flag)) {
-      throw new MisuseError('wrong_usage', `\`${name}\` was given twice; give it once`)
+      throw wrongUsage(`\`${name}\` was given twice; give it once`)
     }
     names.add(flag.name)
     if (flag.shape === null) {
-      if (given !== undefined) throw new MisuseError('wrong_usage', `\`${name}\` takes no value`)
+      if (given !== undefined) throw wrongUsage(`\`${name}\` takes no value`)
       if (flag.toShellOption) {
         shellOptions.push(flag.toShellOption(''))
         return 0
@@ -120,7 +120,7 @@ function spellOut(
   function assign(name: string, flag: Flag, shape: Shape, value: string | undefined): void {
     if (value === undefined) {
       const usage = `${name} <${hintOf(shape)}>`
-      throw new MisuseError('wrong_usage', `\`${name}\` needs a value: ${usage}`)
+      throw wrongUsage(`\`${name}\` needs a value: ${usage}`)
     }
     if (flag.toShellOption) {
       shellOptions.push(flag.toShellOption(value))

@@ -1,4 +1,4 @@
-import { MisuseError } from '../protocol/errors.ts'
+import { wrongUsage } from '../protocol/errors.ts'
 import { type Flag, option } from '../protocol/request/flag.ts'
 import type { Fields } from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
@@ -36,8 +36,7 @@ export function checkActionFlags(
     if (!('actions' in flag) || options[flag.name] === undefined) continue
     if (flag.actions.includes(action)) continue
     const others = flag.actions.map((other) => `\`${command} ${other}\``).join(' and ')
-    throw new MisuseError(
-      'wrong_usage',
+    throw wrongUsage(
       `\`--${flag.name}\` is an option of ${others}, not of \`${command} ${action}\`; leave it out`,
     )
   }

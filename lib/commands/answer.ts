@@ -1,5 +1,5 @@
 import type { CommandContext } from '../doors/command.ts'
-import { MisuseError } from '../protocol/errors.ts'
+import { type MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { type Flag, option, toggle } from '../protocol/request/flag.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'
@@ -22,7 +22,7 @@ export function chooseAction<Action>(
   name: string,
   usage: string,
 ): Action {
-  if (name === '') throw new MisuseError('wrong_usage', `Say what to do: ${usage}`)
+  if (name === '') throw wrongUsage(`Say what to do: ${usage}`)
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined
   if (action !== undefined) return action
   throw unknownName('action', name, Object.keys(actions))
@@ -37,7 +37,7 @@ export function takeWords(words: readonly string[], usage: string): string[] {
 
 /** Words that are too many, too few, or not what a command takes. */
 export function wrongWords(usage: string): MisuseError {
-  return new MisuseError('wrong_usage', `Write it so: ${usage}`)
+  return wrongUsage(`Write it so: ${usage}`)
 }
 
 /** What a subcommand answers with. */

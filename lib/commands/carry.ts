@@ -1,4 +1,4 @@
-import { MisuseError } from '../protocol/errors.ts'
+import { wrongUsage } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { toWire } from '../protocol/wire.ts'
 import type { Command } from '../doors/command.ts'
@@ -18,7 +18,7 @@ export const command: Command = {
   takesRunOptions: true,
   run({ positionals: [head, words], useExecutor, exitStatusOf, streams }) {
     if (head === undefined || words === undefined) {
-      throw new MisuseError('wrong_usage', 'Give the head of the result, and the command')
+      throw wrongUsage('Give the head of the result, and the command')
     }
     return useExecutor(async (executor, signal) => {
       await streams.stderr.write(`${head}taken\n`)

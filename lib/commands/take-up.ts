@@ -1,4 +1,4 @@
-import { MisuseError } from '../protocol/errors.ts'
+import { wrongUsage } from '../protocol/errors.ts'
 import { shutdown } from '../protocol/ports.ts'
 import { leaveGroupOfRun } from '../system/process/own-group.ts'
 import type { Command } from '../doors/command.ts'
@@ -14,7 +14,7 @@ export const command: Command = {
   hidden: true,
   leavesRuns: true,
   run({ positionals: [id], useExecutor, streams }) {
-    if (id === undefined) throw new MisuseError('wrong_usage', 'Name the job')
+    if (id === undefined) throw wrongUsage('Name the job')
     leaveGroupOfRun()
     return useExecutor(async (executor, signal) => {
       const run = await executor.takeUp(id)

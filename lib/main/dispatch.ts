@@ -18,7 +18,7 @@ import type { Command } from '../doors/command.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { commands, listCommands } from '../commands/commands.ts'
 import { openStreams, type Streams } from '../doors/streams.ts'
-import { MisuseError } from '../protocol/errors.ts'
+import { MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
 
 /** What a run needs of the system before nacre has opened any file of its own. */
@@ -69,7 +69,7 @@ async function help([word, ...more]: readonly string[], streams: Streams): Promi
     await streams.stdout.write(describeUsage(version, await listCommands()))
     return 0
   }
-  if (more.length > 0) throw new MisuseError('wrong_usage', 'Write it so: nacre help <word>')
+  if (more.length > 0) throw wrongUsage('Write it so: nacre help <word>')
   if (word === '--man') {
     const { makeManual } = await import('./manual.ts')
     await streams.stdout.write(await makeManual())
@@ -111,7 +111,7 @@ async function runCommand(
     return 0
   }
   if (command.takesNoWords && positionals.length > 0) {
-    throw new MisuseError('wrong_usage', `Write it so: ${command.usage}`)
+    throw wrongUsage(`Write it so: ${command.usage}`)
   }
   const run = command.takesRunOptions ? readRunOptions(options) : {}
   const cwd = resolve(logicalDirectory(process.env), readRunOptions(options).cwd ?? '.')

@@ -14,6 +14,11 @@ export class MisuseError extends Error {
   }
 }
 
+/** Words of a command line that cannot be meant so. */
+export function wrongUsage(message: string): MisuseError {
+  return new MisuseError('wrong_usage', message)
+}
+
 /** Two fields that cannot both be meant; the second one is named as the one at fault. */
 export function contradiction(one: string, other: string): MisuseError {
   const message = `\`${one}\` and \`${other}\` contradict each other; leave one of them out`

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../doors/command.ts'
 import type { Executor } from '../../executor/executor.ts'
-import { MisuseError } from '../../protocol/errors.ts'
+import { wrongUsage } from '../../protocol/errors.ts'
 import type { Lines } from '../../protocol/result/artifacts.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
 import { describeDamaged, describeEarlyEnd, describeParts } from '../../render/messages.ts'
@@ -100,8 +100,7 @@ function checkRaw({ numbers }: ActionContext): void {
   const ofLines = ['line', 'column', 'head', 'tail', 'max-lines', 'max-bytes']
   const other = ofLines.find((name) => numbers[name] !== undefined)
   if (other === undefined) return
-  throw new MisuseError(
-    'wrong_usage',
+  throw wrongUsage(
     `\`--raw\` and \`--${other}\` contradict each other; with --raw, --offset and --limit count bytes`,
   )
 }

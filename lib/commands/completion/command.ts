@@ -1,4 +1,4 @@
-import { MisuseError } from '../../protocol/errors.ts'
+import { wrongUsage } from '../../protocol/errors.ts'
 import { unknownName } from '../../protocol/wire.ts'
 import type { Command } from '../../doors/command.ts'
 import { wrongWords } from '../answer.ts'
@@ -39,7 +39,7 @@ export const command: Command = {
     }
     const [shell] = positionals
     if (shell === undefined || positionals.length > 1) {
-      throw new MisuseError('wrong_usage', `Say for which shell: ${command.usage}`)
+      throw wrongUsage(`Say for which shell: ${command.usage}`)
     }
     const write = Object.hasOwn(writers, shell) ? writers[shell] : undefined
     if (write === undefined) throw unknownName('shell', shell, Object.keys(writers))

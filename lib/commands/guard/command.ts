@@ -1,4 +1,4 @@
-import { MisuseError } from '../../protocol/errors.ts'
+import { wrongUsage } from '../../protocol/errors.ts'
 import { origins } from '../../protocol/origin.ts'
 import type { Origin } from '../../protocol/request/request.ts'
 import { option } from '../../protocol/request/flag.ts'
@@ -75,5 +75,5 @@ function readUsual({ options }: CommandContext): Omit<Question, 'command'> {
 async function readCommand({ positionals, streams }: CommandContext): Promise<string> {
   if (positionals.length > 0) return positionals.join(' ')
   if (streams.input !== 'terminal') return readText(streams.stdin)
-  throw new MisuseError('wrong_usage', "Say which command: nacre guard '<command>'")
+  throw wrongUsage("Say which command: nacre guard '<command>'")
 }

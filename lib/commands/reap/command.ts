@@ -4,7 +4,7 @@ import { forget, presenceFolder, readGroupOf } from '../../system/process/presen
 import { removeLeftGroups } from '../../system/process/control-group.ts'
 import { findOwnGroup } from '../../system/process/own-group.ts'
 import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
-import { MisuseError } from '../../protocol/errors.ts'
+import { wrongUsage } from '../../protocol/errors.ts'
 import type { Command } from '../../doors/command.ts'
 
 /** What the watchdog of a nacre becomes when that nacre was killed. */
@@ -18,7 +18,7 @@ export const command: Command = {
   hidden: true,
   async run({ positionals, stateDir }) {
     const [owner] = positionals
-    if (owner === undefined) throw new MisuseError('wrong_usage', 'Name the nacre that was killed')
+    if (owner === undefined) throw wrongUsage('Name the nacre that was killed')
     const presences = presenceFolder(stateDir)
     const groupParent = readGroupOf(presences, owner) ?? findOwnGroup()
     const survivors = await endRunsOf(owner, join(stateDir, 'jobs'), groupParent)

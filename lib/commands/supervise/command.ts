@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import type { Executor, Run } from '../../executor/executor.ts'
-import { MisuseError } from '../../protocol/errors.ts'
+import { wrongUsage } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { option } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
@@ -26,7 +26,7 @@ export const command: Command = {
   takesRunOptions: true,
   leavesRuns: true,
   run({ positionals: [path], useExecutor }) {
-    if (path === undefined) throw new MisuseError('wrong_usage', 'Name the socket of the caller')
+    if (path === undefined) throw wrongUsage('Name the socket of the caller')
     // The caller may be part of a run of another nacre; the stop of that run must not end the job.
     leaveGroupOfRun()
     return useExecutor((executor, signal) => supervise(path, executor, signal))

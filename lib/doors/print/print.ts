@@ -1,6 +1,6 @@
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
-import { MisuseError } from '../../protocol/errors.ts'
+import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
@@ -55,8 +55,7 @@ async function* readPrompts(
 ): AsyncGenerator<{ prompt: string; stdin: Stdin }> {
   if (subject !== null || prompt !== null) {
     if (subject?.script === '-' && streams.input === 'terminal') {
-      throw new MisuseError(
-        'wrong_usage',
+      throw wrongUsage(
         '`-s` reads commands from standard input, which is a terminal here; nacre alone is interactive',
       )
     }
@@ -111,10 +110,7 @@ async function answerPrompt(
   if (prompt !== null && prompt.kind !== 'command') {
     if (text.trim() === '' && stdin.kind === 'none') throw emptyPrompt()
     if (options.run.array !== undefined) {
-      throw new MisuseError(
-        'wrong_usage',
-        'An array runs a command, not a prompt: nacre --array N -c <command>',
-      )
+      throw wrongUsage('An array runs a command, not a prompt: nacre --array N -c <command>')
     }
     return prompts.ask(text.trim(), stdin)
   }
