@@ -184,14 +184,18 @@ test('of binary data that nobody reads the middle is only counted, and every ans
   ]) {
     const raw = Buffer.concat(parts)
     const text = Buffer.from(await clean(raw))
-    const window = new Window(request)
-    window.write(text)
-    const shown = window.render()
-    for (const readsAt of [Infinity, 61]) {
-      const capture = open({}, null)
+    for (const [truncate, readsFrom] of [
+      ['tail', Infinity],
+      ['tail', 61],
+      ['head-tail', 0],
+    ] as const) {
+      const window = new Window({ ...request, truncate })
+      window.write(text)
+      const shown = window.render()
+      const capture = open({ truncate }, null)
       for (let turn = 0; turn * 65_521 < raw.length; turn++) {
         await capture.write('output', raw.subarray(turn * 65_521, (turn + 1) * 65_521))
-        if (turn === readsAt) assert.is(endOf(capture).compare(text, ...placeOf(capture)), 0)
+        if (turn >= readsFrom) assert.is(endOf(capture).compare(text, ...placeOf(capture)), 0)
       }
       const { output, truncation } = await capture.finish()
       assert.ok(output === shown.text)

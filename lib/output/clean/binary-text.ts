@@ -61,6 +61,7 @@ export class BinaryText {
 
   /** Brings all of the text to the held text, but for an unfinished character at its end. */
   settle(): void {
+    if (this.#leaveOut === undefined) return
     this.#rewriteOlder()
     const { bytes, length } = this.#newer
     const end = length - incompleteTail(bytes, 0, length)
