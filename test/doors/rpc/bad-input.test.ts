@@ -7,13 +7,14 @@ import type { Shape } from '../../../lib/protocol/shape/shape.ts'
 import { toSnakeCase } from '../../../lib/protocol/wire.ts'
 import { cliRuntime } from '../../helpers/cli.ts'
 import { createState, type Message, type RpcProcess, startRpc, withRpc } from '../../helpers/rpc.ts'
+import { isAlive } from '../../helpers/terminal-run.ts'
 import { testTogether } from '../../helpers/together.ts'
 
 function errorOf(message: Message): { code: number; message: string; data: Message } {
   return message['error'] as ReturnType<typeof errorOf>
 }
 
-async function isAlive(rpc: RpcProcess): Promise<void> {
+async function assertAnswers(rpc: RpcProcess): Promise<void> {
   assert.ok('result' in (await rpc.call('shell.list')))
 }
 
@@ -68,7 +69,7 @@ test('a wrong value of any field of any method is refused by the name of the fie
       }
     }
     assert.ok(count > 500, `${count}`)
-    await isAlive(rpc)
+    await assertAnswers(rpc)
   }))
 
 test('an unknown or missing field is named', () =>
@@ -144,7 +145,7 @@ test('what is no request gets -32600, in the id that it has', () =>
       rpc.send(message)
       assert.is(errorOf(await rpc.response(id)).code, -32_600, JSON.stringify(message))
     }
-    await isAlive(rpc)
+    await assertAnswers(rpc)
   }))
 
 test('ids of every kind that JSON-RPC has come back as they came', () =>
@@ -182,7 +183,7 @@ test('batches are answered whole, without notifications', () =>
     assert.is(errorOf(await rpc.response(2)).code, -32_601)
     assert.is(errorOf(await rpc.response(null)).code, -32_600)
     rpc.send([{ jsonrpc: '2.0', method: 'shell.list' }])
-    await isAlive(rpc)
+    await assertAnswers(rpc)
     assert.is(rpc.received.length, 4)
   }))
 
@@ -198,7 +199,7 @@ test('a search that is cancelled is told so, not called a fault of nacre', () =>
     ])
     const { code, data } = errorOf(await rpc.response('search'))
     assert.equal({ code, data }, { code: -32_000, data: { code: 'cancelled' } })
-    await isAlive(rpc)
+    await assertAnswers(rpc)
   }))
 
 test('lines that are no JSON get -32700, and the connection goes on', () =>
@@ -216,7 +217,7 @@ test('lines that are no JSON get -32700, and the connection goes on', () =>
       assert.is(errorOf(await rpc.response(null)).code, -32_700, line)
     }
     rpc.sendRaw('\n  \n\r\n')
-    await isAlive(rpc)
+    await assertAnswers(rpc)
   }))
 
 test('invalid UTF-8 gets -32700', () =>
@@ -228,7 +229,7 @@ test('invalid UTF-8 gets -32700', () =>
       rpc.sendRaw(Buffer.concat([head, Buffer.from(bytes), Buffer.from('"}}\n')]))
       assert.is(errorOf(await rpc.response(null)).code, -32_700)
     }
-    await isAlive(rpc)
+    await assertAnswers(rpc)
   }))
 
 test('U+2028 and U+2029 belong to the text', () =>
@@ -246,7 +247,7 @@ test('a line of 64 MiB and one byte is refused without being held', () =>
     await write('x')
     assert.is(errorOf(await rpc.response(null)).code, -32_700)
     await write('the rest of that line\n')
-    await isAlive(rpc)
+    await assertAnswers(rpc)
     assert.is(rpc.received.length, 2)
   }))
 
@@ -272,7 +273,7 @@ test('a line that would take many times its memory is refused before it is read'
       const refused = await rpc.next((message) => message['id'] === null)
       assert.match(errorOf(refused).message, why)
     }
-    await isAlive(rpc)
+    await assertAnswers(rpc)
   }))
 
 test('brackets and commas within a text are no levels and no values', () =>
@@ -312,16 +313,6 @@ test('a last line without its LF is a line', () =>
     assert.ok('result' in (rpc.received[0] ?? {}))
   }))
 
-/** Whether a process is there; one that has ended and waits for its parent is not. */
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-
 const started = (message: Message) => message['method'] === 'shell.started'
 const pidOf = (message: Message) => (message['params'] as { pid: number }).pid
 
@@ -334,7 +325,7 @@ test('a client that dies takes its commands along', async () => {
   rpc.child.stdout?.destroy()
   rpc.child.stdin?.destroy()
   assert.is(await rpc.ended, 0)
-  assert.not(isRunning(pid))
+  assert.not(isAlive(pid))
   state.remove()
 })
 
@@ -364,7 +355,7 @@ testTogether({
       const { result } = await rpc.response(1)
       assert.is((result as Message)['reason'], 'shutdown')
     })
-    assert.equal(pids.filter(isRunning), [])
+    assert.equal(pids.filter(isAlive), [])
   },
   ...(cliRuntime() !== 'deno' && {
     async 'a client that stops reading and closes its input does not hold nacre'() {
@@ -377,7 +368,7 @@ testTogether({
       const exited = new Promise((resolve) => rpc.child.once('exit', resolve))
       rpc.child.stdin?.end()
       assert.is(await exited, 0)
-      assert.not(isRunning(pid))
+      assert.not(isAlive(pid))
       rpc.child.stdout?.destroy()
       await rpc.ended
       state.remove()
@@ -397,7 +388,7 @@ test('SIGTERM stops the commands and is the end', async () => {
   const pid = pidOf(await rpc.next(started))
   rpc.child.kill('SIGTERM')
   assert.is(await rpc.ended, 143)
-  assert.not(isRunning(pid))
+  assert.not(isAlive(pid))
   state.remove()
 })
 

@@ -266,7 +266,8 @@ test('any text of quotes, spaces and signs is evaluated as bash does', async () 
 
 test('a stop ends the command and spares the shell and what ran before', async () => {
   await withSessions(async ({ run, start }) => {
-    await run('kept=1; sleep 100 & old=$!')
+    // Until it has become its program, only its age tells it from what the next command starts.
+    await run('kept=1; sleep 100 & old=$!; until [ "$(ps -o comm= -p $old)" = sleep ]; do :; done')
     for (const command of [
       'echo up; sleep 100; echo no',
       'echo up; while :; do :; done',
@@ -393,17 +394,26 @@ test('a slow reader slows the command down and loses nothing', async () => {
   })
 })
 
-test('at most so many sessions, and an idle one ends', async () => {
+test('at most so many sessions', async () => {
   await withSessions(
-    async ({ run, sessions, start }) => {
-      await run('cd /usr; kept=1')
+    async ({ run, start }) => {
+      await run('true')
       await rejects(start('true', { session: 'second' }), 'too_many_sessions')
+    },
+    { maxSessions: 1 },
+  )
+})
+
+test('an idle session ends, and the next command is told', async () => {
+  await withSessions(
+    async ({ run, sessions }) => {
+      await run('cd /usr; kept=1')
       await until(() => sessions.list().length === 0)
       const next = await run('echo "[$kept]"; pwd')
       assert.is(next.stdout, '[]\n/usr\n')
       assert.match(next.notices?.join() ?? '', /idle minutes/)
     },
-    { maxSessions: 1, idleMs: 1000 },
+    { idleMs: 1000 },
   )
 })
 
