@@ -107,7 +107,7 @@ const onlyVersion = {
  * What is read together at a start stands in one file, since each file costs half a millisecond: what comes
  * before all else, what every start needs, and what print mode needs beside that.
  */
-export const packs = {
+const packs = {
   'main.js': ['lib/main.ts'],
   'start.js': ['lib/main/dispatch.ts'],
   'run.js': ['lib/doors/print/print.ts', 'lib/executor/executor.ts'],

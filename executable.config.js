@@ -6,9 +6,7 @@
  *     npm run build:binary -- --node     `dist/nacre-node`, on Node instead of Bun (sea.config.js)
  *
  * Bun bundles all of lib/, compiles it to bytecode and puts it, with the terminal addon of macOS, behind a
- * copy of its runtime. It does so three times: to learn what short uses read of the files that they load, so
- * that the rest can be made late; to learn in which order functions are called; and to keep. The runtimes come
- * from the registry like any package; nothing else is fetched.
+ * copy of its runtime. The runtimes come from the registry like any package; nothing else is fetched.
  */
 import { spawnSync } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -17,8 +15,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ownHome, typicalUses } from './.ci/tools/code-cache.js'
 import { ensureTool } from './.ci/tools/install.js'
-import { findParts, noteRead, noteReads, takeOut } from './.ci/tools/late-parts.js'
-import { bundlePackage, packs } from './esbuild.config.js'
+import { bundlePackage } from './esbuild.config.js'
 
 const root = import.meta.dirname
 const dist = join(root, 'dist')
@@ -47,16 +44,12 @@ async function buildByBun({ all }) {
   const folder = await mkdtemp(join(tmpdir(), 'nacre-binary-'))
   try {
     const bun = await ensureTool('bun')
-    await mkdir(join(folder, 'home'))
+    await writeSources(folder)
     const own = { bun, folder, runtime: bun, system: null, orders: /** @type {string[]} */ ([]) }
-    const tried = { ...own, output: join(folder, 'nacre') }
-    const layouts = await writeSources(folder)
-    const used = await recordReads(await compile(tried), folder)
-    for (const [name, layout] of layouts) {
-      await writeFile(join(folder, name), takeOut(layout, new Set(used.get(name))))
-    }
-    await writeFile(join(folder, 'nacre.cjs'), entryText)
-    const orders = recordOrders(await compile(tried), folder)
+    const orders = await recordOrders(
+      await compile({ ...own, output: join(folder, 'nacre') }),
+      folder,
+    )
     if (!all) return [await compile({ ...own, orders, output: join(dist, 'nacre') })]
     const built = []
     for (const system of systems) {
@@ -87,81 +80,17 @@ setTimeout(() => Bun.unsafe.setJITPolicy(1), ${startMs}).unref()
 require('./load.js').runMain(() => require('./main.js'))
 `
 
-/** Such an executable writes what was read of each file, one name a line, into the file that it is told. */
-const notingEntryText = `
-const reads = new Set()
-const file = process.env.READS_OUT
-globalThis.${noteRead} = (name) => reads.add(name)
-process.on('exit', () => file && require('node:fs').writeFileSync(file, [...reads].join('\\n')))
-${entryText}`
-
 /**
  * The files that the package has, and one that starts them: as modules of their own they are loaded when
- * they are needed, where all of lib/ in one scope would be made at each start (10 MB of memory). The files
- * that a run of a command needs are written as they note what is read of them.
+ * they are needed, where all of lib/ in one scope would be made at each start (10 MB of memory).
  *
  * @param {string} folder
- * @returns {Promise<Map<string, import('./.ci/tools/late-parts.js').Layout>>} the layouts of these
  */
 async function writeSources(folder) {
   const files = await bundlePackage(['lib/main.ts'])
-  const layouts = new Map(
-    Object.keys(packs).map((name) => [name, findParts(name, files.get(name) ?? '')]),
-  )
-  for (const [name, layout] of layouts) files.set(name, noteReads(layout))
   files.set('load.js', await readFile(join(root, 'bin', 'load.js'), 'utf8'))
-  files.set('nacre.cjs', notingEntryText)
+  files.set('nacre.cjs', entryText)
   await Promise.all([...files].map(([name, text]) => writeFile(join(folder, name), text)))
-  return layouts
-}
-
-/** @type {typeof typicalUses} */
-const shortUses = [
-  ...typicalUses.slice(0, 2),
-  [['--version'], ''],
-  [['-c', 'x="a b"; for i in 1 2; do echo "$x" | cat; done && ls / >/dev/null'], ''],
-  // The guard reads it; what starts nothing here needs no git.
-  [['-c', 'false && git status || true'], ''],
-]
-
-/**
- * What short uses read of the files that they load.
- *
- * @param {string} executable that notes it
- * @param {string} folder
- * @returns {Promise<Map<string, string[]>>} names by file
- */
-async function recordReads(executable, folder) {
-  const file = join(folder, 'reads')
-  /** @type {Map<string, string[]>} */
-  const used = new Map()
-  for (const use of shortUses) {
-    tryOut(executable, use, folder, { READS_OUT: file })
-    for (const line of (await readFile(file, 'utf8')).split('\n')) {
-      const [name = '', read = ''] = line.split(' ')
-      used.set(name, [...(used.get(name) ?? []), read])
-    }
-  }
-  return used
-}
-
-/**
- * @param {string} executable
- * @param {typeof typicalUses[number]} use
- * @param {string} folder has the folder `home`, in which it is used
- * @param {Record<string, string>} variables
- */
-function tryOut(executable, [words, input], folder, variables) {
-  const cwd = join(folder, 'home')
-  const env = { ...process.env, ...ownHome(cwd), ...variables }
-  const { error, status, stderr } = spawnSync(executable, words, {
-    env,
-    input,
-    cwd,
-    encoding: 'utf8',
-  })
-  if (error) throw error
-  if (status !== 0) throw new Error(`nacre ${words.join(' ')}: status ${status}: ${stderr}`)
 }
 
 /**
@@ -170,12 +99,22 @@ function tryOut(executable, [words, input], folder, variables) {
  *
  * @param {string} executable
  * @param {string} folder where the files go
- * @returns {string[]} files for `--bytecode-order`, the most important first
+ * @returns {Promise<string[]>} files for `--bytecode-order`, the most important first
  */
-function recordOrders(executable, folder) {
-  return typicalUses.map((use, index) => {
+async function recordOrders(executable, folder) {
+  const home = join(folder, 'home')
+  await mkdir(home)
+  return typicalUses.map(([words, input], index) => {
     const file = join(folder, `order-${index}`)
-    tryOut(executable, use, folder, { BUN_BYTECODE_ORDER_OUT: file })
+    const env = { ...process.env, ...ownHome(home), BUN_BYTECODE_ORDER_OUT: file }
+    const { error, status, stderr } = spawnSync(executable, words, {
+      env,
+      input,
+      cwd: home,
+      encoding: 'utf8',
+    })
+    if (error) throw error
+    if (status !== 0) throw new Error(`nacre ${words.join(' ')}: status ${status}: ${stderr}`)
     return file
   })
 }
