@@ -267,7 +267,9 @@ test('any text of quotes, spaces and signs is evaluated as bash does', async () 
 test('a stop ends the command and spares the shell and what ran before', async () => {
   await withSessions(async ({ run, start }) => {
     // Until it has become its program, only its age tells it from what the next command starts.
-    await run('kept=1; sleep 100 & old=$!; until [ "$(ps -o comm= -p $old)" = sleep ]; do :; done')
+    await run(
+      'kept=1; sleep 100 & old=$!; until [ "$(ps -o comm= -p $old)" = sleep ]; do sleep 0.01; done',
+    )
     for (const command of [
       'echo up; sleep 100; echo no',
       'echo up; while :; do :; done',
@@ -383,6 +385,15 @@ test('runs of one session take turns, another session is not held up', async () 
     assert.match(waited.notStarted?.message ?? '', 'never started: its session was busy')
     await first.running.stop('cancel')
     assert.is((await third.collected).stdout, 'third\n')
+  })
+})
+
+test('the last argument of a command was handed to every program after `set -a`', async () => {
+  await withSessions(async ({ run }) => {
+    await run('set -a; : secret')
+    assert.is((await run('env | grep __nacre')).stdout, '')
+    assert.is((await run('set +a; env | grep __nacre')).stdout, '')
+    assert.is((await run("declare -i _; sh -c 'exit 7' 5")).code, 7)
   })
 })
 

@@ -64,9 +64,12 @@ zshTest('a zsh goes on whatever its options make of our own words', async () => 
     for (const option of options) {
       await run(`${option}; false`, asked)
       const { stdout, pipeStatus, notices } = await run('echo "$? $LENT"; false | true', asked)
-      seen.push([stdout, pipeStatus, notices])
+      // What it tells of them holds a pattern, and a NUL.
+      const { code } = await run(`sh -c 'exit 3' '/*'`, asked)
+      const { notices: then } = await run(`: $'a\\0b'`, asked)
+      seen.push([stdout, pipeStatus, notices, code, then])
     }
-    const expected = ['1 a b\n', [1, 0], []]
+    const expected = ['1 a b\n', [1, 0], [], 3, []]
     assert.equal(
       seen,
       options.map(() => expected),

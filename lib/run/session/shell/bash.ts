@@ -78,8 +78,11 @@ export const bashDialect: SessionDialect = {
   },
 }
 
-/** What the loop lives on; a command can disable any of them. */
-const needed = 'printf trap set read mapfile unset export exit :'
+/**
+ * What the loop lives on; a command can disable any of them. The last one becomes `$_`, and is the name of no
+ * variable: as an integer `$_` would make an error of anything else.
+ */
+const needed = 'printf trap set read mapfile unset : export exit'
 
 /** The loop as line `number` of the program. */
 function createLoop(number: number, turnPath: string): string {
@@ -90,7 +93,8 @@ function createLoop(number: number, turnPath: string): string {
     '\\exit "${__nacre_x%% *}"; : "${__nacre_none?}"; }'
   // Soon, since a DEBUG trap acts on every command here too.
   const suspend = `\\builtin trap -p ERR DEBUG; \\builtin trap - DEBUG ERR; \\builtin set +${suspendedOptions}`
-  const ended = `__nacre_x="$? $- ${number} \${__nacre_g-} \${__nacre_p-}" __nacre_g=(0)`
+  // An array of one: unlike a plain variable, `set -a` hands it to no program.
+  const ended = `__nacre_x=("$? $- ${number} \${__nacre_g-} \${__nacre_p-}") __nacre_g=(0)`
   const turn = [
     suspend,
     // With the marks by which bash keeps quoting apart among the separators no record can be printed.

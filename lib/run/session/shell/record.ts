@@ -52,17 +52,19 @@ export function createRecordReader(): RecordReader {
 
 /**
  * `$?`, `$-`, the line, four marks, and what the shell was asked after the command: `$?`, every stage of the
- * last pipeline and `$_`.
+ * last pipeline and `$_`. A command may have put something else there.
  */
-const words = /^(\d+) (\S*) (\d+) (\S*) (\S*) (\S*) (\S*) (?:(\d+) ([\d ]*)\/(.*))?$/s
+const words = /^(\d+) (\S*) (\d+) (\S*) (\S*) (\S*) (\S*) (?:(\d+) ([\d ]*)\/(.*)|.*)$/s
 
 /** The first whole record of this token in the text, or null. The traps stand before it. */
 function parseRecord(text: string, token: string): SessionRecord | null {
   const from = text.indexOf(`\0${token}\0`)
   if (from < 0) return null
   const traps = text.slice(0, from)
-  const [, cwd = '', told = '', last] = text.slice(from + 1).split('\0')
-  const found = last === token ? words.exec(told) : null
+  const end = text.lastIndexOf(`\0${token}\0`)
+  const [cwd = '', ...rest] = text.slice(from + token.length + 2, Math.max(end, 0)).split('\0')
+  // `$_` of a zsh may hold NUL, which no variable of the next command can.
+  const found = end > from ? words.exec(rest.join('')) : null
   if (found === null) return null
   const [, status, flags, line, started, restored, repaired, usable] = found
   const [ended, pipeStatus, lastArgument = ''] = found.slice(8)

@@ -38,7 +38,7 @@ export const zshDialect: SessionDialect = {
       oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
       '__nacre_s= __nacre_t= __nacre_g=0 __nacre_q=0; ',
       '__nacre_status() { \\builtin return "$1"; }; ',
-      '__nacre_end() { __nacre_s=${(j: :)@}; }; ',
+      '__nacre_end() { __nacre_s="${(j: :)@}"; }; ',
       `while :; do ${turn}; ${run}; done`,
     ].join('')
     return {
