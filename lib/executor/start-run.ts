@@ -50,6 +50,8 @@ export async function startRun(start: RunStart): Promise<LiveRun> {
     tellStart()
     return run
   } catch (error) {
+    // Its end is told to nobody else, and must not wait for ever.
+    tellStart()
     await capture.finish()
     throw error
   }

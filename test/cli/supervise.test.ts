@@ -140,4 +140,20 @@ test('a job begun by a run of another nacre outlives the stop of that run', asyn
   assert.ok(isAlive(Number(job?.['pid'])))
 })
 
+test('a job begun in a session ended with that session', async ({ home }) => {
+  const [program = '', ...words] = cliCommand()
+  const nacre = [program, ...words].map((word) => `'${word}'`).join(' ')
+  await home.run([
+    '--session',
+    'one',
+    '-c',
+    `${nacre} -q -c 'read line; exit 8' --open-stdin --background`,
+  ])
+  const [job, ...others] = await home.list()
+  assert.equal(others, [])
+  assert.is(job?.['status'], 'running')
+  await home.run(['job', 'write', String(job?.['job_id']), '--eof'])
+  assert.is((await home.run(['job', 'wait', String(job?.['job_id'])])).status, 8)
+})
+
 test.run()

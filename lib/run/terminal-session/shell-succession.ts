@@ -70,8 +70,10 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       if (held.confinement === describeConfinement(request)) return Promise.resolve(held)
       listener().onNotice(`Your shell starts anew with ${describeConfinement(request)}`)
       const left = held
-      // Behind a command that has just ended, its state is written on the way to its prompt.
-      inherited = left.shell.awaitPrompt().then(() => readState(left))
+      // Behind a command that has just ended, its state is written on the way to its prompt, on which hooks of
+      // the person's may take any time.
+      const prompted = settleWithin(limits.stopGraceMs, left.shell.awaitPrompt())
+      inherited = prompted.then(() => readState(left))
       // What still writes the state would end with the shell.
       void inherited.then(() => leave(left))
     }
@@ -178,7 +180,8 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
         files.turn(encodeTurn('', dialect.forgetEnd))
         const { ended } = shell.run(() => undefined)
         // What it starts on the way to its prompt would be hung up first, and it would say so.
-        await Promise.race([ended.then(() => shell.awaitPrompt()), closing])
+        const prompted = ended.then(() => settleWithin(limits.stopGraceMs, shell.awaitPrompt()))
+        await Promise.race([prompted, closing])
       }
     } catch {
       // The disk takes no more, so the shell cannot be told: it ends with its own traps.

@@ -5,8 +5,8 @@ export const ownerVariable = 'NACRE_OWNER'
 /** The variable by which whatever a session ever started is found again. */
 export const sessionVariable = 'NACRE_SESSION'
 
-/** What tells a process that it is part of a run. */
-const ofRun: ReadonlySet<string> = new Set(['NACRE', markVariable, ownerVariable])
+/** What tells a process that it is part of a run, or of the session in which that runs. */
+const ofRun: ReadonlySet<string> = new Set(['NACRE', markVariable, ownerVariable, sessionVariable])
 
 /** Variables by their names, as a process has them. */
 type Variables = Readonly<Record<string, string | undefined>>
