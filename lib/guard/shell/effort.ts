@@ -4,7 +4,7 @@ import type { Text } from './text.ts'
 const most = 64_000_000
 
 /** What one piece of work costs beside its texts, measured against a character of them. */
-const costs = { command: 3200, text: 16, variable: 32 } as const
+const costs = { command: 3200, text: 16, entry: 32 } as const
 
 /**
  * Counts the work of reading one command: a short one can ask for any amount of it, by values that grow
@@ -31,8 +31,8 @@ export class Effort {
     this.spend(units)
   }
 
-  /** Counts so many commands that start, or variables that are copied or compared. */
-  spendOn(kind: 'command' | 'variable', count: number): void {
+  /** Counts so many commands that start, or entries of a scope that are copied or compared. */
+  spendOn(kind: 'command' | 'entry', count: number): void {
     this.spend(count * costs[kind])
   }
 

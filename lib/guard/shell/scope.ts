@@ -51,7 +51,7 @@ export class Scope {
 
   clone(): Scope {
     const copy = new Scope(this.directories, this.effort)
-    this.effort.spendOn('variable', this.variables.size)
+    this.effort.spendOn('entry', this.variables.size + this.functions.size + this.aliases.size)
     copy.variables = new Map(this.variables)
     copy.functions = new Map(this.functions)
     copy.aliases = new Map(this.aliases)
@@ -100,7 +100,7 @@ export class Scope {
 
   /** Adds the variables of another branch, but not its directory. */
   mergeVariables(other: Scope): void {
-    this.effort.spendOn('variable', other.variables.size)
+    this.effort.spendOn('entry', other.variables.size + other.functions.size)
     for (const [name, variable] of other.variables) {
       const own = this.variables.get(name)
       if (own === variable) continue
