@@ -9,7 +9,13 @@ import { createId } from '../ids.ts'
 import { type Origin, type OriginPolicy, originPolicies } from '../origin.ts'
 import { limits, usualSize } from '../limits.ts'
 import { chooseTimeoutMs, chooseWaitMs, parseReady, type TimeoutsByMode, toMs } from './times.ts'
-import { type Request, type RequestDefaults, type RequestInput, requestShape } from './request.ts'
+import {
+  type Request,
+  type RequestDefaults,
+  type RequestInput,
+  requestShape,
+  type Stdin,
+} from './request.ts'
 
 export interface ParseContext {
   /** Where relative directories begin. */
@@ -95,7 +101,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     hardening: input.hardening ?? isHardened(policy, context),
     // Nobody waits for such a job; what it wrote is read later, from its artifact.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
-    stdin: input.openStdin ? { kind: 'open' } : (input.stdin ?? { kind: 'none' }),
+    stdin: chooseStdin(input),
     outputTo: isOpen && !needsOutput(input) ? (input.outputTo ?? null) : null,
     descriptors: isOpen ? (input.descriptors ?? []) : [],
     notices,
@@ -155,6 +161,11 @@ function checkInput(given: unknown): RequestInput {
   const wanted =
     "{ kind: 'none' | 'closed' | 'open' }, { kind: 'text', text } or { kind: 'descriptor', fd }"
   throw invalid('stdin', wanted, input.stdin)
+}
+
+/** A text is all of the input, also where every input is to stay open by the configuration. */
+function chooseStdin({ stdin = { kind: 'none' }, openStdin }: RequestInput): Stdin {
+  return openStdin && stdin.kind !== 'text' ? { kind: 'open' } : stdin
 }
 
 /** Its type is a promise only, of whoever wrote the call. */
