@@ -52,6 +52,7 @@ test('an array in the background is held, waited for, and its tasks are told', a
 
 test('what has ended survives a kill of nacre, and the rest is named, and runs when it is resumed', async () => {
   const home = openHome()
+  let gate: number | null = null
   try {
     const [program = '', ...words] = cliCommand()
     // Resumed tasks hold until the test has seen that the array runs again.
@@ -85,10 +86,9 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
     assert.is((await home.json(['job', 'resume', id]))['status'], 'running')
     // Held open for reading too, so that none waits for a writer.
-    const gate = openSync(go, 'r+')
+    gate = openSync(go, 'r+')
     writeSync(gate, '\n\n\n')
     const whole = await home.json(['job', 'wait', id])
-    closeSync(gate)
     assert.equal((whole['tasks'] as Record<string, unknown>)['failures'], [1, 2, 3, 4, 5, 6])
     const wrote = String((await home.json(['job', 'read', id]))['text'])
     assert.equal(
@@ -97,6 +97,7 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     )
     assert.is((await home.json(['job', 'resume', id]))['status'], 'exited', 'nothing is left')
   } finally {
+    if (gate !== null) closeSync(gate)
     await home.close()
   }
 })

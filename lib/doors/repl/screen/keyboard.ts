@@ -12,7 +12,7 @@ export function typedText(data: string): string | null {
   return pastedText(data) ?? (isText ? data : null)
 }
 
-/** What a key, or a paste, makes of a line that is typed at its end only; what is no blank and has no width goes. */
+/** What a key, or a paste without its control characters, makes of a line that is typed at its end only. */
 export function typeAtEnd(line: string, data: string): string {
   if (isKey(data, 'ctrl+u')) return ''
   if (isKey(data, 'backspace')) return [...line].slice(0, -1).join('')

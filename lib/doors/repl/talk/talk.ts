@@ -55,7 +55,7 @@ export function createTalk(parts: TalkParts): Talk {
     return createAgent(executor, settings)
   })
   let session: AgentSession | null = null
-  let models: Promise<string[]> | null = null
+  const models = createLazy(async () => (await agent.open()).listModels())
 
   /** A conversation works where the person was when it began. */
   async function open(resume: string | null = null): Promise<AgentSession> {
@@ -138,7 +138,7 @@ export function createTalk(parts: TalkParts): Talk {
         display.print([`Model: ${name}`])
       })
     },
-    listModels: () => (models ??= agent.open().then((agent) => agent.listModels())),
+    listModels: models.open,
     async resume(id) {
       const { conversations } = await agent.open()
       const chosen = id === '' ? await pickConversation(conversations.list()) : id

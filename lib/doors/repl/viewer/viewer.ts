@@ -172,7 +172,10 @@ export function createViewer(options: ViewerOptions): FullScreen {
     } else if (isKey(data, 'enter')) {
       query = null
       answer(asked)
-    } else query = { ...asked, text: asked.text + (typedText(data) ?? '') }
+    } else {
+      const typed = (typedText(data) ?? '').replaceAll(/\p{Cc}/gu, '')
+      query = { ...asked, text: asked.text + typed }
+    }
   }
 
   const moves: Record<string, () => void> = {
