@@ -2,7 +2,7 @@ import type { Sessions } from '../protocol/sessions.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { RunOptions } from './options.ts'
-import type { Run } from './run.ts'
+import type { Run } from './run/run.ts'
 
 /** Whoever starts runs: an executor, or one session of it. */
 export interface RunStarter {

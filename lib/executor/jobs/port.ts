@@ -3,7 +3,7 @@ import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/job.t
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/result/tasks.ts'
-import type { Run } from '../run.ts'
+import type { Run } from '../run/run.ts'
 import type { Follower } from './follow.ts'
 
 /** What ends a wait before the end of the job. */

@@ -5,7 +5,7 @@ import type { Result } from '../../../protocol/result/result.ts'
 import { describeTrouble } from '../../../render/messages.ts'
 import type { RpcContext } from '../context.ts'
 import type { BashResult } from './conversation.ts'
-import { readOn } from '../../../executor/run.ts'
+import { readOn } from '../../../executor/run/run.ts'
 
 type Tell = (delta: string) => ListenerAnswer | Promise<ListenerAnswer>
 

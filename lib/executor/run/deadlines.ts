@@ -1,5 +1,5 @@
-import { nowMs } from '../system/clock.ts'
-import type { Request } from '../protocol/request/request.ts'
+import { nowMs } from '../../system/clock.ts'
+import type { Request } from '../../protocol/request/request.ts'
 
 export interface Deadlines {
   /** Tells that the run has written something. */

@@ -1,7 +1,7 @@
-import { createDeferred } from '../protocol/deferred.ts'
-import type { OutputSink, Runner } from '../protocol/ports.ts'
-import type { Request } from '../protocol/request/request.ts'
-import type { Result } from '../protocol/result/result.ts'
+import { createDeferred } from '../../protocol/deferred.ts'
+import type { OutputSink, Runner } from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import { both, type Call } from './call.ts'
 import { createRun, type LiveRun, type RunParts } from './run.ts'
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
-import type { Ready } from '../protocol/request/request.ts'
-import { pause } from '../system/wait.ts'
+import type { Ready } from '../../protocol/request/request.ts'
+import { pause } from '../../system/wait.ts'
 import type { LiveRun } from './run.ts'
 
 const lookEveryMs = 50
@@ -38,7 +38,7 @@ function createCheck(ready: Ready, run: LiveRun): Check | Promise<Check> {
  * wait, and a notice says so.
  */
 async function createLineCheck(pattern: RegExp, run: LiveRun): Promise<Check> {
-  const { PatternBudget, PatternTester, SlowPatternError } = await import('../system/pattern.ts')
+  const { PatternBudget, PatternTester, SlowPatternError } = await import('../../system/pattern.ts')
   const tester = new PatternTester()
   const budget = new PatternBudget(patternMs)
   let cursor = 0
@@ -71,9 +71,9 @@ async function createLineCheck(pattern: RegExp, run: LiveRun): Promise<Check> {
 async function createPortCheck(port: number, run: LiveRun): Promise<Check> {
   const { host, network, id } = run.request
   if (process.platform !== 'linux' || host !== null) return () => answers(port)
-  const { isPortTaken, listensOn } = await import('../system/listeners.ts')
-  const { createTreeSearch } = await import('../run/stop.ts')
-  const { openControlGroup } = await import('../system/process/control-group.ts')
+  const { isPortTaken, listensOn } = await import('../../system/listeners.ts')
+  const { createTreeSearch } = await import('../../run/stop.ts')
+  const { openControlGroup } = await import('../../system/process/control-group.ts')
   let search: (() => readonly { pid: number }[]) | null = null
   return () => {
     const group = run.group === null ? null : openControlGroup(run.group)

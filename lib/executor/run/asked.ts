@@ -1,4 +1,4 @@
-import type { Result } from '../protocol/result/result.ts'
+import type { Result } from '../../protocol/result/result.ts'
 
 /** What answers the questions of `Asked`. */
 export interface Answers {

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
-import { MisuseError } from '../../lib/protocol/errors.ts'
-import type { RunEvent } from '../../lib/protocol/result/event.ts'
-import { until } from '../helpers/until.ts'
+import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
+import { MisuseError } from '../../../lib/protocol/errors.ts'
+import type { RunEvent } from '../../../lib/protocol/result/event.ts'
+import { until } from '../../helpers/until.ts'
 
 async function withExecutor(
   check: (executor: Executor, dir: string) => Promise<void>,

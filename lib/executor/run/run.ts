@@ -1,12 +1,12 @@
-import { nowMs } from '../system/clock.ts'
-import { createDeferred } from '../protocol/deferred.ts'
-import type { Capture, Captured } from '../output/capture.ts'
-import type { KeptTexts } from '../output/part.ts'
-import { MisuseError } from '../protocol/errors.ts'
-import type { RunEvent } from '../protocol/result/event.ts'
-import type { JobEntry, JobOutput } from '../protocol/result/job.ts'
-import { describeJob } from './jobs/describe-job.ts'
-import type { Reading } from '../protocol/result/reading.ts'
+import { nowMs } from '../../system/clock.ts'
+import { createDeferred } from '../../protocol/deferred.ts'
+import type { Capture, Captured } from '../../output/capture.ts'
+import type { KeptTexts } from '../../output/part.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { RunEvent } from '../../protocol/result/event.ts'
+import type { JobEntry, JobOutput } from '../../protocol/result/job.ts'
+import { describeJob } from '../jobs/describe-job.ts'
+import type { Reading } from '../../protocol/result/reading.ts'
 import {
   interruption,
   type KeptPlace,
@@ -14,13 +14,13 @@ import {
   shutdown,
   type StopOptions,
   type StopReport,
-} from '../protocol/ports.ts'
-import type { Request } from '../protocol/request/request.ts'
-import type { Result, StopReason } from '../protocol/result/result.ts'
+} from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { Asked } from './asked.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import type { EventStream } from './event-stream.ts'
-import { endedResult, runningResult } from './results.ts'
+import { endedResult, runningResult } from '../results.ts'
 
 /**
  * One command taken through the executor, from its start on. Also a run that was denied or did not

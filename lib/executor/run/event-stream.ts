@@ -1,4 +1,4 @@
-import type { ListenerAnswer, RunEvent } from '../protocol/result/event.ts'
+import type { ListenerAnswer, RunEvent } from '../../protocol/result/event.ts'
 
 /** Output that a reader has not taken yet holds up the command from here on. */
 const highWaterBytes = 256 * 1024

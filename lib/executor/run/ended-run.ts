@@ -1,7 +1,7 @@
-import { copyLast, type KeptTexts, readKept } from '../output/part.ts'
-import { MisuseError } from '../protocol/errors.ts'
-import type { Request } from '../protocol/request/request.ts'
-import type { Result } from '../protocol/result/result.ts'
+import { copyLast, type KeptTexts, readKept } from '../../output/part.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import { describeRun, type LiveRun, markHandled, readLines, type RunCall } from './run.ts'
 
 /** How much of each text of an ended job stays in memory, where all of it is on disk. */

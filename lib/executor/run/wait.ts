@@ -1,6 +1,6 @@
-import type { Ready, Request } from '../protocol/request/request.ts'
-import type { Result } from '../protocol/result/result.ts'
-import { pause } from '../system/wait.ts'
+import type { Ready, Request } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { pause } from '../../system/wait.ts'
 import { waitUntilReady } from './ready.ts'
 import type { LiveRun } from './run.ts'
 
