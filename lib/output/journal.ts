@@ -19,7 +19,7 @@ export class Journal {
     this.#endsLine = bytes.at(-1) === newline
   }
 
-  /** Counts text that more than `keptBytes` follow, before anybody reads again. */
+  /** Counts text that at least `keptBytes` follow, before anybody reads again. */
   leaveOut(bytes: number): void {
     this.#total += bytes
   }

@@ -2,7 +2,7 @@ import { limits } from '../protocol/limits.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Truncation } from '../protocol/result/result.ts'
 import { FirstBytes, LastBytes } from './bytes/ends.ts'
-import type { CountedText } from './clean/binary-count.ts'
+import { type CountedText, mostShownBytes } from './clean/binary-count.ts'
 import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
 import { LineCutter } from './line-cutter.ts'
 import { createScanner, type Scanner } from './bytes/scan.ts'
@@ -62,9 +62,13 @@ export class Window {
     else this.#cutter.write(selected, (piece) => this.#keep(piece))
   }
 
-  /** Whether text may ever be left out. Where both ends are kept, their size depends on all of the text. */
+  /**
+   * Whether text may ever be left out. Where both ends are kept, their size depends on all of the text, and
+   * counts never tell that more than `mostShownBytes` follow.
+   */
   get canLeaveOut(): boolean {
-    return (this.#shape === 'tail' || this.#shape === 'head') && this.#options.head === null
+    const keepsOneEnd = this.#shape === 'tail' || this.#shape === 'head'
+    return keepsOneEnd && this.#options.head === null && this.#maxBytes < mostShownBytes
   }
 
   /** Counts text that nothing is shown of once what follows it is there; false where it is needed. */

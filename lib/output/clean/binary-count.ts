@@ -12,12 +12,15 @@ import { buildTable, state, statesPerTable } from './rewriter-table.ts'
 export interface CountedText {
   bytes: number
   newlines: number
-  /** The lines that begin in it have at least so many bytes, each as long as a line is ever shown. */
+  /**
+   * The lines that begin in it have at least so many bytes, each as long as a line is ever shown. A lower
+   * bound, told from pieces of 12 KiB: about one line for two of them in a row that hold a newline.
+   */
   shownBytes: number
 }
 
 /**
- * Counts the text of `bytes[0, end)`, which begins in the state `begin` of binary data and ends between two
+ * Counts the text of `bytes[0, end)`, a part at most, which begins in the state `begin` of binary data and ends between two
  * characters; the answer tells the state after it too.
  */
 export type BinaryCounter = (
@@ -26,8 +29,13 @@ export type BinaryCounter = (
   begin: number,
 ) => CountedText & { state: number }
 
+/** So many raw bytes are counted at once. */
+export const partBytes = 1024 * 1024
 /** The sums of two bytes stay below 32,768, however often a step ends early. */
 const pieceBytes = 12 * 1024
+/** The most that `shownBytes` ever tells of a part. */
+export const mostShownBytes =
+  Math.floor((Math.ceil(partBytes / pieceBytes) - 1) / 2) * limits.maxLineChars
 /** The bytes before the first one are no beginning of a character. */
 const input = 16
 /** 16 bytes that count, and 16 that do not. */

@@ -1,5 +1,5 @@
 import { incompleteTail, replacement } from '../bytes/utf8.ts'
-import { type BinaryCounter, type CountedText, createBinaryCounter } from './binary-count.ts'
+import { type BinaryCounter, type CountedText, partBytes } from './binary-count.ts'
 import type { HeldText } from './held.ts'
 import { type Rewriter, rewriterBytes } from './rewriter.ts'
 
@@ -9,8 +9,9 @@ import { type Rewriter, rewriterBytes } from './rewriter.ts'
  */
 export type LeaveOut = (text: CountedText, following: CountedText) => boolean
 
-/** So many raw bytes wait until as many have followed. */
-const partBytes = 1024 * 1024
+/** After so many refusals in a row the rest is probably needed too: it is not counted any more. */
+const mostRefusals = 4
+const nothing = new Uint8Array(0)
 
 /** Raw bytes, from the border of a character on. */
 interface Part {
@@ -24,16 +25,17 @@ interface CountedPart extends Part {
 }
 
 /**
- * The text of what is no text. Where somebody takes counts, it waits: of the middle of a long stream nobody
- * reads more than how long it is.
+ * The text of what is no text. Where somebody takes counts, each part waits for the next: of the middle of a
+ * long stream nobody reads more than how long it is.
  */
 export class BinaryText {
   readonly #held: HeldText
   readonly #rewriter: Rewriter
-  readonly #leaveOut: LeaveOut | undefined
-  #count: BinaryCounter | null = null
+  /** Absent: nothing waits. */
+  #leaveOut: LeaveOut | undefined
+  #refusals = 0
   #older: CountedPart | null = null
-  #newer: Part = { bytes: new Uint8Array(0), length: 0 }
+  #newer: Part = { bytes: nothing, length: 0 }
   #spare: Uint8Array | null = null
 
   constructor(held: HeldText, rewriter: Rewriter, leaveOut: LeaveOut | undefined) {
@@ -44,11 +46,8 @@ export class BinaryText {
   }
 
   write(bytes: Uint8Array, from: number): void {
-    if (this.#leaveOut === undefined) {
-      this.#rewrite(bytes, from, bytes.length)
-      return
-    }
-    for (let at = from; at < bytes.length;) {
+    let at = from
+    while (this.#leaveOut !== undefined && at < bytes.length) {
       const newer = this.#newer
       if (newer.bytes.length === 0) newer.bytes = new Uint8Array(partBytes)
       const piece = bytes.subarray(at, at + partBytes - newer.length)
@@ -57,6 +56,7 @@ export class BinaryText {
       at += piece.length
       if (newer.length === partBytes) this.#turn(this.#leaveOut)
     }
+    this.#rewrite(bytes, at, bytes.length)
   }
 
   /** Brings all of the text to the held text, but for an unfinished character at its end. */
@@ -72,28 +72,40 @@ export class BinaryText {
 
   /** Nothing more comes. */
   end(): void {
-    this.#rewriteOlder()
-    this.#rewritePart(this.#newer.bytes, this.#newer.length)
-    this.#newer.length = 0
+    this.#waitNoMore()
+    this.#endCharacter()
   }
 
   /** The newer part is full: it is counted, and becomes the older one. */
   #turn(leaveOut: LeaveOut): void {
     const { bytes, length } = this.#newer
-    this.#count ??= createBinaryCounter()
-    if (this.#count === null) return this.settle()
+    const { counter } = this.#rewriter
+    if (counter === null || this.#refusals === mostRefusals) return this.#waitNoMore()
     const end = length - incompleteTail(bytes, 0, length)
     const begin = this.#older?.text.state ?? this.#rewriter.binaryState
-    const text = this.#count(bytes, end, begin)
+    const text = counter(bytes, end, begin)
     if (this.#older !== null && leaveOut(this.#older.text, text)) {
       this.#rewriter.binaryState = begin
       this.#spare = this.#older.bytes
-    } else this.#rewriteOlder()
+      this.#refusals = 0
+    } else if (this.#older !== null) {
+      this.#refusals++
+      this.#rewriteOlder()
+    }
     this.#older = { bytes, length: end, text }
     const next = this.#spare ?? new Uint8Array(partBytes)
     this.#spare = null
     next.set(bytes.subarray(end, length))
     this.#newer = { bytes: next, length: length - end }
+  }
+
+  /** Rewrites what waits, and whatever comes from now on at once. */
+  #waitNoMore(): void {
+    this.#rewriteOlder()
+    this.#rewrite(this.#newer.bytes, 0, this.#newer.length)
+    this.#newer = { bytes: nothing, length: 0 }
+    this.#spare = null
+    this.#leaveOut = undefined
   }
 
   #rewriteOlder(): void {
@@ -106,6 +118,10 @@ export class BinaryText {
   /** A part ends between two characters: what looks like the beginning of one is none. */
   #rewritePart(bytes: Uint8Array, end: number): void {
     this.#rewrite(bytes, 0, end)
+    this.#endCharacter()
+  }
+
+  #endCharacter(): void {
     if (this.#rewriter.endCharacter()) this.#held.pass(replacement)
   }
 

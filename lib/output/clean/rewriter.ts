@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { incompleteTail } from '../bytes/utf8.ts'
 import { instantiate } from '../bytes/wasm.ts'
+import { type BinaryCounter, createBinaryCounter } from './binary-count.ts'
 import { buildShuffles } from './rewriter-block.ts'
 import {
   inputBytes,
@@ -55,6 +56,8 @@ export interface Rewriter {
   rewriteBinary(bytes: Uint8Array, from: number, to: number): Uint8Array
   /** Where binary data stands; whoever leaves some of it out says where it stands then. */
   binaryState: number
+  /** Counts what `rewriteBinary` would write; null where that does not work. */
+  readonly counter: BinaryCounter | null
   /** Whether binary data stands at the end of a character and of a sequence. */
   readonly isAtRest: boolean
   /** Nothing goes on with the last character. Whether it is unfinished, and becomes U+FFFD. */
@@ -67,12 +70,20 @@ export const rewriterBytes = inputBytes
 /** Gives a rewriter of its own to each stream; null where WebAssembly does not work. */
 export type OpenRewriter = () => Rewriter | null
 
-/** All of them share one module, made with the first: its memory holds nothing between two calls. */
+/**
+ * All of them share one module, made with the first, and one counter, made when it is asked for: their memory
+ * holds nothing between two calls.
+ */
 export function createRewriters(): OpenRewriter {
   let made: ReturnType<typeof makeModule> | undefined
+  let counter: BinaryCounter | null | undefined
+  const openCounter = () => {
+    if (counter === undefined) counter = createBinaryCounter()
+    return counter
+  }
   return () => {
     if (made === undefined) made = makeModule()
-    return made && createRewriter(made)
+    return made && createRewriter(made, openCounter)
   }
 }
 
@@ -90,11 +101,10 @@ function makeModule() {
   }
 }
 
-function createRewriter({
-  memory,
-  run,
-  numbers,
-}: NonNullable<ReturnType<typeof makeModule>>): Rewriter {
+function createRewriter(
+  { memory, run, numbers }: NonNullable<ReturnType<typeof makeModule>>,
+  openCounter: () => BinaryCounter | null,
+): Rewriter {
   const { output } = places
   /** The last piece was no UTF-8, as the next one will probably be: it is not looked at as a whole. */
   let wasInvalid = false
@@ -103,6 +113,9 @@ function createRewriter({
 
   return {
     binaryState: statesPerTable,
+    get counter() {
+      return openCounter()
+    },
     get isAtRest() {
       return this.binaryState === statesPerTable
     },
