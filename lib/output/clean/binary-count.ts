@@ -31,11 +31,13 @@ export type BinaryCounter = (
 
 /** So many raw bytes are counted at once. */
 export const partBytes = 1024 * 1024
+/** What is to follow a part is told by so many others. */
+export const mostFollowing = 2
 /** The sums of two bytes stay below 32,768, however often a step ends early. */
 const pieceBytes = 12 * 1024
-/** The most that `shownBytes` ever tells of a part. */
+/** The most that `shownBytes` ever tells of what follows a part. */
 export const mostShownBytes =
-  Math.floor((Math.ceil(partBytes / pieceBytes) - 1) / 2) * limits.maxLineChars
+  mostFollowing * Math.floor((Math.ceil(partBytes / pieceBytes) - 1) / 2) * limits.maxLineChars
 /** The bytes before the first one are no beginning of a character. */
 const input = 16
 /** 16 bytes that count, and 16 that do not. */

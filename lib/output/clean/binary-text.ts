@@ -1,5 +1,5 @@
 import { incompleteTail, replacement } from '../bytes/utf8.ts'
-import { type BinaryCounter, type CountedText, partBytes } from './binary-count.ts'
+import { type BinaryCounter, type CountedText, mostFollowing, partBytes } from './binary-count.ts'
 import type { HeldText } from './held.ts'
 import { type Rewriter, rewriterBytes } from './rewriter.ts'
 
@@ -10,7 +10,7 @@ import { type Rewriter, rewriterBytes } from './rewriter.ts'
 export type LeaveOut = (text: CountedText, following: CountedText) => boolean
 
 /** After so many refusals in a row the rest is probably needed too: it is not counted any more. */
-const mostRefusals = 4
+const mostRefusals = 8
 const nothing = new Uint8Array(0)
 
 /** Raw bytes, from the border of a character on. */
@@ -25,8 +25,8 @@ interface CountedPart extends Part {
 }
 
 /**
- * The text of what is no text. Where somebody takes counts, each part waits for the next: of the middle of a
- * long stream nobody reads more than how long it is.
+ * The text of what is no text. Where somebody takes counts, each part waits for the next ones: of the middle of
+ * a long stream nobody reads more than how long it is.
  */
 export class BinaryText {
   readonly #held: HeldText
@@ -34,9 +34,10 @@ export class BinaryText {
   /** Absent: nothing waits. */
   #leaveOut: LeaveOut | undefined
   #refusals = 0
-  #older: CountedPart | null = null
+  /** In order; the newer part follows. */
+  #older: CountedPart[] = []
   #newer: Part = { bytes: nothing, length: 0 }
-  #spare: Uint8Array | null = null
+  #spare: Uint8Array[] = []
 
   constructor(held: HeldText, rewriter: Rewriter, leaveOut: LeaveOut | undefined) {
     this.#held = held
@@ -76,27 +77,34 @@ export class BinaryText {
     this.#endCharacter()
   }
 
-  /** The newer part is full: it is counted, and becomes the older one. */
+  /** The newer part is full: it is counted, and becomes an older one. */
   #turn(leaveOut: LeaveOut): void {
     const { bytes, length } = this.#newer
     const { counter } = this.#rewriter
     if (counter === null || this.#refusals === mostRefusals) return this.#waitNoMore()
     const end = length - incompleteTail(bytes, 0, length)
-    const begin = this.#older?.text.state ?? this.#rewriter.binaryState
+    const begin = this.#older.at(-1)?.text.state ?? this.#rewriter.binaryState
     const text = counter(bytes, end, begin)
-    if (this.#older !== null && leaveOut(this.#older.text, text)) {
-      this.#rewriter.binaryState = begin
-      this.#spare = this.#older.bytes
-      this.#refusals = 0
-    } else if (this.#older !== null) {
-      this.#refusals++
-      this.#rewriteOlder()
-    }
-    this.#older = { bytes, length: end, text }
-    const next = this.#spare ?? new Uint8Array(partBytes)
-    this.#spare = null
+    this.#older.push({ bytes, length: end, text })
+    this.#leaveOutOlder(leaveOut)
+    const next = this.#spare.pop() ?? new Uint8Array(partBytes)
     next.set(bytes.subarray(end, length))
     this.#newer = { bytes: next, length: length - end }
+  }
+
+  #leaveOutOlder(leaveOut: LeaveOut): void {
+    while (this.#older.length > 1) {
+      const [oldest, ...following] = this.#older as [CountedPart, ...CountedPart[]]
+      if (leaveOut(oldest.text, sum(following))) {
+        this.#rewriter.binaryState = oldest.text.state
+        this.#refusals = 0
+      } else if (following.length === mostFollowing) {
+        this.#rewritePart(oldest.bytes, oldest.length)
+        this.#refusals++
+      } else return
+      this.#older.shift()
+      this.#spare.push(oldest.bytes)
+    }
   }
 
   /** Rewrites what waits, and whatever comes from now on at once. */
@@ -104,15 +112,16 @@ export class BinaryText {
     this.#rewriteOlder()
     this.#rewrite(this.#newer.bytes, 0, this.#newer.length)
     this.#newer = { bytes: nothing, length: 0 }
-    this.#spare = null
+    this.#spare = []
     this.#leaveOut = undefined
   }
 
   #rewriteOlder(): void {
-    if (this.#older === null) return
-    this.#rewritePart(this.#older.bytes, this.#older.length)
-    this.#spare = this.#older.bytes
-    this.#older = null
+    for (const { bytes, length } of this.#older) {
+      this.#rewritePart(bytes, length)
+      this.#spare.push(bytes)
+    }
+    this.#older = []
   }
 
   /** A part ends between two characters: what looks like the beginning of one is none. */
@@ -131,4 +140,14 @@ export class BinaryText {
       this.#held.pass(this.#rewriter.rewriteBinary(bytes, at, to))
     }
   }
+}
+
+function sum(parts: CountedPart[]): CountedText {
+  const all = { bytes: 0, newlines: 0, shownBytes: 0 }
+  for (const { text } of parts) {
+    all.bytes += text.bytes
+    all.newlines += text.newlines
+    all.shownBytes += text.shownBytes
+  }
+  return all
 }
