@@ -39,6 +39,8 @@ const timeoutMs = Number(process.env['NACRE_TEST_TIMEOUT_SECONDS'] ?? 300) * 100
 const hasteMs = 45_000
 /** More files than this do not fail by chance: none of them has a second try. */
 const mostRetried = 3
+/** No second try begins later, so that the run itself comes to its end in time. */
+const lastRetryMs = 800_000
 /** How long each test file took the last time, in milliseconds. */
 const durationsFile = join(root, 'node_modules', '.cache', 'nacre', 'test-durations.json')
 
@@ -200,13 +202,10 @@ async function main(startedMs) {
     }
     await Promise.all(Array.from({ length: Number(options.jobs) }, work))
     const bad = outcomes.filter((outcome) => chosen.includes(outcome.name) && countBad(outcome) > 0)
-    // What hung would hang once more, and take the time of the whole run.
-    if (
-      options.retry &&
-      bad.length <= mostRetried &&
-      bad.every((it) => it.durationMs < timeoutMs)
-    ) {
+    if (options.retry && bad.length <= mostRetried) {
       for (const [index, first] of bad.entries()) {
+        // What hung may hang once more.
+        if (performance.now() - startedMs > lastRetryMs) break
         console.log(`once more, alone: ${first.name}`)
         const second = await run(first.name, join(scratch, `again-${index}`))
         report(second)
