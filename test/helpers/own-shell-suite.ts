@@ -316,14 +316,17 @@ export function testOwnShell(shell: ShellName): void {
       await executor.close()
     }))
 
-  test('stops a command that ignores the interrupt, and keeps its shell', () =>
+  test('stops a command that ignores the interrupt time and again, and keeps its shell', () =>
     withOwnShell(shell, async ({ run, start }) => {
       await run(say.set)
-      const running = await start(`sh -c 'trap "" INT; echo begun; sleep 60; sleep 60'`)
-      await running.wrote('begun')
-      const result = await running.stop('kill')
-      assert.is(result.status, 'stopped')
-      assert.is((await run('echo $x')).output, '1\n')
+      // An interrupt behind the end met what draws the prompt about once in fifteen times.
+      for (let stops = 0; stops < 8; stops++) {
+        const running = await start(`sh -c 'trap "" INT; echo begun; sleep 60; sleep 60'`)
+        await running.wrote('begun')
+        const result = await running.stop('kill')
+        assert.is(result.status, 'stopped')
+        assert.is((await run('echo $x')).output, '1\n')
+      }
     }))
 
   if (shell === 'bash') {

@@ -12,7 +12,7 @@ import { createEditorCall, interruptKey } from './editor-call.ts'
 import { editorKeys } from './editor-dialect.ts'
 import { createMarkReader, type Piece } from './editor-marks.ts'
 import { createPromptWait } from './prompt-wait.ts'
-import { hangUp } from './terminal-signals.ts'
+import { hangUp, wakeEditor } from './terminal-signals.ts'
 
 /** How a command ended: the shell told, or it is gone. */
 export type CommandEnd =
@@ -100,10 +100,12 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     type: (keys) => void input.type(keys),
     giveUp: () => void close(),
   })
-  const prompts = createPromptWait(
-    () => phase === 'ending' && look() === 'raw',
-    () => void input.type(editorKeys.tell),
-  )
+  const prompts = createPromptWait({
+    isEditing: () => phase === 'ending' && look() === 'raw',
+    wake: () => wakeEditor(pid),
+    call: () => void input.type(editorKeys.tell),
+    giveUp: () => void close(),
+  })
 
   function takeBytes(chunk: Uint8Array): ListenerAnswer | Promise<ListenerAnswer> {
     const pieces = marks.read(chunk)

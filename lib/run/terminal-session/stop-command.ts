@@ -40,8 +40,10 @@ export async function stopCommand(options: {
   let report: StopReport
   do {
     report = await stopTree({ pid: shell.pid, mark, group: shell.group, spare, startedMs })
+    // The shell hears of what it waited for: an interrupt in that moment would meet what draws its prompt.
+    await pause(50, over.signal)
     if (over.signal.aborted) break
-    // The shell may have gone on to the next part of the command.
+    // It has gone on to the next part of the command.
     interrupt(shell.pid)
     await pause(50, over.signal)
   } while (!over.signal.aborted && nowMs() < deadlineMs)

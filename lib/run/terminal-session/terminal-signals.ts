@@ -5,6 +5,11 @@ export function interrupt(shellPid: number): void {
   signalForeground(shellPid, 'SIGINT')
 }
 
+/** Tells the editor that the size of its terminal may have changed, which ends its wait for keys and no more. */
+export function wakeEditor(shellPid: number): void {
+  signalForeground(shellPid, 'SIGWINCH')
+}
+
 /**
  * Signals as the kernel does when a terminal is hung up: the process that leads the session, which is not
  * the shell where a sandbox stands before it, and the group in the foreground.
