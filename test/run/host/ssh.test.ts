@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { findTool, tools, toolsWith } from '../../../lib/agent/tools/tools.ts'
@@ -26,10 +27,10 @@ interface Box {
 const server =
   obstacle === null ? await startServer('', ['Banner /etc/hostname', 'MaxSessions 50']) : null
 const folder = server ? makeClientFolder(server) : ''
-const openExecutor = () =>
+const openExecutor = (clientFolder = folder) =>
   createExecutor({
     stateDir: null,
-    environment: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+    environment: { ...process.env, PATH: `${clientFolder}:${process.env['PATH']}` },
   })
 const executor = openExecutor()
 test.after(async () => {
@@ -147,6 +148,27 @@ onBox('a session keeps its state there', async ({ executor, run }) => {
   assert.match(fresh.notices.join(), /ended with exit status 3: this ran in a fresh one/)
 })
 
+onBox('the last words of a shell are heard, though its end is told on stderr first', async () => {
+  const client = makeLateClient()
+  const late = openExecutor(client.folder)
+  const there = (command: string, streams: 'merged' | 'separate') =>
+    late.run({ command, origin: 'print', host: 'box', guard: false, session: 'late', streams })
+  try {
+    for (const streams of ['merged', 'separate'] as const) {
+      assert.is((await there('kept=yes', streams)).exitCode, 0)
+      const ending = there('echo last $kept; exit 4', streams)
+      await until(() => existsSync(client.goneFile))
+      // One that takes this for the end has settled by then.
+      await Promise.race([ending, delay(200)])
+      rmSync(client.goneFile)
+      const last = await ending
+      assert.equal([last.output ?? last.stdout, last.exitCode], ['last yes\n', 4], streams)
+    }
+  } finally {
+    await late.close()
+  }
+})
+
 onBox('a stop in a session ends the command, and the shell goes on', async ({ run }) => {
   const there = (command: string, changes?: Partial<RequestInput>) =>
     run(command, { session: 'work', streams: 'merged', ...changes })
@@ -240,6 +262,31 @@ onBox('what works there is told', async ({ run }) => {
     JSON.stringify(checks),
   )
 })
+
+/** An ssh that gives on a line of `last` words when the file that tells the shell's end on stderr is removed. */
+function makeLateClient(): { folder: string; goneFile: string } {
+  const late = join(folder, 'late')
+  const goneFile = join(late, 'gone')
+  mkdirSync(late)
+  const script = `#!/bin/bash
+case "$*" in *base64*) ;; *) exec ${folder}/ssh "$@" ;; esac
+exec 3>&1 4>&2
+{
+  ${folder}/ssh "$@" 2>&1 >&5 3>&- 4>&- 5>&- | while IFS= read -r line; do
+    printf '%s\\n' "$line" >&4
+    case $line in *:gone*) echo >${goneFile} ;; esac
+  done
+} 5>&1 | while IFS= read -r line; do
+  case $line in last*)
+    until [[ -e ${goneFile} ]]; do sleep 0.01; done
+    while [[ -e ${goneFile} ]]; do sleep 0.01; done ;;
+  esac
+  printf '%s\\n' "$line" >&3
+done
+`
+  writeFileSync(join(late, 'ssh'), script, { mode: 0o755 })
+  return { folder: late, goneFile }
+}
 
 function findProcesses(words: string): number[] {
   return readdirSync('/proc')

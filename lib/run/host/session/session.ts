@@ -21,7 +21,7 @@ import { describeEnd, type Follower, followFrames } from '../follower.ts'
 import { describeCommand, describeStop } from '../remote-command.ts'
 import { markThere } from '../script.ts'
 import { runMark } from '../stop-script.ts'
-import { createFrameReader, frameHead } from '../frames.ts'
+import { createFrameReader, type Frame, frameHead } from '../frames.ts'
 import { composeSessionScript, composeTurn, nameTurn } from './script.ts'
 
 export interface HostSessionOptions {
@@ -90,15 +90,23 @@ export function createHostSession(options: HostSessionOptions): Session {
     })
     const made: Shell = { ...opened, child, follower: null }
     child.stdin.on('error', () => undefined)
+    // Each stream tells the end of the shell behind what it holds of the command.
+    let speaking = 2
     for (const stream of ['stdout', 'stderr'] as const) {
       const source = child[stream]
+      const frames: Frame[] = []
       // What the session says of itself stands between the frames of its commands.
-      const own = createFrameReader(opened.name, (frame) => made.follower?.tell(frame))
+      const own = createFrameReader(opened.name, (frame) => void frames.push(frame))
       own.read(Buffer.from(`${frameHead(opened.name)}begin /\n`))
       source.on('data', (bytes: Buffer) => {
         const taken = own.read(bytes).map(async (part) => made.follower?.write(stream, part))
         source.pause()
-        void Promise.all(taken).then(() => source.resume())
+        void Promise.all(taken).then(() => {
+          for (const frame of frames.splice(0)) {
+            if (frame.gone === undefined || --speaking === 0) made.follower?.tell(frame)
+          }
+          source.resume()
+        })
       })
     }
     const end = () => {
