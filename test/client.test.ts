@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ClientOptions, RpcError, startClient } from '../lib/client.ts'
+import { createDeferred } from '../lib/protocol/deferred.ts'
 import { withClient } from './helpers/rpc.ts'
 
 async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
@@ -46,6 +47,26 @@ test('a request under way is refused when its server dies', async () => {
   assert.match(failure.message, /has ended \(SIGKILL\)/)
   await failureOf(client.request('shell.list', {}))
   assert.is(await client.close(), null)
+})
+
+test('an answer that has come is given, although its server has ended meanwhile', async () => {
+  // Both lines in one write, so that they are there when the end is.
+  const tellAndEnd = `process.stdin.on('data', (text) => {
+    const { id, method } = JSON.parse(text)
+    const greeting = { jsonrpc: '2.0', id, result: {} }
+    const told = { jsonrpc: '2.0', method: 'shell.exited', params: {} }
+    const answer = { jsonrpc: '2.0', id, result: { jobs: [] } }
+    if (method === 'initialize') return console.log(JSON.stringify(greeting))
+    require('node:fs').writeSync(1, JSON.stringify(told) + '\\n' + JSON.stringify(answer) + '\\n')
+    process.exit()
+  })`
+  const { promise: taken, resolve: take } = createDeferred()
+  const client = await startClient({ command: node(tellAndEnd), onNotification: () => taken })
+  const listed = client.request('shell.list', {})
+  listed.catch(() => undefined)
+  assert.is(await client.close(), 0)
+  take()
+  assert.equal(await listed, { jobs: [] })
 })
 
 test('a program that refuses the greeting is ended', async () => {

@@ -59,7 +59,7 @@ export interface Caller<Methods extends Table<Methods> = RpcMethods> {
     params: Methods[Name]['params'],
     options?: { signal?: AbortSignal | undefined },
   ) => Promise<Methods[Name]['result']>
-  /** Ends the connection for everyone who waits, with this as the reason. */
+  /** Ends the connection for everyone who waits for what has not come yet, with this as the reason. */
   fail(why: string): void
 }
 
@@ -113,10 +113,11 @@ export function createCaller<Methods extends Table<Methods> = RpcMethods, Told =
     else request?.reject(new RpcError(error as RpcErrorObject))
   }
 
-  readMessages(input, { receive, fail })
+  const { takeRest } = readMessages(input, { receive, fail })
 
   return {
-    fail,
+    // What has come before the end may be an answer.
+    fail: (why) => takeRest(() => fail(why)),
     request: (method, params, { signal } = {}) =>
       new Promise((resolve, reject) => {
         if (over) {
@@ -192,9 +193,16 @@ interface Receiver {
   fail(why: string): void
 }
 
-/** Passes messages on one after the other; while one is being taken, nothing is read. */
-function readMessages(stream: Readable, receiver: Receiver): void {
+/**
+ * Passes messages on one after the other; while one is being taken, nothing is read. `takeRest` calls back
+ * when those that have come are taken.
+ */
+function readMessages(
+  stream: Readable,
+  receiver: Receiver,
+): { takeRest: (then: () => void) => void } {
   const messages: unknown[] = []
+  const waiting: (() => void)[] = []
   let taking = false
 
   async function take(): Promise<void> {
@@ -211,6 +219,7 @@ function readMessages(stream: Readable, receiver: Receiver): void {
       stream.resume()
     }
     taking = false
+    for (const then of waiting.splice(0)) then()
   }
 
   const reader = createLineReader({
@@ -228,4 +237,5 @@ function readMessages(stream: Readable, receiver: Receiver): void {
     reader.write(chunk)
     if (!taking) void take()
   })
+  return { takeRest: (then) => (taking ? void waiting.push(then) : then()) }
 }

@@ -17,7 +17,7 @@ export interface Follower {
   readonly begun: Promise<void>
   /** Settles when the shell of a session has told its own end. */
   readonly gone: Promise<void>
-  /** Settles when the command has told its end on every stream. */
+  /** Settles when the command has told its end on every stream, and what it wrote before has been taken. */
   readonly ended: Promise<void>
   readonly state: Heard
   /** What was said that is not the command's: of the login, or of the client. */
@@ -57,14 +57,20 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     Object.assign(state, frame)
     if (frame.gone !== undefined) leave()
     begin()
-    if (frame.code !== undefined && --open === 0) end()
   }
 
   const readers: Partial<Record<StreamName, ReturnType<typeof createFrameReader>>> = {}
   // Of a merged run only stdout is the command's; the client itself speaks on stderr.
   const isWords = (stream: StreamName) => merged && stream === 'stderr'
-  const reader = (stream: StreamName) =>
-    (readers[stream] ??= createFrameReader(name, isWords(stream) ? () => undefined : tell))
+  /** Streams whose end has been told, behind bytes that may still be on their way. */
+  const ending = new Set<StreamName>()
+  function createReader(stream: StreamName) {
+    return createFrameReader(name, (frame) => {
+      if (isWords(stream)) return
+      if (frame.code !== undefined) ending.add(stream)
+      tell(frame)
+    })
+  }
 
   return {
     async write(stream, bytes) {
@@ -72,15 +78,19 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
         const text = Buffer.from(bytes.subarray(-lastWordsBytes)).toString('utf8')
         state.lastWords = (state.lastWords + text).slice(-lastWordsBytes)
       }
-      const parts = reader(stream).read(bytes)
+      const parts = (readers[stream] ??= createReader(stream)).read(bytes)
       if (isWords(stream)) return undefined
       const target = merged ? 'output' : stream
-      for (const part of parts) {
-        const answer = await sink.write(target, part)
-        if (answer === 'closed') state.isUnread = true
-        if (answer !== undefined) return answer
+      try {
+        for (const part of parts) {
+          const answer = await sink.write(target, part)
+          if (answer === 'closed') state.isUnread = true
+          if (answer !== undefined) return answer
+        }
+        return undefined
+      } finally {
+        if (ending.delete(stream) && --open === 0) end()
       }
-      return undefined
     },
     tell,
     begun,

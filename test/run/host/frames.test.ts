@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createDeferred } from '../../../lib/protocol/deferred.ts'
+import type { Request } from '../../../lib/protocol/request/request.ts'
+import { followFrames } from '../../../lib/run/host/follower.ts'
 import { createFrameReader, type Frame, frameHead } from '../../../lib/run/host/frames.ts'
 
 const name = '0123456789abcdef'
@@ -40,6 +43,27 @@ test('the answer is the same wherever the bytes are cut', () => {
       assert.equal(readAll(chunks), readAll([all]))
     }),
   )
+})
+
+test('a command has not ended before what it wrote is taken', async () => {
+  const { promise: taken, resolve: take } = createDeferred()
+  const events: string[] = []
+  const request = { streams: 'separate', pty: null } as Request
+  const follower = followFrames(request, name, {
+    async write(_stream, bytes) {
+      await taken
+      events.push(Buffer.from(bytes).toString())
+    },
+  })
+  void follower.ended.then(() => events.push('end'))
+  const told = (text: string) => Buffer.from(`${frame('begin /')}${text}${frame('end 0')}`)
+  const written = [
+    follower.write('stdout', told('last words')),
+    follower.write('stderr', told('')),
+    new Promise((turned) => setImmediate(turned)).then(() => take()),
+  ]
+  await Promise.all([...written, follower.ended])
+  assert.equal(events, ['last words', 'end'])
 })
 
 test('a result of another shape is none, and one of a later nacre has what is known', () => {
