@@ -35,6 +35,16 @@ test('a job of another nacre is listed, read, typed into, left and killed in the
     await screen.answers(`/kill ${id}\r/jobs\r`, `${id}  stopped`)
   }))
 
+test('of a job with a stream for its errors, both streams are seen', () =>
+  atPrompt({}, async (screen) => {
+    const env = { XDG_STATE_HOME: join(screen.home, 'state') }
+    const words = ['-c', 'seq 3000; echo wrong >&2', '--background']
+    const id = String((await runJson(words, { env }))['job_id'])
+    await runCli(['job', 'wait', id], { env })
+    await screen.answers(`/view ${id}\r`, /2999\n3000\nwrong\n[^]*3001/)
+    await screen.answers('?^2$\r', /^2\n3\n/)
+  }))
+
 test('who attaches to a job of another nacre waits for its end, and hears how it was', () =>
   withJob(async (screen, id, env) => {
     await screen.answers(`/attach ${id}\r`, /^up$/m)

@@ -4,23 +4,35 @@ import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Run } from '../../../executor/executor.ts'
 import { codeOf, messageOf } from '../../../protocol/errors.ts'
-import { quoteWord } from '../../../protocol/words.ts'
-import type { Result } from '../../../protocol/result/result.ts'
-import { outputLines } from '../screen/block.ts'
+import { quoteWord, splitLines } from '../../../protocol/words.ts'
+import type { ArtifactRef, Result } from '../../../protocol/result/result.ts'
 import { oneLine } from '../screen/columns.ts'
 import type { SlashContext } from '../slash/slash-command.ts'
 import { shortenHome } from '../status-bar.ts'
-import { openArtifact, openLines, openRun, type Search, type TextSource } from './text-source.ts'
+import {
+  joinTexts,
+  openArtifact,
+  openLines,
+  openRun,
+  type Search,
+  type TextSource,
+} from './text-source.ts'
 import { createViewer } from './viewer.ts'
 
-/** Shows all of a run's output, from its artifact where it has one. Settles when it is closed. */
+/**
+ * Shows all of a run's output, from its artifacts where it has some; what came on a stream of its own for
+ * errors stands behind the rest. Settles when it is closed.
+ */
 export async function viewResult(result: Result, context: SlashContext): Promise<void> {
   const { artifacts } = context.executor
-  const lines = outputLines(result)
-  const source =
-    result.artifact && artifacts
-      ? await openArtifact(result.artifact.id, artifacts)
-      : openLines(() => lines)
+  const open = async (kept: ArtifactRef | null | undefined, text: string) => {
+    if (kept && artifacts) return openArtifact(kept.id, artifacts)
+    const lines = splitLines(text)
+    return openLines(() => lines)
+  }
+  const { output, stdout, stderr } = result
+  const text = await open(result.artifact, output ?? stdout ?? '')
+  const source = stderr ? joinTexts(text, await open(result.stderrArtifact, stderr)) : text
   await viewSource(result.command, source, false, context)
 }
 

@@ -16,6 +16,8 @@ export interface PatternSearch extends Search {
   onInParts: (line: number) => void
 }
 
+const unwatched: Search = { signal: new AbortController().signal, onProgress: () => undefined }
+
 /** A place in a text; both count from 0. */
 export interface TextPlace {
   line: number
@@ -141,6 +143,45 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
       return found === null ? null : { line: found.line - 1, column: found.column - 1 }
     },
     close: () => text.close(),
+  }
+}
+
+/** Two texts, the second behind the first, neither of which grows. */
+export function joinTexts(first: TextSource, second: TextSource): TextSource {
+  let counted: Promise<number> | null = null
+  const countFirst = (search: Search = unwatched) => (counted ??= first.countLines(search))
+
+  return {
+    grows: false,
+    async *readAll({ signal, onProgress }) {
+      yield* first.readAll({ signal, onProgress: (done) => onProgress(done / 2) })
+      yield* second.readAll({ signal, onProgress: (done) => onProgress((1 + done) / 2) })
+    },
+    async read(from, count, column) {
+      const border = await countFirst()
+      const lines = from < border ? await first.read(from, count, column) : []
+      const more = Math.min(count, from + count - border)
+      if (more > 0) lines.push(...(await second.read(Math.max(0, from - border), more, column)))
+      return lines
+    },
+    async countLines(search) {
+      return (await countFirst(search)) + (await second.countLines(search))
+    },
+    async find(pattern, from, backwards, search) {
+      const border = await countFirst()
+      const findFirst = () => first.find(pattern, Math.min(from, border - 1), backwards, search)
+      const findSecond = async () => {
+        const onInParts = (line: number) => search.onInParts(line + border)
+        const start = backwards ? from - border : Math.max(0, from - border)
+        const found = await second.find(pattern, start, backwards, { ...search, onInParts })
+        return found && { ...found, line: found.line + border }
+      }
+      if (backwards) return (from < border ? null : await findSecond()) ?? findFirst()
+      return (from < border ? await findFirst() : null) ?? findSecond()
+    },
+    async close() {
+      await Promise.all([first.close(), second.close()])
+    },
   }
 }
 

@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createStyle } from '../../../../lib/doors/repl/screen/style.ts'
 import {
+  joinTexts,
   openArtifact,
   openLines,
   type Search,
@@ -23,6 +24,8 @@ const plainOptions: Omit<ViewerOptions, 'source'> = {
   save: async () => '',
   handOver: async () => undefined,
 }
+
+const quiet: Search = { signal: new AbortController().signal, onProgress: () => undefined }
 
 test('a text that is handed over tells how far it is, can be stopped, and keeps what is typed for what follows', async () => {
   const ahead: string[] = []
@@ -92,5 +95,28 @@ test('a search tells in which line it may have missed a match', () =>
       await source.close()
     }
   }))
+
+test('two texts are read, counted and searched as one', async () => {
+  const lines = ['a', 'match', 'b', 'match', 'c']
+  const search = { ...quiet, onInParts: () => undefined }
+  for (let border = 0; border <= lines.length; border++) {
+    const first = openLines(() => lines.slice(0, border))
+    const second = openLines(() => lines.slice(border))
+    const [one, joined] = [openLines(() => lines), joinTexts(first, second)]
+    assert.is(await joined.countLines(quiet), lines.length)
+    for (let from = 0; from < lines.length; from++) {
+      for (const count of [0, 1, 3, 9]) {
+        assert.equal(await joined.read(from, count, 1), await one.read(from, count, 1))
+      }
+      for (const backwards of [false, true]) {
+        assert.equal(
+          await joined.find(/match/, from, backwards, search),
+          await one.find(/match/, from, backwards, search),
+          `border ${border}, from ${from}, backwards ${backwards}`,
+        )
+      }
+    }
+  }
+})
 
 test.run()
