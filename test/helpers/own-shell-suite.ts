@@ -21,6 +21,11 @@ const words = {
     trapEnd: "trap 'echo ended >> ~/ended' EXIT",
     trapSignal: "trap 'echo heard' USR1",
     traps: 'trap',
+    replace: [
+      "PROMPT_COMMAND='echo hook'; PS1=x",
+      'set -uo vi; unset PROMPT_COMMAND',
+      'PROMPT_COMMAND=("echo hook"); PS1=x',
+    ],
   },
   zsh: {
     set: 'x=1',
@@ -34,6 +39,11 @@ const words = {
     trapEnd: "trap 'echo ended >> ~/ended' EXIT",
     trapSignal: "trap 'echo heard' USR1",
     traps: 'trap',
+    replace: [
+      'mine() { echo hook; }; precmd_functions=(mine); PS1=x',
+      'setopt nounset; unset precmd_functions',
+      'precmd_functions+=(other); other() { PS1=x; echo hook; }',
+    ],
   },
   fish: {
     set: 'set x 1',
@@ -47,6 +57,11 @@ const words = {
     trapEnd: 'function bye --on-event fish_exit; echo ended >> ~/ended; end',
     trapSignal: 'trap "echo heard" USR1',
     traps: 'trap -p',
+    replace: [
+      'function fish_prompt; echo hook; end',
+      'fish_vi_key_bindings; functions -e fish_prompt',
+      'functions -e (functions --handlers-type generic | string replace -r "^\\S+ " "")',
+    ],
   },
 } as const
 
@@ -134,6 +149,20 @@ export function testOwnShell(shell: ShellName): void {
         assert.match((await run('echo once')).output ?? '', /^\+\S* echo once\nonce\n$/)
         assert.not.match(other(), '__nacre')
       }
+    }))
+
+  test('goes on with its shell where a command replaces the hooks of the prompt', () =>
+    withOwnShell(shell, async ({ run, other }) => {
+      await run(say.set)
+      for (const replace of say.replace) {
+        assert.equal([replace, (await run(`${replace}; ${say.fail}`)).exitCode], [replace, 3])
+        assert.is((await run(`echo ${say.status} $x`)).output, '3 1\n', replace)
+      }
+      if (shell === 'fish') return
+      // Two prompts had the first of the hooks, and the last of them is behind this command, too.
+      const ran = other().split('hook').length
+      assert.is((await run('echo $x')).output, '1\n')
+      await until(() => other().split('hook').length > ran, other)
     }))
 
   test('suspends a program by Ctrl-Z, and goes on with it by fg', () =>

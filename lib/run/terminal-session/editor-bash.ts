@@ -4,8 +4,8 @@ import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './edi
 
 /**
  * bash 4.4 or newer, with readline. `bind -x` reads the command into a variable and puts a line in
- * place of what is typed; `accept-line` runs it. `PROMPT_COMMAND` tells the end first, so that the
- * person's own prompt commands, which follow, delay nobody.
+ * place of what is typed; `accept-line` runs it. The line tells its own end, and `PROMPT_COMMAND` does where an
+ * interrupt or an error took the rest of the line away: ahead of the person's own, which so delay nobody.
  */
 export const editorBash: EditorDialect = {
   compose(start) {
@@ -27,6 +27,13 @@ export const editorBash: EditorDialect = {
   showsHooks: true,
 }
 
+/**
+ * It leaves `$?` as it is. Neither `set -e` nor a trap of errors takes it for a failure, since something follows it:
+ * a loop over nothing, which no `DEBUG` trap hears of.
+ */
+const hookFirst = '{ __nacre_end && for __nacre_n in; do :; done; } 2>/dev/null'
+const hookLast = '{ __nacre_ready; } 2>/dev/null'
+
 const startFiles = `
 if [[ -r /etc/profile ]]; then \\builtin . /etc/profile; fi
 for __nacre_f in ~/.bash_profile ~/.bash_login ~/.profile; do
@@ -46,17 +53,39 @@ function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellS
 ${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 \\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null
 __nacre_s=0 __nacre_q=0
-__nacre_c= __nacre_p= __nacre_v=
+__nacre_c= __nacre_p= __nacre_v= __nacre_r=
 __nacre_end() {
-  local __nacre_r=$? IFS=' '
-  [[ $__nacre_v ]] || __nacre_s=$__nacre_r
-  \\builtin printf ${mark('D;%s;%s;%s')} "$__nacre_s" "\${__nacre_v[*]}" "$PWD"
-  __nacre_v=
-  \\builtin return "$__nacre_s"
+  local __nacre_e=$? IFS=' '
+  if [[ $__nacre_r ]]; then
+    if [[ $__nacre_v ]]; then __nacre_e=$__nacre_s; fi
+    \\builtin printf ${mark('D;%s;%s;%s')} "$__nacre_e" "\${__nacre_v[*]}" "$PWD"
+    __nacre_s=$__nacre_e __nacre_r= __nacre_v=('')
+    __nacre_hook
+  fi
+  \\builtin return "$__nacre_e"
+}
+# A command may set PROMPT_COMMAND anew, as a start file does that is read again.
+__nacre_hook() {
+  local __nacre_f='${hookFirst}' __nacre_l='${hookLast}'
+  if [[ \${PROMPT_COMMAND-} != "$__nacre_f"* ]]; then
+    PROMPT_COMMAND="$__nacre_f"$'\\n'"\${PROMPT_COMMAND-}"
+  fi
+  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
+    if [[ $PROMPT_COMMAND != *"$__nacre_l" ]]; then
+      PROMPT_COMMAND="\${PROMPT_COMMAND//"$__nacre_l"/:}"$'\\n'"$__nacre_l"
+    fi
+    \\builtin return
+  fi
+  PROMPT_COMMAND+=()
+  if [[ \${PROMPT_COMMAND[-1]} != "$__nacre_l" ]]; then
+    PROMPT_COMMAND=("\${PROMPT_COMMAND[@]//"$__nacre_l"/:}" "$__nacre_l")
+  fi
 }
 __nacre_ready() {
+  __nacre_end
   __nacre_p=1
   while \\builtin read -r -t 0; do IFS= \\builtin read -r __nacre_c || \\builtin break; done
+  if [[ ! -o emacs ]]; then \\builtin set -o emacs; fi
   __nacre_q=$((__nacre_q + 1)) PS1="\\[\\e]${nonce};B;$__nacre_q\\a\\]" PS2= PS0=
 ${statePath === null ? '' : `  ( ( __nacre_leave ) & )`}
 }
@@ -64,12 +93,12 @@ __nacre_tell() { { __nacre_ready; } 2>/dev/null; \\builtin printf ${mark('B;%s')
 __nacre_take() {
   {
     { IFS= \\builtin read -r -d '' __nacre_b; IFS= \\builtin read -r -d '' __nacre_c; } <${quoteWord(turnPath)}
-    READLINE_LINE=' { __nacre_start; } 2>/dev/null; \\builtin eval "$__nacre_c"' READLINE_POINT=0
+    READLINE_LINE=' { __nacre_start; } 2>/dev/null; \\builtin eval "$__nacre_c"; ${hookFirst}' READLINE_POINT=0
   } 2>/dev/null
 }
 __nacre_drop() { if [[ $__nacre_p ]]; then READLINE_LINE= READLINE_POINT=0; fi; }
 __nacre_start() {
-  __nacre_p=
+  __nacre_p= __nacre_r=1
   \\builtin eval "$__nacre_b"
   \\builtin printf ${mark('C;%s')} "\${#__nacre_c}"
   if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi
@@ -77,13 +106,7 @@ __nacre_start() {
 }
 ${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
-if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
-  PROMPT_COMMAND="{ __nacre_end; } 2>/dev/null
-\${PROMPT_COMMAND-}
-{ __nacre_ready; } 2>/dev/null"
-else
-  PROMPT_COMMAND=('{ __nacre_end; } 2>/dev/null' "\${PROMPT_COMMAND[@]}" '{ __nacre_ready; } 2>/dev/null')
-fi
+{ __nacre_hook; } 2>/dev/null
 for __nacre_x in 'editing-mode emacs' 'enable-bracketed-paste off' 'show-mode-in-prompt off' \\
   'bell-style none' 'horizontal-scroll-mode off' 'mark-modified-lines off'; do
   \\builtin bind "set $__nacre_x" 2>/dev/null

@@ -52,8 +52,8 @@ function __nacre_stopped
     echo 0
   end
 end
-function __nacre_end --on-event fish_postexec
-  set -g __nacre_s $status
+function __nacre_end
+  set -g __nacre_s $argv
   set -g __nacre_new 1
   test $__nacre_running = 1; or return $__nacre_s
   set -g __nacre_running 0
@@ -64,7 +64,12 @@ function __nacre_end --on-event fish_postexec
   set -g __nacre_v
   return $__nacre_s
 end
-function fish_prompt
+function __nacre_prompt
+  # A command may have removed what hears of its end. It may call this, too.
+  set -l told $status
+  if test $__nacre_running = 1; and test (status current-command) = fish
+    __nacre_hook $told
+  end
   # fish draws a prompt anew whenever it likes; only one behind a command is another one.
   if test $__nacre_new = 1
     set -g __nacre_new 0
@@ -76,12 +81,21 @@ ${statePath === null ? '' : '    __nacre_leave'}
   builtin printf ${mark('B;%s')} $__nacre_q
 end
 function __nacre_tell
+  __nacre_hook $status
   set -g __nacre_new 1
-  fish_prompt
+  __nacre_prompt
 end
-function fish_right_prompt; end
-function fish_mode_prompt; end
-function fish_title; end
+# A command may define them anew, as a start file does that is read again: each prompt has ours.
+function __nacre_hook
+  test $__nacre_running = 1; and __nacre_end $argv
+  function __nacre_ended --on-event fish_postexec; __nacre_end $status; end
+  function __nacre_hooked --on-event fish_prompt; __nacre_hook $status; end
+  function fish_prompt; __nacre_prompt; end
+  function fish_right_prompt; end
+  function fish_mode_prompt; end
+  function fish_title; end
+  test "$fish_key_bindings" = __nacre_bindings; or set -g fish_key_bindings __nacre_bindings
+end
 function __nacre_start
   set -g __nacre_j (__nacre_stopped)
   eval $__nacre_b
@@ -120,7 +134,7 @@ function __nacre_bindings
   bind ${key(editorKeys.ask)} __nacre_answer
   bind ${key(editorKeys.tell)} __nacre_tell
 end
-set -g fish_key_bindings __nacre_bindings
+__nacre_hook 0
 set -g fish_autosuggestion_enabled 0
 `
 }

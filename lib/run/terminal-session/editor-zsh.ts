@@ -60,21 +60,33 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
 ${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
-typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_t= __nacre_x=
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_r= __nacre_t= __nacre_x=
 typeset -ga __nacre_v
 function __nacre_end {
   {
-    local __nacre_r=$? IFS=' '
+    local __nacre_e=$? IFS=' '
+    [[ -n $__nacre_r ]] || builtin return $__nacre_e
     [[ -o xtrace ]] && __nacre_x=' { builtin unsetopt xtrace } 2>/dev/null;' || __nacre_x=
-    builtin setopt localoptions noxtrace noerrexit
+    builtin setopt localoptions unset noxtrace noerrexit noksharrays
   } 2>/dev/null
-  (( $#__nacre_v )) || __nacre_s=$__nacre_r
-  builtin printf ${mark('D;%s;%s;%s')} $__nacre_s "$__nacre_v" $PWD
-  __nacre_v=()
-  builtin return $__nacre_s
+  (( $#__nacre_v )) && __nacre_e=$__nacre_s
+  builtin printf ${mark('D;%s;%s;%s')} $__nacre_e "$__nacre_v" $PWD
+  __nacre_s=$__nacre_e __nacre_r= __nacre_v=()
+  __nacre_hook
+  builtin return $__nacre_e
+}
+# A command may set them anew, as a start file does that is read again.
+function __nacre_hook {
+  if [[ $precmd_functions[1] != __nacre_end || $precmd_functions[-1] != __nacre_ready ]]; then
+    precmd_functions=(__nacre_end \${precmd_functions:#__nacre_(end|ready)} __nacre_ready)
+  fi
+  if [[ $zshaddhistory_functions[1] != __nacre_keep ]]; then
+    zshaddhistory_functions=(__nacre_keep \${zshaddhistory_functions:#__nacre_keep})
+  fi
+  [[ ! -o promptsp && ! -o promptcr ]] || builtin setopt nopromptsp nopromptcr
 }
 function __nacre_ready {
-  { builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
+  { __nacre_end || :; builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
   while IFS= builtin read -t 0 -r __nacre_c 2>/dev/null; do :; done
   __nacre_p=1
   (( ++__nacre_q ))
@@ -99,7 +111,7 @@ function __nacre_drop {
   zle .accept-line
 }
 function __nacre_start {
-  __nacre_p=
+  __nacre_p= __nacre_r=1
   {
     builtin eval "$__nacre_b"
     builtin printf ${mark('C;%s')} $#__nacre_c
@@ -114,6 +126,8 @@ function __nacre_take {
   BUFFER=$__nacre_x' { __nacre_start } 2>/dev/null; '
   # A line of the editor may be asked about before it runs, as one that is misspelt.
   if [[ -z $__nacre_x && ! -o correct && ! -o correctall ]] && __nacre_plain; then BUFFER+=$__nacre_c; else BUFFER+='builtin eval "$__nacre_c"'; fi
+  [[ $BUFFER = *'&' ]] || BUFFER+=';'
+  BUFFER+=' { __nacre_end && : } 2>/dev/null'
   zle .accept-line
 }
 # A command of words that are sure to be a whole one. zsh counts eval as a job, so that what is suspended or left
@@ -131,9 +145,8 @@ function __nacre_plain {
 function __nacre_keep { [[ $1 != *' { __nacre_start } 2>/dev/null; '* ]] }
 ${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
-builtin setopt noprompt_sp noprompt_cr
-precmd_functions=(__nacre_end $precmd_functions __nacre_ready)
-zshaddhistory_functions=(__nacre_keep $zshaddhistory_functions)
+() { builtin setopt localoptions unset noksharrays; __nacre_hook }
+builtin setopt nopromptsp nopromptcr
 zle -N __nacre_take
 zle -N __nacre_answer
 zle -N __nacre_drop
