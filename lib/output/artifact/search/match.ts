@@ -52,7 +52,8 @@ parentPort.on('message', ({ text, shared, part }) => {
   if (part === null) matchLines(text, shared)
   else matchPart(text, shared, part)
   parentPort.postMessage(null)
-})`
+})
+parentPort.postMessage(null)`
 
 /** The first match of a line, in UTF-16 units. */
 export interface Match {
@@ -102,7 +103,10 @@ export interface Matcher {
 }
 
 export interface MatcherOptions {
-  /** How long all its work may take, from the first lines on. Null: as long as it takes. */
+  /**
+   * How long all its work may take, from the first lines on and without the start of its thread. Null: as long as
+   * it takes.
+   */
   timeoutMs: number | null
   signal?: AbortSignal | undefined
 }
@@ -130,6 +134,9 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
   }
   let timer: NodeJS.Timeout | undefined
   signal?.addEventListener('abort', end, { once: true })
+  const started = new Promise<boolean>((resolve) => {
+    settle = resolve
+  })
   thread.on('message', () => answer(true))
   thread.on('error', (error) => {
     // The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun.
@@ -141,6 +148,7 @@ export function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOpt
     steps,
     isUnbounded: pieces.some((piece) => repeated.test(piece.replace(literal, ''))),
     async match(lines, part) {
+      await started
       if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
       // Shared, so that what the thread has found is known also where it has to be ended.
       const shared = new Int32Array(new SharedArrayBuffer(4 * (2 + 4 * lines.length)))

@@ -4,10 +4,13 @@ import { readCpuMs } from '../../../system/process/process-table.ts'
 import { findBlockedReader } from '../../terminal/blocked-reader.ts'
 
 const lookEveryMs = 250
-/** So many looks in a row: between two steps of a command the shell may pass by here. */
+/** A shell that waits here is seen so often: between two steps of a command it may pass by. */
 const looksNeeded = 4
-/** A shell that spins in our part of its program, instead of waiting there, has used so much by then. */
-const spinMs = 300
+/**
+ * One that spins in our part of its program, instead of waiting there, is seen elsewhere every now and then,
+ * hardly so often in a row, and has used so much by then.
+ */
+const spin = { looksNeeded: 8, mostElsewhere: 8, usedMs: 300 }
 
 /**
  * Tells where a run of a session would never end: the shell has come back from the command without a word
@@ -31,7 +34,13 @@ export function createStrayWatch(
     return reader !== null && !reader.isHidden
   }
 
-  let watched: { pid: number; isNew: boolean; looks: number; usedMs: number } | null = null
+  let watched: {
+    pid: number
+    isNew: boolean
+    looks: number
+    elsewhere: number
+    usedMs: number
+  } | null = null
   let timer: NodeJS.Timeout | null = null
 
   /** A run costs no timer of its own: one that finds no run ends. */
@@ -46,16 +55,22 @@ export function createStrayWatch(
     watched.isNew = false
     // The look that is due may come at once.
     if (isNew) return
-    if (!holdsFile(pid, own) && !waitsForUs(pid)) watched.looks = 0
-    else if (watched.looks++ === 0) watched.usedMs = readCpuMs(pid)
-    if (watched.looks < looksNeeded) return
-    if (readCpuMs(pid) - watched.usedMs < spinMs && !waitsForUs(pid)) return
+    const waits = waitsForUs(pid)
+    if (!waits && !holdsFile(pid, own)) {
+      if (++watched.elsewhere > spin.mostElsewhere) watched.looks = 0
+      return
+    }
+    watched.elsewhere = 0
+    if (watched.looks++ === 0) watched.usedMs = readCpuMs(pid)
+    const spins =
+      watched.looks >= spin.looksNeeded && readCpuMs(pid) - watched.usedMs >= spin.usedMs
+    if (!spins && !(waits && watched.looks >= looksNeeded)) return
     stop()
     onStray()
   }
 
   return (pid) => {
-    watched = { pid, isNew: true, looks: 0, usedMs: 0 }
+    watched = { pid, isNew: true, looks: 0, elsewhere: 0, usedMs: 0 }
     timer ??= setInterval(look, lookEveryMs).unref()
     return () => {
       watched = null
