@@ -30,11 +30,11 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   await Promise.race([idle, over, delay(limits.endOfInputMs.rpc)])
   // A stop waits for the last bytes of its run, and those may wait for a client that does not read: the
   // connection lets go of them first.
-  const flushed = connection.end()
+  void connection.end()
   const closed = executor.close({ interrupt: signal.reason === interruption })
   for (const side of sides) side.cancelAll()
   await Promise.all([closed, idle])
-  await Promise.race([flushed, connection.end(), connection.gone, delay(flushMs)])
+  await Promise.race([connection.end(), connection.gone, delay(flushMs)])
   return 0
 }
 
