@@ -26,6 +26,7 @@ const words = {
       'set -uo vi; unset PROMPT_COMMAND',
       'PROMPT_COMMAND=("echo hook"); PS1=x',
     ],
+    odd: "set -eu -o noclobber; alias builtin='echo b' local='echo l' eval='echo e'; printf() { echo p; }",
   },
   zsh: {
     set: 'x=1',
@@ -44,6 +45,9 @@ const words = {
       'setopt nounset; unset precmd_functions',
       'precmd_functions+=(other); other() { PS1=x; echo hook; }',
     ],
+    odd:
+      'setopt errexit nounset ksharrays ignorebraces noclobber posixidentifiers warnnestedvar nopromptpercent; ' +
+      "unsetopt zle; alias builtin='echo b' local='echo l' eval='echo e'",
   },
   fish: {
     set: 'set x 1',
@@ -62,6 +66,7 @@ const words = {
       'fish_vi_key_bindings; functions -e fish_prompt',
       'functions -e (functions --handlers-type generic | string replace -r "^\\S+ " "")',
     ],
+    odd: 'function count; end; function jobs; end; function math; end; function string; end',
   },
 } as const
 
@@ -164,6 +169,22 @@ export function testOwnShell(shell: ShellName): void {
       assert.is((await run('echo $x')).output, '1\n')
       await until(() => other().split('hook').length > ran, other)
     }))
+
+  test('is driven the same where start files set unusual options, aliases and functions', () =>
+    withOwnShell(
+      shell,
+      async ({ run, notices }) => {
+        const { output, exitCode, pipeStatus } = await run('echo hi | cat')
+        assert.equal(
+          { output, exitCode, pipeStatus },
+          { output: 'hi\n', exitCode: 0, pipeStatus: [0, 0] },
+        )
+        assert.is((await run(say.set)).exitCode, 0)
+        assert.is((await run('echo $x')).output, '1\n')
+        assert.equal(notices, [])
+      },
+      { startFile: `${say.odd}\n` },
+    ))
 
   test('suspends a program by Ctrl-Z, and goes on with it by fg', () =>
     withOwnShell(shell, async ({ start, run }) => {

@@ -31,7 +31,8 @@ export const editorBash: EditorDialect = {
  * It leaves `$?` as it is. Neither `set -e` nor a trap of errors takes it for a failure, since something follows it:
  * a loop over nothing, which no `DEBUG` trap hears of.
  */
-const hookFirst = '{ __nacre_end && for __nacre_n in; do :; done; } 2>/dev/null'
+const quietly = (name: string) => `{ ${name} && for __nacre_n in; do :; done; } 2>/dev/null`
+const hookFirst = quietly('__nacre_end')
 const hookLast = '{ __nacre_ready; } 2>/dev/null'
 
 const startFiles = `
@@ -51,7 +52,10 @@ function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellS
   const files = plain ? '' : login ? startFiles : rcFile
   return `${files}
 ${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
-\\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null
+\\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null || :
+# A function is read with the aliases of that moment, such as of what declares its variables.
+__nacre_a=$(\\builtin shopt -p expand_aliases) || :
+\\builtin shopt -u expand_aliases
 __nacre_s=0 __nacre_q=0
 __nacre_c= __nacre_p= __nacre_v= __nacre_r=
 __nacre_end() {
@@ -93,7 +97,7 @@ __nacre_tell() { { __nacre_ready; } 2>/dev/null; \\builtin printf ${mark('B;%s')
 __nacre_take() {
   {
     { IFS= \\builtin read -r -d '' __nacre_b; IFS= \\builtin read -r -d '' __nacre_c; } <${quoteWord(turnPath)}
-    READLINE_LINE=' { __nacre_start; } 2>/dev/null; \\builtin eval "$__nacre_c"; ${hookFirst}' READLINE_POINT=0
+    READLINE_LINE=' ${quietly('__nacre_start')}; \\builtin eval "$__nacre_c"; ${hookFirst}' READLINE_POINT=0
   } 2>/dev/null
 }
 __nacre_drop() { if [[ $__nacre_p ]]; then READLINE_LINE= READLINE_POINT=0; fi; }
@@ -111,7 +115,6 @@ for __nacre_x in 'editing-mode emacs' 'enable-bracketed-paste off' 'show-mode-in
   'bell-style none' 'horizontal-scroll-mode off' 'mark-modified-lines off'; do
   \\builtin bind "set $__nacre_x" 2>/dev/null
 done
-\\builtin unset -v __nacre_x
 \\builtin bind -x '"${printable(editorKeys.take)}": __nacre_take'
 \\builtin bind -x '"${printable(editorKeys.ask)}": __nacre_answer'
 \\builtin bind -x '"${printable(editorKeys.tell)}": __nacre_tell'
@@ -120,6 +123,8 @@ done
 \\builtin bind '"\\C-m": "${printable(editorKeys.drop + editorKeys.accept)}"'
 \\builtin bind '"\\C-j": "${printable(editorKeys.drop + editorKeys.accept)}"'
 \\builtin set +o history
+\\builtin eval "$__nacre_a"
+\\builtin unset -v __nacre_a __nacre_x
 `
 }
 

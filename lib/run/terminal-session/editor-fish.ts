@@ -46,10 +46,10 @@ set -g __nacre_new 1
 set -g __nacre_j 0
 set -g __nacre_v
 function __nacre_stopped
-  if jobs -q
-    count (jobs | string match -r '\\tstopped\\t')
+  if builtin jobs -q
+    builtin count (builtin jobs | builtin string match -r '\\tstopped\\t')
   else
-    echo 0
+    builtin echo 0
   end
 end
 function __nacre_end
@@ -73,7 +73,7 @@ function __nacre_prompt
   # fish draws a prompt anew whenever it likes; only one behind a command is another one.
   if test $__nacre_new = 1
     set -g __nacre_new 0
-    set -g __nacre_q (math $__nacre_q + 1)
+    set -g __nacre_q (builtin math $__nacre_q + 1)
     # Our keys know no marks around a paste, which \`read\` of fish 3 would ask for.
     functions -e __fish_enable_bracketed_paste
 ${statePath === null ? '' : '    __nacre_leave'}
@@ -100,7 +100,7 @@ function __nacre_start
   set -g __nacre_j (__nacre_stopped)
   eval $__nacre_b
   set -g __nacre_running 1
-  builtin printf ${mark('C;%s')} (string length -- "$__nacre_c")
+  builtin printf ${mark('C;%s')} (builtin string length -- "$__nacre_c")
   return $__nacre_s
 end
 function __nacre_take

@@ -17,12 +17,13 @@ export const editorZsh: EditorDialect = {
     const enter =
       `__nacre_z=\${ZDOTDIR-} ; export NACRE_ZDOTDIR="$__nacre_z"; ` +
       `ZDOTDIR=${quoteWord(start.folder)} exec zsh ${words}`
-    return { args: ['-fc', enter], files: Object.fromEntries(files) }
+    const functions = { [functionsFile]: composeFunctions(start) }
+    return { args: ['-fc', enter], files: { ...Object.fromEntries(files), ...functions } }
   },
   quote: quoteWord,
   lendVariable: zshDialect.lendVariable,
   restoreVariable: zshDialect.restoreVariable,
-  keepStages: '{ __nacre_s=$? __nacre_v=($pipestatus) } 2>/dev/null',
+  keepStages: '{ __nacre_s=$? __nacre_v=("${pipestatus[@]}"); } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
   forgetEnd: 'builtin trap - EXIT; zshexit_functions=(); builtin unfunction zshexit 2>/dev/null',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
@@ -34,19 +35,41 @@ function readTheirs(name: string, start: ShellStart, isLast: boolean): string {
   const ours = quoteWord(start.folder)
   const first =
     name === '.zshenv'
-      ? `if [[ -n $NACRE_ZDOTDIR ]]; then ZDOTDIR=$NACRE_ZDOTDIR; else builtin unset ZDOTDIR; fi
-builtin unset NACRE_ZDOTDIR
+      ? `if [[ -n $NACRE_ZDOTDIR ]]; then ZDOTDIR=$NACRE_ZDOTDIR; else \\builtin unset ZDOTDIR; fi
+\\builtin unset NACRE_ZDOTDIR
 `
-      : `if [[ -n $__nacre_z ]]; then ZDOTDIR=$__nacre_z; else builtin unset ZDOTDIR; fi
+      : `if [[ -n $__nacre_z ]]; then ZDOTDIR=$__nacre_z; else \\builtin unset ZDOTDIR; fi
 `
   const read = start.plain
     ? ''
-    : `if [[ -r \${ZDOTDIR:-$HOME}/${name} ]]; then builtin . \${ZDOTDIR:-$HOME}/${name}; fi\n`
+    : `if [[ -r \${ZDOTDIR:-$HOME}/${name} ]]; then \\builtin . \${ZDOTDIR:-$HOME}/${name}; fi\n`
   const after = isLast ? composeInit(start) : `__nacre_z=\${ZDOTDIR-}\nZDOTDIR=${ours}\n`
   return first + read + after
 }
 
-function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string {
+/**
+ * Functions keep the emulation that they are made in: whatever the person sets (`nounset`, `ksharrays`, `errexit`,
+ * an alias of a builtin), these read and run as zsh's own defaults have it.
+ */
+const functionsFile = 'functions.zsh'
+
+function composeInit({ folder, state }: ShellStart): string {
+  const read = `builtin . ${quoteWord(`${folder}/${functionsFile}`)}`
+  return `\\builtin unset __nacre_z
+${state === '' ? '' : `\\builtin eval ${quoteWord(state)} >/dev/null 2>&1 </dev/null`}
+\\builtin emulate zsh -o noaliases -c ${quoteWord(read)}
+# What a function in an emulation sets does not last.
+function __nacre_ready {
+  { __nacre_prompt; \\builtin setopt ${promptOptions}; } 2>/dev/null
+}
+\\builtin setopt ${promptOptions}
+`
+}
+
+/** The prompt is a mark and nothing else, and the editor reads keys. */
+const promptOptions = 'zle nopromptsp nopromptcr promptpercent nopromptbang nosinglelinezle'
+
+function composeFunctions({ nonce, turnPath, statePath }: ShellStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
   const traps = quoteWord(`${statePath}-traps`)
   const bind = (key: string, widget: string) =>
@@ -56,9 +79,7 @@ function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string 
           `builtin bindkey -M ${map} '${key.replaceAll('\u001B', '^[')}' ${widget} 2>/dev/null`,
       )
       .join('\n')
-  return `builtin unset __nacre_z
-${state === '' ? '' : `{ builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
-builtin zmodload zsh/zle
+  return `builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
 typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_r= __nacre_t= __nacre_x=
 typeset -ga __nacre_v
@@ -66,8 +87,8 @@ function __nacre_end {
   {
     local __nacre_e=$? IFS=' '
     [[ -n $__nacre_r ]] || builtin return $__nacre_e
-    [[ -o xtrace ]] && __nacre_x=' { builtin unsetopt xtrace } 2>/dev/null;' || __nacre_x=
-    builtin setopt localoptions unset noxtrace noerrexit noksharrays
+    [[ -o xtrace ]] && __nacre_x=' { \\builtin unsetopt xtrace; } 2>/dev/null;' || __nacre_x=
+    builtin setopt localoptions noxtrace
   } 2>/dev/null
   (( $#__nacre_v )) && __nacre_e=$__nacre_s
   builtin printf ${mark('D;%s;%s;%s')} $__nacre_e "$__nacre_v" $PWD
@@ -83,10 +104,9 @@ function __nacre_hook {
   if [[ $zshaddhistory_functions[1] != __nacre_keep ]]; then
     zshaddhistory_functions=(__nacre_keep \${zshaddhistory_functions:#__nacre_keep})
   fi
-  [[ ! -o promptsp && ! -o promptcr ]] || builtin setopt nopromptsp nopromptcr
 }
-function __nacre_ready {
-  { __nacre_end || :; builtin setopt localoptions noxtrace noerrexit } 2>/dev/null
+function __nacre_prompt {
+  { __nacre_end || :; builtin setopt localoptions noxtrace } 2>/dev/null
   while IFS= builtin read -t 0 -r __nacre_c 2>/dev/null; do :; done
   __nacre_p=1
   (( ++__nacre_q ))
@@ -115,7 +135,7 @@ function __nacre_start {
   {
     builtin eval "$__nacre_b"
     builtin printf ${mark('C;%s')} $#__nacre_c
-    if [[ -n $__nacre_x ]]; then __nacre_c="builtin setopt xtrace; $__nacre_c"; fi
+    if [[ -n $__nacre_x ]]; then __nacre_c="\\\\builtin setopt xtrace; $__nacre_c"; fi
     builtin return $__nacre_s
   } 2>/dev/null
 }
@@ -123,11 +143,11 @@ function __nacre_take {
   { builtin setopt localoptions noxtrace } 2>/dev/null
   { IFS= builtin read -r -d $'\\0' __nacre_b; IFS= builtin read -r -d $'\\0' __nacre_c } <${quoteWord(turnPath)}
   # No function can end the trace for longer than it runs itself.
-  BUFFER=$__nacre_x' { __nacre_start } 2>/dev/null; '
+  BUFFER=$__nacre_x' { __nacre_start && :; } 2>/dev/null; '
   # A line of the editor may be asked about before it runs, as one that is misspelt.
-  if [[ -z $__nacre_x && ! -o correct && ! -o correctall ]] && __nacre_plain; then BUFFER+=$__nacre_c; else BUFFER+='builtin eval "$__nacre_c"'; fi
+  if [[ -z $__nacre_x && ! -o correct && ! -o correctall ]] && __nacre_plain; then BUFFER+=$__nacre_c; else BUFFER+='\\builtin eval "$__nacre_c"'; fi
   [[ $BUFFER = *'&' ]] || BUFFER+=';'
-  BUFFER+=' { __nacre_end && : } 2>/dev/null'
+  BUFFER+=' { __nacre_end && :; } 2>/dev/null'
   zle .accept-line
 }
 # A command of words that are sure to be a whole one. zsh counts eval as a job, so that what is suspended or left
@@ -142,11 +162,10 @@ function __nacre_plain {
   done
   builtin return 0
 }
-function __nacre_keep { [[ $1 != *' { __nacre_start } 2>/dev/null; '* ]] }
+function __nacre_keep { [[ $1 != *' { __nacre_start && :; } 2>/dev/null; '* ]] }
 ${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
-() { builtin setopt localoptions unset noksharrays; __nacre_hook }
-builtin setopt nopromptsp nopromptcr
+__nacre_hook
 zle -N __nacre_take
 zle -N __nacre_answer
 zle -N __nacre_drop
