@@ -8,6 +8,7 @@ import { describeRefusal } from '../../lib/run/start-failure.ts'
 import { createStartTurns } from '../../lib/run/start-turns.ts'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runProgram } from '../helpers/run-program.ts'
+import { until } from '../helpers/until.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'system-limits-'))
 const nacre = cliCommand()
@@ -100,7 +101,11 @@ test('a job for which there are too few processes is refused in one sentence, an
   const { status, stdout, stderr } = await runProgram('setpriv', args, { env, cwd: '/' })
   assert.equal([status, String(stdout)], [125, ''])
   assert.match(String(stderr), /^nacre: [^\n]*ulimit -u[^\n]*\n$/)
-  assert.equal(ofUser(uid), [])
+  // What was told of may yet be on its way out.
+  await until(
+    () => ofUser(uid).length === 0,
+    () => ofUser(uid).join(),
+  )
 })
 
 /** What runs as a user, ended ones apart that wait for their parent. */
