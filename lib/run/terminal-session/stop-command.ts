@@ -6,8 +6,9 @@ import type { StopReason } from '../../protocol/result/result.ts'
 import { type ProcessEntry, sendSignal } from '../../system/process/process-table.ts'
 import { createElderSearch } from '../session/stop.ts'
 import { stopTree } from '../stop.ts'
+import { editorKeys } from './editor-dialect.ts'
 import type { EditorShell } from './editor-shell.ts'
-import { interrupt } from './terminal-signals.ts'
+import { hasTerminal, interrupt } from './terminal-signals.ts'
 
 /** How long a command may take to answer an interrupt, before it is ended. */
 const interruptGraceMs: Partial<Record<StopReason, number>> = { cancel: limits.stopGraceMs }
@@ -43,8 +44,13 @@ export async function stopCommand(options: {
     // The shell hears of what it waited for: an interrupt in that moment would meet what draws its prompt.
     await pause(50, over.signal)
     if (over.signal.aborted) break
-    // It has gone on to the next part of the command.
-    interrupt(shell.pid)
+    if (shell.waitingForInput() === 'raw' && hasTerminal(shell.pid)) {
+      // It is at a prompt that says nothing: the interrupt came before what the command replaced was put back.
+      void shell.type(editorKeys.tell)
+    } else {
+      // It has gone on to the next part of the command.
+      interrupt(shell.pid)
+    }
     await pause(50, over.signal)
   } while (!over.signal.aborted && nowMs() < deadlineMs)
   if (!over.signal.aborted) {

@@ -20,6 +20,11 @@ export function hangUp(leaderPid: number): void {
   sendSignal(leaderPid, 'SIGCONT')
 }
 
+/** Whether no program of the shell's has its terminal, but the shell itself. */
+export function hasTerminal(shellPid: number): boolean {
+  return readForegroundGroup(shellPid) === shellPid
+}
+
 function signalForeground(pid: number, signal: NodeJS.Signals): void {
   const group = readForegroundGroup(pid)
   if (group <= 0) return
