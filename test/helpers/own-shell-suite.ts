@@ -26,6 +26,8 @@ const words = {
       'set -uo vi; unset PROMPT_COMMAND',
       'PROMPT_COMMAND=("echo hook"); PS1=x',
     ],
+    keep: 'shopt -s extglob; pushd -n /usr >/dev/null',
+    kept: 'shopt -q extglob && dirs -l +1',
     odd: "set -eu -o noclobber; alias builtin='echo b' local='echo l' eval='echo e'; printf() { echo p; }",
   },
   zsh: {
@@ -45,6 +47,8 @@ const words = {
       'setopt nounset; unset precmd_functions',
       'precmd_functions+=(other); other() { PS1=x; echo hook; }',
     ],
+    keep: 'setopt extendedglob; dirstack=(/usr /tmp)',
+    kept: '[[ -o extendedglob ]] && echo $dirstack[1]',
     odd:
       'setopt errexit nounset ksharrays ignorebraces noclobber posixidentifiers warnnestedvar nopromptpercent; ' +
       "unsetopt zle; alias builtin='echo b' local='echo l' eval='echo e'",
@@ -66,6 +70,8 @@ const words = {
       'fish_vi_key_bindings; functions -e fish_prompt',
       'functions -e (functions --handlers-type generic | string replace -r "^\\S+ " "")',
     ],
+    keep: 'set -g dirstack /usr',
+    kept: 'echo $dirstack',
     odd: 'function count; end; function jobs; end; function math; end; function string; end',
   },
 } as const
@@ -300,6 +306,7 @@ export function testOwnShell(shell: ShellName): void {
       await run(`${say.set}; cd sub; ${say.export}`)
       await run(say.define)
       await run(say.alias)
+      await run(say.keep)
       // What it loads for that is state too.
       assert.equal(await complete(session, 'cat ../s'), ['../sub/'])
       await run('echo')
@@ -309,6 +316,7 @@ export function testOwnShell(shell: ShellName): void {
       assert.is((await run('echo $x $E; pwd')).output, `1 5\n${directory}/sub\n`)
       assert.is((await run('f 2')).output, 'f 2\n')
       assert.is((await run('hey')).output, 'alias\n')
+      assert.is((await run(say.kept)).output, '/usr\n')
       if (shell === 'zsh') {
         // Its completion system is loaded again where it is needed: as state it would be half a megabyte.
         const { output } = await run('functions _main_complete')

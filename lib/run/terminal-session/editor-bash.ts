@@ -149,6 +149,9 @@ __nacre_leave() {
   local __nacre_t="$(
     \\builtin printf '\\\\builtin cd -- %q\\n' "$PWD"
     [[ -v OLDPWD ]] && \\builtin printf 'OLDPWD=%q\\n' "$OLDPWD"
+    for ((__nacre_n = \${#DIRSTACK[@]} - 1; __nacre_n > 0; __nacre_n--)); do
+      \\builtin printf '\\\\builtin pushd -n %q\\n' "$(\\builtin dirs -l "+$__nacre_n")"
+    done
     \\builtin printf '\\\\builtin unalias -a\\n'
     \\builtin shopt -p
     for __nacre_n in $(\\builtin compgen -v); do

@@ -58,9 +58,9 @@ function composeInit({ folder, state }: ShellStart): string {
   return `\\builtin unset __nacre_z
 ${state === '' ? '' : `\\builtin eval ${quoteWord(state)} >/dev/null 2>&1 </dev/null`}
 \\builtin emulate zsh -o noaliases -c ${quoteWord(read)}
-# What a function in an emulation sets does not last.
+# What a function in an emulation sets does not last, and the person's options are not seen there.
 function __nacre_ready {
-  { __nacre_prompt; \\builtin setopt ${promptOptions}; } 2>/dev/null
+  { __nacre_o=("\${(@kv)options[@]}"); __nacre_prompt; \\builtin setopt ${promptOptions}; } 2>/dev/null
 }
 \\builtin setopt ${promptOptions}
 `
@@ -82,7 +82,7 @@ function composeFunctions({ nonce, turnPath, statePath }: ShellStart): string {
   return `builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
 typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_r= __nacre_t= __nacre_x=
-typeset -ga __nacre_v
+typeset -ga __nacre_v __nacre_o
 function __nacre_end {
   {
     local __nacre_e=$? IFS=' '
@@ -190,6 +190,7 @@ function __nacre_leave {
   __nacre_t="$(
     builtin printf 'builtin cd -- %s\\n' "\${(qq)PWD}"
     builtin printf 'OLDPWD=%s\\n' "\${(qq)OLDPWD}"
+    builtin print -r -- "dirstack=("\${(qq)dirstack}")"
     for __nacre_n in \${(k)parameters}; do
       [[ $parameters[$__nacre_n] = *(special|readonly|hide)* && $__nacre_n != (path|PATH|fpath|FPATH|cdpath|CDPATH|manpath|MANPATH) ]] && continue
       [[ $__nacre_n = (__nacre*|NACRE*|PWD|OLDPWD|_|PS*|RPS*|PROMPT*|RPROMPT*|precmd_functions|zshaddhistory_functions|SHLVL|POSTEDIT|ZLE_*|zle_*|COLUMNS|LINES) ]] && continue
@@ -210,6 +211,11 @@ function __nacre_leave {
     (( $#__nacre_d )) && builtin functions $__nacre_d
     builtin alias -L
     builtin printf '%s\\n' "$__nacre_x"
+    __nacre_a=()
+    for __nacre_n __nacre_f in $__nacre_o; do
+      [[ $__nacre_f = on ]] && __nacre_a+=($__nacre_n) || __nacre_a+=(no$__nacre_n)
+    done
+    builtin print -r -- "builtin setopt $__nacre_a || :"
     builtin umask -S | { IFS= builtin read -r __nacre_n; builtin printf 'umask %s\\n' $__nacre_n }
   )" 2>/dev/null
   # Each prompt has a file: what stands behind an earlier one may be slower.

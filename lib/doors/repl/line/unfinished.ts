@@ -14,7 +14,7 @@ const opening: Record<string, string> = {
 /** Words after which another command begins. */
 const starters = new Set(['if', 'then', 'elif', 'else', 'do', 'while', 'until', '!', '{', 'time'])
 
-/** `short`: a loop needs no `do` (zsh). */
+/** `short`: a loop needs no `do`, and a brace closes behind any word (zsh). */
 function isUnfinishedPosix(command: string, short: boolean): boolean {
   const open: string[] = []
   const documents: { end: string; strips: boolean }[] = []
@@ -79,7 +79,7 @@ function isUnfinishedPosix(command: string, short: boolean): boolean {
         if (end !== undefined) open.push(end)
         else if (open.at(-1) === word) open.pop()
         atCommand = starters.has(word) || word === 'in'
-      }
+      } else if (short && word === '}' && open.at(-1) === word) open.pop()
       at += word.length
     }
   }

@@ -49,7 +49,10 @@ for (const command of finished) {
   test(`is whole: ${JSON.stringify(command)}`, () => assert.not(isUnfinished(command, 'bash')))
 }
 
-test('zsh has loops without do', () => {
+test('zsh has loops without do, and braces that close behind any word', () => {
+  assert.not(isUnfinished('f() { echo a }', 'zsh'))
+  assert.ok(isUnfinished('f() { { echo a }', 'zsh'))
+  assert.ok(isUnfinished('f() { echo a }', 'bash'))
   assert.ok(isUnfinished('for i in 1 2', 'zsh'))
   assert.not(isUnfinished('for i in 1 2; echo $i', 'zsh'))
   assert.not(isUnfinished('for i in 1 2; do echo $i; done', 'zsh'))
