@@ -192,6 +192,17 @@ export function testOwnShell(shell: ShellName): void {
       { startFile: `${say.odd}\n` },
     ))
 
+  if (shell !== 'fish')
+    test('has a shell without start files where these replace it by another one', () =>
+      withOwnShell(
+        shell,
+        async ({ run, notices }) => {
+          assert.is((await run('echo hi')).output, 'hi\n')
+          assert.match(notices.join('\n'), 'Your start files ended the shell')
+        },
+        { startFile: 'exec bash --norc\n' },
+      ))
+
   test('suspends a program by Ctrl-Z, and goes on with it by fg', () =>
     withOwnShell(shell, async ({ start, run }) => {
       const running = await start("sh -c 'read -r line; echo heard $line'")

@@ -60,6 +60,8 @@ export interface EditorShellOptions {
   nonce: string
   callKeys: string
   parts: PtyParts
+  /** Whether start files have replaced the shell by another program, which tells no prompt. */
+  replaced: () => boolean
   /** What comes while no command runs: from start files, prompt hooks, background jobs. */
   onOther: (bytes: Uint8Array, phase: 'start' | 'hook' | 'idle') => void
 }
@@ -71,7 +73,7 @@ const deviceQuery = /\u001B\[0?c/
 const deviceAnswer = '\u001B[?62;22c'
 
 export function followEditorShell(program: PtyProcess, options: EditorShellOptions): EditorShell {
-  const { parts, onOther } = options
+  const { parts, onOther, replaced } = options
   const { pid, master, slave } = program
   const marks = createMarkReader(options.nonce)
   let terminals: FileIdentity[] = [fstatSync(slave)]
@@ -101,9 +103,10 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
     giveUp: () => void close(),
   })
   const prompts = createPromptWait({
-    isEditing: () => phase === 'ending' && look() === 'raw',
+    isEditing: () =>
+      (phase === 'ending' || (phase === 'starting' && replaced())) && look() === 'raw',
     wake: () => wakeEditor(pid),
-    call: () => void input.type(editorKeys.tell),
+    call: () => void (phase === 'starting' ? close() : input.type(editorKeys.tell)),
     giveUp: () => void close(),
   })
 

@@ -10,6 +10,7 @@ import { describeConfinement } from '../session/refusals.ts'
 import type { PtyParts } from '../terminal/pty/process.ts'
 import { startPty } from '../terminal/pty/start.ts'
 import type { EditorDialect } from './editor-dialect.ts'
+import { describeProcess } from '../../system/process/process-details.ts'
 import { type EditorShell, followEditorShell } from './editor-shell.ts'
 import { openShellFiles, type ShellFiles } from './shell-files.ts'
 import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
@@ -86,6 +87,8 @@ export async function startShell(
       nonce,
       callKeys: dialect.callKeys,
       parts: ptyParts,
+      // zsh is told where its files are by its environment.
+      replaced: () => !/nacre-shell-|^zsh -i|^$/.test(describeProcess(program.pid)),
       onOther: (bytes, phase) => {
         if (phase !== 'hook' || dialect.showsHooks) onOutput(bytes, phase)
       },
