@@ -399,6 +399,17 @@ export function testOwnShell(shell: ShellName): void {
     }))
 
   if (shell === 'bash') {
+    test('a hook of the prompt that nobody may set keeps nobody waiting', () =>
+      withOwnShell(
+        shell,
+        async ({ run, notices }) => {
+          assert.is((await run('x=1; (exit 3)')).exitCode, 3)
+          assert.is((await run('echo $? $x')).output, '3 1\n')
+          assert.equal(notices, [])
+        },
+        { startFile: 'readonly PROMPT_COMMAND=:\n' },
+      ))
+
     test('a command that is stopped after it was left has its shell say nothing of what its prompt runs', () =>
       withOwnShell(
         shell,

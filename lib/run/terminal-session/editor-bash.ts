@@ -68,8 +68,13 @@ __nacre_end() {
   fi
   \\builtin return "$__nacre_e"
 }
-# A command may set PROMPT_COMMAND anew, as a start file does that is read again.
+# A command may set PROMPT_COMMAND anew, as a start file does that is read again. One that nobody may set is left
+# alone: the prompt is made ready by the line then, unless an interrupt takes its end away.
 __nacre_hook() {
+  if [[ -v PROMPT_COMMAND && \${PROMPT_COMMAND@a} = *r* ]]; then
+    __nacre_ready
+    \\builtin return
+  fi
   local __nacre_f='${hookFirst}' __nacre_l='${hookLast}'
   if [[ \${PROMPT_COMMAND-} != "$__nacre_f"* ]]; then
     PROMPT_COMMAND="$__nacre_f"$'\\n'"\${PROMPT_COMMAND-}"
@@ -125,6 +130,7 @@ done
 \\builtin set +o history
 \\builtin eval "$__nacre_a"
 \\builtin unset -v __nacre_a __nacre_x
+\\builtin printf ${mark('I')}
 `
 }
 

@@ -3,7 +3,10 @@ import { countBegun } from '../begun-mark.ts'
 /** A piece of what a shell writes to its terminal. */
 export type Piece =
   | { kind: 'bytes'; bytes: Uint8Array }
-  /** `C` begins a command's output and tells the command's length, `D` ends it, `B` is the prompt, `R` an answer. */
+  /**
+   * `I` ends the start files, `C` begins a command's output and tells the command's length, `D` ends it, `B` is the
+   * prompt, `R` an answer.
+   */
   | { kind: 'mark'; name: string; fields: string[] }
 
 export interface MarkReader {

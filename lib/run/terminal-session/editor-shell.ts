@@ -173,6 +173,9 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       const stages = told === '' ? [] : told.split(' ').map(Number)
       phase = 'ending'
       endRun({ kind: 'told', status: Number(status), stages, cwd: cwd.join(';') })
+    } else if (name === 'I' && phase === 'starting') {
+      // Its prompt is next, which start files may have kept from being ours.
+      phase = 'ending'
     } else if (name === 'R' && settleAnswer) {
       clearTimeout(answerTimer)
       phase = 'idle'

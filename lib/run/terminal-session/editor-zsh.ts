@@ -53,7 +53,7 @@ function readTheirs(name: string, start: ShellStart, isLast: boolean): string {
  */
 const functionsFile = 'functions.zsh'
 
-function composeInit({ folder, state }: ShellStart): string {
+function composeInit({ nonce, folder, state }: ShellStart): string {
   const read = `builtin . ${quoteWord(`${folder}/${functionsFile}`)}`
   return `\\builtin unset __nacre_z
 ${state === '' ? '' : `\\builtin eval ${quoteWord(state)} >/dev/null 2>&1 </dev/null`}
@@ -63,6 +63,7 @@ function __nacre_ready {
   { __nacre_o=("\${(@kv)options[@]}"); __nacre_prompt; \\builtin setopt ${promptOptions}; } 2>/dev/null
 }
 \\builtin setopt ${promptOptions}
+\\builtin printf '\\e]${nonce};I\\a'
 `
 }
 
