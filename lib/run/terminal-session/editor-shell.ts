@@ -265,12 +265,8 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       phase = 'called'
       call.begin()
       return {
-        begun: new Promise((resolve) => {
-          settleBegun = resolve
-        }),
-        ended: new Promise((resolve) => {
-          settleRun = resolve
-        }),
+        begun: new Promise((resolve) => (settleBegun = resolve)),
+        ended: new Promise((resolve) => (settleRun = resolve)),
       }
     },
     ask(timeoutMs) {
