@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import type { ShellName } from '../../helpers/own-shell.ts'
 import { withScreen } from '../../helpers/screen.ts'
 import type { Server } from '../../helpers/ssh-host.ts'
+import { until } from '../../helpers/until.ts'
 import { findMarked } from '../../helpers/sessions.ts'
 import { findLeftovers } from '../leftovers.ts'
 import { commands } from './actions/commands.ts'
@@ -50,6 +51,12 @@ export async function live(life: Life): Promise<void> {
     await begin(world, [/nacre .*/, anything])
     await walk(world, life)
     await leave(world)
+    // The one that ends what nacre leaves has heard of its end, and goes in its own time.
+    const isReaper = (line: string) => / reap \d+:/.test(line)
+    await until(
+      () => !findMarked(screen.home).some(isReaper),
+      () => findMarked(screen.home).join('\n'),
+    )
     left.push(...findLeftovers(screen.pid, screen.home), ...findMarked(screen.home))
   })
   assert.equal(left, [], 'something is left')
