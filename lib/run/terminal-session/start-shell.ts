@@ -87,8 +87,7 @@ export async function startShell(
       nonce,
       callKeys: dialect.callKeys,
       parts: ptyParts,
-      // zsh is told where its files are by its environment.
-      replaced: () => !/nacre-shell-|^zsh -i|^$/.test(describeProcess(program.pid)),
+      replaced: () => isReplaced(program.pid, files),
       onOther: (bytes, phase) => {
         if (phase !== 'hook' || dialect.showsHooks) onOutput(bytes, phase)
       },
@@ -99,6 +98,15 @@ export async function startShell(
     await files.close()
     throw error
   }
+}
+
+/**
+ * Whether start files have put another program in the place of the shell. The shell's own command line names its
+ * folder, but for zsh, which hears of that by its environment. Where the system tells none, it is the shell.
+ */
+function isReplaced(pid: number, { folder }: ShellFiles): boolean {
+  const line = describeProcess(pid)
+  return line !== '' && !line.includes(basename(folder)) && !line.startsWith('zsh -i')
 }
 
 /** A shell that is not the first greets nobody again; what its start files ask is heard all the same. */

@@ -148,8 +148,10 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
 
 /** Two texts, the second behind the first, neither of which grows. */
 export function joinTexts(first: TextSource, second: TextSource): TextSource {
-  let counted: Promise<number> | null = null
-  const countFirst = (search: Search = unwatched) => (counted ??= first.countLines(search))
+  let lines: number | null = null
+  // Who asked may give up; the next one counts anew.
+  const countFirst = async (search: Search = unwatched) =>
+    (lines ??= await first.countLines(search))
 
   return {
     grows: false,
@@ -159,10 +161,10 @@ export function joinTexts(first: TextSource, second: TextSource): TextSource {
     },
     async read(from, count, column) {
       const border = await countFirst()
-      const lines = from < border ? await first.read(from, count, column) : []
+      const part = from < border ? await first.read(from, count, column) : []
       const more = Math.min(count, from + count - border)
-      if (more > 0) lines.push(...(await second.read(Math.max(0, from - border), more, column)))
-      return lines
+      if (more > 0) part.push(...(await second.read(Math.max(0, from - border), more, column)))
+      return part
     },
     async countLines(search) {
       return (await countFirst(search)) + (await second.countLines(search))

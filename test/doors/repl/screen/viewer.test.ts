@@ -119,4 +119,16 @@ test('two texts are read, counted and searched as one', async () => {
   }
 })
 
+test('two texts can be read after a count of their lines was given up', async () => {
+  const text = openLines(() => ['a', 'b'])
+  let counts = 0
+  const countLines: typeof text.countLines = async (search) => {
+    if (counts++ === 0) throw new Error('given up')
+    return text.countLines(search)
+  }
+  const joined = joinTexts({ ...text, countLines }, text)
+  assert.match(String(await joined.countLines(quiet).catch((error: unknown) => error)), 'given up')
+  assert.equal(await joined.read(1, 2), ['b', 'a'])
+})
+
 test.run()
