@@ -50,6 +50,12 @@ exports.createLoad = (read, requireOther, onCompiled) => {
  * @param {() => { main(words: string[]): Promise<number> }} loadMain gives lib/main.ts, built
  */
 exports.runMain = async (loadMain) => {
+  // Node ends with 0 where nothing is left that could wake it, though something is still waited for.
+  const endDry = () => {
+    process.exitCode = 125
+    console.error('nacre: internal error: it waited for what cannot come any more')
+  }
+  process.once('beforeExit', endDry)
   try {
     process.exitCode = await loadMain().main(process.argv.slice(2))
   } catch (error) {
@@ -59,4 +65,5 @@ exports.runMain = async (loadMain) => {
       console.error('nacre: No more files can be opened: raise the limit (`ulimit -n`)')
     } else console.error('nacre: internal error:', error)
   }
+  process.off('beforeExit', endDry)
 }

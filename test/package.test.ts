@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import {
   existsSync,
   mkdtempSync,
@@ -164,6 +165,18 @@ test('starts with a code cache that fits, and without one that does not', async 
     assert.is(await run(words, folder), 'hi\n')
   }
   writeFileSync(file, cached)
+})
+
+test('waiting for what cannot come any more is an error', ({ installed }) => {
+  const load = JSON.stringify(join(installed, 'bin/load.js'))
+  const main = `{ main: () => new Promise(() => {}) }`
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['-e', `require(${load}).runMain(() => (${main}))`],
+    { encoding: 'utf8' },
+  )
+  assert.is(status, 125)
+  assert.is(stderr, 'nacre: internal error: it waited for what cannot come any more\n')
 })
 
 test('serves MCP with its own dependencies only', async ({ folder, installed }) => {

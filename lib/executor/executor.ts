@@ -29,7 +29,13 @@ import { startRun } from './run/start-run.ts'
 import { mayReturnEarly } from './run/wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
-export type { Approve, ExecutorOptions, RunOptions, TextBounds } from './options.ts'
+export type {
+  Approve,
+  ExecutorOptions,
+  RunOptions,
+  SupervisedOptions,
+  TextBounds,
+} from './options.ts'
 export type { NamedSession, RunStarter } from './named-session.ts'
 export type { Run } from './run/run.ts'
 

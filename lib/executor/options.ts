@@ -93,8 +93,8 @@ export function keepWithin(request: Request, atMost: TextBounds | undefined): Re
 }
 
 /** Answers what the guard asks: true lets the command run. */
-export type Approve = (
-  request: Request,
+export type Approve<Asked = Request> = (
+  request: Asked,
   verdict: Verdict,
   signal: AbortSignal | undefined,
 ) => boolean | Promise<boolean>
@@ -113,6 +113,11 @@ export interface RunOptions {
    * another run of the same session, which begins after this one.
    */
   approve?: Approve | undefined
+}
+
+/** Of a run that another process takes through its executor, which tells only what a person is shown. */
+export interface SupervisedOptions extends Pick<RunOptions, 'signal' | 'onEvent'> {
+  approve?: Approve<Pick<Request, 'id' | 'command' | 'cwd'>> | undefined
 }
 
 /** The store of artifacts that they name; null where nothing is kept. */

@@ -1,6 +1,6 @@
 import { stateDirectory } from '../config/paths.ts'
 import { programWords } from '../system/runtime.ts'
-import type { RunOptions } from '../executor/executor.ts'
+import type { SupervisedOptions } from '../executor/executor.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 
@@ -8,7 +8,7 @@ import type { Result } from '../protocol/result/result.ts'
 export async function supervise(
   artifactDir: string | null,
   input: RequestInput,
-  options: Pick<RunOptions, 'signal' | 'onEvent'> = {},
+  options: SupervisedOptions,
 ): Promise<Result> {
   const { runSupervised } = await import('../commands/supervise/run-supervised.ts')
   const supervision = {

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -84,16 +84,20 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     assert.equal(summary['failures'], [1, 2, 3])
     const ends = (await home.run(['job', 'tasks', id])).stdout.toString()
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
+    const artifacts = join(home.env['XDG_STATE_HOME'] ?? '', 'nacre', 'artifacts')
+    const files = readdirSync(artifacts).map((name) => join(artifacts, name))
+    rmSync(files.find((file) => readFileSync(file, 'utf8') === 'task 1\n') ?? '')
     assert.is((await home.json(['job', 'resume', id]))['status'], 'running')
     // Held open for reading too, so that none waits for a writer.
     gate = openSync(go, 'r+')
     writeSync(gate, '\n\n\n')
     const whole = await home.json(['job', 'wait', id])
     assert.equal((whole['tasks'] as Record<string, unknown>)['failures'], [1, 2, 3, 4, 5, 6])
+    assert.match(String(whole['notices']), /^What task 1 wrote cannot be read any more: ENOENT/)
     const wrote = String((await home.json(['job', 'read', id]))['text'])
     assert.equal(
       wrote.trim().split('\n').sort(),
-      [1, 2, 3, 4, 5, 6].map((n) => `task ${n}`),
+      [2, 3, 4, 5, 6].map((n) => `task ${n}`),
     )
     assert.is((await home.json(['job', 'resume', id]))['status'], 'exited', 'nothing is left')
   } finally {

@@ -5,6 +5,7 @@ import { limits } from '../../protocol/limits.ts'
 import { option } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { leaveGroupOfRun } from '../../system/process/own-group.ts'
+import { createApprovals } from '../../wire/approvals.ts'
 import { connectSocket, receiveMessages } from '../../wire/connection.ts'
 import { bindMethods, cancelHandler, type WireCall } from '../../wire/method.ts'
 import { encodeEvent } from '../../wire/run-events.ts'
@@ -39,10 +40,19 @@ const neverAskedMs = 15_000
 async function supervise(path: string, executor: Executor, ending: AbortSignal): Promise<number> {
   let started: Promise<Run> | null = null
   let isAnswered = false
+  const socket = connect(path)
+  const connection = connectSocket(socket)
+  const approvals = createApprovals((line) => connection.send(line))
+  const left = new AbortController()
   const methods = bindMethods<WireCall, 'supervise' | '$/cancel'>({
-    async supervise(input, call) {
-      started = executor.start(input, {
-        signal: AbortSignal.any([ending, call.signal]),
+    async supervise({ request, supportsApproval }, call) {
+      const signal = AbortSignal.any([ending, call.signal])
+      started = executor.start(request, {
+        signal,
+        approve: supportsApproval
+          ? (asked, verdict) =>
+              approvals.ask(asked, verdict, AbortSignal.any([signal, left.signal]))
+          : undefined,
         // The answer `closed` of a caller that has gone is dropped, since the run goes on without it.
         onEvent: async (event) => void (await call.notify('run.event', encodeEvent(event))),
       })
@@ -54,9 +64,12 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
     },
     '$/cancel': cancelHandler,
   })
-  const socket = connect(path)
-  const connection = connectSocket(socket)
-  const rpc = createRpcServer({ connection, methods, prepare: (call) => call })
+  const rpc = createRpcServer({
+    connection,
+    methods,
+    prepare: (call) => call,
+    onAnswer: (message) => approvals.answer(message),
+  })
   // Deno does not always hear that a caller was killed before it asked.
   const silence = setTimeout(() => {
     if (started === null) socket.destroy()
@@ -64,6 +77,7 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
   const silent = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   await Promise.race([receiveMessages(socket, connection, rpc), silent])
   clearTimeout(silence)
+  left.abort()
 
   // By now the caller has its answer, or it was killed while it waited; its run is a job then.
   const run = await waitForStart(started)

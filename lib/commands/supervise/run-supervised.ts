@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import type { RunOptions } from '../../executor/executor.ts'
+import type { SupervisedOptions } from '../../executor/executor.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
+import type { Verdict } from '../../protocol/result/verdict.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import type { AllMethods } from '../../protocol/rpc/messages.ts'
 import { createPresence, presenceFolder } from '../../system/process/presence.ts'
@@ -29,14 +30,19 @@ export interface Supervision {
 export async function runSupervised(
   supervision: Supervision,
   input: RequestInput,
-  { signal, onEvent }: Pick<RunOptions, 'signal' | 'onEvent'>,
+  { signal, onEvent, approve }: SupervisedOptions,
 ): Promise<Result> {
   const { supervisor, socket, ended } = await callSupervisor(supervision, input)
   let isStarted = false
   try {
-    const params = toWire(input) as AllMethods['supervise']['params']
+    const asked = { request: input, supportsApproval: approve !== undefined }
+    const params = toWire(asked) as AllMethods['supervise']['params']
     const result = await askOnce(socket, 'supervise', params, {
       signal,
+      onApproval({ verdict, ...shown }) {
+        isStarted = true
+        return approve?.(shown, fromWire(verdict) as Verdict, signal) ?? false
+      },
       async onNotification(told: AnyNotification) {
         isStarted = true
         if (told.method === 'run.event') await onEvent?.(decodeEvent(told.params))

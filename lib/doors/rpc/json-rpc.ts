@@ -1,7 +1,7 @@
 import { createJobPeer } from '../../executor/jobs/methods.ts'
 import type { Connection } from '../../wire/connection.ts'
+import { createApprovals } from '../../wire/approvals.ts'
 import { createRpcServer, type RpcServer } from '../../wire/server.ts'
-import { createApprovals } from './approvals.ts'
 import type { Call, ClientState, RpcContext } from './context.ts'
 import { methods } from './methods.ts'
 import { createPrompts } from './prompts.ts'

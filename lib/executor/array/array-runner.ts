@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import {
   type Exit,
@@ -61,16 +62,21 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     for (const end of before) tally.add(end)
     /** The directories in which the tasks began: several hosts have several. */
     const startedIn = new Set(before.map(({ result }) => result.cwd))
+    const lost: string[] = []
     /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
-    for (const { result } of before) last = last.then(() => passOutput(result, sink))
+    const pass = ({ task, result }: TaskEnd) =>
+      passOutput(result, sink).catch((error: unknown) => {
+        lost.push(`What task ${task} wrote cannot be read any more: ${messageOf(error)}`)
+      })
+    for (const end of before) last = last.then(() => pass(end))
 
     async function onEnd(end: TaskEnd): Promise<void> {
       tally.add(end)
       startedIn.add(end.result.cwd)
       store?.append(end)
       const counts = tally.count()
-      last = last.then(() => passOutput(end.result, sink)).then(() => sink.tellTask?.(end, counts))
+      last = last.then(() => pass(end)).then(() => sink.tellTask?.(end, counts))
       await last
     }
 
@@ -82,7 +88,7 @@ export function createArrayRunner(parts: ArrayParts): Runner {
       const code = tasks.succeeded === tasks.total ? 0 : 1
       const [only = null, ...others] = startedIn
       const place = others.length > 0 ? null : only
-      return { code, signal: null, tasks, startedIn: place, notices }
+      return { code, signal: null, tasks, startedIn: place, notices: [...notices, ...lost] }
     })
     return createRunning({
       pid: () => null,

@@ -188,7 +188,15 @@ export const rpcMethods = {
  * through the executor of the process that is asked, which holds the run where its caller leaves; the
  * answer is that of `Executor.run`.
  */
-export const privateMethods = { supervise: { params: requestShape, result: resultShape } }
+export const privateMethods = {
+  supervise: {
+    params: object({
+      request: requestShape,
+      supportsApproval: boolean('The caller answers `approval.request`'),
+    }),
+    result: resultShape,
+  },
+}
 
 /** What the asked one tells meanwhile: every event of the run, with its bytes in base64. */
 export const privateNotifications = { 'run.event': object({ event: anything() }) }

@@ -9,6 +9,8 @@ import { composeBootstrap } from './script.ts'
 
 /** How long a connection may take to be made, and to be missed when it is silent. */
 const seconds = { connect: 10, alive: 5, aliveTimes: 3 }
+/** How long the client may take to end. */
+const closingMs = 2000
 
 /**
  * One connection for all runs of one host (ssh_config(5), ControlMaster). It lives as long as a
@@ -84,10 +86,15 @@ export function createSshClient(
     async close() {
       const child = master?.child
       if (child && child.exitCode === null && child.signalCode === null) {
-        const ended = new Promise((resolve) => child.once('close', resolve))
+        const ended = new Promise((resolve) => child.once('exit', resolve))
         child.stdin?.end()
         child.kill('SIGTERM')
+        const kill = setTimeout(() => child.kill('SIGKILL'), closingMs)
         await ended
+        clearTimeout(kill)
+        // What the client has started (ProxyCommand) may hold its error output.
+        child.stdout?.destroy()
+        child.stderr?.destroy()
       }
       if (folder !== null) rmSync(folder, { recursive: true, force: true })
       folder = null

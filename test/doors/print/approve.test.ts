@@ -32,6 +32,22 @@ for (const [typed, runs, exitCode] of answers) {
     ))
 }
 
+test('a person answers the guard for a run that another process is to hold', () =>
+  withScreen(
+    {
+      args: ['--wait', '1h', '-c', command],
+      env: { PLACE: 'kept' },
+      prepare: (home) => mkdirSync(join(home, 'code', 'kept'), { recursive: true }),
+    },
+    async (screen) => {
+      await screen.shows(`Run ${command} ? (yes · no)`)
+      screen.type('yes\r')
+      assert.is((await screen.exited).exitCode, 0)
+      assert.not(existsSync(join(screen.home, 'code', 'kept')))
+      assert.match(screen.all(), /^done$/m)
+    },
+  ))
+
 test('what the guard asks about is shown without what a terminal would act on', () =>
   withScreen({ args: ['-c', 'rm -rf $PLACE #\r\u001B[2Kls'] }, async (screen) => {
     await screen.shows('Run rm -rf $PLACE #  [2Kls ? (yes · no)')

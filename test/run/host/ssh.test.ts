@@ -186,6 +186,17 @@ onBox('a stop in a session ends the command, and the shell goes on', async ({ ru
   assert.match(fresh.notices.join(), /did not survive the stop/)
 })
 
+onBox('a connection whose client has been stopped is closed all the same', async ({ folder }) => {
+  const own = openExecutor()
+  const findClients = () => findProcesses(join(folder, 'client\u0000'))
+  const before = findClients()
+  await own.run({ command: 'true', origin: 'print', host: 'box', guard: false })
+  const client = findClients().find((pid) => !before.includes(pid)) ?? 0
+  process.kill(client, 'SIGSTOP')
+  await own.close()
+  assert.equal(findClients(), before)
+})
+
 onBox('a host that lets nobody in did not start anything', async ({ folder }) => {
   const other = openExecutor()
   const keys = readFileSync(join(folder, 'authorized'))

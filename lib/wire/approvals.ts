@@ -1,8 +1,8 @@
-import { isObject } from '../../protocol/shape/shape.ts'
-import type { Request } from '../../protocol/request/request.ts'
-import type { ClientMethods } from '../../protocol/rpc/messages.ts'
-import type { Verdict } from '../../protocol/result/verdict.ts'
-import { toWire } from '../../protocol/wire.ts'
+import { isObject } from '../protocol/shape/shape.ts'
+import type { Request } from '../protocol/request/request.ts'
+import type { ClientMethods } from '../protocol/rpc/messages.ts'
+import type { Verdict } from '../protocol/result/verdict.ts'
+import { toWire } from '../protocol/wire.ts'
 
 type ApprovalParams = ClientMethods['approval.request']['params']
 
