@@ -30,8 +30,6 @@ export function createCall(
   const stream = createEventStream()
   const listening = createListening(options.onEvent)
   const hear: RunListener = (event) => both(listening.hear(event), stream.push(event))
-  /** Settles when the job that the run has become can be found by its id. */
-  let declared: Promise<void> | null = null
   return {
     options,
     hear,
@@ -39,8 +37,6 @@ export function createCall(
     stream,
     opened,
     async settle(result) {
-      // A caller that waits for nothing is told of a job, however soon the command has ended.
-      await declared
       const lost = record(result)
       if (lost) result.notices.push(lost)
       await hear({ type: 'exited', id: result.id, result })
@@ -50,7 +46,7 @@ export function createCall(
       let result = await waitAsAsked(run)
       if (result.status === 'running') {
         run.detach()
-        await (declared = run.declared)
+        await run.declared
         result = run.look()
       }
       listening.rethrow()

@@ -174,6 +174,8 @@ export function createRun(parts: RunParts): LiveRun {
     deadlines.clear()
     signal?.removeEventListener('abort', onAbort)
     const measured = progress(await capture.finish())
+    // A caller that waits for nothing is told of a job, however soon the command has ended.
+    await declared
     const result = await call.settle(endedResult(request, measured, exit, stopped))
     final = result
     endedAt = new Date()
