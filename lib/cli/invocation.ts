@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { wrongUsage } from '../protocol/errors.ts'
 import { nearestName, unknownName } from '../protocol/wire.ts'
@@ -68,15 +68,34 @@ function readSubject(parsed: ParsedArgv): Subject | null {
   }
   if (options['stdin']) return { script: '-', ...shellOptions, parameters: positionals }
   const isPrompt = findMode(parsed) !== 'print' || options['print'] || options['mode']
-  if ((isPrompt || parsed.isSeparated) && hasShellOptions(options)) {
+  const isProgram = parsed.isSeparated && !isCalledBy(positionals[0] ?? '')
+  if ((isPrompt || isProgram) && hasShellOptions(options)) {
     throw wrongUsage(
       'Options of a shell, such as `-e` and `-o`, need `-c <command>`, `-s` or a script file',
     )
   }
   if (isPrompt) return null
-  if (parsed.isSeparated) return { args: positionals }
+  if (isProgram) return { args: positionals }
   const [script = '', ...parameters] = positionals
   return { script, ...shellOptions, ...(parameters.length > 0 && { parameters }) }
+}
+
+/**
+ * Whether the first line of a script calls nacre with `--` at its end, as `#!/bin/bash --` calls another shell. As
+ * a program it would start nacre with itself, and so for ever.
+ */
+function isCalledBy(file: string): boolean {
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return false
+  const start = Buffer.alloc(256)
+  try {
+    const fd = openSync(file, 'r')
+    readSync(fd, start)
+    closeSync(fd)
+  } catch {
+    // What cannot be read is no script.
+    return false
+  }
+  return /^#!.*nacre\s(?:.*\s)?--\s*\n/.test(start.toString('latin1'))
 }
 
 /** Whether options of a shell were given: to a shell, the first word is the name of a script. */

@@ -10,7 +10,10 @@ import { listIgnored } from '../system/process/ignored-signals.ts'
 const crashGraceMs = 6000
 
 /** Whatever ends nacre ends its runs; only KILL cannot be heard, and what the caller has it ignore. */
-const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
+const endingSignals = [
+  ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
+  ...(['SIGALRM', 'SIGUSR1', 'SIGUSR2', 'SIGXCPU'] as const),
+]
 
 /**
  * Gives the exit status of `use`, or that of the signal that ended nacre; the executor is closed

@@ -145,7 +145,9 @@ function composeShell(shell: FoundShell, request: Request, use: ShellUse | undef
     const words = script === '-' ? ['-s', '--', ...parameters] : [script, ...parameters]
     return { ...shell, args: [...options, ...(login ? ['-l'] : []), ...words] }
   }
-  const words = splitCommand(shell, request.command, parameters)
+  // A shell takes a word with a dash for more of its options, also behind `-c`.
+  const command = /^[-+]/.test(request.command) ? ` ${request.command}` : request.command
+  const words = splitCommand(shell, command, parameters)
   return { ...shell, args: [...options, login ? '-lc' : '-c', ...words] }
 }
 

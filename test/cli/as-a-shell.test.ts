@@ -48,6 +48,9 @@ const sameWords: string[][] = [
   ['-c', '--', 'echo "$1"', '_', 'from npm'],
   ['-c', ''],
   ['-c', '', 'name', 'a'],
+  ['-c', '--', '-x', 'echo', 'a'],
+  ['-c', '--', '--help'],
+  ['-c', '--', '+e', '_'],
   ['-ec', 'false; echo not reached'],
   ['-e', '-c', 'false; echo not reached'],
   ['-c', '-e', 'false; echo not reached'],
@@ -174,6 +177,16 @@ test('#!/usr/bin/env nacre', () =>
     const { stdout, status } = await runProgram(script, ['a b', '-c'], { env, input: 'typed\n' })
     assert.is(stdout.toString(), 'tool a b -c\ntyped\n')
     assert.is(status, 0)
+  }))
+
+test('a script whose first line ends with `--` started nacre with itself for ever', () =>
+  withNacre(async (dir, env, nacre) => {
+    const script = join(dir, 'tool')
+    for (const words of [`${nacre} --`, '/usr/bin/env -S nacre -u --']) {
+      writeFileSync(script, `#!${words}\necho "$0 $1"\nexit 3\n`, { mode: 0o755 })
+      const { stdout, status } = await runProgram(script, ['-x'], { env })
+      assert.equal([String(stdout), status], [`${script} -x\n`, 3])
+    }
   }))
 
 test('a program gets exactly its words, with no shell in between', async () => {
@@ -430,6 +443,13 @@ test('a first word with a dash asks for a login shell', async () => {
   const [nacre = ''] = cliCommand()
   const words = ['-c', 'exec -a -nacre "$0" -c "shopt -q login_shell; echo \\$?"', nacre]
   assert.is((await runProgram('bash', words)).stdout.toString(), '0\n')
+})
+
+test('what a signal without a name had ended was told as a success', async () => {
+  // Node says nothing of such a signal, and Deno throws.
+  if (cliRuntime() !== 'bun') return
+  const words = ['-c', '"$0" -c "kill -RTMIN \\$\\$"; echo $?', ...cliCommand()]
+  assert.is((await runProgram('bash', words)).stdout.toString(), '162\n')
 })
 
 test('a login shell refused the script that su and sshd give it on standard input', async () => {

@@ -172,7 +172,10 @@ test('a kill ends the daemon of a job whose supervisor was killed', async ({ hom
   assert.not.ok(isAlive(pid))
 })
 
-for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const) {
+for (const signal of [
+  ...(['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const),
+  ...(['SIGUSR1', 'SIGXCPU'] as const),
+]) {
   test(`a nacre that ends by ${signal} takes its run along, and no job`, async ({ home }) => {
     const id = await home.start('echo up; sleep 300')
     const child = startCli(home, ['-c', 'setsid sleep 300 & echo $$; sleep 300'])

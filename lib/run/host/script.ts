@@ -177,7 +177,8 @@ function composeWords({ name, command, commandWord, nacre, login }: RemoteComman
   return [
     `set -- ${commandWord ?? quoteWord(command)}`,
     ...(nacre ? [`[ -z "$nacre" ] || set -- "$nacre" ${carry} ${ofCarry}`] : []),
-    `[ "$#" -gt 1 ] || set -- "$shell" ${login ? '-lc' : '-c'} "$1"`,
+    // Behind the blank a dash at the beginning of the command is no option of the shell.
+    `[ "$#" -gt 1 ] || set -- "$shell" ${login ? '-lc' : '-c'} " $1"`,
   ]
 }
 

@@ -72,9 +72,13 @@ export function spawnByBun(
     detached,
     cgroup,
     onExit(_, code, signal) {
-      // A signal without a name is told as Node tells it.
+      // A signal without a name (those for real time) is told as a shell tells it.
       exit =
-        typeof signal === 'number' ? [0, null] : signal === null ? [code, null] : [null, signal]
+        typeof signal === 'number'
+          ? [128 + signal, null]
+          : signal === null
+            ? [code, null]
+            : [null, signal]
       for (const listener of listeners) listener(...exit)
     },
   })
