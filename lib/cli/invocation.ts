@@ -85,9 +85,10 @@ function readSubject(parsed: ParsedArgv): Subject | null {
  * a program it would start nacre with itself, and so for ever.
  */
 function isCalledBy(file: string): boolean {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return false
   const start = Buffer.alloc(256)
   try {
+    // The kernel gives a path; a pipe would not be opened before somebody writes to it.
+    if (!file.includes('/') || !statSync(file).isFile()) return false
     const fd = openSync(file, 'r')
     readSync(fd, start)
     closeSync(fd)

@@ -188,6 +188,8 @@ function checkDirectory(cwd: string): void {
   } catch (error) {
     if (error instanceof StartError) throw error
     if (codeOf(error) === 'EACCES') {
+      // Whoever is there already need not enter it: `sudo -u postgres nacre …` in the home of root.
+      if (cwd === process.cwd()) return
       throw fail('cwd_not_accessible', 'Working directory may not be entered')
     }
     if (codeOf(error) === 'ENOTDIR') {

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { keys } from '../../lib/config/keys.ts'
 import { check } from '../helpers/json-schema.ts'
 import { type Home, withHome } from '../helpers/home.ts'
-import { cliCommand } from '../helpers/cli.ts'
+import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runCli } from '../helpers/run-cli.ts'
 import { runProgram } from '../helpers/run-program.ts'
 
@@ -124,6 +124,14 @@ test(
     ] as const) {
       const { stdout, stderr, status } = await runProgram('setpriv', [...drop, ...args], options)
       assert.equal([status, String(stdout), String(stderr)], [0, said, ''])
+    }
+    if (cliRuntime() !== 'deno') {
+      // Deno starts nothing in a directory that it may not enter, though it is there.
+      const inside = await runProgram('setpriv', [...drop, '-c', 'pwd; pwd -P'], {
+        ...{ ...options, cwd: closed },
+        env: { ...options.env, HOME: '/' },
+      })
+      assert.equal([inside.status, String(inside.stdout)], [0, `${closed}\n${closed}\n`])
     }
     chownSync(closed, 54_398, 54_398)
     const own = await runProgram('setpriv', [...drop, '-c', 'echo ran'], options)
