@@ -99,10 +99,46 @@ function inColumns(words: string, description: string, width: number): string {
 /** The help of one option. */
 export function describeFlag(flag: Flag): string {
   const { name, shape } = flag
-  const own = `nacre${shape === null ? ` --${name}` : ` --${name} ${exampleOf(shape)}`}`
-  const example = [...doorFlags, ...promptFlags].includes(flag) ? own : `${own} -c 'make test'`
+  const value = exampleValues[name] ?? (shape === null ? '' : exampleOf(shape))
+  const words = [`nacre --${name}`, value, exampleSubjects[name] ?? exampleSubject(flag)]
+  const example = words.filter((word) => word !== '').join(' ')
   return [...describeFlags([flag]), '', 'Example:', `  ${example}`, ''].join('\n')
 }
+
+/** What an option takes where its shape does not tell, with what it cannot be without. */
+const exampleValues: Readonly<Record<string, string>> = {
+  'output-format': 'json',
+  'input-format': 'lines',
+  'output-schema': `'{"type": "object"}'`,
+  allow: "'git push'",
+  array: '8',
+  cores: '8 --host slurm://',
+  host: 'build',
+  jobs: '4 --array 8',
+  'max-steps': '20',
+  memory: '4G --host slurm://',
+  provider: 'anthropic',
+  resume: 'k5x2',
+  retry: '2 --array 8',
+  sbatch: '--qos=high --host slurm://',
+  session: 'build',
+  shopt: 'extglob',
+}
+
+/** What stands behind an option in its example, where it is not the same as for its neighbours. */
+const exampleSubjects: Readonly<Record<string, string>> = {
+  print: "'!make test'",
+  command: '',
+  rpc: '',
+  mode: '',
+  'input-format': '-p < prompts.txt',
+  help: '',
+  version: '',
+  stdin: '< script.sh',
+}
+
+const exampleSubject = (flag: Flag) =>
+  promptFlags.includes(flag) ? "-p 'why does make test fail?'" : "-c 'make test'"
 
 /** A value that the option takes. */
 function exampleOf(shape: Shape): string {
@@ -116,10 +152,11 @@ function exampleOf(shape: Shape): string {
     case 'list':
       return exampleOf(shape.items)
     default:
-      return exampleTexts[shape.kind === 'text' ? shape.hint : ''] ?? 'x'
+      return exampleTexts[shape.kind === 'text' ? shape.hint : ''] ?? ''
   }
 }
 
+/** By what the help calls the value. */
 const exampleTexts: Readonly<Record<string, string>> = {
   dir: '/tmp',
   program: 'bash',

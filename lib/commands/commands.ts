@@ -1,7 +1,9 @@
 import type { Command } from '../doors/command.ts'
 
-/** Every subcommand by its name, loaded when it is called for. */
-export const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
+type CommandTable = Readonly<Record<string, () => Promise<{ command: Command }>>>
+
+/** The subcommands that people use, by their names in the order of the help; loaded when one is called for. */
+export const commands: CommandTable = {
   job: () => import('./job/command.ts'),
   mcp: () => import('../doors/mcp/command.ts'),
   acp: () => import('../doors/acp/command.ts'),
@@ -10,14 +12,17 @@ export const commands: Readonly<Record<string, () => Promise<{ command: Command 
   config: () => import('./config/command.ts'),
   doctor: () => import('./doctor/command.ts'),
   completion: () => import('./completion/command.ts'),
+}
+
+/** Those that nacre calls itself. */
+export const innerCommands: CommandTable = {
   reap: () => import('./reap/command.ts'),
   carry: () => import('./carry.ts'),
   'take-up': () => import('./take-up.ts'),
   supervise: () => import('./supervise/command.ts'),
 }
 
-/** What stands in the help, in the order of the table. */
 export async function listCommands(): Promise<Command[]> {
   const modules = await Promise.all(Object.values(commands).map((load) => load()))
-  return modules.map(({ command }) => command).filter(({ hidden }) => !hidden)
+  return modules.map(({ command }) => command)
 }

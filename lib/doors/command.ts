@@ -26,7 +26,7 @@ export interface Command {
   takesIds?: { of: IdKind; behind: readonly string[] }
   /** Command lines that work; a test runs them. */
   examples: readonly string[]
-  /** The command is not for people, so no help shows it. */
+  /** The command is not for people: it tells nothing of the configuration. */
   hidden?: boolean
   /** Its runs outlive it, even where it is killed. */
   leavesRuns?: boolean

@@ -16,7 +16,7 @@ import { supervise } from './supervise.ts'
 import { withExecutor } from './with-executor.ts'
 import type { Command } from '../doors/command.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
-import { commands, listCommands } from '../commands/commands.ts'
+import { commands, innerCommands, listCommands } from '../commands/commands.ts'
 import { openStreams, type Streams } from '../doors/streams.ts'
 import { MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { unknownName } from '../protocol/wire.ts'
@@ -88,7 +88,8 @@ async function help([word, ...more]: readonly string[], streams: Streams): Promi
 }
 
 function findCommand(name = ''): (() => Promise<Command>) | null {
-  const load = Object.hasOwn(commands, name) ? commands[name] : undefined
+  const table = [commands, innerCommands].find((known) => Object.hasOwn(known, name))
+  const load = table?.[name]
   return load ? async () => (await load()).command : null
 }
 
