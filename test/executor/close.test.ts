@@ -9,6 +9,7 @@ import { MisuseError } from '../../lib/protocol/errors.ts'
 import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import { hasEnvironment } from '../../lib/system/process/process-details.ts'
 import { listProcesses } from '../../lib/system/process/process-table.ts'
+import { makeHungShell } from '../helpers/hung-shell.ts'
 import { until } from '../helpers/until.ts'
 
 const mark = `NACRE_TEST_CLOSE=${process.pid}`
@@ -17,12 +18,14 @@ function isLeft(): boolean {
   return listProcesses().some(({ pid, zombie }) => !zombie && hasEnvironment(pid, mark))
 }
 
-async function withExecutor(check: (executor: Executor) => Promise<void>): Promise<void> {
+async function withExecutor(
+  check: (executor: Executor, stateDir: string) => Promise<void>,
+): Promise<void> {
   const stateDir = mkdtempSync(join(tmpdir(), 'nacre-test-'))
   const environment = { ...process.env, NACRE_TEST_CLOSE: String(process.pid) }
   const executor = createExecutor({ stateDir, environment })
   try {
-    await check(executor)
+    await check(executor, stateDir)
   } finally {
     await executor.close()
     rmSync(stateDir, { recursive: true, force: true })
@@ -62,8 +65,9 @@ test('runs that are just starting end with close, and it waits for them', async 
 })
 
 test('a session that is closed while its shell starts runs nothing of what was asked of it', async () => {
-  await withExecutor(async (executor) => {
-    const input = { command: 'sleep 100', origin: 'print', session: 'closed' } as const
+  await withExecutor(async (executor, folder) => {
+    const shell = makeHungShell(folder)
+    const input = { command: 'sleep 100', origin: 'print', session: 'closed', shell } as const
     const runs = [executor.run(input), executor.run(input), executor.run(input)]
     const signal = AbortSignal.timeout(30_000)
     while (executor.sessions.list().length === 0) {

@@ -12,6 +12,7 @@ import type { SessionInfo } from '../../protocol/sessions.ts'
 import { nowMs } from '../../system/clock.ts'
 import { createRunning } from '../running.ts'
 import { describeRefusal } from '../start-failure.ts'
+import { settleWithin } from '../../system/wait.ts'
 
 /** Starts the run whose turn it is. Rejects with `StartError`. */
 export type StartTurn = () => Promise<ActiveTurn>
@@ -27,20 +28,29 @@ export interface ActiveTurn {
 export interface SessionQueue {
   describe(): Pick<SessionInfo, 'busy' | 'queued' | 'idleMs'>
   /**
-   * With the shell free, starts at once and rejects where that fails. Else gives back a run that
-   * waits; it can be stopped there, and a failed start is its end.
+   * With the shell free, starts at once and rejects where that fails. Else, and where the start of a shell
+   * that is not `isReady` takes long, gives back a run that waits; it can be stopped there, and a failed
+   * start is its end.
    */
-  enter(start: StartTurn): Promise<Running>
+  enter(start: StartTurn, isReady: boolean): Promise<Running>
   /** Calls `onIdle` no more. Settles when nothing runs and nothing waits. */
   close(): Promise<void>
 }
 
+/** Until a start has taken so long, its failure is that of the run, and its process that of the run's beginning. */
+const startPatienceMs = 1000
+
 /**
  * One turn after the other, in the order of asking. `onIdle` is called when no run has come for `limitMs`
- * since the last one; the wait for that does not keep the process from ending.
+ * since the last one; the wait for that does not keep the process from ending. `abandon` is called where a
+ * run is stopped during its start, which is to reject then; where it is absent, no start takes long.
  */
-export function createSessionQueue(limitMs: number, onIdle: () => void): SessionQueue {
-  const waiting: (() => void)[] = []
+export function createSessionQueue(
+  limitMs: number,
+  onIdle: () => void,
+  abandon: () => void = () => {},
+): SessionQueue {
+  const waiting: ((isMine: boolean) => void)[] = []
   const idlers: (() => void)[] = []
   let busy = false
   let closed = false
@@ -57,7 +67,7 @@ export function createSessionQueue(limitMs: number, onIdle: () => void): Session
 
   function leave(): void {
     const next = waiting.shift()
-    if (next) return next()
+    if (next) return next(true)
     busy = false
     usedMs = nowMs()
     if (!closed) timer ??= setTimeout(expire, limitMs).unref()
@@ -77,42 +87,71 @@ export function createSessionQueue(limitMs: number, onIdle: () => void): Session
   }
 
   function wait(start: StartTurn): Running {
-    let turn: Promise<ActiveTurn | null> | null = null
-    let begun: ActiveTurn | null = null
-    const { promise: exited, resolve: settle } = createDeferred<Exit>()
-    const begin = () => {
-      turn = take(start).catch((error: unknown) => {
-        settle(neverStarted(describeRefusal(error)))
-        return null
-      })
-      void turn.then((active) => {
-        begun = active
-        void active?.exited.then(settle)
-      })
+    const { promise, resolve: call } = createDeferred<boolean>()
+    waiting.push(call)
+    const started = promise.then((isMine) => {
+      if (!isMine) throw new Error('dismissed')
+      return take(start)
+    })
+    return createLate(started, busyThen, () => {
+      const at = waiting.indexOf(call)
+      if (at < 0) return false
+      waiting.splice(at, 1)
+      call(false)
+      return true
+    })
+  }
+
+  /**
+   * A run that can be stopped before it has begun. `dismiss`: true where it waited, and does so no more.
+   * `state` says what holds it up.
+   */
+  function createLate(
+    started: Promise<ActiveTurn>,
+    state: string,
+    dismiss: () => boolean = () => false,
+  ): Running {
+    let turn: ActiveTurn | null = null
+    let why: string | null = null
+
+    async function end(): Promise<Exit> {
+      try {
+        turn = await started
+      } catch (error) {
+        return neverStarted(why === null ? describeRefusal(error) : new Error(why))
+      }
+      return turn.exited
     }
-    waiting.push(begin)
+
     return createRunning({
-      pid: () => begun?.pid ?? null,
-      group: () => begun?.group ?? null,
-      exited,
+      pid: () => turn?.pid ?? null,
+      group: () => turn?.group ?? null,
+      exited: end(),
       async stop(reason, how) {
-        const at = waiting.indexOf(begin)
-        if (at >= 0) {
-          waiting.splice(at, 1)
-          settle(neverStarted(new Error(reasons[reason])))
-        }
-        const active = await turn
-        return (await active?.stop(how)) ?? { survivors: [] }
+        why ??= describeStopBefore(state, reason)
+        if (!dismiss() && turn === null) abandon()
+        await started.catch(() => undefined)
+        return (await turn?.stop(how)) ?? { survivors: [] }
       },
     })
   }
 
   return {
     describe: () => ({ busy, queued: waiting.length, idleMs: busy ? 0 : nowMs() - usedMs }),
-    async enter(start) {
+    async enter(start, isReady) {
       if (busy) return wait(start)
       busy = true
-      const turn = await take(start)
+      const started = take(start)
+      if (!isReady) {
+        let isLate = true
+        const settled = started.then(
+          () => (isLate = false),
+          () => (isLate = false),
+        )
+        await settleWithin(startPatienceMs, settled)
+        if (isLate) return createLate(started, startingThen)
+      }
+      const turn = await started
       return createRunning({
         pid: () => turn.pid,
         group: () => turn.group,
@@ -137,13 +176,20 @@ function neverStarted(error: unknown): Exit {
   return { code: null, signal: null, notStarted }
 }
 
-const busy = 'The command never started: its session was busy with another one'
-const reasons: Readonly<Record<StopReason, string>> = {
-  timeout: `${busy} until its time was over`,
-  inactivity: `${busy} for as long as it may be silent`,
-  cancel: `${busy} when it was cancelled`,
-  kill: `${busy} when it was stopped`,
-  shutdown: `${busy} when nacre ended`,
-  out_of_memory: `${busy} when its memory was used up`,
-  preempted: `${busy} when another one came before it`,
+export const busyThen = 'its session was busy with another one'
+export const startingThen = 'its shell was still starting'
+
+/** Why a command was stopped before it had begun; `state` is what held it up. */
+export function describeStopBefore(state: string, reason: StopReason): string {
+  return `The command never started: ${state} ${stops[reason]}`
+}
+
+const stops: Readonly<Record<StopReason, string>> = {
+  timeout: 'when its time was over',
+  inactivity: 'when it had been silent for as long as it may be',
+  cancel: 'when it was cancelled',
+  kill: 'when it was stopped',
+  shutdown: 'when nacre ended',
+  out_of_memory: 'when its memory was used up',
+  preempted: 'when another one came before it',
 }

@@ -64,12 +64,15 @@ const followAgainMs = 50
 export function createSession(name: string, options: SessionOptions): Session {
   const mark = createId('session')
   const outputs = createSessionOutputs(options.pipes)
-  const queue = createSessionQueue(options.idleMs, () => {
+  const onIdle = () => {
     options.onIdle()
     void close()
-  })
+  }
+  const queue = createSessionQueue(options.idleMs, onIdle, () => starting?.abort())
   const carried = createCarriedState(options.dialect)
   let shell: SessionShell | null = null
+  /** Ends the start of a shell. */
+  let starting: AbortController | null = null
   /** What the shell is confined to. */
   let confinement = ''
   let active: ActiveTurn | null = null
@@ -80,6 +83,21 @@ export function createSession(name: string, options: SessionOptions): Session {
   let lost: string | null = null
 
   async function openShell(request: Request): Promise<SessionShell> {
+    const opening = new AbortController()
+    starting = opening
+    try {
+      return await startShell(request, opening.signal)
+    } catch (error) {
+      // What start files have begun is left.
+      if (opening.signal.aborted) await stopSession(null, mark)
+      refuseIfClosed()
+      throw error
+    } finally {
+      starting = null
+    }
+  }
+
+  async function startShell(request: Request, signal: AbortSignal): Promise<SessionShell> {
     if (shell) lose('was ended from outside')
     const launch = await prepareShell({ ...request, sandbox: 'off' })
     if (lost !== null) notices.push(describeLoss(lost, launch.cwd))
@@ -94,6 +112,7 @@ export function createSession(name: string, options: SessionOptions): Session {
       ...(options.groups && { groups: options.groups }),
       cwd: launch.cwd,
       oldCwd: launch.env['OLDPWD'],
+      signal,
       async prepare(use) {
         return addMarks(await options.prepare({ ...request, env: {}, cwd: launch.cwd }, use))
       },
@@ -226,6 +245,7 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   async function close(): Promise<void> {
     closed = true
+    starting?.abort()
     const free = queue.close()
     await active?.stop()
     await free
@@ -237,7 +257,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     async run(request, sink) {
       checkOpener(request, name, options.opener)
       checkRequest(request, options.shellName)
-      return await queue.enter(() => start(request, sink))
+      return await queue.enter(() => start(request, sink), shell?.alive ?? false)
     },
     info() {
       return {

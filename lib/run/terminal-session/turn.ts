@@ -17,6 +17,7 @@ import type { Called } from './editor-shell.ts'
 import type { ShellSuccession } from './shell-succession.ts'
 import type { StartedShell } from './start-shell.ts'
 import { stopCommand } from './stop-command.ts'
+import { busyThen, describeStopBefore, startingThen } from '../session/queue.ts'
 import { markVariable } from '../../system/process/run-variables.ts'
 
 /** One command of a session on a terminal, which may have to wait for the others and for its shell. */
@@ -29,9 +30,11 @@ export interface Turn {
 export function createTurn(request: Request, sink: OutputSink, shells: ShellSuccession): Turn {
   let mine: StartedShell | null = null
   let called: Called | null = null
+  let isTaken = false
   let hasBegun = false
   let isLeft = false
   let stopping: Promise<StopReport> | null = null
+  let reason: StopReason = 'cancel'
   let startedMs = nowMs()
   /** What the shell does ahead of the command. */
   let before = ''
@@ -50,7 +53,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
 
   async function run(): Promise<Exit> {
     const found = await Promise.race([cancelled, shells.awaitPrompt(request)])
-    if (found === 'cancelled') throw neverStarted()
+    if (found === 'cancelled') throw neverStarted(startingThen, reason)
     mine = found
     startedMs = nowMs()
     before = composeBefore(found)
@@ -63,7 +66,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
       const notices = isLeft ? [] : shells.tellEnd(told.exit, stopping === null)
       return { ...told.exit, cwd: shells.cwd, notices }
     }
-    if (!hasBegun) throw neverStarted()
+    if (!hasBegun) throw neverStarted(startingThen, reason)
     const place = told.cwd?.startsWith('/') ? told.cwd : shells.cwd
     // The shell of a command that went on without its session has nobody any more.
     if (isLeft) shells.dismiss(found)
@@ -93,8 +96,12 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     return mayAdd ? `${command}\n${dialect.keepStages}` : command
   }
 
-  async function stop(reason: StopReason): Promise<StopReport> {
+  async function stop(why: StopReason): Promise<StopReport> {
+    reason = why
     cancel('cancelled')
+    if (!isTaken) {
+      end({ code: null, signal: null, notStarted: neverStarted(busyThen, reason).failure })
+    }
     if (!mine || !called) return { survivors: [] }
     // What the editor has not read yet is not there any more.
     if (!hasBegun) mine.files.turn(encodeTurn(before, ''))
@@ -105,7 +112,10 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
 
   const shell = () => mine?.shell ?? shells.present
   return {
-    take: () => Promise.race([runToEnd().finally(free), freed]),
+    async take() {
+      isTaken = true
+      if (!stopping) await Promise.race([runToEnd().finally(free), freed])
+    },
     running: createRunning({
       pid: () => (hasBegun ? (mine?.shell.pid ?? null) : null),
       group: () => mine?.shell.group?.path ?? null,
@@ -119,7 +129,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
         if (isLeft) mine?.shell.resize(columns, rows)
         else shells.resize({ columns, rows })
       },
-      stop: (reason) => (stopping ??= stop(reason)),
+      stop: (why) => (stopping ??= stop(why)),
       waitingForInput: () => shell()?.waitingForInput() ?? null,
       leave() {
         if (isLeft || !mine || !shells.pass(mine, request)) return
@@ -136,6 +146,6 @@ function describeFault(error: unknown): StartFailure {
   return { code: 'session_failed', message }
 }
 
-function neverStarted(): StartError {
-  return new StartError('never_started', 'The command never started: it was cancelled before')
+function neverStarted(state: string, reason: StopReason): StartError {
+  return new StartError('never_started', describeStopBefore(state, reason))
 }

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import type { RunEvent } from '../../../lib/protocol/result/event.ts'
+import { makeHungShell } from '../../helpers/hung-shell.ts'
 import { until } from '../../helpers/until.ts'
 
 async function withExecutor(
@@ -140,17 +141,30 @@ test('an aborted signal starts nothing', () =>
     assert.is(existsSync(file), false)
   }))
 
-test('a command whose time runs out in the queue of its session never started', () =>
+for (const pty of [false, true]) {
+  const where = pty ? 'a session on a terminal' : 'its session'
+  test(`a command whose time runs out in the queue of ${where} never started`, () =>
+    withExecutor(async (executor, dir) => {
+      const file = join(dir, 'made')
+      const session = { session: 'one', origin: 'agent', pty } as const
+      const first = await executor.start({ ...session, command: 'sleep 60' })
+      const result = await executor.run({ ...session, command: `: > ${file}`, timeoutSeconds: 1 })
+      assert.equal([result.status, result.reason, result.signal], ['not_started', 'timeout', null])
+      assert.match(result.error?.message ?? '', 'busy with another one when its time was over')
+      await first.stop()
+      assert.is((await executor.run({ ...session, command: 'echo on' })).output, 'on\n')
+      assert.is(existsSync(file), false)
+    }))
+}
+
+test('a session whose shell never gets ready was waited for without end', () =>
   withExecutor(async (executor, dir) => {
-    const file = join(dir, 'made')
-    const session = { session: 'one', origin: 'agent' } as const
-    const first = await executor.start({ ...session, command: 'sleep 60' })
-    const result = await executor.run({ ...session, command: `: > ${file}`, timeoutSeconds: 1 })
+    const session = { session: 'one', origin: 'print', command: 'echo on' } as const
+    const shell = makeHungShell(dir)
+    const result = await executor.run({ ...session, shell, timeoutSeconds: 1 })
     assert.equal([result.status, result.reason, result.signal], ['not_started', 'timeout', null])
-    assert.match(result.error?.message ?? '', 'until its time was over')
-    await first.stop()
-    assert.is((await executor.run({ ...session, command: 'echo on' })).output, 'on\n')
-    assert.is(existsSync(file), false)
+    assert.match(result.error?.message ?? '', 'its shell was still starting when its time was over')
+    assert.is((await executor.run({ ...session, shell: 'bash' })).output, 'on\n')
   }))
 
 test('a run of a session whose start meets a fault in the queue settles', () =>

@@ -219,7 +219,7 @@ export function createHostSession(options: HostSessionOptions): Session {
         const message = `Session ${options.name} on ${host} has another shell; name another session`
         throw new StartError('session_shell', message)
       }
-      return queue.enter(() => start(request, sink))
+      return queue.enter(() => start(request, sink), true)
     },
     info: () => ({
       name: options.name,

@@ -55,6 +55,8 @@ export interface SessionShellOptions {
   cwd: string
   /** `OLDPWD` at the start. */
   oldCwd: string | undefined
+  /** Aborting it ends a shell that is not ready yet. */
+  signal: AbortSignal
   /** Makes the launch of a shell that is used so. Rejects with `StartError`. */
   prepare(use: ShellUse): Promise<Launch>
 }
@@ -231,7 +233,11 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       return gone
     },
   }
+  const kill = () => sendSignal(pid, 'SIGKILL')
+  if (options.signal.aborted) kill()
+  options.signal.addEventListener('abort', kill)
   const ready = await awaitTurn()
+  options.signal.removeEventListener('abort', kill)
   if (ready.kind === 'gone') throw describeFailure(ready.code, launch)
   if (isAnonymous(seenAs)) removeFiles()
   if (launch.shared !== undefined) pid = findConfined(pid)
