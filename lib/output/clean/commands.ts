@@ -62,6 +62,8 @@ export function runSequence(sequence: ControlSequence, page: Page): boolean {
 }
 
 function move(final: string, count: number, page: Page): void {
+  // A next line that is not there yet: staying would write over this one, which is finished.
+  if (final === 'E' && page.isAtLastLine) return page.newline()
   if (final === 'A' || final === 'F') page.up(count)
   else if (final === 'B' || final === 'e' || final === 'E') page.down(count)
   else if (final === 'C' || final === 'a') page.moveColumns(count)

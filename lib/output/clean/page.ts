@@ -55,6 +55,10 @@ export class Page {
     return true
   }
 
+  get isAtLastLine(): boolean {
+    return this.#row + 1 === this.#lines.length
+  }
+
   /** The cursor's column where the page is one line of one byte in one column each; else null. */
   get evenColumn(): number | null {
     const [line] = this.#lines
@@ -125,7 +129,8 @@ export class Page {
     this.#lines.push(this.#newLine())
     let cost = 0
     for (const line of this.#lines) cost += line.length
-    if (this.#credit >= cost) this.close()
+    // A place that was saved is returned to from any row of the screen.
+    if (this.#credit >= cost && this.#saved === null) this.close()
     else if (this.#lines.length > this.#rows) {
       const first = this.#lines.shift()!
       this.#encode([first])
@@ -133,6 +138,7 @@ export class Page {
       this.#held.append(newlineByte, 0, 1)
       this.#row--
       this.#top++
+      if (this.#saved !== null && this.#saved.row < this.#top) this.#saved = null
     }
   }
 
@@ -211,9 +217,8 @@ export class Page {
     }
   }
 
-  /** The text before it has paid for no way back to there: the page stays open for that. */
+  /** The page stays open until that place has gone off the top of the screen. */
   save(): void {
-    this.#credit = 0
     this.#saved = { row: this.#row + this.#top, column: this.#column }
   }
 

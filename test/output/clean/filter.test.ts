@@ -32,6 +32,12 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
     `${'line\n'.repeat(151)}row\n`,
   ],
   ['a place is saved as long, whatever the pieces are', `   ${ESC}7\n  ${ESC}8\n`, '   \n  '],
+  [
+    'frames between a saved place and its return collapse',
+    `head\n${[1, 2, 3].map((n) => `${ESC}7first ${n}\nsecond ${n}\n${ESC}8`).join('')}${ESC}[J${ESC}7done\n${ESC}8`,
+    'head\ndone\n',
+  ],
+  ['a line is not lost to a step to the next one', `foo${ESC}[Ebar\n`, 'foo\nbar\n'],
   ['backspace and overwrite', 'ab\bc\n', 'ac\n'],
   ['backspace erases', 'abc\b\b\n', 'a\n'],
   ['backspace at the start of a line', 'a\n\b\bb\n', 'a\nb\n'],
