@@ -1,6 +1,15 @@
 import type { Page } from './page.ts'
 import type { ControlSequence } from './sequence.ts'
 
+/** Pages that take the place of the text for a while: vim, less, htop. */
+const alternateScreens = new Set([47, 1047, 1049])
+
+/** Whether a control sequence switches to the other screen, or back from it; null: neither. */
+export function switchScreen({ prefix, parameters, final }: ControlSequence): boolean | null {
+  if (prefix !== '?' || (final !== 'h' && final !== 'l')) return null
+  return parameters.some((mode) => alternateScreens.has(mode)) ? final === 'h' : null
+}
+
 /**
  * Carries a control sequence out on the page, which is opened when the text must change.
  * `false`: only a whole screen can tell what it does (absolute movement, scrolling, clearing).

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { BinarySigns } from './binary-signs.ts'
-import { runEscape, runSequence } from './commands.ts'
+import { runEscape, runSequence, switchScreen } from './commands.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
 import { BlockSize, FastWay, type FastWayOptions } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
@@ -33,9 +33,9 @@ export interface Restart {
 
 /** The fast way is worth while where it gets so far. */
 const worthwhileBytes = 256
+/** What ends a sequence that an earlier piece began stands within so many bytes, as a rule. */
+const jointBytes = 64
 const newlineByte = Uint8Array.of(0x0a)
-/** Pages that take the place of the text for a while: vim, less, htop. */
-const alternateScreens = new Set([47, 1047, 1049])
 
 /**
  * From what a command wrote to what a person would read at the end, as UTF-8. One instance a stream.
@@ -82,13 +82,20 @@ export class Filter {
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#screen !== null) return this.#draw(bytes, 0)
-    let text = bytes
-    if (this.#unfinished.length > 0) {
-      text = Buffer.concat([this.#unfinished, bytes])
-      this.#unfinished = new Uint8Array(0)
-    }
-    const stopped = this.#read(text, 0)
-    if (this.#needsScreen) return this.#draw(text, stopped)
+    const begun = this.#unfinished
+    if (begun.length === 0) return this.#readOrDraw(bytes, 0)
+    this.#unfinished = new Uint8Array(0)
+    // Few bytes end what was begun: the others need not be copied.
+    const joint = Buffer.concat([begun, bytes.subarray(0, jointBytes)])
+    const at = this.#read(joint, 0) - this.#unfinished.length
+    this.#unfinished = new Uint8Array(0)
+    if (at >= begun.length) return this.#readOrDraw(bytes, at - begun.length)
+    return this.#readOrDraw(Buffer.concat([begun, bytes]), at)
+  }
+
+  #readOrDraw(bytes: Uint8Array, from: number): void | Promise<void> {
+    const stopped = this.#read(bytes, from)
+    if (this.#needsScreen) return this.#draw(bytes, stopped)
   }
 
   /** Clean text that is not final, since a terminal command may still change it. A copy. What is final is emitted. */
@@ -153,6 +160,9 @@ export class Filter {
         this.#block.grow()
         continue
       }
+      // A character that has only begun is nothing for the ways below.
+      const begun = incompleteTail(bytes, at, bytes.length)
+      if (at + begun === bytes.length && this.#parser.isAtText) return this.#keep(bytes, at)
       const rewritten = this.#rewrite(bytes, at, blockEnd)
       let isWorthwhile = false
       if (rewritten > at) {
@@ -163,22 +173,24 @@ export class Filter {
         at = rewritten
         if (isWhole || this.#isBinary) continue
       }
-      const stopped = this.#parse(bytes, at, blockEnd, isWorthwhile)
+      // The common way: to the end of the block, or past the one piece that the fast way cannot do.
+      if (!isWorthwhile) this.#block.fit(0)
+      const stopped = isWorthwhile
+        ? this.#parser.parsePiece(bytes, at, bytes.length)
+        : this.#parser.parse(bytes, at, blockEnd, false)
       if (this.#needsScreen) return stopped
       if (stopped === at && blockEnd === bytes.length && !this.#isBinary) {
-        this.#unfinished = Uint8Array.from(bytes.subarray(at))
-        return bytes.length
+        return this.#keep(bytes, at)
       }
       at = stopped
     }
     return at
   }
 
-  /** The common way: to the end of the block, or past the one piece that the fast way cannot do. */
-  #parse(bytes: Uint8Array, at: number, blockEnd: number, onlyOne: boolean): number {
-    if (onlyOne) return this.#parser.parsePiece(bytes, at, bytes.length)
-    this.#block.fit(0)
-    return this.#parser.parse(bytes, at, blockEnd, false)
+  /** Keeps what is unfinished for the next write. */
+  #keep(bytes: Uint8Array, from: number): number {
+    this.#unfinished = Uint8Array.from(bytes.subarray(from))
+    return bytes.length
   }
 
   /** The fast way; answers how far it went: nowhere, where it cannot be used. */
@@ -223,9 +235,8 @@ export class Filter {
 
   /** A screen as the terminal would show it now. */
   async #openScreen(): Promise<Screen> {
-    const rows = this.#options.rows ?? usualSize.rows
-    const columns = this.#options.columns ?? usualSize.columns
-    const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
+    const { rows = usualSize.rows, columns = usualSize.columns, emit } = this.#options
+    const screen = await Screen.open({ rows, columns, emit })
     const shown = this.#page.takeScreen()
     this.#held.flush()
     if (shown !== null) await screen.begin(shown.text, shown.cursor, shown.saved)
@@ -267,12 +278,9 @@ export class Filter {
   }
 
   #sequence(sequence: ControlSequence): boolean {
-    if (sequence.prefix === '?' && (sequence.final === 'h' || sequence.final === 'l')) {
-      const isAlternate = sequence.parameters.some((mode) => alternateScreens.has(mode))
-      if (isAlternate) this.#alternate = sequence.final === 'h'
-      return true
-    }
-    if (this.#alternate) return true
+    const isAlternate = this.#alternate
+    this.#alternate = switchScreen(sequence) ?? isAlternate
+    if (isAlternate || this.#alternate) return true
     this.#needsScreen = !runSequence(sequence, this.#page) && !this.#signs.isNoScreen
     return !this.#needsScreen
   }
