@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import {
   createExecutor as create,
   type Executor,
-  type ExecutorOptions,
+  type ExecutorOptions as CompleteOptions,
 } from './executor/executor.ts'
 import { MisuseError } from './protocol/errors.ts'
 import { invalid, unknownField } from './protocol/shape/check.ts'
@@ -11,12 +11,14 @@ import { isSingleExecutable, ownPlace, runtimeWords } from './system/runtime.ts'
 
 export type {
   ArtifactStore,
+  Approve,
   Executor,
-  ExecutorOptions,
   NamedSession,
+  Run,
+  RunOptions,
   RunStarter,
+  TextBounds,
 } from './executor/executor.ts'
-export type { Approve, Run, RunOptions, TextBounds } from './executor/executor.ts'
 export type { Jobs, JobWait } from './executor/jobs/port.ts'
 export { MisuseError } from './protocol/errors.ts'
 export type { ListenerAnswer, RunEvent, RunListener, StreamName } from './protocol/result/event.ts'
@@ -31,6 +33,9 @@ export type { Decision, Verdict } from './protocol/result/verdict.ts'
 export type * from './protocol/sessions.ts'
 export type { UserRule } from './protocol/user-rule.ts'
 export { version } from './protocol/version.ts'
+
+/** What an executor is made with; each option has a default. */
+export type ExecutorOptions = Partial<CompleteOptions>
 
 /** Every option, for the check of what is given. */
 const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
@@ -64,7 +69,7 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
  *
  * @throws {MisuseError} for an option that there is not, or that cannot be what it is
  */
-export function createExecutor(options: Partial<ExecutorOptions> = {}): Executor {
+export function createExecutor(options: ExecutorOptions = {}): Executor {
   checkOptions(options)
   const reaper = findReaper()
   return create({

@@ -311,10 +311,11 @@ setTimeout(() => ${end}, ${afterMs})
 }
 
 const consumer = `
-import { createExecutor, type Executor, MisuseError, type RequestInput, type Result, type Run, type RunEvent } from 'nacre'
+import { createExecutor, type Executor, type ExecutorOptions, MisuseError, type RequestInput, type Result, type Run, type RunEvent } from 'nacre'
 import { RpcError, startClient } from 'nacre/client'
 async function runAll(input: RequestInput): Promise<Result> {
-  await using executor: Executor = createExecutor({ stateDir: null })
+  const options: ExecutorOptions = {}
+  await using executor: Executor = createExecutor(options)
   await using session = executor.session('s')
   await using run: Run = await executor.start({ command: 'sleep 1000', origin: 'agent' })
   const events: RunEvent['type'][] = []
