@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite } from 'uvu'
@@ -10,6 +10,7 @@ import { until } from './until.ts'
 /** The same in the words of each shell. */
 const words = {
   bash: {
+    history: 'history',
     set: 'x=1',
     alias: "alias hey='echo alias'",
     define: 'f() { echo "f $1"; }',
@@ -31,6 +32,7 @@ const words = {
     odd: "set -eu -o noclobber; alias builtin='echo b' local='echo l' eval='echo e'; printf() { echo p; }",
   },
   zsh: {
+    history: 'fc -l 1',
     set: 'x=1',
     alias: "alias hey='echo alias'",
     define: 'f() { echo "f $1"; }',
@@ -54,6 +56,7 @@ const words = {
       "unsetopt zle; alias builtin='echo b' local='echo l' eval='echo e'",
   },
   fish: {
+    history: 'history',
     set: 'set x 1',
     alias: "alias hey='echo alias'",
     define: 'function f; echo "f $argv[1]"; end',
@@ -175,6 +178,23 @@ export function testOwnShell(shell: ShellName): void {
       assert.is((await run('echo $x')).output, '1\n')
       await until(() => other().split('hook').length > ran, other)
     }))
+
+  test('keeps in its own history each line that ran, but for one with a blank ahead, and nothing of nacre', () =>
+    withOwnShell(
+      shell,
+      async ({ run, home }) => {
+        await run('echo one | cat')
+        await run(' echo hidden')
+        const { output } = await run(say.history)
+        assert.match(output ?? '', 'echo one | cat')
+        assert.not.match(output ?? '', /hidden|__nacre/)
+        if (shell !== 'fish') {
+          const kept = readFileSync(join(home, 'kept'), 'utf8')
+          assert.ok(kept.startsWith('echo one | cat\n'), kept)
+        }
+      },
+      { startFile: shell === 'fish' ? '' : 'HISTFILE=~/kept SAVEHIST=10\n' },
+    ))
 
   test('is driven the same where start files set unusual options, aliases and functions', () =>
     withOwnShell(

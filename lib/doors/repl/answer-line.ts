@@ -48,7 +48,8 @@ export async function runLine(
   context: SlashContext,
 ): Promise<void> {
   const end = remember('command', text, context)
-  const command = text.trim()
+  // The shell's own history, too, leaves out what begins with a blank.
+  const command = text.trimEnd()
   // What has no command in it leaves everything as it is.
   if (command.split('\n').every((line) => /^\s*(?:#.*)?$/.test(line))) return
   const result = await context.runner.run({ command, injected })

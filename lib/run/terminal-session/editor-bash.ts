@@ -57,13 +57,17 @@ ${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 <
 __nacre_a=$(\\builtin shopt -p expand_aliases) || :
 \\builtin shopt -u expand_aliases
 __nacre_s=0 __nacre_q=0
-__nacre_c= __nacre_p= __nacre_v= __nacre_r=
+__nacre_b= __nacre_c= __nacre_h= __nacre_i=- __nacre_p= __nacre_v= __nacre_r=
 __nacre_end() {
   local __nacre_e=$? IFS=' '
   if [[ $__nacre_r ]]; then
     if [[ $__nacre_v ]]; then __nacre_e=$__nacre_s; fi
     \\builtin printf ${mark('D;%s;%s;%s')} "$__nacre_e" "\${__nacre_v[*]}" "$PWD"
     __nacre_s=$__nacre_e __nacre_r= __nacre_v=('')
+    if [[ $__nacre_h && -o history ]]; then
+      # \`history\` by itself would take away the line before, for its own.
+      \\builtin eval '\\builtin history -s -- "$__nacre_h"; \\builtin history -a'
+    fi
     __nacre_hook
   fi
   \\builtin return "$__nacre_e"
@@ -92,6 +96,7 @@ __nacre_hook() {
 }
 __nacre_ready() {
   __nacre_end
+  __nacre_back ''
   __nacre_p=1
   while \\builtin read -r -t 0; do IFS= \\builtin read -r __nacre_c || \\builtin break; done
   if [[ ! -o emacs ]]; then \\builtin set -o emacs; fi
@@ -101,13 +106,25 @@ ${statePath === null ? '' : `  ( ( __nacre_leave ) & )`}
 __nacre_tell() { { __nacre_ready; } 2>/dev/null; \\builtin printf ${mark('B;%s')} "$__nacre_q"; }
 __nacre_take() {
   {
-    { IFS= \\builtin read -r -d '' __nacre_b; IFS= \\builtin read -r -d '' __nacre_c; } <${quoteWord(turnPath)}
+    {
+      IFS= \\builtin read -r -d '' __nacre_b
+      IFS= \\builtin read -r -d '' __nacre_c
+      IFS= \\builtin read -r -d '' __nacre_h
+    } <${quoteWord(turnPath)}
+    # The line below stays out of the history.
+    if [[ ! -v HISTCONTROL || \${HISTCONTROL@a} != *r* ]]; then __nacre_i=\${HISTCONTROL+=$HISTCONTROL} HISTCONTROL=ignorespace; fi
     READLINE_LINE=' ${quietly('__nacre_start')}; \\builtin eval "$__nacre_c"; ${hookFirst}' READLINE_POINT=0
   } 2>/dev/null
 }
 __nacre_drop() { if [[ $__nacre_p ]]; then READLINE_LINE= READLINE_POINT=0; fi; }
+__nacre_back() {
+  if [[ $__nacre_i = =* ]]; then HISTCONTROL=\${__nacre_i#=} __nacre_i=-
+  elif [[ ! $__nacre_i ]]; then __nacre_i=-; \\builtin unset -v HISTCONTROL
+  elif [[ $1 && $(\\builtin history 1) = *'{ __nacre_start'* ]]; then \\builtin history -d -1; fi
+}
 __nacre_start() {
   __nacre_p= __nacre_r=1
+  __nacre_back 1
   \\builtin eval "$__nacre_b"
   \\builtin printf ${mark('C;%s')} "\${#__nacre_c}"
   if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi
@@ -127,7 +144,6 @@ done
 \\builtin bind -x '"${printable(editorKeys.drop)}": __nacre_drop'
 \\builtin bind '"\\C-m": "${printable(editorKeys.drop + editorKeys.accept)}"'
 \\builtin bind '"\\C-j": "${printable(editorKeys.drop + editorKeys.accept)}"'
-\\builtin set +o history
 \\builtin eval "$__nacre_a"
 \\builtin unset -v __nacre_a __nacre_x
 \\builtin printf ${mark('I')}
@@ -168,9 +184,10 @@ __nacre_leave() {
     \\builtin alias -p
     \\builtin umask -p
     \\builtin printf '%s\\n' "$__nacre_x"
-    \\builtin printf '%s\\n' "$__nacre_o"
+    # What the next shell keeps of its history is its own: to switch it on reads the file once more.
+    \\builtin printf '%s\\n' "\${__nacre_o/set -o history/:}"
     # A substitution expands no aliases, and says so.
-    \\builtin printf 'shopt -s expand_aliases; set -o emacs; set +o history\\n'
+    \\builtin printf 'shopt -s expand_aliases; set -o emacs\\n'
   )"
   # Each prompt has a file: what stands behind an earlier one may be slower.
   \\builtin printf '%s\\n%s\\n' "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}.$__nacre_q

@@ -14,8 +14,8 @@ export interface EditorDialect {
   quote: (text: string) => string
   /** Sets and exports a variable for one command, and keeps what was there. */
   lendVariable: (name: string, quotedValue: string) => string
-  /** Behind a command with a pipeline: keeps the statuses of its stages, which `eval` would lose. */
-  keepStages: string
+  /** Behind a command with a pipeline: keeps the statuses of its stages, which `eval` would lose; null: it does not. */
+  keepStages: string | null
   /** Gives back what `lendVariable` kept. */
   restoreVariable: (name: string) => string
   changeDirectory: (quotedPath: string) => string
@@ -59,9 +59,12 @@ export const editorKeys = {
  */
 export const stateEnd = '# whole '
 
-/** What the editor takes: what to do before the command's output begins, and the command. */
-export function encodeTurn(before: string, command: string): string {
-  return `${before}\0${command}\0`
+/**
+ * What the editor takes: what to do before the command's output begins, the command, and the line that the shell's
+ * own history keeps; empty: none.
+ */
+export function encodeTurn(before: string, command: string, line = ''): string {
+  return `${before}\0${command}\0${line}\0`
 }
 
 /** What the editor is asked for: a line to complete, up to the cursor. */

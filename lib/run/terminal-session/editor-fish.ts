@@ -17,7 +17,8 @@ export const editorFish: EditorDialect = {
   restoreVariable: (name) =>
     `if test "$__nacre_k_${name}[1]" = 1; set -gx ${name} $__nacre_k_${name}[2..-1]; ` +
     `else; set -e ${name}; end; set -e __nacre_k_${name}`,
-  keepStages: 'set -g __nacre_v $pipestatus',
+  // What hears of its end has them.
+  keepStages: null,
   changeDirectory: (path) => `builtin cd -- ${path}`,
   forgetEnd: `functions -e (functions --handlers-type generic | string replace -rf '^fish_exit ' '')`,
   exportVariable: (name, value) => `set -gx ${name} ${value}`,
@@ -44,7 +45,7 @@ set -g __nacre_q 0
 set -g __nacre_running 0
 set -g __nacre_new 1
 set -g __nacre_j 0
-set -g __nacre_v
+set -g __nacre_taken 0
 function __nacre_stopped
   if builtin jobs -q
     builtin count (builtin jobs | builtin string match -r '\\tstopped\\t')
@@ -53,15 +54,15 @@ function __nacre_stopped
   end
 end
 function __nacre_end
-  set -g __nacre_s $argv
+  set -l stages $argv[2..]
+  set -g __nacre_s $argv[1]
   set -g __nacre_new 1
   test $__nacre_running = 1; or return $__nacre_s
   set -g __nacre_running 0
   # A job that is suspended leaves fish's status as it was; other shells have 128 and the signal.
   set -l told $__nacre_s
   test (__nacre_stopped) -gt $__nacre_j; and set told ${suspendedStatus}
-  builtin printf ${mark('D;%s;%s;%s')} $told "$__nacre_v" "$PWD"
-  set -g __nacre_v
+  builtin printf ${mark('D;%s;%s;%s')} $told "$stages" "$PWD"
   return $__nacre_s
 end
 function __nacre_prompt
@@ -88,7 +89,12 @@ end
 # A command may define them anew, as a start file does that is read again: each prompt has ours.
 function __nacre_hook
   test $__nacre_running = 1; and __nacre_end $argv
-  function __nacre_ended --on-event fish_postexec; __nacre_end $status; end
+  function __nacre_started --on-event fish_preexec; __nacre_start; end
+  function __nacre_ended --on-event fish_postexec
+    set -l told $status $pipestatus
+    test (builtin count $told) -gt 2; or set -e told[2..]
+    __nacre_end $told
+  end
   function __nacre_hooked --on-event fish_prompt; __nacre_hook $status; end
   function fish_prompt; __nacre_prompt; end
   function fish_right_prompt; end
@@ -97,6 +103,8 @@ function __nacre_hook
   test "$fish_key_bindings" = __nacre_bindings; or set -g fish_key_bindings __nacre_bindings
 end
 function __nacre_start
+  test $__nacre_taken = 1; or return $__nacre_s
+  set -g __nacre_taken 0
   set -g __nacre_j (__nacre_stopped)
   eval $__nacre_b
   set -g __nacre_running 1
@@ -104,8 +112,15 @@ function __nacre_start
   return $__nacre_s
 end
 function __nacre_take
-  begin; builtin read -gz __nacre_b; builtin read -gz __nacre_c; end <${quote(turnPath)}
-  commandline -r -- ' __nacre_start; eval $__nacre_c'
+  begin; builtin read -gz __nacre_b; builtin read -gz __nacre_c; builtin read -gz __nacre_h; end <${quote(turnPath)}
+  set -g __nacre_taken 1
+  # What is no whole line would stay in the editor, and a loop that an interrupt ends have no status of its own.
+  # What begins with a blank stays out of the history.
+  set -l line " $__nacre_c"
+  test -n "$__nacre_h"; and set line $__nacre_h
+  commandline -r -- $line
+  test -n "$__nacre_c"; and not builtin string match -qr '\\bwhile\\b' -- $line; and commandline --is-valid
+  or commandline -r -- ' eval $__nacre_c'
   commandline -f execute
 end
 function __nacre_answer

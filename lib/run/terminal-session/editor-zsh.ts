@@ -82,7 +82,7 @@ function composeFunctions({ nonce, turnPath, statePath }: ShellStart): string {
       .join('\n')
   return `builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
-typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_l= __nacre_p= __nacre_r= __nacre_t= __nacre_x=
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_h= __nacre_l= __nacre_p= __nacre_r= __nacre_t= __nacre_x=
 typeset -ga __nacre_v __nacre_o
 function __nacre_end {
   {
@@ -94,6 +94,7 @@ function __nacre_end {
   (( $#__nacre_v )) && __nacre_e=$__nacre_s
   builtin printf ${mark('D;%s;%s;%s')} $__nacre_e "$__nacre_v" $PWD
   __nacre_s=$__nacre_e __nacre_r= __nacre_v=()
+  [[ -n $__nacre_h ]] && __nacre_record
   __nacre_hook
   builtin return $__nacre_e
 }
@@ -142,7 +143,7 @@ function __nacre_start {
 }
 function __nacre_take {
   { builtin setopt localoptions noxtrace } 2>/dev/null
-  { IFS= builtin read -r -d $'\\0' __nacre_b; IFS= builtin read -r -d $'\\0' __nacre_c } <${quoteWord(turnPath)}
+  { IFS= builtin read -r -d $'\\0' __nacre_b; IFS= builtin read -r -d $'\\0' __nacre_c; IFS= builtin read -r -d $'\\0' __nacre_h } <${quoteWord(turnPath)}
   # No function can end the trace for longer than it runs itself.
   BUFFER=$__nacre_x' { __nacre_start && :; } 2>/dev/null; '
   # A line of the editor may be asked about before it runs, as one that is misspelt.
@@ -162,6 +163,12 @@ function __nacre_plain {
     (( \${reswords[(Ie)$__nacre_w]} || $+aliases[$__nacre_w] || $+galiases[$__nacre_w] )) && builtin return 1
   done
   builtin return 0
+}
+function __nacre_record {
+  # Another one in a row is asked about nowhere else.
+  [[ -o histignoredups && $__nacre_h = $history[$((HISTCMD - 1))] ]] && builtin return
+  builtin print -rs -- "$__nacre_h"
+  builtin fc -AI 2>/dev/null
 }
 function __nacre_keep { [[ $1 != *' { __nacre_start && :; } 2>/dev/null; '* ]] }
 ${statePath === null ? '' : composeLeave(statePath)}

@@ -57,7 +57,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     mine = found
     startedMs = nowMs()
     before = composeBefore(found)
-    found.files.turn(encodeTurn(before, composeCommand(found)))
+    found.files.turn(encodeTurn(before, composeCommand(found), chooseLine()))
     called = found.shell.run((bytes) => sink.write('output', bytes))
     hasBegun = await called.begun
     const told = await called.ended
@@ -93,7 +93,13 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
   function composeCommand({ dialect }: StartedShell): string {
     const { command } = request
     const mayAdd = command.includes('|') && !command.includes('<<') && !command.endsWith('\\')
-    return mayAdd ? `${command}\n${dialect.keepStages}` : command
+    return mayAdd && dialect.keepStages ? `${command}\n${dialect.keepStages}` : command
+  }
+
+  /** What a person has typed, unless with a blank ahead. */
+  function chooseLine(): string {
+    const { origin, command } = request
+    return origin === 'repl' && !/^\s/.test(command) ? command : ''
   }
 
   async function stop(why: StopReason): Promise<StopReport> {

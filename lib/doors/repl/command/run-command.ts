@@ -175,7 +175,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     runningJobs: () => jobs.filter(({ result }) => result === null),
     async run(wanted) {
       parts.beforePrint()
-      display.printWhole(headline(wanted.shownAs ?? wanted.command))
+      display.printWhole(headline(wanted.shownAs ?? wanted.command.trimStart()))
       let asked = false
       const stop = new AbortController()
       const { createShownCommand } = await loadShownCommand()
