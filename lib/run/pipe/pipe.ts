@@ -187,10 +187,11 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
       else reader.leave()
       leftBehind ||= !atEnd
     }
-    leftBehind ||= group ? group.isPopulated() : isGroupAlive(pid)
+    const usage = measureUsage(group)
+    leftBehind ||= group ? !group.remove() : isGroupAlive(pid)
     const left = leftBehind && !stopping ? describeLeftBehind(root) : []
     const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
-    return { code, signal, notices, usage: measureUsage(group) }
+    return { code, signal, notices, usage }
   }
 
   return createRunning({

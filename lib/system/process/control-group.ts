@@ -203,6 +203,7 @@ function isExhausted(error: unknown): boolean {
  * would.
  */
 export function openControlGroup(path: string): ControlGroup {
+  let removed = false
   return {
     path,
     list: () =>
@@ -222,14 +223,26 @@ export function openControlGroup(path: string): ControlGroup {
     },
     openUsage: () => openUsage(path),
     remove() {
-      try {
-        for (const group of listGroups(path)) rmdirSync(group)
-        return true
-      } catch (error) {
-        return codeOf(error) === 'ENOENT'
-      }
+      removed ||= removeEmpty(path) || removeWithInner(path)
+      return removed
     },
   }
+}
+
+/** The kernel refuses it where a process lives in the group, or another group is in it. */
+function removeEmpty(group: string): boolean {
+  try {
+    rmdirSync(group)
+    return true
+  } catch (error) {
+    return codeOf(error) === 'ENOENT'
+  }
+}
+
+/** A program of the run may have made groups below. */
+function removeWithInner(path: string): boolean {
+  const groups = listGroups(path)
+  return groups.length > 1 && groups.every(removeEmpty)
 }
 
 function subtractUsage(group: ControlGroup, before: GroupUsage | null): ControlGroup {
