@@ -52,7 +52,7 @@ const words = {
     keep: 'setopt extendedglob; dirstack=(/usr /tmp)',
     kept: '[[ -o extendedglob ]] && echo $dirstack[1]',
     odd:
-      'setopt errexit nounset ksharrays ignorebraces noclobber posixidentifiers warnnestedvar nopromptpercent; ' +
+      'emulate sh; setopt errexit nounset ksharrays ignorebraces noclobber posixidentifiers warnnestedvar nopromptpercent; ' +
       "unsetopt zle; alias builtin='echo b' local='echo l' eval='echo e'",
   },
   fish: {
@@ -212,16 +212,15 @@ export function testOwnShell(shell: ShellName): void {
       { startFile: `${say.odd}\n` },
     ))
 
-  if (shell !== 'fish')
-    test('has a shell without start files where these replace it by another one', () =>
-      withOwnShell(
-        shell,
-        async ({ run, notices }) => {
-          assert.is((await run('echo hi')).output, 'hi\n')
-          assert.match(notices.join('\n'), 'Your start files ended the shell')
-        },
-        { startFile: 'exec bash --norc\n' },
-      ))
+  test('has a shell without start files where these replace it by another one', () =>
+    withOwnShell(
+      shell,
+      async ({ run, notices }) => {
+        assert.is((await run('echo hi')).output, 'hi\n')
+        assert.match(notices.join('\n'), 'Your start files ended the shell')
+      },
+      { startFile: 'exec bash --norc\n' },
+    ))
 
   test('suspends a program by Ctrl-Z, and goes on with it by fg', () =>
     withOwnShell(shell, async ({ start, run }) => {

@@ -35,7 +35,7 @@ function quote(text: string): string {
   return `'${text.replaceAll(/['\\]/g, '\\$&')}'`
 }
 
-function composeInit({ nonce, turnPath, statePath, state }: ShellStart): string {
+function composeInit({ nonce, turnPath, statePath, state, plain }: ShellStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
   const key = (text: string) => quote(text).replaceAll('\u001B', `'\\e'`)
   // A function that is read from a file, by `eval` there too, is not told to be the person's own.
@@ -150,6 +150,7 @@ function __nacre_bindings
   bind ${key(editorKeys.tell)} __nacre_tell
 end
 __nacre_hook 0
+${plain ? '# Without start files nothing of fish looks for the bindings.\n__nacre_bindings' : ''}
 set -g fish_autosuggestion_enabled 0
 `
 }

@@ -17,8 +17,8 @@ export const editorZsh: EditorDialect = {
     const enter =
       `__nacre_z=\${ZDOTDIR-} ; export NACRE_ZDOTDIR="$__nacre_z"; ` +
       `ZDOTDIR=${quoteWord(start.folder)} exec zsh ${words}`
-    const functions = { [functionsFile]: composeFunctions(start) }
-    return { args: ['-fc', enter], files: { ...Object.fromEntries(files), ...functions } }
+    const ours = { [initFile]: composeInit(start), [functionsFile]: composeFunctions(start) }
+    return { args: ['-fc', enter], files: { ...Object.fromEntries(files), ...ours } }
   },
   quote: quoteWord,
   lendVariable: zshDialect.lendVariable,
@@ -43,9 +43,18 @@ function readTheirs(name: string, start: ShellStart, isLast: boolean): string {
   const read = start.plain
     ? ''
     : `if [[ -r \${ZDOTDIR:-$HOME}/${name} ]]; then \\builtin . \${ZDOTDIR:-$HOME}/${name}; fi\n`
-  const after = isLast ? composeInit(start) : `__nacre_z=\${ZDOTDIR-}\nZDOTDIR=${ours}\n`
+  const init = `\\builtin . ${quoteWord(`${start.folder}/${initFile}`)}\n`
+  if (isLast) return first + read + init
+  const goOn = `__nacre_z=\${ZDOTDIR-} ZDOTDIR=${ours}`
+  // A zsh that has been made a sh looks for no more files in ZDOTDIR.
+  const after =
+    name === '.zshrc'
+      ? `case $(\\builtin emulate) in sh | ksh) ${init} ;; *) ${goOn} ;; esac\n`
+      : `${goOn}\n`
   return first + read + after
 }
+
+const initFile = 'init.zsh'
 
 /**
  * Functions keep the emulation that they are made in: whatever the person sets (`nounset`, `ksharrays`, `errexit`,
