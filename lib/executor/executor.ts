@@ -74,12 +74,14 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard =
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
+  const ending = new AbortController()
   const runners = createRunners(groups, {
     environment,
     ownEnvironment: process.env,
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
     cwd,
+    ending: ending.signal,
     hosts: options.hosts ?? {},
     modelKeys: options.modelKeys ?? [],
     stateDir,
@@ -169,7 +171,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
       return await startRun({ request, call, runner, capture, times, onStart, onLeave })
     } catch (error) {
       if (!(error instanceof StartError)) throw error
-      return end(request, notStartedResult(request, error.failure), call)
+      return end(request, notStartedResult(request, error.failure, error.reason), call)
     }
   }
 
@@ -238,6 +240,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
 
   async function close(how?: StopOptions): Promise<void> {
     order.close()
+    ending.abort(shutdown)
     // A run that was about to start is stopped as soon as it has started.
     while (starting.size + jobs.aliveCount > 0) {
       await Promise.allSettled([jobs.stopAll(shutdown, how), ...starting])

@@ -58,19 +58,22 @@ export function deniedResult(request: Request, verdict: Verdict): Result {
   return { ...begin(request), status: 'denied', verdict }
 }
 
-export function notStartedResult(request: Request, failure: StartFailure): Result {
+/** `reason`: why the start was given up. */
+export function notStartedResult(
+  request: Request,
+  failure: StartFailure,
+  reason: StopReason | null = null,
+): Result {
   const status = statusOfFailure(failure.code)
   const exitMeaning = status === 125 ? null : describeExit(request.command, status)
-  return { ...begin(request), status: 'not_started', error: failure, exitMeaning }
+  return { ...begin(request), status: 'not_started', error: failure, reason, exitMeaning }
 }
 
 /** The result of a run whose caller had aborted it before anything was started. */
 export function neverStartedResult(request: Request, { reason }: AbortSignal): Result {
   const message = 'The command never started: it was cancelled before'
-  return {
-    ...notStartedResult(request, { code: 'never_started', message }),
-    reason: reason === shutdown ? shutdown : 'cancel',
-  }
+  const failure = { code: 'never_started', message }
+  return notStartedResult(request, failure, reason === shutdown ? shutdown : 'cancel')
 }
 
 export interface Progress {
@@ -151,7 +154,7 @@ function isSeen({ session, host, sandbox, array }: Request): boolean {
   return session === null && host === null && sandbox === 'off' && array === null
 }
 
-/** A stop that a scheduler has made. */
+/** A stop that nobody has asked of this run. */
 function describeForeignStop({ stoppedBy, notices = [] }: Exit): Stopped | null {
   return stoppedBy === undefined ? null : { reason: stoppedBy, survivors: [], notices }
 }

@@ -25,6 +25,8 @@ export interface RunnersOptions extends LaunchOptions {
   sandbox: SandboxOptions
   /** Where relative directories begin. */
   cwd: string
+  /** Aborts when nacre ends. */
+  ending: AbortSignal
   /** Addresses of other machines by their names in the configuration. */
   hosts: Readonly<Record<string, string>>
   /** The words that start what ends the runs of a killed nacre; null: nothing does. */
@@ -47,7 +49,7 @@ export interface Runners {
 }
 
 export function createRunners(groups: ControlGroups, options: RunnersOptions): Runners {
-  const { stateDir, sandbox } = options
+  const { stateDir, sandbox, ending } = options
   const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
   const sandboxes = createLazy(async () => {
     const { createSandbox } = await import('../run/sandbox/sandbox.ts')
@@ -80,7 +82,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   })
   const sessions = createLazy(async () => {
     const { createSessionRunner } = await import('../run/session/sessions.ts')
-    return createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups })
+    return createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups, ending })
   })
   const terminalSessions = createLazy(async () => {
     const { createTerminalSessionRunner } =
@@ -91,6 +93,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
     const { createHosts } = await import('../run/host/host-runner.ts')
     return createHosts({
       cwd: options.cwd,
+      ending,
       environment: options.environment,
       named: options.hosts,
       async attach(prepare) {
@@ -117,10 +120,10 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
     return request.pty ? inTerminalSession : (sessions.made?.runner ?? inSession)
   }
 
-  const inSandbox: Runner = async (request, sink) => {
+  const inSandbox: Runner = async (request, sink, signal) => {
     const { runInSandbox } = await import('../run/sandbox/sandboxed-runner.ts')
     const parts = { sandbox: await sandboxes.open(), runner: choose(request), pipes }
-    return runInSandbox(parts, request, sink)
+    return runInSandbox(parts, request, sink, signal)
   }
 
   return {
@@ -128,9 +131,12 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
       watchdog?.watch()
       const runner =
         request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
-      return (...run) => turns.take(() => runner(...run), signal)
+      return (request, sink) => turns.take(() => runner(request, sink, signal), signal)
     },
-    resume: (place) => async (request, sink) => (await hosts.open()).resume(place)(request, sink),
+    resume:
+      (place) =>
+      async (...run) =>
+        (await hosts.open()).resume(place)(...run),
     sessions: {
       list: () => holders().flatMap((holder) => holder.list()),
       async close(name) {

@@ -20,7 +20,7 @@ export interface Exit {
   pipeStatus?: number[] | null
   /** The host was lost while the command ran: what is known of it, for the reader. */
   lost?: string
-  /** The scheduler of its host has ended it, and not since nacre asked for that. */
+  /** What has ended it but a stop of this run: the scheduler of its host, or the end of nacre during its start. */
   stoppedBy?: StopReason
   /** How long it took, where its host has measured that. */
   durationMs?: number
@@ -128,15 +128,21 @@ export interface OutputSink {
   tellTask?: (end: TaskEnd, counts: TaskCounts) => ListenerAnswer | Promise<ListenerAnswer>
 }
 
-/** Starts a request's process. Rejects with `StartError` only. */
-export type Runner = (request: Request, sink: OutputSink) => Promise<Running>
+/**
+ * Starts a request's process. Rejects with `StartError` only: also where `signal`, that of the caller, aborts
+ * during a start that takes long.
+ */
+export type Runner = (request: Request, sink: OutputSink, signal?: AbortSignal) => Promise<Running>
 
 export class StartError extends Error {
   override readonly name = 'StartError'
   readonly failure: StartFailure
-  constructor(code: string, message: string) {
+  /** Why the start was given up; null where it failed by itself. */
+  readonly reason: StopReason | null
+  constructor(code: string, message: string, reason: StopReason | null = null) {
     super(message)
     this.failure = { code, message }
+    this.reason = reason
   }
 }
 

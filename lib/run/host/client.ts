@@ -6,9 +6,9 @@ import type { ToldResult } from '../../protocol/result/result.ts'
 export interface HostClient {
   /**
    * Makes sure that the host answers, where its client keeps a connection open. Rejects with
-   * `StartError`.
+   * `StartError`, also where `signal` aborts before.
    */
-  connect(): Promise<void>
+  connect(signal: AbortSignal): Promise<void>
   /** The program and its words that run a script there; `request`: as that run. */
   compose(script: string, terminal: boolean, request?: Request): { file: string; args: string[] }
   /** Set where the host is a scheduler, which starts and ends runs in its own time. */

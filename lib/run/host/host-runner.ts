@@ -18,6 +18,7 @@ import { startOf } from '../../protocol/words.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
+import { startWithin } from '../start-limit.ts'
 import { parseHostAddress } from '../../protocol/request/host-address.ts'
 import type { Heard, HostClient } from './client.ts'
 import { createHostClient } from './clients.ts'
@@ -42,6 +43,8 @@ export interface HostOptions {
   /** Addresses by the names that the configuration gives them. */
   named: Readonly<Record<string, string>>
   /** The runner of this machine that starts the client, from how a request is made into a launch. */
+  /** Aborts when nacre ends. */
+  ending: AbortSignal
   attach: (prepare: PrepareLaunch) => Promise<{ pipe: Runner; terminal: Runner }>
 }
 
@@ -82,25 +85,35 @@ export function createHosts(options: HostOptions): Hosts {
         host,
         client,
         environment: options.environment,
+        connect: (request, ...signals) => connect(client, request, signals),
         idleMs: limits.sessionIdleMinutes * 60_000,
         onIdle: () => sessions.drop(key),
       })
     return sessions.get(key) ?? sessions.add(key, create)
   }
 
+  const connect = (
+    client: HostClient,
+    request: Request,
+    signals: readonly (AbortSignal | undefined)[],
+  ) =>
+    startWithin(request, 'connecting', [...signals, options.ending], (limit) =>
+      client.connect(limit),
+    )
+
   return {
-    async runner(request, sink) {
+    async runner(request, sink, signal) {
       const host = request.host ?? ''
       const client = findClient(host)
       refuseWhatIsMissing(request, client)
       if (request.session !== null)
-        return openSession(request.session, host, client).run(request, sink)
-      await client.connect()
+        return openSession(request.session, host, client).run(request, sink, signal)
+      await connect(client, request, [signal])
       return startOnHost({ request, sink, client, address: address(host), options, found: null })
     },
-    resume: (found) => async (request, sink) => {
+    resume: (found) => async (request, sink, signal) => {
       const client = findClient(found.address)
-      await client.connect()
+      await connect(client, request, [signal])
       return startOnHost({ request, sink, client, address: found.address, options, found })
     },
     list: () => sessions.list(),

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { whenAborted } from '../../protocol/deferred.ts'
 import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import type { HostAddress } from '../../protocol/request/host-address.ts'
 import { type HostClient, lastLine, unreachable } from './client.ts'
@@ -70,9 +71,13 @@ export function createSshClient(
   }
 
   return {
-    async connect() {
+    async connect(signal) {
       master ??= open()
-      await master.ready
+      // A login may take as long as the start files over there.
+      const late = whenAborted(signal).then(() => {
+        throw unreachable(destination, 'its login has not ended')
+      })
+      await Promise.race([master.ready, late])
     },
     compose: (script, terminal) => ({
       file: find(),

@@ -27,6 +27,7 @@ export async function runInSandbox(
   { sandbox, runner, pipes }: { sandbox: Sandbox; runner: Runner; pipes: FifoPool },
   asked: Request,
   sink: OutputSink,
+  signal?: AbortSignal,
 ): Promise<Running> {
   const { use, notices } = await sandbox.decide(asked)
   const told = (exit: Exit, more: string[] = []): Exit => ({
@@ -34,7 +35,7 @@ export async function runInSandbox(
     notices: [...notices, ...(exit.notices ?? []), ...more],
   })
   if (use.degraded) {
-    const running = await runner(asked, sink)
+    const running = await runner(asked, sink, signal)
     return changeRunning(() => running, {
       sandbox: use,
       exited: running.exited.then((exit) => told(exit)),
@@ -68,12 +69,13 @@ export async function runInSandbox(
     const watch = watchRefusedWrites(request, findKnownPlaces)
     const held = holdBack(sink)
     try {
-      const running = await runner(request, {
+      const watched: OutputSink = {
         write(stream, bytes) {
           watch.look(bytes)
           return held.write(stream, bytes)
         },
-      })
+      }
+      const running = await runner(request, watched, signal)
       return { running, watch, held }
     } catch (error) {
       rmSync(statusFile, { force: true })

@@ -7,12 +7,11 @@ import {
   type StopOptions,
   type StopReport,
 } from '../../protocol/ports.ts'
-import type { StopReason } from '../../protocol/result/result.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { nowMs } from '../../system/clock.ts'
 import { createRunning } from '../running.ts'
 import { describeRefusal } from '../start-failure.ts'
-import { settleWithin } from '../../system/wait.ts'
+import { stoppedBefore } from '../start-limit.ts'
 
 /** Starts the run whose turn it is. Rejects with `StartError`. */
 export type StartTurn = () => Promise<ActiveTurn>
@@ -28,17 +27,13 @@ export interface ActiveTurn {
 export interface SessionQueue {
   describe(): Pick<SessionInfo, 'busy' | 'queued' | 'idleMs'>
   /**
-   * With the shell free, starts at once and rejects where that fails. Else, and where the start of a shell
-   * that is not `isReady` takes long, gives back a run that waits; it can be stopped there, and a failed
-   * start is its end.
+   * With the shell free, starts at once and rejects where that fails. Else gives back a run that
+   * waits; it can be stopped there, and a failed start is its end.
    */
-  enter(start: StartTurn, isReady: boolean): Promise<Running>
+  enter(start: StartTurn): Promise<Running>
   /** Calls `onIdle` no more. Settles when nothing runs and nothing waits. */
   close(): Promise<void>
 }
-
-/** Until a start has taken so long, its failure is that of the run, and its process that of the run's beginning. */
-const startPatienceMs = 1000
 
 /**
  * One turn after the other, in the order of asking. `onIdle` is called when no run has come for `limitMs`
@@ -93,32 +88,14 @@ export function createSessionQueue(
       if (!isMine) throw new Error('dismissed')
       return take(start)
     })
-    return createLate(started, busyThen, () => {
-      const at = waiting.indexOf(call)
-      if (at < 0) return false
-      waiting.splice(at, 1)
-      call(false)
-      return true
-    })
-  }
-
-  /**
-   * A run that can be stopped before it has begun. `dismiss`: true where it waited, and does so no more.
-   * `state` says what holds it up.
-   */
-  function createLate(
-    started: Promise<ActiveTurn>,
-    state: string,
-    dismiss: () => boolean = () => false,
-  ): Running {
     let turn: ActiveTurn | null = null
-    let why: string | null = null
+    let stopped: StartError | null = null
 
     async function end(): Promise<Exit> {
       try {
         turn = await started
       } catch (error) {
-        return neverStarted(why === null ? describeRefusal(error) : new Error(why))
+        return neverStarted(stopped ?? describeRefusal(error))
       }
       return turn.exited
     }
@@ -128,8 +105,12 @@ export function createSessionQueue(
       group: () => turn?.group ?? null,
       exited: end(),
       async stop(reason, how) {
-        why ??= describeStopBefore(state, reason)
-        if (!dismiss() && turn === null) abandon()
+        const at = waiting.indexOf(call)
+        stopped ??= stoppedBefore(at < 0 ? 'starting' : 'busy', reason)
+        if (at >= 0) {
+          waiting.splice(at, 1)
+          call(false)
+        } else if (turn === null) abandon()
         await started.catch(() => undefined)
         return (await turn?.stop(how)) ?? { survivors: [] }
       },
@@ -138,20 +119,10 @@ export function createSessionQueue(
 
   return {
     describe: () => ({ busy, queued: waiting.length, idleMs: busy ? 0 : nowMs() - usedMs }),
-    async enter(start, isReady) {
+    async enter(start) {
       if (busy) return wait(start)
       busy = true
-      const started = take(start)
-      if (!isReady) {
-        let isLate = true
-        const settled = started.then(
-          () => (isLate = false),
-          () => (isLate = false),
-        )
-        await settleWithin(startPatienceMs, settled)
-        if (isLate) return createLate(started, startingThen)
-      }
-      const turn = await started
+      const turn = await take(start)
       return createRunning({
         pid: () => turn.pid,
         group: () => turn.group,
@@ -169,27 +140,7 @@ export function createSessionQueue(
 
 /** The end of a run that waited and did not get its turn, or could not use it. */
 function neverStarted(error: unknown): Exit {
-  const notStarted =
-    error instanceof StartError
-      ? error.failure
-      : { code: 'never_started', message: messageOf(error) }
-  return { code: null, signal: null, notStarted }
-}
-
-export const busyThen = 'its session was busy with another one'
-export const startingThen = 'its shell was still starting'
-
-/** Why a command was stopped before it had begun; `state` is what held it up. */
-export function describeStopBefore(state: string, reason: StopReason): string {
-  return `The command never started: ${state} ${stops[reason]}`
-}
-
-const stops: Readonly<Record<StopReason, string>> = {
-  timeout: 'when its time was over',
-  inactivity: 'when it had been silent for as long as it may be',
-  cancel: 'when it was cancelled',
-  kill: 'when it was stopped',
-  shutdown: 'when nacre ended',
-  out_of_memory: 'when its memory was used up',
-  preempted: 'when another one came before it',
+  const known = error instanceof StartError ? error : null
+  const notStarted = known?.failure ?? { code: 'never_started', message: messageOf(error) }
+  return { code: null, signal: null, notStarted, ...(known?.reason && { stoppedBy: known.reason }) }
 }

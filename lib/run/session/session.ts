@@ -3,7 +3,8 @@ import { createId } from '../../protocol/ids.ts'
 import {
   type Exit,
   type OutputSink,
-  type Running,
+  type Runner,
+  shutdown,
   StartError,
   type StopReport,
 } from '../../protocol/ports.ts'
@@ -23,6 +24,7 @@ import { checkConfinement, checkOpener, checkRequest, describeConfinement } from
 import { type SessionShell, startSessionShell, type TurnEnd } from './shell/shell.ts'
 import { openSessionStdin } from './stdin.ts'
 import { stopSession, stopTurn } from './stop.ts'
+import { startWithin } from '../start-limit.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
@@ -31,7 +33,7 @@ import { markVariable, sessionVariable } from '../../system/process/run-variable
 /** One shell that keeps its state, replaced when a command ends it. */
 export interface Session {
   /** Rejects with `StartError`. */
-  run(request: Request, sink: OutputSink): Promise<Running>
+  run: Runner
   info(): SessionInfo
   /** Ends the shell and all that it left behind; a run under way is stopped. */
   close(): Promise<void>
@@ -52,6 +54,8 @@ export interface SessionOptions {
   /** Notices for the result of the first run. */
   notices: string[]
   idleMs: number
+  /** Aborts when nacre ends. */
+  ending?: AbortSignal | undefined
   /** It has not been used for `idleMs` and has closed. */
   onIdle(): void
 }
@@ -82,14 +86,14 @@ export function createSession(name: string, options: SessionOptions): Session {
   /** How the shell before was lost, until there is another. */
   let lost: string | null = null
 
-  async function openShell(request: Request): Promise<SessionShell> {
-    const opening = new AbortController()
-    starting = opening
+  async function openShell(request: Request, signal?: AbortSignal): Promise<SessionShell> {
+    starting = new AbortController()
+    const signals = [starting.signal, signal, options.ending]
     try {
-      return await startShell(request, opening.signal)
+      return await startWithin(request, 'starting', signals, (limit) => startShell(request, limit))
     } catch (error) {
       // What start files have begun is left.
-      if (opening.signal.aborted) await stopSession(null, mark)
+      await stopSession(null, mark)
       refuseIfClosed()
       throw error
     } finally {
@@ -167,12 +171,17 @@ export function createSession(name: string, options: SessionOptions): Session {
   }
 
   function refuseIfClosed(): void {
-    if (closed) throw new StartError('session_closed', `Session ${name} has been closed`)
+    const reason = options.ending?.aborted ? shutdown : null
+    if (closed) throw new StartError('session_closed', `Session ${name} has been closed`, reason)
   }
 
-  async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
+  async function start(
+    request: Request,
+    sink: OutputSink,
+    signal?: AbortSignal,
+  ): Promise<ActiveTurn> {
     refuseIfClosed()
-    const current = shell?.alive ? shell : await openShell(request)
+    const current = shell?.alive ? shell : await openShell(request, signal)
     checkConfinement(request, name, confinement)
     if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
     refuseIfClosed()
@@ -254,10 +263,10 @@ export function createSession(name: string, options: SessionOptions): Session {
   }
 
   return {
-    async run(request, sink) {
+    async run(request, sink, signal) {
       checkOpener(request, name, options.opener)
       checkRequest(request, options.shellName)
-      return await queue.enter(() => start(request, sink), shell?.alive ?? false)
+      return await queue.enter(() => start(request, sink, signal))
     },
     info() {
       return {

@@ -34,6 +34,8 @@ export interface SessionRunnerOptions {
   maxSessions?: number
   /** How long a session may be idle before it ends. */
   idleMs?: number
+  /** Aborts when nacre ends. */
+  ending?: AbortSignal
 }
 
 /**
@@ -78,7 +80,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
   }
 
   return {
-    async runner(request, sink) {
+    async runner(request, sink, signal) {
       const name = request.session
       if (name === null) return options.fresh(request, sink)
       let session = sessions.get(name)
@@ -92,7 +94,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
         session = sessions.get(name) ?? open(name, request, dialect, basename(file))
       }
       try {
-        return await session.run(request, sink)
+        return await session.run(request, sink, signal)
       } catch (error) {
         // A session that never had a shell is none.
         if (session.info().pid === null && sessions.get(name) === session) await close(name)

@@ -17,7 +17,7 @@ import type { Called } from './editor-shell.ts'
 import type { ShellSuccession } from './shell-succession.ts'
 import type { StartedShell } from './start-shell.ts'
 import { stopCommand } from './stop-command.ts'
-import { busyThen, describeStopBefore, startingThen } from '../session/queue.ts'
+import { stoppedBefore } from '../start-limit.ts'
 import { markVariable } from '../../system/process/run-variables.ts'
 
 /** One command of a session on a terminal, which may have to wait for the others and for its shell. */
@@ -53,7 +53,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
 
   async function run(): Promise<Exit> {
     const found = await Promise.race([cancelled, shells.awaitPrompt(request)])
-    if (found === 'cancelled') throw neverStarted(startingThen, reason)
+    if (found === 'cancelled') throw stoppedBefore('starting', reason)
     mine = found
     startedMs = nowMs()
     before = composeBefore(found)
@@ -66,7 +66,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
       const notices = isLeft ? [] : shells.tellEnd(told.exit, stopping === null)
       return { ...told.exit, cwd: shells.cwd, notices }
     }
-    if (!hasBegun) throw neverStarted(startingThen, reason)
+    if (!hasBegun) throw stoppedBefore('starting', reason)
     const place = told.cwd?.startsWith('/') ? told.cwd : shells.cwd
     // The shell of a command that went on without its session has nobody any more.
     if (isLeft) shells.dismiss(found)
@@ -106,7 +106,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
     reason = why
     cancel('cancelled')
     if (!isTaken) {
-      end({ code: null, signal: null, notStarted: neverStarted(busyThen, reason).failure })
+      end({ code: null, signal: null, notStarted: stoppedBefore('busy', reason).failure })
     }
     if (!mine || !called) return { survivors: [] }
     // What the editor has not read yet is not there any more.
@@ -150,8 +150,4 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
 function describeFault(error: unknown): StartFailure {
   const message = `Your shell could not be given the command: ${messageOf(error)}`
   return { code: 'session_failed', message }
-}
-
-function neverStarted(state: string, reason: StopReason): StartError {
-  return new StartError('never_started', describeStopBefore(state, reason))
 }

@@ -197,6 +197,23 @@ onBox('a connection whose client has been stopped is closed all the same', async
   assert.equal(findClients(), before)
 })
 
+onBox('a login that does not end was waited for without end', async () => {
+  const silent = await startServer('', ['ForceCommand cat >/dev/null'])
+  const own = openExecutor(makeClientFolder(silent))
+  try {
+    const input = { command: 'true', origin: 'print', host: 'box', guard: false } as const
+    for (const session of [undefined, 'one']) {
+      const limits = { timeoutSeconds: 1, ...(session && { session }) }
+      const { status, reason, error } = await own.run({ ...input, ...limits })
+      assert.equal([status, reason], ['not_started', 'timeout'])
+      assert.match(error?.message ?? '', 'its host had not answered when its time was over')
+    }
+  } finally {
+    await own.close()
+    await silent.close()
+  }
+})
+
 onBox('a host that lets nobody in did not start anything', async ({ folder }) => {
   const other = openExecutor()
   const keys = readFileSync(join(folder, 'authorized'))

@@ -123,7 +123,7 @@ export async function startKept(run: KeptRun, parts: KeptParts): Promise<Running
 
   async function tryAgain(): Promise<void> {
     try {
-      await client.connect()
+      await client.connect(over.signal)
       current = await open(attach)
       // A stop that came meanwhile has ended the connection before this one.
       if (isOver) await stop()

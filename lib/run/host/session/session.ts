@@ -29,6 +29,8 @@ export interface HostSessionOptions {
   host: string
   client: HostClient
   environment: Readonly<Record<string, string | undefined>>
+  /** Makes sure that the host answers. Rejects with `StartError`, also where a signal aborts before. */
+  connect(request: Request, ...signals: readonly (AbortSignal | undefined)[]): Promise<void>
   idleMs: number
   /** It has not been used for so long and has closed. */
   onIdle(): void
@@ -57,12 +59,15 @@ interface Turn {
 /** A shell on another machine that keeps its state from run to run. */
 export function createHostSession(options: HostSessionOptions): Session {
   const { client, host } = options
-  const queue = createSessionQueue(options.idleMs, () => {
+  const onIdle = () => {
     options.onIdle()
     void close()
-  })
+  }
+  const queue = createSessionQueue(options.idleMs, onIdle, () => connecting?.abort())
   let shell: Shell | null = null
   let shellName: string | null = null
+  /** Ends the wait for the host. */
+  let connecting: AbortController | null = null
   let cwd = '~'
   /** How the shell before was lost. */
   let lost: string | null = null
@@ -121,8 +126,13 @@ export function createHostSession(options: HostSessionOptions): Session {
     return made
   }
 
-  async function start(request: Request, sink: OutputSink): Promise<ActiveTurn> {
-    await client.connect()
+  async function start(
+    request: Request,
+    sink: OutputSink,
+    signal?: AbortSignal,
+  ): Promise<ActiveTurn> {
+    connecting = new AbortController()
+    await options.connect(request, signal, connecting.signal)
     const notices: string[] = []
     if (shell === null && lost !== null) notices.push(describeLoss(lost, host))
     const current = (shell ??= open(request))
@@ -201,6 +211,7 @@ export function createHostSession(options: HostSessionOptions): Session {
   }
 
   async function close(): Promise<void> {
+    connecting?.abort()
     const free = queue.close()
     await active?.stop()
     await free
@@ -214,12 +225,12 @@ export function createHostSession(options: HostSessionOptions): Session {
   }
 
   return {
-    async run(request, sink) {
+    async run(request, sink, signal) {
       if (shell !== null && request.shell !== null && request.shell !== shellName) {
         const message = `Session ${options.name} on ${host} has another shell; name another session`
         throw new StartError('session_shell', message)
       }
-      return queue.enter(() => start(request, sink), true)
+      return queue.enter(() => start(request, sink, signal))
     },
     info: () => ({
       name: options.name,

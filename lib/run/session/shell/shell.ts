@@ -238,7 +238,9 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   options.signal.addEventListener('abort', kill)
   const ready = await awaitTurn()
   options.signal.removeEventListener('abort', kill)
-  if (ready.kind === 'gone') throw describeFailure(ready.code, launch)
+  // It may have been ended just as it got ready.
+  if (options.signal.aborted) await gone
+  if (!alive) throw describeFailure(ready.kind === 'gone' ? ready.code : null, launch)
   if (isAnonymous(seenAs)) removeFiles()
   if (launch.shared !== undefined) pid = findConfined(pid)
   return shell
