@@ -96,7 +96,7 @@ function isCalledBy(file: string): boolean {
     // What cannot be read is no script.
     return false
   }
-  return /^#!.*nacre\s(?:.*\s)?--\s*\n/.test(start.toString('latin1'))
+  return /^#!.*nacre[ \t](?:.*[ \t])?--[ \t\r]*\n/.test(start.toString('latin1'))
 }
 
 /** Whether options of a shell were given: to a shell, the first word is the name of a script. */

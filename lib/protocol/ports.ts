@@ -20,7 +20,7 @@ export interface Exit {
   pipeStatus?: number[] | null
   /** The host was lost while the command ran: what is known of it, for the reader. */
   lost?: string
-  /** What has ended it but a stop of this run: the scheduler of its host, or the end of nacre during its start. */
+  /** What has ended it but a stop of this run: the scheduler of its host, or what has ended its start. */
   stoppedBy?: StopReason
   /** How long it took, where its host has measured that. */
   durationMs?: number

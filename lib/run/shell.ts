@@ -17,6 +17,7 @@ import { splitCommand } from './long-command.ts'
 import { addPrefix } from './prefix.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process/process-table.ts'
+import { isOwnDirectory } from '../system/process/spawn.ts'
 import { listIgnored } from '../system/process/ignored-signals.ts'
 import { hideVariables } from '../system/process/own-environment.ts'
 import { findProgram, systemPath } from '../system/programs.ts'
@@ -188,8 +189,7 @@ function checkDirectory(cwd: string): void {
   } catch (error) {
     if (error instanceof StartError) throw error
     if (codeOf(error) === 'EACCES') {
-      // Whoever is there already need not enter it: `sudo -u postgres nacre …` in the home of root.
-      if (cwd === process.cwd()) return
+      if (isOwnDirectory(cwd)) return
       throw fail('cwd_not_accessible', 'Working directory may not be entered')
     }
     if (codeOf(error) === 'ENOTDIR') {

@@ -3,12 +3,12 @@ import type { Request } from '../protocol/request/request.ts'
 import type { StopReason } from '../protocol/result/result.ts'
 
 /**
- * Bounds a start that may take long, such as that of a shell with start files: by the time of its run, and by
- * `signals`. `start` ends what it has begun when its signal aborts, and rejects; then this rejects with a
+ * Bounds a start that may take long, such as that of a shell with start files: by the time of its run, which the
+ * command then has for itself once more, and by `signals`. `start` ends what it has begun when its signal aborts, and rejects; then this rejects with a
  * `StartError` that tells the reason and the `state`.
  */
 export async function startWithin<Value>(
-  { timeoutMs }: Pick<Request, 'timeoutMs'>,
+  { timeoutMs, onTimeout }: Pick<Request, 'timeoutMs' | 'onTimeout'>,
   state: keyof typeof states,
   signals: readonly (AbortSignal | undefined)[],
   start: (signal: AbortSignal) => Promise<Value>,
@@ -16,7 +16,8 @@ export async function startWithin<Value>(
   const time = new AbortController()
   const given = signals.filter((signal) => signal !== undefined)
   const limit = AbortSignal.any([time.signal, ...given])
-  const timer = timeoutMs === null ? undefined : setTimeout(() => time.abort(), timeoutMs)
+  const isTimed = timeoutMs !== null && onTimeout === 'kill'
+  const timer = isTimed ? setTimeout(() => time.abort(), timeoutMs) : undefined
   try {
     return await start(limit)
   } catch (error) {
@@ -34,9 +35,16 @@ export function stoppedBefore(state: keyof typeof states, reason: StopReason): S
   return new StartError('never_started', message, reason)
 }
 
+/** `ending`: where it has aborted, the session was closed with nacre. */
+export function sessionClosed(name: string, ending: AbortSignal | undefined): StartError {
+  const reason = ending?.aborted ? shutdown : null
+  return new StartError('session_closed', `Session ${name} has been closed`, reason)
+}
+
 const states = {
   busy: 'its session was busy with another one',
   starting: 'its shell was still starting',
+  untaken: 'its shell had not taken it',
   connecting: 'its host had not answered',
 }
 

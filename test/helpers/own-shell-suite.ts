@@ -56,7 +56,7 @@ const words = {
       "unsetopt zle; alias builtin='echo b' local='echo l' eval='echo e'",
   },
   fish: {
-    history: 'history',
+    history: 'history | cat',
     set: 'set x 1',
     alias: "alias hey='echo alias'",
     define: 'function f; echo "f $argv[1]"; end',
@@ -189,6 +189,7 @@ export function testOwnShell(shell: ShellName): void {
         assert.match(output ?? '', 'echo one | cat')
         assert.not.match(output ?? '', /hidden|__nacre/)
         if (shell !== 'fish') {
+          await run('exit')
           const kept = readFileSync(join(home, 'kept'), 'utf8')
           assert.ok(kept.startsWith('echo one | cat\n'), kept)
         }

@@ -42,9 +42,9 @@ export interface HostOptions {
   cwd: string
   /** Addresses by the names that the configuration gives them. */
   named: Readonly<Record<string, string>>
-  /** The runner of this machine that starts the client, from how a request is made into a launch. */
   /** Aborts when nacre ends. */
   ending: AbortSignal
+  /** The runner of this machine that starts the client, from how a request is made into a launch. */
   attach: (prepare: PrepareLaunch) => Promise<{ pipe: Runner; terminal: Runner }>
 }
 
@@ -85,6 +85,7 @@ export function createHosts(options: HostOptions): Hosts {
         host,
         client,
         environment: options.environment,
+        ending: options.ending,
         connect: (request, ...signals) => connect(client, request, signals),
         idleMs: limits.sessionIdleMinutes * 60_000,
         onIdle: () => sessions.drop(key),
@@ -113,7 +114,8 @@ export function createHosts(options: HostOptions): Hosts {
     },
     resume: (found) => async (request, sink, signal) => {
       const client = findClient(found.address)
-      await connect(client, request, [signal])
+      // What goes on there is taken up also when its time is over.
+      await connect(client, { ...request, timeoutMs: null }, [signal])
       return startOnHost({ request, sink, client, address: found.address, options, found })
     },
     list: () => sessions.list(),

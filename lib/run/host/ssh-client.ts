@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
-import { whenAborted } from '../../protocol/deferred.ts'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
 import type { HostAddress } from '../../protocol/request/host-address.ts'
 import { type HostClient, lastLine, unreachable } from './client.ts'
@@ -74,10 +74,16 @@ export function createSshClient(
     async connect(signal) {
       master ??= open()
       // A login may take as long as the start files over there.
-      const late = whenAborted(signal).then(() => {
-        throw unreachable(destination, 'its login has not ended')
-      })
-      await Promise.race([master.ready, late])
+      const { promise: late, resolve: giveUp } = createDeferred<'late'>()
+      const onAbort = () => giveUp('late')
+      if (signal.aborted) onAbort()
+      signal.addEventListener('abort', onAbort)
+      try {
+        const first = await Promise.race([master.ready, late])
+        if (first === 'late') throw unreachable(destination, 'its login has not ended')
+      } finally {
+        signal.removeEventListener('abort', onAbort)
+      }
     },
     compose: (script, terminal) => ({
       file: find(),

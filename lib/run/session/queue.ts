@@ -38,12 +38,12 @@ export interface SessionQueue {
 /**
  * One turn after the other, in the order of asking. `onIdle` is called when no run has come for `limitMs`
  * since the last one; the wait for that does not keep the process from ending. `abandon` is called where a
- * run is stopped during its start, which is to reject then; where it is absent, no start takes long.
+ * run is stopped during its start, which is to reject then.
  */
 export function createSessionQueue(
   limitMs: number,
   onIdle: () => void,
-  abandon: () => void = () => {},
+  abandon: () => void,
 ): SessionQueue {
   const waiting: ((isMine: boolean) => void)[] = []
   const idlers: (() => void)[] = []

@@ -4,7 +4,6 @@ import {
   type Exit,
   type OutputSink,
   type Runner,
-  shutdown,
   StartError,
   type StopReport,
 } from '../../protocol/ports.ts'
@@ -17,14 +16,14 @@ import type { Launch, PrepareLaunch } from '../launch.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { createCarriedState } from './shell/carried.ts'
 import type { SessionDialect } from './shell/dialect.ts'
-import { describeEnd, describeLoss, exitOf } from './shell/exit.ts'
+import { describeEnd, describeLoss, exitOf, type TurnEnd } from './shell/exit.ts'
 import { createSessionOutputs } from './outputs.ts'
 import { type ActiveTurn, createSessionQueue } from './queue.ts'
 import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './refusals.ts'
-import { type SessionShell, startSessionShell, type TurnEnd } from './shell/shell.ts'
+import { type SessionShell, startSessionShell } from './shell/shell.ts'
 import { openSessionStdin } from './stdin.ts'
 import { stopSession, stopTurn } from './stop.ts'
-import { startWithin } from '../start-limit.ts'
+import { sessionClosed, startWithin } from '../start-limit.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
@@ -92,8 +91,6 @@ export function createSession(name: string, options: SessionOptions): Session {
     try {
       return await startWithin(request, 'starting', signals, (limit) => startShell(request, limit))
     } catch (error) {
-      // What start files have begun is left.
-      await stopSession(null, mark)
       refuseIfClosed()
       throw error
     } finally {
@@ -171,8 +168,7 @@ export function createSession(name: string, options: SessionOptions): Session {
   }
 
   function refuseIfClosed(): void {
-    const reason = options.ending?.aborted ? shutdown : null
-    if (closed) throw new StartError('session_closed', `Session ${name} has been closed`, reason)
+    if (closed) throw sessionClosed(name, options.ending)
   }
 
   async function start(

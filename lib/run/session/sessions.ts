@@ -84,6 +84,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
       const name = request.session
       if (name === null) return options.fresh(request, sink)
       let session = sessions.get(name)
+      const isNew = session === undefined
       if (session === undefined) {
         const { file } = await options.prepare({ ...request, sandbox: 'off' })
         const dialect = dialects.get(basename(file))
@@ -96,8 +97,10 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
       try {
         return await session.run(request, sink, signal)
       } catch (error) {
-        // A session that never had a shell is none.
-        if (session.info().pid === null && sessions.get(name) === session) await close(name)
+        // A session that never had a shell is none, unless the next run is about to start one.
+        const { pid, busy } = session.info()
+        const isNone = isNew && pid === null && !busy
+        if (isNone && sessions.get(name) === session) await close(name)
         throw error
       }
     },

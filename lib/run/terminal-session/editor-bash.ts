@@ -47,9 +47,12 @@ const rcFile = `
 if [[ -r ~/.bashrc ]]; then \\builtin . ~/.bashrc; fi
 `
 
+/** A bash that does not hear how long the person's history may be would cut its file to 500 lines. */
+const noHistory = '\\builtin unset -v HISTFILE'
+
 function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
-  const files = plain ? '' : login ? startFiles : rcFile
+  const files = plain ? noHistory : login ? startFiles : rcFile
   return `${files}
 ${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
 \\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null || :
@@ -66,7 +69,7 @@ __nacre_end() {
     __nacre_s=$__nacre_e __nacre_r= __nacre_v=('')
     if [[ $__nacre_h && -o history ]]; then
       # \`history\` by itself would take away the line before, for its own.
-      \\builtin eval '\\builtin history -s -- "$__nacre_h"; \\builtin history -a'
+      \\builtin eval '\\builtin history -s -- "$__nacre_h"; if [[ \${HISTFILE-} ]]; then \\builtin history -a; fi'
     fi
     __nacre_hook
   fi

@@ -114,7 +114,7 @@ end
 function __nacre_take
   begin; builtin read -gz __nacre_b; builtin read -gz __nacre_c; builtin read -gz __nacre_h; end <${quote(turnPath)}
   set -g __nacre_taken 1
-  # What is no whole line would stay in the editor, and a loop that an interrupt ends have no status of its own.
+  # What is no whole line would stay in the editor, and a loop that an interrupt ends would have no status.
   # What begins with a blank stays out of the history.
   set -l line " $__nacre_c"
   test -n "$__nacre_h"; and set line $__nacre_h

@@ -174,10 +174,13 @@ function __nacre_plain {
   builtin return 0
 }
 function __nacre_record {
-  # Another one in a row is asked about nowhere else.
+  # \`print -s\` asks neither histignoredups nor the hooks.
+  local __nacre_k
   [[ -o histignoredups && $__nacre_h = $history[$((HISTCMD - 1))] ]] && builtin return
+  for __nacre_k in zshaddhistory \${zshaddhistory_functions:#__nacre_keep}; do
+    (( ! $+functions[$__nacre_k] )) || $__nacre_k "$__nacre_h"$'\\n' || builtin return
+  done
   builtin print -rs -- "$__nacre_h"
-  builtin fc -AI 2>/dev/null
 }
 function __nacre_keep { [[ $1 != *' { __nacre_start && :; } 2>/dev/null; '* ]] }
 ${statePath === null ? '' : composeLeave(statePath)}

@@ -66,7 +66,7 @@ export function createTurn(request: Request, sink: OutputSink, shells: ShellSucc
       const notices = isLeft ? [] : shells.tellEnd(told.exit, stopping === null)
       return { ...told.exit, cwd: shells.cwd, notices }
     }
-    if (!hasBegun) throw stoppedBefore('starting', reason)
+    if (!hasBegun) throw stoppedBefore('untaken', reason)
     const place = told.cwd?.startsWith('/') ? told.cwd : shells.cwd
     // The shell of a command that went on without its session has nobody any more.
     if (isLeft) shells.dismiss(found)

@@ -203,16 +203,23 @@ function isExhausted(error: unknown): boolean {
  * would.
  */
 export function openControlGroup(path: string): ControlGroup {
+  // Another executor of this process may have made a group of the same path since.
   let removed = false
+  const groups = () => (removed ? [] : listGroups(path))
   return {
     path,
     list: () =>
-      listGroups(path).flatMap((group) =>
+      groups().flatMap((group) =>
         readGroupFile(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number),
       ),
-    isPopulated: () => /^populated 1$/m.test(readGroupFile(join(path, 'cgroup.events'))),
-    kill: () => writeControl(path, 'cgroup.kill', '1'),
-    freeze: (frozen) => writeControl(path, 'cgroup.freeze', frozen ? '1' : '0'),
+    isPopulated: () =>
+      !removed && /^populated 1$/m.test(readGroupFile(join(path, 'cgroup.events'))),
+    kill() {
+      if (!removed) writeControl(path, 'cgroup.kill', '1')
+    },
+    freeze(frozen) {
+      if (!removed) writeControl(path, 'cgroup.freeze', frozen ? '1' : '0')
+    },
     readUsage() {
       const usage = openUsage(path)
       try {

@@ -51,21 +51,31 @@ export interface StartedProcess extends Child {
 
 /**
  * Starts a process; what is executable and has no header is a script for sh, as for execvp(3), and the directory
- * of nacre itself need not be one that may be entered. Rejects with the system's error; what was opened for the start is closed again either way, but for descriptors of the
- * caller's among `stdio`.
+ * of nacre itself need not be one that may be entered. Rejects with the system's error; what was opened for the
+ * start is closed again either way, but for descriptors of the caller's among `stdio`.
  */
 export async function startProcess(start: ProcessStart): Promise<StartedProcess> {
   try {
     return await startFile(start)
   } catch (error) {
     const code = codeOf(error)
-    if (code === 'EACCES' && start.cwd === process.cwd()) {
+    if (code === 'EACCES' && isOwnDirectory(start.cwd)) {
       const { cwd: _, ...here } = start
       return startProcess(here)
     }
     if (code !== 'ENOEXEC') throw error
     const { argv0: _, ...script } = start
     return startFile({ ...script, file: '/bin/sh', args: [start.file, ...start.args] })
+  }
+}
+
+/** Whether nacre stands there: whoever does need not enter it (`sudo -u postgres nacre …` in the home of root). */
+export function isOwnDirectory(cwd: ProcessStart['cwd']): boolean {
+  try {
+    return cwd === process.cwd()
+  } catch {
+    // It was removed (getcwd(3), ENOENT).
+    return false
   }
 }
 

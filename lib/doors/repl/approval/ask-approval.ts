@@ -23,7 +23,7 @@ const no: Answer<Allowed> = { word: 'no', label: '', value: 'no' }
 export function createApprove(parts: ApprovalParts): Approve {
   const { display, approvals, style } = parts
   return async ({ command, cwd }, { rule, reason, matched }) => {
-    const approval = { command, cwd, rule: rule ?? '' }
+    const approval = { command: command.trimStart(), cwd, rule: rule ?? '' }
     if (recall()) return true
     const lasting = mayLast(`${matched ?? ''} ${command}`, rule, parts.home)
     const answers = [once, session, ...(lasting ? [always] : []), no]

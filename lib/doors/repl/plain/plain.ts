@@ -112,7 +112,9 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     if (bash && (word === 'exit' || word === 'quit')) return void (bash = false)
     const isCommand = bash && !word.startsWith('!') && !/^\/(?:cd|help)\b/.test(word)
     const prompt = parsePrompt(isCommand ? `!${line}` : line)
-    if (prompt.kind === 'command') return run(prompt.command, prompt.injected)
+    // The history of the shell leaves out what begins with a blank.
+    const blank = line.startsWith(' ') ? ' ' : ''
+    if (prompt.kind === 'command') return run(blank + prompt.command, prompt.injected)
     if (prompt.kind === 'message') return ask(line)
     if (prompt.name === 'cd') return run(composeCd(prompt.rest), false)
     await write(`${help}\n`)

@@ -14,6 +14,7 @@ import type { Request } from '../../../protocol/request/request.ts'
 import { sessionVariable } from '../../../system/process/run-variables.ts'
 import { waitUntil } from '../../../system/wait.ts'
 import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
+import { sessionClosed } from '../../start-limit.ts'
 import type { Session } from '../../session/session.ts'
 import type { HostClient } from '../client.ts'
 import { endThere } from '../end-there.ts'
@@ -32,6 +33,8 @@ export interface HostSessionOptions {
   /** Makes sure that the host answers. Rejects with `StartError`, also where a signal aborts before. */
   connect(request: Request, ...signals: readonly (AbortSignal | undefined)[]): Promise<void>
   idleMs: number
+  /** Aborts when nacre ends. */
+  ending: AbortSignal
   /** It has not been used for so long and has closed. */
   onIdle(): void
 }
@@ -68,6 +71,7 @@ export function createHostSession(options: HostSessionOptions): Session {
   let shellName: string | null = null
   /** Ends the wait for the host. */
   let connecting: AbortController | null = null
+  let closed = false
   let cwd = '~'
   /** How the shell before was lost. */
   let lost: string | null = null
@@ -126,13 +130,23 @@ export function createHostSession(options: HostSessionOptions): Session {
     return made
   }
 
+  function refuseIfClosed(): void {
+    if (closed) throw sessionClosed(options.name, options.ending)
+  }
+
   async function start(
     request: Request,
     sink: OutputSink,
     signal?: AbortSignal,
   ): Promise<ActiveTurn> {
+    refuseIfClosed()
     connecting = new AbortController()
-    await options.connect(request, signal, connecting.signal)
+    try {
+      await options.connect(request, signal, connecting.signal)
+    } finally {
+      connecting = null
+      refuseIfClosed()
+    }
     const notices: string[] = []
     if (shell === null && lost !== null) notices.push(describeLoss(lost, host))
     const current = (shell ??= open(request))
@@ -211,6 +225,7 @@ export function createHostSession(options: HostSessionOptions): Session {
   }
 
   async function close(): Promise<void> {
+    closed = true
     connecting?.abort()
     const free = queue.close()
     await active?.stop()

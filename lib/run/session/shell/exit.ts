@@ -1,5 +1,13 @@
-import type { Exit } from '../../../protocol/ports.ts'
-import type { TurnEnd } from './shell.ts'
+import { type Exit, StartError } from '../../../protocol/ports.ts'
+import type { Launch } from '../../launch.ts'
+import { describeScarcity } from '../../start-failure.ts'
+import type { SessionRecord } from './record.ts'
+
+/** How a turn ended: the shell told, it is gone, or it waited for the next one without having told. */
+export type TurnEnd =
+  | { kind: 'record'; record: SessionRecord }
+  | { kind: 'astray' }
+  | { kind: 'gone'; code: number | null; signal: string | null }
 
 /** How a run of a session ended, by the end of its turn. `stopped`: nacre ended it. */
 export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string[] } {
@@ -35,4 +43,16 @@ export function describeEnd(end: Exclude<TurnEnd, { kind: 'record' }>): string {
 /** Notices for the first run of the next shell. */
 export function describeLoss(how: string, cwd: string): string {
   return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
+}
+
+/** Tells the failure by the status with which the session's program gives up before it is ready. */
+export function describeFailedStart(code: number | null, launch: Launch): StartError {
+  if (code === 120) return describeScarcity('EMFILE')
+  const [name, message] =
+    code === 121
+      ? ['session_shell_too_old', `A session needs bash 4.4 or newer: ${launch.file} is older`]
+      : code === 122
+        ? ['cwd_not_accessible', `Working directory may not be entered: ${launch.cwd}`]
+        : ['session_failed', `${launch.file} ended before the session was ready (status ${code})`]
+  return new StartError(name, message)
 }

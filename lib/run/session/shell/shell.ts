@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
 import { makeFilledFolder, removeTemporaryFolder } from '../../../system/temporary-folder.ts'
 import { codeOf } from '../../../protocol/errors.ts'
-import { StartError } from '../../../protocol/ports.ts'
 import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../../launch.ts'
 import type { ControlGroup, ControlGroups } from '../../../system/process/control-group.ts'
@@ -18,15 +17,11 @@ import { sendSignal } from '../../../system/process/process-table.ts'
 import { setReferenced } from '../../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'
-import { createRecordReader, type SessionRecord } from './record.ts'
+import { describeFailedStart, type TurnEnd } from './exit.ts'
+import { createRecordReader } from './record.ts'
 import { createStrayWatch } from './stray-watch.ts'
-import { describeScarcity, describeStartFailure } from '../../start-failure.ts'
-
-/** How a turn ended: the shell told, it is gone, or it waited for the next one without having told. */
-export type TurnEnd =
-  | { kind: 'record'; record: SessionRecord }
-  | { kind: 'astray' }
-  | { kind: 'gone'; code: number | null; signal: string | null }
+import { describeStartFailure } from '../../start-failure.ts'
+import { stopTree } from '../../stop.ts'
 
 /** A real shell that waits for commands. */
 export interface SessionShell extends UsageSource {
@@ -41,6 +36,9 @@ export interface SessionShell extends UsageSource {
   /** Lets it go: it exits at the end of its input, with its EXIT trap. Settles when it has ended. */
   close(): Promise<void>
 }
+
+/** What its start files have begun is found by the group, or as its children: earlier shells have the same mark. */
+const noMark = ''
 
 /** The token of the record that the shell gives when it is ready: no run has an empty mark. */
 const readyToken = ''
@@ -233,14 +231,21 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       return gone
     },
   }
-  const kill = () => sendSignal(pid, 'SIGKILL')
+  let killed: Promise<unknown> = Promise.resolve()
+  const kill = () => {
+    killed = stopTree({ pid, mark: noMark, group }, { signal: 'SIGKILL' })
+  }
   if (options.signal.aborted) kill()
   options.signal.addEventListener('abort', kill)
   const ready = await awaitTurn()
   options.signal.removeEventListener('abort', kill)
-  // It may have been ended just as it got ready.
-  if (options.signal.aborted) await gone
-  if (!alive) throw describeFailure(ready.kind === 'gone' ? ready.code : null, launch)
+  if (options.signal.aborted) {
+    // It may have been ended just as it got ready.
+    setBusy(true)
+    await killed
+    await gone
+  }
+  if (!alive) throw describeFailedStart(ready.kind === 'gone' ? ready.code : null, launch)
   if (isAnonymous(seenAs)) removeFiles()
   if (launch.shared !== undefined) pid = findConfined(pid)
   return shell
@@ -282,16 +287,4 @@ async function spawnShell(
   } finally {
     closeSync(stdinFd)
   }
-}
-
-/** Tells the failure by the status with which the session's program gives up before it is ready. */
-function describeFailure(code: number | null, launch: Launch): StartError {
-  if (code === 120) return describeScarcity('EMFILE')
-  const [name, message] =
-    code === 121
-      ? ['session_shell_too_old', `A session needs bash 4.4 or newer: ${launch.file} is older`]
-      : code === 122
-        ? ['cwd_not_accessible', `Working directory may not be entered: ${launch.cwd}`]
-        : ['session_failed', `${launch.file} ended before the session was ready (status ${code})`]
-  return new StartError(name, message)
 }
