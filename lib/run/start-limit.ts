@@ -4,8 +4,8 @@ import type { StopReason } from '../protocol/result/result.ts'
 
 /**
  * Bounds a start that may take long, such as that of a shell with start files: by the time of its run, which the
- * command then has for itself once more, and by `signals`. `start` ends what it has begun when its signal aborts, and rejects; then this rejects with a
- * `StartError` that tells the reason and the `state`.
+ * command then has for itself once more, and by `signals`. `start` ends what it has begun when its signal aborts,
+ * and rejects; then this rejects with a `StartError` that tells the reason and the `state`.
  */
 export async function startWithin<Value>(
   { timeoutMs, onTimeout }: Pick<Request, 'timeoutMs' | 'onTimeout'>,

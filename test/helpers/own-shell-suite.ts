@@ -189,7 +189,8 @@ export function testOwnShell(shell: ShellName): void {
         assert.match(output ?? '', 'echo one | cat')
         assert.not.match(output ?? '', /hidden|__nacre/)
         if (shell !== 'fish') {
-          await run('exit')
+          // zsh by itself writes it at its end.
+          if (shell === 'zsh') await run('fc -W')
           const kept = readFileSync(join(home, 'kept'), 'utf8')
           assert.ok(kept.startsWith('echo one | cat\n'), kept)
         }

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { startsInGroups } from '../runtime.ts'
-import { type GroupUsage, type OpenUsage, openUsage, type UsageSource } from './group-usage.ts'
+import { type OpenUsage, openUsage, subtractUsage, type UsageSource } from './group-usage.ts'
 import { MoveLock } from './move-lock.ts'
 import { lookIntoFolder } from '../look.ts'
 import { findOwnGroup, readGroupFile } from './own-group.ts'
@@ -250,24 +250,6 @@ function removeEmpty(group: string): boolean {
 function removeWithInner(path: string): boolean {
   const groups = listGroups(path)
   return groups.length > 1 && groups.every(removeEmpty)
-}
-
-function subtractUsage(group: ControlGroup, before: GroupUsage | null): ControlGroup {
-  if (before === null) return group
-  const subtract = (usage: GroupUsage | null) =>
-    usage && {
-      userMs: usage.userMs - before.userMs,
-      systemMs: usage.systemMs - before.systemMs,
-      peakBytes: usage.peakBytes,
-    }
-  return {
-    ...group,
-    readUsage: () => subtract(group.readUsage()),
-    openUsage() {
-      const usage = group.openUsage()
-      return { ...usage, readUsage: () => subtract(usage.readUsage()) }
-    },
-  }
 }
 
 /** A group and those below it, the innermost first. */

@@ -73,3 +73,25 @@ function openToRead(path: string): number | null {
     return null
   }
 }
+
+/** The same source, whose usage counts from `before`. */
+export function subtractUsage<Source extends UsageSource & { openUsage(): OpenUsage }>(
+  source: Source,
+  before: GroupUsage | null,
+): Source {
+  if (before === null) return source
+  const subtract = (usage: GroupUsage | null) =>
+    usage && {
+      userMs: usage.userMs - before.userMs,
+      systemMs: usage.systemMs - before.systemMs,
+      peakBytes: usage.peakBytes,
+    }
+  return {
+    ...source,
+    readUsage: () => subtract(source.readUsage()),
+    openUsage() {
+      const usage = source.openUsage()
+      return { ...usage, readUsage: () => subtract(usage.readUsage()) }
+    },
+  }
+}
