@@ -1,12 +1,6 @@
 import { nowMs } from '../../system/clock.ts'
 import { createId } from '../../protocol/ids.ts'
-import {
-  type Exit,
-  type OutputSink,
-  type Runner,
-  StartError,
-  type StopReport,
-} from '../../protocol/ports.ts'
+import { type Exit, type Runner, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Origin } from '../../protocol/origin.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request/request.ts'
@@ -171,11 +165,7 @@ export function createSession(name: string, options: SessionOptions): Session {
     if (closed) throw sessionClosed(name, options.ending)
   }
 
-  async function start(
-    request: Request,
-    sink: OutputSink,
-    signal?: AbortSignal,
-  ): Promise<ActiveTurn> {
+  async function start(...[request, sink, signal]: Parameters<Runner>): Promise<ActiveTurn> {
     refuseIfClosed()
     const current = shell?.alive ? shell : await openShell(request, signal)
     checkConfinement(request, name, confinement)

@@ -5,7 +5,7 @@ import { limits } from '../../../protocol/limits.ts'
 import { takesOwnShell } from '../../../protocol/origin.ts'
 import {
   type Exit,
-  type OutputSink,
+  type Runner,
   StartError,
   type StopOptions,
   type StopReport,
@@ -134,11 +134,7 @@ export function createHostSession(options: HostSessionOptions): Session {
     if (closed) throw sessionClosed(options.name, options.ending)
   }
 
-  async function start(
-    request: Request,
-    sink: OutputSink,
-    signal?: AbortSignal,
-  ): Promise<ActiveTurn> {
+  async function start(...[request, sink, signal]: Parameters<Runner>): Promise<ActiveTurn> {
     refuseIfClosed()
     connecting = new AbortController()
     try {
