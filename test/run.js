@@ -1,16 +1,15 @@
 /**
  * `npm test`: the build, the types, the lint, the format, what nothing uses, the smoke tests, then
- * every test/**\/*.test.ts.
+ * every test/**\/*.test.ts but the long tables (runner/selection.js).
  *
- *     npm test -- <text>…          only the test files whose path contains one of the texts
+ *     npm test -- <text>…          the test files whose path contains one of the texts, and no others
+ *     npm test -- --long <table>   also the long tables of this name, or `all` of them
  *     npm test -- --on <target>    on another of the things that are shipped (runner/targets.js):
  *                                  the files that can tell it from this Node
  *     npm test -- --fast           what is nearest to the last changes, and what is quick, in less
  *                                  than a minute
  *     npm test -- --repeat <n>     each file n times, to find what fails now and then
  *     npm test -- --jobs <n>       so many files at once
- *     npm test -- --retry          up to three test files that failed have one more try each, alone, after
- *                                  the others
  *
  * A test that cannot run here prints `SKIP <name>: <reason>`. The last line of the output is
  * `N passed, N failed`, with `, N skipped` where something was skipped.
@@ -24,10 +23,12 @@ import { bundleTests, nameModule } from './runner/bundle.js'
 import { Groups, root, runScript } from './runner/program.js'
 import {
   Imports,
+  isPure,
   listChanged,
   listTestFiles,
+  longTables,
   orderForHaste,
-  selectFor,
+  tableOf,
 } from './runner/selection.js'
 import { ownTarget, targets } from './runner/targets.js'
 import { runTestFile } from './runner/test-file.js'
@@ -37,10 +38,6 @@ import { runTestFile } from './runner/test-file.js'
 const timeoutMs = Number(process.env['NACRE_TEST_TIMEOUT_SECONDS'] ?? 300) * 1000
 /** The fast lane starts nothing that would not have ended by then. */
 const hasteMs = 45_000
-/** More files than this do not fail by chance: none of them has a second try. */
-const mostRetried = 3
-/** No second try begins later, so that the run itself comes to its end in time. */
-const lastRetryMs = 800_000
 /** How long each test file took the last time, in milliseconds. */
 const durationsFile = join(root, 'node_modules', '.cache', 'nacre', 'test-durations.json')
 
@@ -50,9 +47,9 @@ const { values: options, positionals: filters } = parseArgs({
     on: { type: 'string' },
     fast: { type: 'boolean', default: false },
     repeat: { type: 'string', default: '1' },
+    long: { type: 'string' },
     // The files wait for much of their time.
-    jobs: { type: 'string', default: String(Math.min(3, availableParallelism() + 1)) },
-    retry: { type: 'boolean', default: false },
+    jobs: { type: 'string', default: String(Math.min(4, availableParallelism() + 2)) },
   },
 })
 
@@ -123,14 +120,29 @@ function report(outcome) {
  * @param {Record<string, number>} durations
  */
 function chooseFiles(target, durations) {
+  const isChosen = (/** @type {string} */ file) => {
+    if (filters.length > 0) return filters.some((text) => file.includes(text))
+    const table = tableOf(file)
+    return target.tells(file) && (table === null || [table, 'all'].includes(options.long ?? ''))
+  }
+  const files = listTestFiles().filter(isChosen)
   const imports = new Imports()
-  const files = selectFor(listTestFiles(), target.files, imports).filter(
-    (name) => filters.length === 0 || filters.some((text) => name.includes(text)),
-  )
   const durationMs = (/** @type {string} */ file) => durations[file] ?? 5000
   if (options.fast) return orderForHaste(files, listChanged(), imports, durationMs)
   // The longest first, so that none is waited for alone at the end.
   return files.sort((one, other) => durationMs(other) - durationMs(one))
+}
+
+/**
+ * The files that share a process: those of pure rooms, which leave nothing behind that could harm the next.
+ *
+ * @param {readonly string[]} files
+ * @returns {string[][]}
+ */
+function groupPure(files) {
+  const pure = files.filter(isPure)
+  const others = files.filter((file) => !isPure(file)).map((file) => [file])
+  return pure.length === 0 ? others : [pure, ...others]
 }
 
 /** @param {number} startedMs */
@@ -138,6 +150,11 @@ async function main(startedMs) {
   const make = options.on === undefined ? ownTarget : targets[options.on]
   if (make === undefined) {
     console.error(`no target "${options.on}": use one of ${Object.keys(targets).join(', ')}`)
+    process.exit(2)
+  }
+  if (options.long !== undefined && options.long !== 'all' && !(options.long in longTables)) {
+    const names = [...Object.keys(longTables), 'all'].join(', ')
+    console.error(`no long table "${options.long}": use one of ${names}`)
     process.exit(2)
   }
   const target = await make()
@@ -167,54 +184,38 @@ async function main(startedMs) {
   }
   /** @type {string[]} */
   const leftOut = []
-  /** @type {string[]} */
-  const passedLate = []
   try {
     if (!isBuilt('main.js')) await check('build')
     if (target.scripts.length > 0 && !isBuilt('nacre')) await check(...target.scripts)
     if (options.fast) await check('types')
-    else if (filters.length === 0 && target.files === 'all') {
+    else if (filters.length === 0 && target.isWhole) {
       await check('types', 'lint', 'format:check', 'unused', 'smoke')
     }
     await mkdir(join(scratch, 'tsx'))
-    const chosen = chooseFiles(target, durations)
-    const modules = await bundleTests(chosen)
+    const files = chooseFiles(target, durations)
+    const modules = await bundleTests(files)
     folders.push(modules)
-    const files = Array.from({ length: Number(options.repeat) }, () => chosen)
+    const programs = options.fast ? files.map((file) => [file]) : groupPure(files)
+    const queue = Array.from({ length: Number(options.repeat) }, () => programs)
       .flat()
-      .map((file, index) => ({ file, scratch: join(scratch, `${index}`) }))
-    const run = (/** @type {string} */ file, /** @type {string} */ folder) => {
-      const module = join(modules, nameModule(file))
-      return runTestFile(file, { ...common, scratch: folder, module, target })
-    }
+      .map((group, index) => ({ group, scratch: join(scratch, `${index}`) }))
     const work = async () => {
-      for (let next = files.shift(); next !== undefined; next = files.shift()) {
-        const { file } = next
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const { group } = next
+        const [file = ''] = group
         const endMs = performance.now() - startedMs + (durations[file] ?? 5000)
         if (options.fast && endMs > hasteMs) {
           leftOut.push(file)
           continue
         }
-        const outcome = await run(file, next.scratch)
+        const paths = group.map((name) => join(modules, nameModule(name)))
+        const name = group.length === 1 ? file : `${group.length} files of pure rooms`
+        const outcome = await runTestFile(name, { ...common, scratch: next.scratch, paths, target })
         settle(outcome)
-        if (target.files === 'all') durations[file] = Math.round(outcome.durationMs)
+        if (target.isWhole && group.length === 1) durations[file] = Math.round(outcome.durationMs)
       }
     }
     await Promise.all(Array.from({ length: Number(options.jobs) }, work))
-    const bad = outcomes.filter((outcome) => chosen.includes(outcome.name) && countBad(outcome) > 0)
-    if (options.retry && bad.length <= mostRetried) {
-      for (const [index, first] of bad.entries()) {
-        // What hung may hang once more.
-        if (performance.now() - startedMs > lastRetryMs) break
-        console.log(`once more, alone: ${first.name}`)
-        const second = await run(first.name, join(scratch, `again-${index}`))
-        report(second)
-        // What is skipped now has not passed.
-        if (countBad(second) > 0 || second.skipped.length > first.skipped.length) continue
-        outcomes.splice(outcomes.indexOf(first), 1, second)
-        passedLate.push(first.name)
-      }
-    }
   } finally {
     for (const folder of folders) await rm(folder, { recursive: true, force: true })
   }
@@ -228,11 +229,6 @@ async function main(startedMs) {
   console.log('')
   if (leftOut.length > 0) {
     console.log(`left out for haste: ${leftOut.length} files, the nearest ${leftOut[0]}`)
-  }
-  for (const name of passedLate) {
-    console.log(
-      `failed once, passed alone: ${name} (a fault to be found: its first output is above)`,
-    )
   }
   for (const outcome of outcomes) {
     if (countBad(outcome) > 0) console.log(`failed: ${outcome.name}`)

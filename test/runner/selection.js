@@ -48,31 +48,36 @@ export class Imports {
 }
 
 /**
- * The test files that can tell one target from another.
+ * The long tables: what takes minutes and breaks seldom. `npm run test:all` runs all of them; `.ci/run` one after the
+ * other, a table a commit.
  *
- * @param {readonly string[]} files
- * @param {import('./targets.js').Target['files']} kind
- * @param {Imports} imports
- * @returns {string[]}
+ * @type {Readonly<Record<string, RegExp>>}
  */
-export function selectFor(files, kind, imports) {
-  const drivesCli = (/** @type {string} */ path) => path === 'test/helpers/cli.ts'
-  const touchesSystem = (/** @type {string} */ path) =>
-    drivesCli(path) || /^lib\/(?:executor|run|system|client\.ts)|^\.ci\//.test(path)
-  if (kind === 'all') return [...files]
-  const matches = kind === 'cli' ? drivesCli : touchesSystem
-  return files.filter(
-    (file) => !saysNothingOfRuntime(file) && [...imports.reach(file).keys()].some(matches),
-  )
+export const longTables = {
+  ssh: /^test\/run\/host\/(?:ssh|ssh-array|script|frames|login-shells)\.|^test\/doors\/repl\/ssh\./,
+  hosts: /^test\/run\/host\/(?:cut|kept|nacre-there|container)\./,
+  slurm: /^test\/run\/host\/slurm/,
+  sandbox: /^test\/run\/sandbox\/sandbox-(?:user|work)\./,
+  shells:
+    /^test\/executor\/terminal-session-|^test\/doors\/repl\/(?:living|start-files)\.|\/saboteurs\./,
+  fuzz: /^test\/guard\/(?:fuzz|limits|scripts)\.|^test\/output\/clean\/(?:filter\.property|recordings)\./,
 }
 
 /**
- * What the guard reads in a script, and what programs do in a sandbox, is the same whatever runs nacre.
+ * @param {string} file
+ * @returns {string | null} the long table that it belongs to
+ */
+export function tableOf(file) {
+  return Object.keys(longTables).find((name) => longTables[name]?.test(file)) ?? null
+}
+
+/**
+ * Whether a file tests a room without input and output, so that several such files can share a process.
  *
  * @param {string} file
  */
-function saysNothingOfRuntime(file) {
-  return /^test\/(?:guard\/|run\/sandbox\/sandbox-(?:escape|user|work)\b)/.test(file)
+export function isPure(file) {
+  return /^test\/(?:config|guard|protocol|render)\//.test(file)
 }
 
 /** The files of the project that differ from the branch `main`, or on it from the last commit. */

@@ -6,10 +6,21 @@ import { root } from './program.js'
  * @typedef {object} Target what the tests run on
  * @property {string} node the Node that runs the test files
  * @property {NodeJS.ProcessEnv} env what it adds to their environment
- * @property {'all' | 'system' | 'cli'} files which test files can tell it from another: all; those
- *   that touch the system through the runtime; those that drive the command line of nacre
+ * @property {(file: string) => boolean} tells whether a test file can tell it from this Node
+ * @property {boolean} isWhole whether the whole suite runs on it, and the checks of the source
  * @property {readonly string[]} scripts of package.json that must have been run before
  */
+
+/**
+ * What can differ between two runtimes: the start, descriptors, signals, terminals, sockets. These files drive the
+ * command line of nacre, so that they serve each of its forms.
+ */
+const ofCommandLine =
+  /^test\/(?:cli\/(?:as-a-shell|disk|full-disk|own-output|supervise)|doors\/repl\/(?:kill|restore|screen\/flood)|doors\/rpc\/(?:open-files|shell|slow-reader)|doors\/acp\/acp)\.test\.ts$/
+
+/** What differs where the test itself runs on another Node: pipes, terminals, processes, the library. */
+const ofLibrary =
+  /^test\/(?:client|executor\/close|run\/(?:stop|pipe\/pipe-reader|pipe\/pipe-input|terminal\/pty|terminal\/terminal-output|session\/sessions-oracle)|system\/process\/spawn)\.test\.ts$/
 
 /**
  * What `--on` admits.
@@ -21,7 +32,8 @@ export const targets = {
   async node24() {
     const node = await ensureTool('node24')
     const PATH = `${dirname(node)}:${process.env['PATH']}`
-    return { node, env: { PATH }, files: 'system', scripts: [] }
+    const tells = (/** @type {string} */ file) => ofCommandLine.test(file) || ofLibrary.test(file)
+    return { node, env: { PATH }, tells, isWhole: false, scripts: [] }
   },
   async executable() {
     return driving('bun', [join(root, 'dist', 'nacre')], ['build:binary'])
@@ -34,8 +46,9 @@ export const targets = {
 
 /** @returns {Target} this Node, or the command line that `NACRE_TEST_CLI` gives (helpers/cli.ts) */
 export function ownTarget() {
-  const files = process.env['NACRE_TEST_CLI'] === undefined ? 'all' : 'cli'
-  return { node: process.execPath, env: {}, files, scripts: [] }
+  const isWhole = process.env['NACRE_TEST_CLI'] === undefined
+  const tells = isWhole ? () => true : (/** @type {string} */ file) => ofCommandLine.test(file)
+  return { node: process.execPath, env: {}, tells, isWhole, scripts: [] }
 }
 
 /**
@@ -48,5 +61,6 @@ export function ownTarget() {
  */
 function driving(runtime, command, scripts = []) {
   const env = { NACRE_TEST_CLI: JSON.stringify(command), NACRE_TEST_RUNTIME: runtime }
-  return { node: process.execPath, env, files: 'cli', scripts }
+  const tells = (/** @type {string} */ file) => ofCommandLine.test(file)
+  return { node: process.execPath, env, tells, isWhole: false, scripts }
 }

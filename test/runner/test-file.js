@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { mkdir, readdir, rm, symlink } from 'node:fs/promises'
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { kill, runProgram } from './program.js'
 
@@ -9,13 +10,13 @@ import { kill, runProgram } from './program.js'
 const graceMs = 5000
 
 /**
- * Runs one test file as a process of its own, with an empty folder for temporary files and fresh XDG
+ * Runs a test file, or several, as one process, with an empty folder for temporary files and fresh XDG
  * folders. It fails by a failed test, by ending without uvu's summary, by running too long, and by
  * what it leaves behind: an open handle, a process, a temporary file.
  *
- * @param {string} file path in the project
+ * @param {string} name path in the project, if it is one file
  * @param {object} options
- * @param {string} options.module the file with what it imports, as one module (bundle.js)
+ * @param {readonly string[]} options.paths of each file the module that holds what it imports (bundle.js)
  * @param {string} options.scratch a folder for it that is not there yet; beside it is the folder
  *   `tsx`, where the programs that it starts share what has been compiled
  * @param {import('./targets.js').Target} options.target
@@ -23,18 +24,22 @@ const graceMs = 5000
  * @param {number} options.timeoutMs
  * @returns {Promise<import('./program.js').Outcome>}
  */
-export async function runTestFile(file, { module, scratch, target, groups, timeoutMs }) {
+export async function runTestFile(name, { paths, scratch, target, groups, timeoutMs }) {
   const started = performance.now()
   const folder = (/** @type {string} */ name) => join(scratch, name)
   // Tests that run nacre as another user go through the folder of temporary files.
   await mkdir(folder('tmp'), { recursive: true, mode: 0o711 })
-  for (const name of ['state', 'cache', 'config', 'runtime', 'home']) {
-    await mkdir(folder(name), { mode: 0o700 })
+  for (const own of ['state', 'cache', 'config', 'runtime', 'home']) {
+    await mkdir(folder(own), { mode: 0o700 })
   }
   const token = randomBytes(8).toString('hex')
   // tsx keeps what it has compiled below the temporary folder.
   const compiled = `tsx-${process.getuid?.() ?? 'user'}`
   await symlink(join(scratch, '..', 'tsx'), join(folder('tmp'), compiled))
+
+  const module = folder('all.mjs')
+  const imports = paths.map((path) => `import ${JSON.stringify(pathToFileURL(path).href)}`)
+  await writeFile(module, imports.join('\n'))
 
   /** @type {number | null} */
   let summaryAtMs = null
@@ -76,14 +81,14 @@ export async function runTestFile(file, { module, scratch, target, groups, timeo
   for (const { pid, command } of await endMarkedProcesses(`NACRE_TEST_FILE=${token}`)) {
     faults.push(`left a process: ${pid} ${command}`)
   }
-  for (const name of await readdir(folder('tmp'))) {
-    if (name !== compiled && name !== 'node-compile-cache') {
-      faults.push(`left a temporary file: ${name}`)
+  for (const left of await readdir(folder('tmp'))) {
+    if (left !== compiled && left !== 'node-compile-cache') {
+      faults.push(`left a temporary file: ${left}`)
     }
   }
   await rm(scratch, { recursive: true, force: true })
   const durationMs = performance.now() - started
-  return { name: file, passed: summary?.passed ?? 0, failed, skipped, faults, log, durationMs }
+  return { name, passed: summary?.passed ?? 0, failed, skipped, faults, log, durationMs }
 }
 
 /**
