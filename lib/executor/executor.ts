@@ -130,7 +130,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     if (options.signal?.aborted) {
       return end(request, neverStartedResult(request, options.signal), call)
     }
-    const refusal = dismissed ?? (mayReturnEarly(request) ? await refuseAsJob() : null)
+    const refusal = dismissed ?? (mayReturnEarly(request) ? await refuseAsJob(request) : null)
     if (refusal) return end(request, notStartedResult(request, refusal), call)
     // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
@@ -149,7 +149,8 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   }
 
   /** Why a run would be one job too many; null where it may start. */
-  const refuseAsJob = async () => refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn())
+  const refuseAsJob = async ({ belongsTo }: Request) =>
+    refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn(), belongsTo === null)
 
   function refuseIfClosed(): void {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')

@@ -17,6 +17,7 @@ const undecidedBytes = 256 * 1024
 export interface CaptureOptions {
   runId: string
   command: string
+  belongsTo?: string | null
   request: Pick<
     Request,
     'streams' | 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate' | 'artifact' | 'pty'
@@ -148,9 +149,9 @@ export class CapturedStream {
   }
 
   #startWriter(): ArtifactWriter | null {
-    const { store, runId, command } = this.#options
+    const { store, runId, command, belongsTo } = this.#options
     if (store === null || !this.#keepsRaw) return null
-    this.#writer = store.create({ runId, command, stream: this.#stream })
+    this.#writer = store.create({ runId, command, belongsTo, stream: this.#stream })
     // Less than the writer's buffer: taken at once.
     void this.#writer.write(this.#undecided.bytes)
     this.#undecided = new FirstBytes(undecidedBytes)

@@ -8,7 +8,8 @@ export function createCaptureOpener(store: ArtifactStore | null) {
   return async (request: Request, text: boolean): Promise<Capture> => {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
     open ??= (await import('./capture.ts')).createCaptures()
-    return open({ runId: request.id, command: request.command, request, store })
+    const { id: runId, command, belongsTo } = request
+    return open({ runId, command, belongsTo, request, store })
   }
 }
 

@@ -94,6 +94,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
       return limit === undefined ? wanted : wanted.slice(-limit)
     },
+    ownerOf: async (id) => own(id)?.request.belongsTo ?? (await openKnown())?.ownerOf(id) ?? null,
     listDamaged: async () => (await openKnown())?.listDamaged() ?? [],
     async show(id) {
       const place = await locate(id)
@@ -171,12 +172,14 @@ function matches({ status }: JobEntry, wanted: JobFilter['status']): boolean {
   return wanted === 'ended' ? status !== 'running' : status === wanted
 }
 
-/** Why no more job can be started now; null where one can. */
+/** Why no more job can be started now; null where one can. `mayName`: the caller may know of all of them. */
 export function refuseJob(
   alive: readonly Pick<JobEntry, 'id' | 'command'>[],
+  mayName: boolean,
 ): { code: string; message: string } | null {
   if (alive.length < limits.jobs) return null
   const some = alive.slice(0, 3).map(({ id, command }) => `${id} (${startOf(command, 40)})`)
-  const message = `${alive.length} jobs are alive, and no more than ${limits.jobs} may be; stop one first, for example ${some.join(', ')}`
+  const example = mayName ? `, for example ${some.join(', ')}` : ''
+  const message = `${alive.length} jobs are alive, and no more than ${limits.jobs} may be; stop one first${example}`
   return { code: 'too_many_jobs', message }
 }

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { MisuseError } from '../../protocol/errors.ts'
+import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry, JobOutput } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { AllMethods, MethodName, RpcMethods } from '../../protocol/rpc/messages.ts'
@@ -32,6 +33,8 @@ import {
 export interface KnownJobs {
   /** The whole id that is meant. Throws `MisuseError` where that is none, or more than one. */
   resolve(given: string): string
+  /** By its whole id: the conversation or connection of a model that it belongs to; else null. */
+  ownerOf(id: string): string | null
   list(which: { runningOnly: boolean }): Promise<JobEntry[]>
   /** The files of records that make no sense. */
   listDamaged(): string[]
@@ -123,6 +126,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
 
   return {
     resolve,
+    ownerOf: (id) => (idPattern.test(id) ? (readRecord(dir, id)?.belongsTo ?? null) : null),
     async list({ runningOnly }) {
       pruneJobs(dir)
       removeLeftFolders([sandboxesFolder(dirname(dir))])

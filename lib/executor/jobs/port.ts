@@ -26,6 +26,8 @@ export interface Jobs {
   find(id: string): Run
   /** In the order in which they were started. */
   list(filter?: JobFilter): Promise<JobEntry[]>
+  /** By its whole id: the conversation or connection of a model that it belongs to; else null. */
+  ownerOf(id: string): Promise<string | null>
   /** The files of records that are damaged, whose jobs no list has. */
   listDamaged(): Promise<string[]>
   show(id: string): Promise<Result>

@@ -26,6 +26,8 @@ export interface JobRecord {
   command: string
   cwd: string
   origin: Origin
+  /** The conversation or connection of a model that it belongs to; else a person. */
+  belongsTo?: string | null
   pty: TerminalSize | null
   /** The first process of the run. */
   process: ProcessIdentity | null

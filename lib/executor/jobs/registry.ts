@@ -122,6 +122,7 @@ function draftRecord(run: LiveRun): JobRecord {
     command: request.command,
     cwd: request.cwd,
     origin: request.origin,
+    belongsTo: request.belongsTo,
     pty: request.pty,
     process: pid === null ? null : identifyProcess(pid),
     group: run.group,

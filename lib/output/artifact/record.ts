@@ -8,6 +8,8 @@ import type { ProcessIdentity } from '../../system/process/process-table.ts'
 export interface ArtifactRecord extends Omit<ArtifactInfo, 'uri' | 'path' | 'isLive'> {
   /** 0 until the run has ended. */
   bytes: number
+  /** The conversation or connection of a model that its run belongs to; else a person. */
+  belongsTo?: string | null
   writer: ProcessIdentity
 }
 

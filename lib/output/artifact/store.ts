@@ -33,6 +33,8 @@ export interface ArtifactSubject {
   runId: string
   command: string
   stream: StreamName
+  /** The conversation or connection of a model that the run belongs to; else a person. */
+  belongsTo?: string | null | undefined
 }
 
 /**
@@ -48,6 +50,8 @@ export interface ArtifactStore {
   /** The records that are damaged, whose artifacts no list has. */
   listDamaged(): Promise<string[]>
   find(id: string): Promise<ArtifactInfo>
+  /** By its bare id: the conversation or connection of a model that it belongs to; else null. */
+  ownerOf(id: string): string | null
   /** A bounded part of the clean text, and where to go on. */
   read(id: string, range?: LineRange, options?: ScanOptions): Promise<Lines>
   /** The clean text, for somebody who reads here and there; close it. */
@@ -75,7 +79,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
   async function find(id: string): Promise<ArtifactInfo> {
     const name = id.startsWith('artifact://') ? id.slice('artifact://'.length) : id
     const info = isArtifactId(name) ? await inspect(dir, name) : null
-    if (info === null) throw new MisuseError('not_found', `No such artifact: ${id}`, 'id')
+    if (info === null) throw noArtifact(id)
     return info
   }
   const pathOf = async (id: string) => (await find(id)).path
@@ -114,7 +118,8 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
   return {
     dir,
     find,
-    create({ runId, command, stream }) {
+    ownerOf: (id) => (isArtifactId(id) ? (readRecord(dir, id)?.belongsTo ?? null) : null),
+    create({ runId, command, stream, belongsTo = null }) {
       return new ArtifactWriter({
         dir,
         isShared: options.isShared ?? false,
@@ -124,6 +129,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
           runId,
           command: startOf(command, limits.commandPreviewChars),
           stream,
+          belongsTo,
           createdAt: new Date().toISOString(),
           endedAt: null,
           bytes: 0,
@@ -164,6 +170,11 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
   }
 }
 
+export function noArtifact(id: string): MisuseError {
+  const message = `No such artifact: ${id}; the result of the command that left it names its id`
+  return new MisuseError('not_found', message, 'id')
+}
+
 function isArtifactId(id: string): boolean {
   return id.startsWith('art_') && idPattern.test(id)
 }
@@ -178,7 +189,7 @@ async function inspect(dir: string, id: string): Promise<ArtifactInfo | null> {
   const record = readRecord(dir, id)
   const file = await promises.stat(path).catch(() => null)
   if (record === null || file === null) return null
-  const { writer, ...info } = record
+  const { writer, belongsTo: _, ...info } = record
   const isLive = record.endedAt === null && isAlive(writer)
   // Of a run whose nacre was killed, what reached the disk is known only now.
   const bytes = record.endedAt === null ? file.size : record.bytes

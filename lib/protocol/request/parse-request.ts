@@ -59,6 +59,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   return {
     id: createId('run'),
     origin,
+    belongsTo: input.belongsTo ?? null,
     command,
     args,
     script,

@@ -48,6 +48,9 @@ export const requestShape = shape.object(
   {
     /** Who asks, by which defaults and trust are chosen; in the library `print`, a program's own command, unless given. */
     origin: shape.choice(origins),
+    belongsTo: shape.text(
+      'The conversation or connection of a model that it belongs to (default: a person)',
+    ),
     ...subjects,
     ...fields,
     stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
@@ -77,6 +80,8 @@ export type RequestDefaults = Readonly<RunFields>
 export interface Request {
   readonly id: string
   readonly origin: Origin
+  /** The conversation or connection of a model that it belongs to; null: a person of this system. */
+  readonly belongsTo: string | null
   /** What runs, as a command line: also of a program with its words, or of a script. */
   readonly command: string
   /** A program and its words, with no shell in between; null: a shell runs it. */
