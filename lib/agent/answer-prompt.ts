@@ -2,7 +2,7 @@ import type { ToolDesk } from './call-tools.ts'
 import type { Conversation } from './conversations/store.ts'
 import type { PromptResult } from '../protocol/result/prompt.ts'
 import type { AgentListener } from './events.ts'
-import type { InjectionQueue } from './injection.ts'
+import { type InjectionQueue, namesIn } from './injection.ts'
 import {
   addUsage,
   type AssistantMessage,
@@ -58,7 +58,8 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
   const { conversation, desk, queue, steering, limits, schema, signal, tell } = parts
   const described = describeTools(parts.cwd, parts.hosts)
   const waiting = queue.peek()
-  conversation.add({ role: 'user', text: writeQuestion(text, waiting.text, parts) })
+  const names = [...waiting.names, ...namesIn(text)]
+  conversation.add({ role: 'user', text: writeQuestion(text, waiting.text, parts), names })
   let usage = noUsage
   let steps = 0
   let mended = 0
@@ -110,7 +111,7 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
     }
     if (steering.length > 0) {
       for (const said of steering.splice(0)) {
-        conversation.add({ role: 'user', text: said })
+        conversation.add({ role: 'user', text: said, names: namesIn(said) })
         await tell({ type: 'steer', text: said })
       }
       continue

@@ -1,4 +1,5 @@
-import type { Approve, Executor } from '../executor/executor.ts'
+import type { Approve } from '../executor/executor.ts'
+import type { Reach } from '../executor/reach.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { listenToText } from '../protocol/result/event.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
@@ -22,7 +23,7 @@ export interface ToolDesk {
 }
 
 export interface ToolDeskParts {
-  executor: Executor
+  executor: Reach
   fields: Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'>
   approve: Approve | undefined
   tell: AgentListener

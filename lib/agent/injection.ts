@@ -13,7 +13,7 @@ const queueResults = 64
 export interface InjectionQueue {
   add(result: Result): void
   /** What goes before the next message, oldest first; empty where nothing waits. The queue stays. */
-  peek(): { text: string; count: number }
+  peek(): { text: string; count: number; names: string[] }
   /** Takes off the oldest ones, which have reached the model, or all. */
   take(count?: number): Result[]
   readonly size: number
@@ -36,13 +36,24 @@ export function createInjectionQueue(): InjectionQueue {
         room -= block.length
         blocks.unshift(block)
       }
-      return { text: blocks.join(''), count: waiting.length }
+      return { text: blocks.join(''), count: waiting.length, names: waiting.flatMap(namesOf) }
     },
     take: (count = waiting.length) => waiting.splice(0, count),
     get size() {
       return waiting.length
     },
   }
+}
+
+/** The ids of a run and of what it has left. */
+export function namesOf({ id, artifact, stderrArtifact }: Result): string[] {
+  return [id, artifact?.id, stderrArtifact?.id].filter((name) => name !== undefined)
+}
+
+/** The ids of runs and artifacts in a person's own words; what came on standard input says nothing. */
+export function namesIn(text: string): string[] {
+  const own = text.replaceAll(/<stdin>[^]*?<\/stdin>/g, '')
+  return own.match(/\b(?:run|art)_[a-z2-7]{20}\b/g) ?? []
 }
 
 /**

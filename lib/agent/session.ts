@@ -1,5 +1,6 @@
 import { nowMs, roundMs } from '../system/clock.ts'
 import type { Approve, Executor } from '../executor/executor.ts'
+import { createReach } from '../executor/reach.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { answerPrompt, timedOut } from './answer-prompt.ts'
@@ -73,8 +74,12 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
   const tell: AgentListener = async (event) => {
     for (const listener of listeners) await listener(event)
   }
+  const handed = {
+    has: (id: string) =>
+      conversation.messages.some((said) => said.role === 'user' && said.names?.includes(id)),
+  }
   const desk = createToolDesk({
-    executor,
+    executor: createReach(executor, conversation.id, handed),
     fields: { cwd: settings.cwd, sandbox: settings.sandbox, workspace: settings.workspace },
     approve: settings.saysYes ? () => true : parts.approve,
     tell,

@@ -43,7 +43,8 @@ export interface AssistantMessage {
 
 /** A conversation as a model reads it, the same for every provider. */
 export type Message =
-  | { role: 'user'; text: string }
+  /** `names`: runs and artifacts that the person has named, or whose results come with the text. */
+  | { role: 'user'; text: string; names?: readonly string[] }
   | AssistantMessage
   | { role: 'tool'; replies: ToolReply[] }
 

@@ -8,7 +8,6 @@ import type { Result } from '../../protocol/result/result.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { lowerFirst } from '../../protocol/words.ts'
-import { describeDamaged } from '../../render/messages.ts'
 import {
   renderForModel,
   renderJobOutput,
@@ -94,9 +93,7 @@ type Act = (given: JobArguments, context: ToolContext) => Promise<ToolResult>
 const acts: Readonly<Record<JobArguments['action'], Act>> = {
   async list(_, { executor: { jobs } }) {
     const list = await jobs.list()
-    const damaged = describeDamaged(await jobs.listDamaged()).map((line) => `[${line}]`)
-    const text = [renderJobs(list), ...damaged].join('\n')
-    return textResult(text, false, { jobs: toWire(list) })
+    return textResult(renderJobs(list), false, { jobs: toWire(list) })
   },
   async read(given, context) {
     const { cursor, stream, head, tail } = given
@@ -127,11 +124,14 @@ const acts: Readonly<Record<JobArguments['action'], Act>> = {
     }
     return textResult(renderForModel(result), isError, toWire(result))
   },
-  async write(given, { executor: { jobs } }) {
+  async write(given, context) {
+    const { jobs } = context.executor
     const id = jobIdOf(given)
     if (given.text === undefined) throw missing('text', 'write')
+    const fields = { ...context.fields, origin: context.origin }
+    const { taken } = await jobs.write(id, given.text, fields, context)
     const over = new AbortController()
-    const written = jobs.write(id, given.text).then(() => '(written)')
+    const written = taken.then(() => '(written)')
     const late = delay(writeSeconds * 1000, undefined, { signal: over.signal }).then(
       () => '(written; the job has not read all of it yet and reads the rest when it gets to it)',
       () => '',

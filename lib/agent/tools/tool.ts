@@ -1,4 +1,5 @@
-import type { Approve, Executor, TextBounds } from '../../executor/executor.ts'
+import type { Approve, TextBounds } from '../../executor/executor.ts'
+import type { Reach } from '../../executor/reach.ts'
 import type { RunListener } from '../../protocol/result/event.ts'
 import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
 import type { Origin, RequestInput } from '../../protocol/request/request.ts'
@@ -21,7 +22,7 @@ export interface Tool {
 }
 
 export interface ToolContext {
-  executor: Executor
+  executor: Reach
   /** Who asks: chooses defaults and the rules of the guard. */
   origin: Origin
   /** Aborting it stops what the call has started. */

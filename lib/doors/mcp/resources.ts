@@ -1,5 +1,5 @@
 import type { ListResourcesResult, ReadResourceResult } from '@modelcontextprotocol/sdk/types.js'
-import type { Executor } from '../../executor/executor.ts'
+import type { Reach } from '../../executor/reach.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { startOf } from '../../protocol/words.ts'
 
@@ -12,12 +12,10 @@ export const artifactTemplate = {
   mimeType,
 }
 
-/** What earlier runs left, newest first, and in `_meta` the files of records that cannot be read. */
-export async function listArtifacts({ artifacts }: Executor): Promise<ListResourcesResult> {
+/** What earlier runs of this connection left, newest first. */
+export async function listArtifacts({ artifacts }: Reach): Promise<ListResourcesResult> {
   const list = (await artifacts?.list()) ?? []
-  const damaged = (await artifacts?.listDamaged()) ?? []
   return {
-    ...(damaged.length > 0 && { _meta: { damaged } }),
     resources: list.map(({ id, uri, command, bytes, createdAt }) => ({
       uri,
       name: id,
@@ -30,10 +28,7 @@ export async function listArtifacts({ artifacts }: Executor): Promise<ListResour
 }
 
 /** The beginning of an artifact as clean text; the tool artifact reads the rest. */
-export async function readArtifact(
-  uri: string,
-  { artifacts }: Executor,
-): Promise<ReadResourceResult> {
+export async function readArtifact(uri: string, { artifacts }: Reach): Promise<ReadResourceResult> {
   if (artifacts === null) {
     throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'uri')
   }

@@ -15,7 +15,9 @@ import {
 import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Executor, TextBounds } from '../../executor/executor.ts'
+import { createReach } from '../../executor/reach.ts'
 import { MisuseError } from '../../protocol/errors.ts'
+import { createId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/limits.ts'
 import { interruption } from '../../protocol/ports.ts'
 import type { Streams } from '../streams.ts'
@@ -68,18 +70,20 @@ export interface McpContext {
 /** Serves one client until its end of input; gives the exit status. */
 export async function serveMcp(context: McpContext): Promise<number> {
   const { executor, streams, signal, cwd, version, isStructured } = context
+  // No person speaks to the model here who could hand something to it.
+  const reach = createReach(executor, createId('connection'))
   const server = new Server(
     { name: 'nacre', title: 'nacre', version },
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
 
   server.setRequestHandler(ListToolsRequestSchema, () => listTools(cwd, executor.agentHosts))
-  server.setRequestHandler(ListResourcesRequestSchema, () => listArtifacts(executor))
+  server.setRequestHandler(ListResourcesRequestSchema, () => listArtifacts(reach))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
     resourceTemplates: [artifactTemplate],
   }))
   server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
-    asProtocolError(() => readArtifact(params.uri, executor)),
+    asProtocolError(() => readArtifact(params.uri, reach)),
   )
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, call) => {
     const tool = await asProtocolError(async () => findTool(params.name))
@@ -94,7 +98,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
             }),
           )
     const { details, ...answer } = await callTool(tool, params.arguments ?? {}, {
-      executor,
+      executor: reach,
       origin: 'mcp',
       signal: call.signal,
       exitIsResult: true,

@@ -1,5 +1,6 @@
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
+import type { Reach } from '../../executor/reach.ts'
 import type { JobCall } from '../../executor/jobs/methods.ts'
 import type { MethodName } from '../../protocol/rpc/messages.ts'
 import type { Handler as WireHandler, Handlers as WireHandlers } from '../../wire/method.ts'
@@ -33,6 +34,10 @@ export interface Call extends JobCall {
 /** What the connection knows of its client. */
 export interface ClientState {
   supportsApproval: boolean
+  /** What the client's own model reaches by `tool.call`. */
+  readonly reach: Reach
+  /** Runs and artifacts of the client's own commands, which it may tell its model of. */
+  readonly handed: Set<string>
   /** Conversations with a model. */
   readonly prompts: Prompts
   /** Commands under way that came as prompts. */

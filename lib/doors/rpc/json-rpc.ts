@@ -1,4 +1,6 @@
 import { createJobPeer } from '../../executor/jobs/methods.ts'
+import { createReach } from '../../executor/reach.ts'
+import { createId } from '../../protocol/ids.ts'
 import type { Connection } from '../../wire/connection.ts'
 import { createApprovals } from '../../wire/approvals.ts'
 import { createRpcServer, type RpcServer } from '../../wire/server.ts'
@@ -10,8 +12,11 @@ import { createPrompts } from './prompts.ts'
 export function createJsonRpc(context: RpcContext, connection: Connection): RpcServer {
   const approvals = createApprovals((line) => connection.send(line))
   const peer = createJobPeer()
+  const handed = new Set<string>()
   const client: ClientState = {
     supportsApproval: false,
+    reach: createReach(context.executor, createId('connection'), handed),
+    handed,
     prompts: createPrompts(context),
     commands: new Set(),
   }

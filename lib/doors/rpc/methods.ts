@@ -69,7 +69,7 @@ const toolMethods = {
   }),
   'tool.call': async ({ name, arguments: given = {}, stream }, call) =>
     toolOf(name).call(given, {
-      executor: call.context.executor,
+      executor: call.client.reach,
       origin: 'agent',
       signal: call.signal,
       onEvent: stream ? notifyOfRun(call, true) : undefined,

@@ -1,3 +1,4 @@
+import { namesOf } from '../../agent/injection.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -31,6 +32,7 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   try {
     const result = await run.result
     client.prompts.addCommand(result)
+    for (const name of namesOf(result)) client.handed.add(name)
     return describeExec(result)
   } finally {
     over()

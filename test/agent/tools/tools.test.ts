@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import type { ToolContext } from '../../../lib/agent/tools/tool.ts'
 import { findTool, tools } from '../../../lib/agent/tools/tools.ts'
 import { createExecutor } from '../../../lib/executor/executor.ts'
+import { createReach } from '../../../lib/executor/reach.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -24,9 +25,10 @@ async function withTools(
   const stateDir = mkdtempSync(join(tmpdir(), 'nacre-tools-test-'))
   // bwrap tells an end by a signal as an exit code of 128 and more.
   const executor = createExecutor({ stateDir, defaults: { sandbox: 'off' } })
+  const reach = createReach(executor, 'conv_test')
   try {
     await use(async (name, args = {}, more = {}) => {
-      const context = { executor, origin: 'agent' as const, ...more }
+      const context = { executor: reach, origin: 'agent' as const, ...more }
       const { content, isError, details } = await findTool(name).call(args, context)
       const text = content.map((part) => part.text).join('')
       return { text, isError, details: details as Called['details'] }

@@ -1,7 +1,4 @@
 import { join } from 'node:path'
-import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Client, type RpcNotification, startClient } from '../../../lib/client.ts'
@@ -58,30 +55,6 @@ const doors: Record<string, (home: Home) => Promise<Door>> = {
       write: async (id, data) => void (await client.request('shell.input', { id, data })),
       kill: async (id) => void (await client.request('shell.cancel', { id })),
       close: async () => void (await client.close()),
-    }
-  },
-
-  async mcp(home) {
-    const [program = '', ...words] = cliCommand()
-    const env = { ...(process.env as Record<string, string>), ...home.env }
-    const client = new McpClient({ name: 'test', version: '1' })
-    await client.connect(
-      new StdioClientTransport({ command: program, args: [...words, 'mcp'], env }),
-    )
-    const call = async (args: Record<string, unknown>) => {
-      const result = await client.callTool({ name: 'bash_job', arguments: args })
-      const [first] = (result as CallToolResult).content
-      return first?.type === 'text' ? first.text : ''
-    }
-    return {
-      list: async () => (await call({ action: 'list' })).match(/run_\w+/g) ?? [],
-      read: (id) => call({ action: 'read', job_id: id }),
-      async wait(id) {
-        return (await call({ action: 'wait', job_id: id, timeout: 0.1 })).includes('running')
-      },
-      write: async (id, text) => void (await call({ action: 'write', job_id: id, text })),
-      kill: async (id) => void (await call({ action: 'kill', job_id: id })),
-      close: () => client.close(),
     }
   },
 

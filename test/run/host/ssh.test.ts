@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert'
 import { findTool, tools, toolsWith } from '../../../lib/agent/tools/tools.ts'
 import { checkHost } from '../../../lib/commands/doctor/check-host.ts'
 import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
+import { createReach } from '../../../lib/executor/reach.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
 import { hostCommands, outputProbe, tryEscapes } from '../../helpers/host-commands.ts'
@@ -254,7 +255,7 @@ onBox('a model runs on the hosts that it may use, and on no other', async ({ fol
   })
   const call = (given: object) =>
     findTool('bash').call(given, {
-      executor,
+      executor: createReach(executor, 'conv_test'),
       origin: 'agent',
       fields: { cwd: '/only/here', sandbox: 'auto' },
     })

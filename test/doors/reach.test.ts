@@ -1,0 +1,372 @@
+import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { startClient, type ClientOptions } from '../../lib/client.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { type Home, openHome } from '../helpers/jobs.ts'
+import { models, type ModelServer, withModelServer } from '../helpers/model-server.ts'
+import { runCli } from '../helpers/run-cli.ts'
+import { until } from '../helpers/until.ts'
+
+/** Nothing has these ids. */
+const noJob = 'run_aaaaaaaaaaaaaaaaaaaa'
+const noArtifact = 'art_aaaaaaaaaaaaaaaaaaaa'
+
+interface Answer {
+  text: string
+  isError: boolean
+}
+/** Calls a tool as a model does. */
+type Call = (name: string, args: object) => Promise<Answer>
+
+/** What a person has: a shell that runs as a job, and the kept output of a command. */
+async function preparePerson(home: Home): Promise<{ job: string; artifact: string }> {
+  const job = await home.start('echo up; cat', '--pty')
+  const kept = await home.json(['-c', 'echo of a person', '--artifact', 'always'])
+  return { job, artifact: (kept['artifact'] as { id: string }).id }
+}
+
+async function withMcp(
+  home: Home,
+  use: (call: Call, client: McpClient) => Promise<void>,
+): Promise<void> {
+  const [program = '', ...words] = cliCommand()
+  const env = { ...(process.env as Record<string, string>), ...home.env }
+  const client = new McpClient({ name: 'test', version: '1' })
+  await client.connect(new StdioClientTransport({ command: program, args: [...words, 'mcp'], env }))
+  const call: Call = async (name, args) => {
+    const given = { name, arguments: { ...args } }
+    const { content, isError = false } = (await client.callTool(given)) as CallToolResult
+    return { text: content[0]?.type === 'text' ? content[0].text : '', isError }
+  }
+  try {
+    await use(call, client)
+  } finally {
+    await client.close()
+  }
+}
+
+async function withRpc(
+  home: Home,
+  use: (call: Call, client: Awaited<ReturnType<typeof startClient>>) => Promise<void>,
+  options: Partial<ClientOptions> = {},
+): Promise<void> {
+  const [program = '', ...words] = cliCommand()
+  const env = { ...process.env, ...home.env, SHELL: '/bin/bash' }
+  const client = await startClient({ ...options, command: [program, ...words, '--rpc'], env })
+  const call: Call = async (name, args) => {
+    try {
+      const { content, is_error: isError } = await client.request('tool.call', {
+        name,
+        arguments: args as Record<string, unknown>,
+      })
+      return { text: content.map(({ text }) => text).join(''), isError }
+    } catch (error) {
+      return { text: String(error), isError: true }
+    }
+  }
+  try {
+    await use(call, client)
+  } finally {
+    await client.close()
+  }
+}
+
+const idIn = ({ text }: Pick<Answer, 'text'>) => /run_[a-z2-7]{20}/.exec(text)?.[0] ?? text
+const jobId = async (call: Call, args: object) =>
+  idIn(await call('bash', { mode: 'background', ...args }))
+
+/** Whatever a model does to them, these are for it as if they did not exist. */
+async function assertOutOfReach(
+  call: Call,
+  { job, artifact }: { job: string; artifact: string },
+): Promise<void> {
+  assert.not.match((await call('bash_job', { action: 'list' })).text, job)
+  const acts: [name: string, args: object][] = [
+    ['bash_job', { action: 'read' }],
+    ['bash_job', { action: 'wait', wait_seconds: 0.1 }],
+    ['bash_job', { action: 'write', text: 'echo typed by a model\n' }],
+    ['bash_job', { action: 'kill' }],
+  ]
+  for (const [name, args] of acts) {
+    const [other, none] = await Promise.all(
+      [job, noJob].map((id) => call(name, { ...args, job_id: id })),
+    )
+    assert.ok(other?.isError, `${JSON.stringify(args)}: ${other?.text}`)
+    assert.is(other?.text.replaceAll(job, noJob), none?.text)
+    assert.match(other?.text ?? '', /There is no job .* `action: "list"` shows/)
+  }
+  const several = await call('bash_job', { action: 'wait', job_ids: [job], wait_seconds: 0.1 })
+  assert.match(several.text, 'There is no job')
+  for (const args of [{}, { grep: 'person' }]) {
+    for (const form of [artifact, `artifact://${artifact}`]) {
+      const other = await call('artifact', { id: form, ...args })
+      const none = await call('artifact', { id: form.replace(artifact, noArtifact), ...args })
+      assert.ok(other.isError)
+      assert.is(other.text.replaceAll(artifact, noArtifact), none.text)
+      assert.match(other.text, /No such artifact: .*; the result of the command/)
+    }
+  }
+}
+
+async function assertUntouched(home: Home, job: string): Promise<void> {
+  const shown = await home.json(['job', 'show', job])
+  assert.is(shown['status'], 'running')
+  assert.not.match((await home.run(['job', 'read', job])).stdout.toString(), 'typed by a model')
+}
+
+const test = suite<{ home: Home }>('what a model reaches')
+test.before.each((context) => {
+  context.home = openHome()
+})
+test.after.each(({ home }) => home.close())
+
+test('over MCP a model neither sees, types into nor stops what a person has started', async ({
+  home,
+}) => {
+  const person = await preparePerson(home)
+  await withMcp(home, async (call, client) => {
+    await assertOutOfReach(call, person)
+    assert.equal((await client.listResources()).resources, [])
+    const uri = `artifact://${person.artifact}`
+    const failure = await client.readResource({ uri }).catch((error: unknown) => error)
+    assert.match(String(failure), 'No such artifact')
+
+    const own = await jobId(call, { command: 'read x; echo "got $x"; sleep 300', pty: true })
+    assert.match((await call('bash_job', { action: 'list' })).text, own)
+    assert.match((await home.run(['job', 'list'])).stdout.toString(), own)
+    assert.is(
+      (await call('bash_job', { action: 'write', job_id: own, text: 'hi\n' })).text,
+      '(written)',
+    )
+    let read = ''
+    await until(
+      async () => {
+        read = (await call('bash_job', { action: 'read', job_id: own })).text
+        return read.includes('got hi')
+      },
+      () => read,
+    )
+    assert.match((await call('bash_job', { action: 'kill', job_id: own })).text, 'was stopped')
+    const cut = await call('bash', { command: 'seq 5000' })
+    const [kept = ''] = /art_[a-z2-7]{20}/.exec(cut.text) ?? []
+    assert.match((await call('artifact', { id: kept, tail: 1 })).text, /^5000/)
+    const { resources } = await client.listResources()
+    assert.ok(resources.some(({ name }) => name === kept))
+    const artifacts = (await home.json(['artifact', 'list']))['artifacts'] as { id: string }[]
+    for (const id of [kept, person.artifact]) assert.ok(artifacts.some((it) => it.id === id))
+  })
+  await assertUntouched(home, person.job)
+})
+
+test('two connections of MCP do not reach each other', ({ home }) =>
+  withMcp(home, (one) =>
+    withMcp(home, async (other) => {
+      const job = await jobId(one, { command: 'echo up; cat', pty: true })
+      const cut = await one('bash', { command: 'seq 5000' })
+      const [artifact = ''] = /art_[a-z2-7]{20}/.exec(cut.text) ?? []
+      await assertOutOfReach(other, { job, artifact })
+      assert.match((await one('bash_job', { action: 'list' })).text, `${job}  running`)
+      assert.match((await one('artifact', { id: artifact, tail: 1 })).text, /^5000/)
+    }),
+  ))
+
+test('what a model types into its own job passes the guard', ({ home }) =>
+  withMcp(home, async (call) => {
+    const job = await jobId(call, { command: 'echo up; cat >/dev/null', pty: true })
+    const type = (text: string) => call('bash_job', { action: 'write', job_id: job, text })
+    const denied: [text: string, why: RegExp][] = [
+      ['rm -rf /\n', /Denied, nothing was written: rm-critical: .* named folder/],
+      ['\u0015rm -rf /\r', /rm-critical/],
+      ['cd src\ngit add -A\n', /git-add-blind/],
+      ['rm -rf $NACRE_NOBODY\n', /Nobody can be asked here; if it is meant, the user can run it/],
+    ]
+    for (const [text, why] of denied) {
+      const answer = await type(text)
+      assert.ok(answer.isError, text)
+      assert.match(answer.text, why)
+    }
+    // What other programs read is no shell's.
+    const passed = [
+      'ls\n',
+      'print("it\'s")\n',
+      'def f(x):\n',
+      'y',
+      '\r',
+      '\u0003',
+      ':wq\n',
+      "it's\n",
+    ]
+    for (const text of passed) assert.is((await type(text)).text, '(written)', text)
+    const { text } = await call('bash_job', { action: 'read', job_id: job })
+    assert.not.match(text, 'rm -rf')
+  }))
+
+test('over RPC the tools of a model reach neither jobs nor sessions of the same process', async ({
+  home,
+}) => {
+  const asked: string[] = []
+  const onApproval: ClientOptions['onApproval'] = ({ command }) => {
+    asked.push(command)
+    return asked.length > 1
+  }
+  const person = await preparePerson(home)
+  await withRpc(
+    home,
+    async (call, client) => {
+      await assertOutOfReach(call, person)
+      const started = await client.request('shell.start', { command: 'sleep 300' })
+      await assertOutOfReach(call, { ...person, job: started.id })
+
+      await client.request('shell.exec', { command: 'x=person', session: 'one' })
+      const of = async (command: string) =>
+        (await call('bash', { command, session: 'one' })).text.split('\n')[0]
+      assert.is(await of('echo "[$x]"; x=model'), '[]')
+      assert.is(await of('echo "[$x]"'), '[model]')
+      const seen = await client.request('shell.exec', { command: 'echo $x', session: 'one' })
+      assert.is(seen.stdout, 'person\n')
+
+      const own = await jobId(call, { command: 'cat', pty: true })
+      const text = 'rm -rf $NACRE_NOBODY\n'
+      const write = () => call('bash_job', { action: 'write', job_id: own, text })
+      assert.match((await write()).text, 'Denied, nothing was written')
+      assert.is((await write()).text, '(written)')
+      assert.equal(asked, [text.trim(), text.trim()])
+      const { jobs } = await client.request('shell.list', {})
+      for (const id of [person.job, started.id, own]) assert.ok(jobs.some((it) => it.id === id))
+
+      // What the client's own command has left may be told to its model.
+      const ran = await client.request('shell.exec', { command: 'seq 20000' })
+      const read = await call('artifact', { id: ran.stdout_cache_id, head: 1 })
+      assert.match(read.text, /^1\n/)
+    },
+    { onApproval },
+  )
+  await assertUntouched(home, person.job)
+})
+
+/** The texts of the tools that the scripted model has called for a prompt. */
+async function askModel(
+  { home, mock }: ModelServer,
+  prompt: string,
+  calls: readonly (readonly [name: string, args: object])[],
+  args: readonly string[] = [],
+): Promise<{ replies: string[]; conversation: string }> {
+  const replies: string[] = []
+  mock.onMessage(prompt, (request) => {
+    const { messages } = request
+    const last = messages.findLastIndex(({ role }) => role === 'user')
+    const told = messages.slice(last + 1).filter(({ role }) => role === 'tool')
+    replies.splice(0, Infinity, ...told.map(({ content }) => content as string))
+    const next = calls[told.length]
+    if (!next) return { content: 'done' }
+    return { toolCalls: [{ name: next[0], arguments: JSON.stringify(next[1]) }] }
+  })
+  const options = ['--model', models[0], '--output-format', 'json', '--quiet', ...args]
+  const { stdout } = await runCli(['-p', ...options, prompt], {
+    cwd: home.workspace,
+    env: home.env,
+  })
+  const result = JSON.parse(stdout.toString()) as { status: string; conversation_id: string }
+  assert.is(result.status, 'answered', stdout.toString())
+  return { replies, conversation: result.conversation_id }
+}
+
+test('a conversation reaches its own runs, also later, and none of a person or another one', ({
+  home,
+}) =>
+  withModelServer(async (server) => {
+    Object.assign(server.home.env, home.env)
+    const person = await preparePerson(home)
+    const foreign = (job: string, artifact: string) =>
+      [
+        ['bash_job', { action: 'list' }],
+        ['bash_job', { action: 'read', job_id: job }],
+        ['bash_job', { action: 'write', job_id: job, text: 'echo typed by a model\n' }],
+        ['bash_job', { action: 'kill', job_id: job }],
+        ['artifact', { id: artifact }],
+      ] as const
+    const own = ['bash', { command: 'seq 5000' }] as const
+    const first = await askModel(server, 'first prompt', [
+      ...foreign(person.job, person.artifact),
+      own,
+    ])
+    assert.not.match(first.replies[0] ?? '', person.job)
+    for (const reply of first.replies.slice(1, 4)) assert.match(reply, 'There is no job')
+    assert.match(first.replies[4] ?? '', 'No such artifact')
+    const [kept = ''] = /art_[a-z2-7]{20}/.exec(first.replies[5] ?? '') ?? []
+
+    const read = ['artifact', { id: kept, tail: 1 }] as const
+    const other = await askModel(server, 'another prompt', [read])
+    assert.match(other.replies[0] ?? '', 'No such artifact')
+    const resume = ['--resume', first.conversation]
+    const resumed = await askModel(server, 'later prompt', [read], resume)
+    assert.match(resumed.replies[0] ?? '', /^5000/)
+
+    // A job too, while another process holds it.
+    const start = JSON.stringify({ command: 'echo up; sleep 300', mode: 'background' })
+    server.mock.onMessage('start a job', ({ messages }) =>
+      messages.at(-1)?.role === 'tool'
+        ? { content: messages.at(-1)?.content as string }
+        : { toolCalls: [{ name: 'bash', arguments: start }] },
+    )
+    const env = { ...server.home.env, NACRE_MODEL: models[0] } as Record<string, string>
+    await withRpc({ ...home, env }, async (_, client) => {
+      const told = await client.request('prompt', { text: 'start a job' })
+      const { text = '', conversation_id: conversation = '' } = told
+      const kill = ['bash_job', { action: 'kill', job_id: idIn({ text }) }] as const
+      const refused = await askModel(server, 'stop it from elsewhere', [kill])
+      assert.match(refused.replies[0] ?? '', 'There is no job')
+      const killed = await askModel(server, 'stop it', [kill], ['--resume', conversation])
+      assert.match(killed.replies[0] ?? '', 'was stopped')
+    })
+    await assertUntouched(home, person.job)
+  }))
+
+test('what a person hands to a conversation by name is in its reach, but is no way out of the sandbox', ({
+  home,
+}) =>
+  withModelServer(async (server) => {
+    Object.assign(server.home.env, home.env)
+    const { job, artifact } = await preparePerson(home)
+    const read = ['bash_job', { action: 'read', job_id: job }] as const
+    const type = (text: string) => ['bash_job', { action: 'write', job_id: job, text }] as const
+    const prompt = `look at ${job} and ${artifact}`
+    const calls = [read, type('echo typed by a model\n'), ['artifact', { id: artifact }]] as const
+    const { replies, conversation } = await askModel(server, prompt, calls)
+    assert.match(replies[0] ?? '', 'up')
+    assert.match(replies[1] ?? '', 'runs outside of your sandbox')
+    assert.match(replies[2] ?? '', 'of a person')
+    await assertUntouched(home, job)
+
+    const resume = ['--resume', conversation]
+    const later = await askModel(server, 'and later', [read], resume)
+    assert.match(later.replies[0] ?? '', 'up')
+    const open = [...resume, '--sandbox', 'off']
+    const typed = await askModel(server, 'type now', [type('rm -rf /\n'), type('true\n')], open)
+    assert.match(typed.replies[0] ?? '', 'Denied, nothing was written: rm-critical')
+    assert.match(typed.replies[1] ?? '', '(written)')
+
+    // So is what a command of the person's has left.
+    server.mock.onMessage('what came of it', ({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role === 'tool') return { content: `It is ${last.content as string}` }
+      const [id = ''] = /art_[a-z2-7]{20}/.exec(last?.content as string) ?? []
+      return { toolCalls: [{ name: 'artifact', arguments: JSON.stringify({ id, tail: 1 }) }] }
+    })
+    const lines = ['-p', '--input-format', 'lines', '--model', models[0], '--quiet']
+    const input = '!seq 20000\nwhat came of it\n'
+    const told = await runCli(lines, { cwd: server.home.workspace, env: server.home.env, input })
+    assert.match(told.stdout.toString(), 'It is 20000')
+
+    // What the model itself says hands nothing to it.
+    const self = await askModel(server, 'a prompt of its own', [
+      ['bash', { command: `echo ${job}` }],
+      read,
+    ])
+    assert.match(self.replies[1] ?? '', 'There is no job')
+  }))
+
+test.run()
