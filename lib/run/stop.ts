@@ -159,6 +159,11 @@ export async function stopTree(root: TreeRoot, steps: StopSteps = {}): Promise<S
   return { survivors, ...(notices.length > 0 && { notices }) }
 }
 
+/** Whether the first process is still alive (setuid, stuck in the kernel): nobody waits for its end then. */
+export function outlived({ survivors }: StopReport, pid: number): boolean {
+  return survivors.some((survivor) => survivor.pid === pid)
+}
+
 /** A notice for each process that a run has left running. */
 export function describeLeftBehind(root: TreeRoot): string[] {
   return createTreeSearch(root)().map(

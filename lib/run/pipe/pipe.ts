@@ -1,5 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createDeferred } from '../../protocol/deferred.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { Exit, Runner, Running } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
@@ -20,6 +21,7 @@ import {
   createTreeSearch,
   describeLeftBehind,
   measureUsage,
+  outlived,
   stopTree,
   type TreeRoot,
 } from '../stop.ts'
@@ -59,9 +61,8 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const { fifos, input } = await openPipes(deps.pipes, request, names.length)
     const startedMs = nowMs()
     const child =
-      takePrestarted(deps.prestarted, launch, request, fifos) ??
+      (await takePrestarted(deps.prestarted, launch, request, fifos)) ??
       (await start({ launch, input, fifos, request }, deps))
-    child.once('exit', () => deps.prestarted?.prepare(launch))
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
@@ -70,7 +71,9 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
     const { mark } = launch
     const { pid, group } = child
     const root = { pid, mark, group, startedMs }
-    return follow({ child, root, launch, request, outputs, input: written })
+    const running = follow({ child, root, launch, request, outputs, input: written })
+    void running.exited.then(() => deps.prestarted?.prepare(launch))
+    return running
   }
 }
 
@@ -104,12 +107,12 @@ function closeUnused(fifos: readonly Fifo[]): void {
   }
 }
 
-function takePrestarted(
+async function takePrestarted(
   prestarted: Prestarted | null | undefined,
   launch: Launch,
   request: Request,
   fifos: Fifo[],
-): StartedProcess | null {
+): Promise<StartedProcess | null> {
   const [first, second = first] = fifos
   if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
   if (request.descriptors.length > 0) return null
@@ -160,11 +163,11 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
   const held = new Map(outputs.map(({ fifo }) => [fifo, fstatSync(fifo.writeFd)]))
   const root: TreeRoot = { ...run.root, pipes: () => [...held.values()] }
   let stopping = false
-  const exited = new Promise<Exit>((settle) => {
-    child.once('exit', (code, signal) => settle(finish(code, signal)))
-  })
+  const { promise: ended, resolve: end } = createDeferred<Pick<Exit, 'code' | 'signal'>>()
+  child.once('exit', (code, signal) => end({ code, signal }))
+  const exited = ended.then(finish)
 
-  async function finish(code: number | null, signal: string | null): Promise<Exit> {
+  async function finish({ code, signal }: Pick<Exit, 'code' | 'signal'>): Promise<Exit> {
     await launch.settle?.()
     let leftBehind = false
     input?.close()
@@ -200,9 +203,14 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
     exited,
     ...(input && { input }),
     waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
-    stop(_reason, how) {
+    async stop(_reason, how) {
       stopping = true
-      return stopTree(root, chooseSteps(request, how))
+      const report = await stopTree(root, chooseSteps(request, how))
+      if (outlived(report, pid)) {
+        child.unref()
+        end({ code: null, signal: null })
+      }
+      return report
     },
   })
 }

@@ -57,7 +57,7 @@ export async function stopTurn(options: {
     // Timers that are due again and again would keep what the shell has said from being read.
     await nextTurn()
     pauseMs = Math.min(pauseMs * 2, 200)
-  } while (!timer.signal.aborted && nowMs() < deadlineMs)
+  } while (!timer.signal.aborted && nowMs() < deadlineMs && report.survivors.length === 0)
   if (!timer.signal.aborted) {
     signal(shell, 'SIGKILL')
     // Also where it answers at this very moment: the next command must not meet a dying shell.

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits, usualSize } from '../../protocol/limits.ts'
 import {
@@ -20,7 +21,14 @@ import type { PtyParts, PtyProcess } from './pty/process.ts'
 import { createRunning } from '../running.ts'
 import { runInScript } from './script-terminal.ts'
 import { startPty } from './pty/start.ts'
-import { chooseSteps, describeLeftBehind, measureUsage, stopTree, type TreeRoot } from '../stop.ts'
+import {
+  chooseSteps,
+  describeLeftBehind,
+  measureUsage,
+  outlived,
+  stopTree,
+  type TreeRoot,
+} from '../stop.ts'
 import { createTerminalInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
 import { typeStandardInput } from './typed-input.ts'
@@ -101,7 +109,8 @@ function follow(program: PtyProcess, context: Context): Running {
   let stopped: Promise<StopReport> | null = null
   let ended = false
 
-  const exited = program.ended.then(async (exit): Promise<Exit> => {
+  const { promise: givenUp, resolve: giveUp } = createDeferred<Exit>()
+  const exited = Promise.race([program.ended, givenUp]).then(async (exit): Promise<Exit> => {
     ended = true
     await launch.settle?.()
     stopTyping()
@@ -129,7 +138,13 @@ function follow(program: PtyProcess, context: Context): Running {
       parts.addon.addon.resize(master, size.columns, size.rows)
     },
     stop(_reason, how) {
-      stopped ??= stopTree(root, chooseSteps(request, how))
+      stopped ??= stopTree(root, chooseSteps(request, how)).then((report) => {
+        if (outlived(report, pid)) {
+          program.unref?.()
+          giveUp({ code: null, signal: null })
+        }
+        return report
+      })
       return stopped
     },
     waitingForInput: () => (ended ? null : look()),

@@ -19,6 +19,8 @@ export interface PtyProcess {
   group: ControlGroup | null
   /** The end of the program itself, exactly as the system tells it. Never rejects. */
   ended: Promise<Exit>
+  /** Its end does not keep nacre alive any more; a thread of the addon always does. */
+  unref?: () => void
 }
 
 /** With what a program is started on a terminal. */

@@ -51,7 +51,7 @@ export async function startWithSetsid(
       child.once('exit', (code, signal) => settle({ code, signal }))
     })
     closeSync(childFd)
-    return { pid, master, slave, path, group, ended }
+    return { pid, master, slave, path, group, ended, unref: () => child.unref() }
   } catch (error) {
     for (const fd of opened) closeSync(fd)
     uninherited.delete(master)
