@@ -19,9 +19,10 @@ export interface Prestarted {
   readonly ready: boolean
   /**
    * Turns the waiting shell into the process of this launch, reading `/dev/null`; null where there is
-   * none that would end up the same as a new one. The process is then the caller's.
+   * none that would end up the same as a new one. The process is then the caller's. One that is about to
+   * wait is waited for: a start of its own would come after it.
    */
-  take(launch: Launch, paths: StreamPaths): StartedProcess | null
+  take(launch: Launch, paths: StreamPaths): Promise<StartedProcess | null>
   /** Has one ready for the next launch like this, a moment later. */
   prepare(launch: Launch): void
   close(): Promise<void>
@@ -87,10 +88,11 @@ export function createPrestarted(
     get ready() {
       return waiting !== null
     },
-    take(launch, paths) {
+    async take(launch, paths) {
       // Its start would hold up the run that begins now.
       if (timer) clearTimeout(timer)
       timer = null
+      await starting
       if (waiting === null || !canWaitFor(launch)) return null
       const { child, launch: ready, place } = waiting
       if (ready.file !== launch.file || ready.argv0 !== launch.argv0) return null
@@ -104,6 +106,7 @@ export function createPrestarted(
     },
     prepare(launch) {
       if (closed || timer !== null || waiting !== null || !canWaitFor(launch)) return
+      groups?.expectStart()
       timer = setTimeout(() => {
         timer = null
         start(launch)

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createDeferred } from '../../../lib/protocol/deferred.ts'
 import { parseRequest } from '../../../lib/protocol/request/parse-request.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { createFifoPool } from '../../../lib/run/pipe/fifo.ts'
 import { createPipeRunner } from '../../../lib/run/pipe/pipe.ts'
 import { createPrestarted, type Prestarted } from '../../../lib/run/pipe/prestarted.ts'
 import { createPrepareLaunch } from '../../../lib/run/shell.ts'
+import type { ControlGroups } from '../../../lib/system/process/control-group.ts'
 import { createUninherited } from '../../../lib/system/process/spawn.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -38,8 +40,8 @@ async function withBench(check: (bench: Bench) => Promise<void>, environment = {
     ready: true,
     prepare: (launch) => inner.prepare(launch),
     close: () => inner.close(),
-    take(launch, paths) {
-      const child = inner.take(launch, paths)
+    async take(launch, paths) {
+      const child = await inner.take(launch, paths)
       taken = child !== null
       return child
     },
@@ -167,6 +169,32 @@ test('a run in another directory gets a shell of its own', async () => {
     await waited('true')
     assert.equal((await fresh('pwd', { cwd: '/usr' })).stdout, '/usr\n')
   })
+})
+
+test('a run that came while a shell was about to wait was started after that shell', async () => {
+  let isAsked = false
+  const mayStart = createDeferred()
+  const groups: ControlGroups = {
+    expectStart: () => undefined,
+    async enclose(start) {
+      isAsked = true
+      await mayStart.promise
+      return { started: start(), group: null }
+    },
+    close: async () => undefined,
+  }
+  const prestarted = createPrestarted(createUninherited(), groups)
+  const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
+  const launch = await prepare(parseRequest(request('exit 3'), { cwd: tmpdir() }))
+  prestarted.prepare(launch)
+  await until(() => isAsked)
+  const taken = prestarted.take(launch, { stdout: '/dev/null', stderr: '/dev/null' })
+  mayStart.resolve()
+  const child = await taken
+  assert.ok(child)
+  const code = await new Promise((resolve) => child.once('exit', resolve))
+  assert.is(code, 3)
+  await prestarted.close()
 })
 
 test('a waiting shell ends when nacre lets go of it', async () => {
