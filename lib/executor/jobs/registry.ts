@@ -1,4 +1,5 @@
 import { messageOf } from '../../protocol/errors.ts'
+import { createLazy } from '../../protocol/deferred.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
 import type { LiveRun } from '../run/run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process/process-table.ts'
@@ -9,7 +10,7 @@ import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
 import type { Taker } from './take-up.ts'
 import { pruneJobs } from './prune.ts'
 import { type JobRecord, readRecords, removeRecord, writeEnd, writeRecord } from './record.ts'
-import { type JobServer, serveJobs } from './socket.ts'
+import { serveJobs } from './socket.ts'
 
 /** Makes the jobs of one executor known to every nacre of this user. */
 export interface Registry {
@@ -40,16 +41,18 @@ export function createRegistry(
 ): Registry {
   /** The ends of declared runs, which are yet to be written. */
   const ends = new Map<string, Promise<void>>()
-  let opening: Promise<JobServer> | null = null
-  let server: JobServer | null = null
-  let written = 0
-
-  async function open(): Promise<JobServer> {
+  const server = createLazy(async () => {
     makePrivateFolder(dir)
     pruneJobs(dir)
-    server = await serveJobs(jobs, findSocketPlace(dir))
-    return server
-  }
+    const place = findSocketPlace(dir)
+    try {
+      return await serveJobs(jobs, place)
+    } catch (error) {
+      place.remove()
+      throw error
+    }
+  })
+  let written = 0
 
   /** Leaves the end of a job where every nacre finds it. */
   async function conclude(run: LiveRun, record: JobRecord): Promise<void> {
@@ -94,7 +97,7 @@ export function createRegistry(
       // The record is drafted first, since a process that ends meanwhile is gone from the process table.
       const draft = draftRecord(run)
       try {
-        const { path } = await (opening ??= open())
+        const { path } = await server.open()
         writeRecord(dir, { ...draft, socket: path })
         const end = conclude(run, { ...draft, socket: path })
         ends.set(
@@ -102,14 +105,13 @@ export function createRegistry(
           end.finally(() => ends.delete(run.id)),
         )
       } catch (error) {
-        opening = null
         tellUnseen(run, error)
       }
     },
 
     async close() {
       await Promise.all(ends.values())
-      await server?.close()
+      await server.made?.close()
     },
   }
 }

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -194,6 +195,24 @@ test('a state folder that cannot be written costs a notice, not the job', async 
   assert.is(result.status, 'running')
   assert.match(result.notices.join(), '`nacre job` cannot find this job')
   await executor.close()
+})
+
+test('a job whose record could not be written left a socket behind', async ({ dir }) => {
+  // The name is too long for a socket, which is in a folder of its own then.
+  const stateDir = join(dir, 'long'.repeat(40))
+  const executor = createExecutor({ stateDir, artifactDir: join(dir, 'artifacts') })
+  const start = () => executor.run({ command: 'sleep 60', origin: 'rpc', waitSeconds: 0 })
+  await start()
+  const jobs = join(stateDir, 'jobs')
+  renameSync(jobs, `${jobs}-away`)
+  writeFileSync(jobs, 'a file in the way')
+  assert.match((await start()).notices.join(), '`nacre job` cannot find this job')
+  rmSync(jobs)
+  renameSync(`${jobs}-away`, jobs)
+  assert.equal((await start()).notices, [])
+  await executor.close()
+  const left = readdirSync(tmpdir()).filter((name) => name.startsWith('nacre-socket-'))
+  assert.equal(left, [])
 })
 
 test.run()
