@@ -94,7 +94,7 @@ export function createGuard(
         findings.endCommand(own.filter(isAllow))
       },
       doubted(reason, text, kind) {
-        if (kind === 'unknown' || !isLax || matters(question)) findings.doubt(reason, text)
+        if (kind === 'unknown' || !isLax || matters(question, active)) findings.doubt(reason, text)
       },
     })
     try {
@@ -193,13 +193,22 @@ function createRuleSets(
 
 /**
  * Words without which none of the rules that hold for everyone can apply, however the rest of the
- * text reads. What a person or a script got wrong is for the shell to tell, unless it may do harm.
+ * text reads. A syntax error is for the shell to tell, unless the text may do harm: bash runs the lines
+ * before the error, and the parser may refuse what bash reads.
  */
 const dangerous =
-  /(?<![\w.-])(?:rm|rmdir|unlink|find|shred|dd|mkfs[\w.]*|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|fdisk|parted)(?![\w-])|\/dev\/|\|\s*[\w:]+\s*&/
+  /(?<![\w.-])(?:rm|rmdir|unlink|find(?=[^]*\s-(?:delete|exec|ok))|shred|dd|mkfs[\w.]*|mke2fs|mkswap|wipefs|blkdiscard|sgdisk|sfdisk|fdisk|parted)(?![\w-])|\/dev\/(?!(?:null|zero|std\w+|tty|u?random)\b)|\|\s*[\w:]+\s*&/
+
+/** The same for the rules that hold for models alone. */
+const dangerousOfModel = /(?<![\w.-])git(?![\w-])[^]*(?<![\w.-])(?:push|add|stage)(?![\w-])/
 
 /** Whether a text that no grammar reads is to be stopped. Quotes and backslashes hide nothing. */
-const matters = (question: Question): boolean =>
-  hasAllRules(question) ||
-  dangerous.test(question.command) ||
-  dangerous.test(question.command.replaceAll(/["'\\]|\$\{?[@*]\}?/g, ''))
+function matters(question: Question, userRules: readonly CompiledUserRule[]): boolean {
+  const { command } = question
+  return [command, command.replaceAll(/["'\\]|\$\{?[@*]\}?/g, '')].some(
+    (text) =>
+      dangerous.test(text) ||
+      (hasAllRules(question) &&
+        (dangerousOfModel.test(text) || userRules.some((rule) => rule.mayMatch(text)))),
+  )
+}

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { createGuard } from '../../lib/guard/guard.ts'
 import { limits } from '../../lib/protocol/limits.ts'
 import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
-import { cwd, guardFor, home } from './helpers.ts'
+import { cwd, guardFor, home, readTable } from './helpers.ts'
 
 const ask = guardFor()
 const nested = (depth: number): string => {
@@ -83,20 +83,29 @@ test('no limit lets a command through unread', async () => {
   }
 })
 
-test('a parse error is never allowed, and hides no denial', async () => {
+test('a parse error hides no denial: what bash runs before it, and what only the parser refuses', async () => {
   for (const command of [
-    'echo "',
-    "echo '",
-    'echo $(',
-    'if true',
-    '(ls',
-    'ls )',
-    'case x in',
-    'a | | b',
+    'rm -rf /\necho "',
+    'if true; then rm -rf /',
+    'bash <<EOF\nrm -rf /',
+    'git add -A && git commit -m "it',
+    'find / -delete\necho $(',
   ]) {
+    assert.is((await ask(command)).decision, 'deny', command)
+  }
+  for (const command of ['echo "\nrm -rf ~', 'echo "\nr\\m x', "echo \"\ngit 'push' -f x"]) {
     assert.is((await ask(command)).decision, 'ask', command)
   }
-  assert.is((await ask('rm -rf /\necho "')).decision, 'deny')
+  for (const { command } of readTable<{ command: string }>('dangerous.jsonl')) {
+    const { decision } = await ask(`for i in 1; do\n${command}`)
+    assert.is.not(decision, 'allow', command)
+  }
+})
+
+test('a rule of the user holds for a text that cannot be parsed', async () => {
+  const stopped = guardFor({ rules: [{ match: 'npm publish', decision: 'deny' }] })
+  assert.is((await stopped('echo "\nnpm publish')).decision, 'ask')
+  assert.is((await stopped('echo "')).decision, 'allow')
 })
 
 test('marks of the guard in the input mean nothing', async () => {

@@ -66,7 +66,7 @@ export class Interpreter implements Reader {
   }
 
   doubt(reason: string): void {
-    this.context.doubt(reason)
+    this.context.doubt(reason, 'unparsed')
   }
 
   sawForkBomb(): void {

@@ -18,6 +18,8 @@ export interface CompiledUserRule {
   matchesText(text: string, budget: PatternBudget): boolean
   /** Whether it holds for one command in it. */
   matches(command: SeenCommand, budget: PatternBudget): boolean
+  /** Whether it may stop a command in a text that cannot be parsed. */
+  mayMatch(text: string): boolean
   /** Commands that it must match, and that it must not. */
   readonly examples: readonly { readonly command: string; readonly matches: boolean }[]
 }
@@ -140,6 +142,9 @@ function compile(rule: UserRule, index: number, tester: PatternTester): Compiled
         sparesWrites && command.writes.some((path) => !path.test(/^\/dev\/(?:null|std\w+|tty)$/))
       ) &&
       spellings(command).some((text) => holds(text, budget)),
+    mayMatch: (text) =>
+      rule.decision !== 'allow' &&
+      (regexOf(pattern) !== null || text.includes(pattern.trim().split(/\s/, 1)[0] ?? '')),
     examples: Object.entries(examples).flatMap(([kind, commands]) =>
       commands.map((command) => ({
         command,

@@ -30,7 +30,7 @@ export interface WordHost {
   processFile(part: ProcessSubstitutionPart, scope: Scope): Text
   /** Walks what has no value here, such as arithmetic, for the scripts in it. */
   visit(node: SyntaxNode, scope: Scope): void
-  /** Reports something that cannot be read and matters. */
+  /** Reports a text that a shell may read in another way than the parser, or not at all. */
   doubt(reason: string): void
   /** Reads the text of one word again, after brace expansion. */
   readWord(text: string): Word | null

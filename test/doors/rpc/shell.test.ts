@@ -291,6 +291,8 @@ test('the tools of a model obey all rules and answer in text', () =>
     const denied = await call('bash', { command: 'git push --force' })
     assert.is(denied.is_error, true)
     assert.match(denied.content[0]?.text ?? '', /git-push-force/)
+    const unended = await call('bash', { command: 'echo "x' })
+    assert.match(unended.content[0]?.text ?? '', /unexpected EOF while looking for matching `"'/)
     const cut = await call('bash', { command: 'seq 10000 | tail -n 2' })
     assert.match(cut.content[0]?.text ?? '', /^9999\n10000\n\[Lines 9999-10000 of 10000/)
     const { id } = (cut.details as { artifact: { id: string } }).artifact
