@@ -20,7 +20,7 @@ export type {
   TextBounds,
 } from './executor/executor.ts'
 export type { Jobs, JobWait } from './executor/jobs/port.ts'
-export { MisuseError } from './protocol/errors.ts'
+export { MisuseError, OutputLimitError } from './protocol/errors.ts'
 export type { ListenerAnswer, RunEvent, RunListener, StreamName } from './protocol/result/event.ts'
 export type { Origin } from './protocol/origin.ts'
 export type { Guard, StopOptions } from './protocol/ports.ts'
@@ -59,13 +59,17 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   taker: true,
   declaresRuns: true,
   modelKeys: true,
+  forPrograms: true,
   toTerminal: true,
 }
 
 /**
  * Makes an executor: the same that every front door of nacre has. Two in one process know nothing of each
- * other. Nothing is kept on disk unless `stateDir` names a folder; what it started ends with this process,
- * however that ends, where the package is beside it (a bundle names a `reaper` of its own).
+ * other. A result has the complete `stdout` and `stderr` as the command wrote them, decoded from UTF-8 (up
+ * to 100 MB each; more stops the run and rejects with `OutputLimitError`), unless the request asks for bounds
+ * or has the origin of a model. Nothing is kept on disk unless `stateDir` names a folder; what it started
+ * ends with this process, however that ends, where the package is beside it (a bundle names a `reaper` of
+ * its own).
  *
  * @throws {MisuseError} for an option that there is not, or that cannot be what it is
  */
@@ -76,6 +80,7 @@ export function createExecutor(options: ExecutorOptions = {}): Executor {
     ...(reaper && { reaper }),
     ...options,
     origin: options.origin ?? 'print',
+    forPrograms: options.forPrograms ?? true,
     stateDir: options.stateDir ?? null,
   })
 }

@@ -98,9 +98,10 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   })
   let registry: Promise<Registry> | null = null
   const jobs = createJobs(() => openRegistry()?.then(({ known }) => known) ?? null)
-  const { origin, defaults, timeoutSeconds, terminals, personAtInput } = options
+  const { origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms } = options
   const home = environment['HOME']
-  const context = { cwd, home, origin, defaults, timeoutSeconds, terminals, personAtInput }
+  const asked = { origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms }
+  const context = { cwd, home, ...asked }
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start. */
   const starting = new Set<Promise<unknown>>()
@@ -113,7 +114,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     opened: Promise<void> | null = null,
   ): Promise<LiveRun> {
     refuseIfClosed()
-    const request = keepWithin(parseRequest(input, context), options.atMost)
+    const request = keepWithin(parseRequest(input, context), options)
     return order.enter(request, (turn) => admit(request, options, opened, turn))
   }
 
@@ -125,7 +126,8 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   ): Promise<LiveRun> {
     const verdict = await decide(request, guard, options)
     const dismissed = await turn(options.signal)
-    const call = createCall(options, opened, (result) => audit?.record(result, verdict.decision))
+    const record = (result: Result) => audit?.record(result, verdict.decision)
+    const call = createCall(options, opened, record, forPrograms ? request : null)
     if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
     if (options.signal?.aborted) {
       return end(request, neverStartedResult(request, options.signal), call)

@@ -7,6 +7,7 @@ import {
 } from '../output/artifact/store.ts'
 import type { RunListener } from '../protocol/result/event.ts'
 import type { ParseContext } from '../protocol/request/parse-request.ts'
+import { limits } from '../protocol/limits.ts'
 import type { Guard } from '../protocol/ports.ts'
 import type { Origin } from '../protocol/origin.ts'
 import type { Request, RequestDefaults } from '../protocol/request/request.ts'
@@ -72,6 +73,12 @@ export interface ExecutorOptions {
    * usual providers. Default: none.
    */
   modelKeys?: readonly string[]
+  /**
+   * A program reads results and events: runs that no model asked for have separate streams and all output as
+   * it was written (`OutputLimitError` past 100 MB), or what a bound of the request leaves of it; the bytes
+   * of events stay as they are. Default: false; of the library: true.
+   */
+  forPrograms?: boolean
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }
@@ -83,10 +90,12 @@ export interface TextBounds {
 }
 
 /** A caller's own limit holds whatever the request and the defaults say. */
-export function keepWithin(request: Request, atMost: TextBounds | undefined): Request {
+export function keepWithin(request: Request, { atMost, text }: RunOptions): Request {
+  if (text === false && request.text !== 'clean') atMost ??= limits
   if (!atMost) return request
   return {
     ...request,
+    text: 'clean',
     maxLines: Math.min(request.maxLines, atMost.maxLines),
     maxBytes: Math.min(request.maxBytes, atMost.maxBytes),
   }

@@ -21,7 +21,8 @@ export interface CaptureOptions {
   request: Pick<
     Request,
     'streams' | 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate' | 'artifact' | 'pty'
-  >
+  > &
+    Partial<Pick<Request, 'text'>>
   /** Null: nothing is kept. */
   store: ArtifactStore | null
 }
@@ -47,6 +48,8 @@ export class CapturedStream {
   readonly #filter: Filter
   readonly #window: Window
   readonly #feeds: JournalFeed[]
+  /** The window shows the bytes as they came; only those who read the journals get clean text. */
+  readonly #isRaw: boolean
   #writer: ArtifactWriter | null = null
   /** Raw bytes from the start on, while there is no writer and one may be needed. */
   #undecided = new FirstBytes(undecidedBytes)
@@ -60,17 +63,18 @@ export class CapturedStream {
     this.#options = options
     this.#stream = stream
     const { request } = options
+    this.#isRaw = (request.text ?? 'clean') !== 'clean'
     this.#window = new Window(request, scan)
     this.#feeds = journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
       emit: (bytes, newlines) => {
         const text = asBuffer(bytes)
-        this.#window.write(text, newlines)
+        if (!this.#isRaw) this.#window.write(text, newlines)
         for (const feed of this.#feeds) feed.settle(text)
       },
       scan,
       openRewriter,
-      ...(this.#window.canLeaveOut && { leaveOut: this.#leaveOut.bind(this) }),
+      ...(!this.#isRaw && this.#window.canLeaveOut && { leaveOut: this.#leaveOut.bind(this) }),
       ...(request.pty === null ? {} : request.pty),
     })
     if (this.#keepsRaw && request.artifact === 'always') this.#startWriter()
@@ -78,6 +82,7 @@ export class CapturedStream {
 
   write(bytes: Uint8Array): void | Promise<void> {
     const stored = this.#storeRaw(bytes)
+    if (this.#isRaw) this.#window.write(asBuffer(bytes))
     const cleaned = this.#filter.write(asBuffer(bytes))
     if (cleaned === undefined) {
       this.#decide()
@@ -103,9 +108,8 @@ export class CapturedStream {
   }
 
   snapshot(): ShownStream {
-    const pending = this.#filter.pending()
-    const window = this.#window.clone()
-    window.write(pending)
+    const window = this.#isRaw ? this.#window : this.#window.clone()
+    if (!this.#isRaw) window.write(this.#filter.pending())
     if (window.isCut && this.#writer === null) this.#startWriter()
     return { ...window.render(), artifact: this.#writer?.artifact ?? null, notices: [] }
   }

@@ -7,7 +7,8 @@ import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
 import { LineCutter } from './line-cutter.ts'
 import { createScanner, type Scanner } from './bytes/scan.ts'
 
-export type WindowOptions = Pick<Request, 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate'>
+export type WindowOptions = Pick<Request, 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate'> &
+  Partial<Pick<Request, 'text'>>
 
 type Shape = 'head' | 'tail' | 'head-tail' | 'middle'
 
@@ -43,7 +44,8 @@ export class Window {
     this.#first = this.#shape === 'tail' ? null : new FirstBytes(this.#maxBytes + 1)
     this.#last = this.#shape === 'head' ? null : new LastBytes(this.#maxBytes + 1)
     // A line over a smaller byte limit is a single line over the limit and keeps its end.
-    const cutsLines = !unlimited && options.maxBytes > limits.maxLineChars
+    const isClean = (options.text ?? 'clean') === 'clean'
+    const cutsLines = isClean && !unlimited && options.maxBytes > limits.maxLineChars
     this.#cutter = cutsLines ? new LineCutter(limits.maxLineChars, options.maxBytes) : null
   }
 

@@ -14,6 +14,18 @@ export class MisuseError extends Error {
   }
 }
 
+/** A run of a program wrote more than its result holds (100 MB a stream), and was stopped. */
+export class OutputLimitError extends Error {
+  override readonly name = 'OutputLimitError'
+  readonly code = 'output_limit'
+
+  constructor(stream: string) {
+    const instead =
+      'ask for a part (`tail`, `maxBytes`), or listen to its events with `text: false`'
+    super(`The command wrote more than 100 MB to ${stream} and was stopped; ${instead}`)
+  }
+}
+
 /** Words of a command line that cannot be meant so. */
 export function wrongUsage(message: string): MisuseError {
   return new MisuseError('wrong_usage', message)

@@ -9,6 +9,8 @@ export const limits = {
   headTailLines: 80,
   /** `truncate: none` still ends somewhere: the longest line of a protocol. */
   noneMaxBytes: 64 * 1024 * 1024,
+  /** The output of a program's own run, each stream by itself; passing it stops the run and throws. */
+  wholeBytes: 100_000_000,
 
   /** The time between TERM and KILL when a run is stopped. */
   stopGraceMs: 2000,

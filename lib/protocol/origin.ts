@@ -19,6 +19,8 @@ export interface OriginPolicy {
   readonly takesPrefix: boolean
   readonly streams: 'merged' | 'separate'
   readonly truncate: 'head-tail' | 'tail'
+  /** Its text is cleaned and bounded for a program too, which gets all output of its own runs. */
+  readonly bounded: boolean
   /** Whether a run has a deadline though none was asked for. */
   readonly deadline: boolean
   /** Whether a deadline is kept within the limits for a model. */
@@ -37,6 +39,7 @@ const ofModel: OriginPolicy = {
   takesPrefix: true,
   streams: 'merged',
   truncate: 'tail',
+  bounded: true,
   deadline: true,
   clamped: true,
 }
@@ -53,6 +56,7 @@ const ofUser: OriginPolicy = {
   takesPrefix: false,
   streams: 'merged',
   truncate: 'tail',
+  bounded: false,
   deadline: false,
   clamped: false,
 }

@@ -54,6 +54,7 @@ const stops: Readonly<Record<StopReason, string>> = {
   cancel: 'when it was cancelled',
   kill: 'when it was stopped',
   shutdown: 'when nacre ended',
+  output_limit: 'when it had written too much',
   out_of_memory: 'when its memory was used up',
   preempted: 'when another one came before it',
 }

@@ -1,3 +1,4 @@
+import { createDeferred } from '../../protocol/deferred.ts'
 import type { ListenerAnswer, RunEvent } from '../../protocol/result/event.ts'
 
 /** Output that a reader has not taken yet holds up the command from here on. */
@@ -46,13 +47,19 @@ interface Reader {
 function createReader(close: () => void): Reader {
   const queue: RunEvent[] = []
   let heldBytes = 0
-  let wake = () => {}
+  let more = createDeferred()
   let hasRoom: (() => void) | null = null
   let over = false
 
   function release(): void {
     hasRoom?.()
     hasRoom = null
+  }
+
+  /** Also several who wait at once. */
+  function wake(): void {
+    more.resolve()
+    more = createDeferred()
   }
 
   function finish(): IteratorResult<RunEvent> {
@@ -81,11 +88,7 @@ function createReader(close: () => void): Reader {
     },
     iterator: {
       async next() {
-        while (queue.length === 0 && !over) {
-          await new Promise<void>((resolve) => {
-            wake = resolve
-          })
-        }
+        while (queue.length === 0 && !over) await more.promise
         const event = queue.shift()
         if (over || event === undefined) return finish()
         if (event.type === 'output') heldBytes -= event.bytes.length

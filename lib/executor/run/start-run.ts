@@ -1,4 +1,5 @@
 import { createDeferred } from '../../protocol/deferred.ts'
+import { messageOf, OutputLimitError } from '../../protocol/errors.ts'
 import type { OutputSink, Runner } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -41,9 +42,10 @@ export async function startRun(start: RunStart): Promise<LiveRun> {
     const settled = { ...call, settle }
     run = createRun({ request, running, capture, times, signal, call: settled, onLeave })
     await start.onStart(run)
-    call.onFailure((message) => {
-      run?.notice(message)
-      void run?.stop('cancel')
+    call.onFailure((error) => {
+      const isLimit = error instanceof OutputLimitError
+      run?.notice(isLimit ? error.message : `Its listener failed: ${messageOf(error)}`)
+      void run?.stop(isLimit ? 'output_limit' : 'cancel')
     })
     await hear({ type: 'started', id, pid: running.pid, command })
     void told.then(() => (isTold = true))

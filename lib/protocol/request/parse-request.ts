@@ -32,6 +32,8 @@ export interface ParseContext {
   terminals?: 'auto' | 'on' | 'off' | undefined
   /** A person sits at the standard input. Default: false. */
   personAtInput?: boolean | undefined
+  /** A program reads the results. Default: false. */
+  forPrograms?: boolean | undefined
 }
 
 /**
@@ -56,6 +58,8 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const waitMs = chooseWaitMs(input)
   const { command, args, script, parameters, shellOptions } = chooseSubject(input)
   const isOpen = isOpenToDescriptors(input, sandbox)
+  const isProgram = context.forPrograms === true && !policy.bounded
+  const array = chooseArray(input)
   return {
     id: createId('run'),
     origin,
@@ -84,13 +88,12 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     cores: input.cores ?? null,
     memory: input.memory ?? null,
     sbatch: input.sbatch ?? [],
-    array: chooseArray(input),
-    streams: input.pty ? 'merged' : (input.streams ?? policy.streams),
+    array,
+    streams: input.pty ? 'merged' : (input.streams ?? (isProgram ? 'separate' : policy.streams)),
     head: input.head ?? null,
     tail: input.tail ?? null,
-    maxLines: input.maxLines ?? limits.maxLines,
-    maxBytes: input.maxBytes ?? limits.maxBytes,
-    truncate: input.truncate ?? policy.truncate,
+    // Jobs and arrays are read in parts, however much there is.
+    ...chooseText(input, policy, isProgram && waitMs !== 0 && array === null),
     sandbox: sandbox === 'auto' ? 'workspace' : sandbox,
     sandboxGiven,
     sandboxMayFallBack: sandbox === 'auto' && !sandboxGiven,
@@ -106,6 +109,23 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     outputTo: isOpen && !needsOutput(input) ? (input.outputTo ?? null) : null,
     descriptors: isOpen ? (input.descriptors ?? []) : [],
     notices,
+  }
+}
+
+/** How much of the output the result has: for a program all of it, or the part that it asks for. */
+function chooseText(
+  { head, tail, maxLines, maxBytes, truncate }: RequestInput,
+  policy: OriginPolicy,
+  isProgram: boolean,
+): Pick<Request, 'maxLines' | 'maxBytes' | 'truncate' | 'text'> {
+  const isCut = !isProgram || (truncate ?? 'none') !== 'none'
+  const isPart = isCut || [head, tail, maxLines, maxBytes].some((bound) => bound !== undefined)
+  const most = isCut ? limits : { maxLines: Number.MAX_SAFE_INTEGER, maxBytes: limits.wholeBytes }
+  return {
+    maxLines: maxLines ?? most.maxLines,
+    maxBytes: isCut ? (maxBytes ?? most.maxBytes) : Math.min(maxBytes ?? Infinity, most.maxBytes),
+    truncate: isCut ? (truncate ?? policy.truncate) : 'tail',
+    text: !isProgram ? 'clean' : isPart ? 'raw' : 'whole',
   }
 }
 

@@ -127,6 +127,11 @@ export interface Request {
   readonly maxLines: number
   readonly maxBytes: number
   readonly truncate: Truncate
+  /**
+   * `clean`: for reading, cleaned and within the bounds. `raw`: as the command wrote it, within the bounds.
+   * `whole`: all of it, as the command wrote it; what is too much for that stops the run.
+   */
+  readonly text: 'clean' | 'raw' | 'whole'
   readonly sandbox: Exclude<SandboxMode, 'auto'>
   /** The caller itself asked: without one the run does not start, whatever is configured. */
   readonly sandboxGiven: boolean

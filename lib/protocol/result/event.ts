@@ -13,7 +13,7 @@ export type RunEvent =
       id: string
       /** `output` with merged streams. */
       stream: StreamName
-      /** As the command wrote them. The memory is used again once the listener's promise settles. */
+      /** As the command wrote them. They stay in the library, elsewhere until the listener's promise settles. */
       bytes: Uint8Array
     }
   | { type: 'notice'; id: string; message: string }

@@ -23,6 +23,8 @@ export const stopReasons = [
   'cancel',
   'kill',
   'shutdown',
+  /** In the library: its result cannot hold so much output. */
+  'output_limit',
   /** By the scheduler of the run's host. */
   'out_of_memory',
   'preempted',
