@@ -136,11 +136,12 @@ function readBashArguments(given: unknown): BashArguments {
 
 /**
  * The arguments over what holds for all commands of the model. A directory that it names begins where
- * its commands begin; on another machine nothing is known of those here.
+ * its commands begin; on another machine nothing is known of those here. A session that is there stays in
+ * its own directory.
  */
-function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host'>>(
+function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host' | 'session'>>(
   given: Given,
-  { fields = {} }: ToolContext,
+  { fields = {}, executor }: ToolContext,
 ): Given & Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'> {
   if (given.host !== undefined) {
     const { sandbox } = fields
@@ -148,7 +149,10 @@ function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host'>>(
   }
   const { cwd } = given
   const isNamed = cwd !== undefined && fields.cwd !== undefined
-  return { ...fields, ...given, ...(isNamed && { cwd: resolve(fields.cwd ?? '', cwd) }) }
+  if (isNamed) return { ...fields, ...given, cwd: resolve(fields.cwd ?? '', cwd) }
+  const { cwd: start, ...rest } = fields
+  const isOpen = executor.sessions.list().some(({ name }) => name === given.session)
+  return { ...(start !== undefined && !isOpen && { cwd: start }), ...rest, ...given }
 }
 
 /** The result without what a model has no use for. */
