@@ -18,7 +18,7 @@ export type AgentEvent =
   | { type: 'tool_result'; id: string; reply: ToolReply; runId: string | null; details: unknown }
   /** What a person said in between goes to the model now. */
   | { type: 'steer'; text: string }
-  /** A request failed and is made again. */
+  /** A request failed and is made again: what was said in this step is void. */
   | { type: 'retry'; attempt: number; delayMs: number; message: string }
   | { type: 'notice'; message: string }
   | PromptResult

@@ -1,4 +1,6 @@
 import { writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
 import { createHome, type Home } from './home.ts'
@@ -97,4 +99,90 @@ export function scriptRepair(mock: ModelServer['mock']): void {
         return { content: last.includes('ok') ? repaired : last }
     }
   })
+}
+
+/** One request to a server whose answers are written by hand. */
+export interface HandRequest {
+  messages: ChatMessage[]
+  /** How many came before it. */
+  index: number
+  response: ServerResponse
+  /** A piece of the answer, as the format has it. */
+  say(delta: object): void
+  call(command: string, given?: object): void
+  /** The answer is whole. */
+  end(reason?: 'stop' | 'tool_calls'): void
+  fail(status: number, message: string, headers?: Record<string, string>): void
+}
+
+/**
+ * Runs `use` with a server of OpenAI's chat format whose answers may dribble, break off and stay away. As providers
+ * do, it refuses messages in which a call is without its reply, or a reply without its call.
+ */
+export async function withServerByHand(
+  answer: (request: HandRequest) => unknown,
+  use: (home: Home, requests: readonly HandRequest[], url: string) => Promise<void>,
+): Promise<void> {
+  const requests: HandRequest[] = []
+  const server = createServer(async (incoming, response) => {
+    let body = ''
+    for await (const chunk of incoming.setEncoding('utf8')) body += chunk as string
+    const { messages } = JSON.parse(body) as { messages: ChatMessage[] }
+    const write = (value: object) => response.write(`data: ${JSON.stringify(value)}\n\n`)
+    const say = (delta: object, reason: string | null = null) => {
+      if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const choices = [{ index: 0, delta, finish_reason: reason }]
+      write({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices })
+    }
+    const request: HandRequest = {
+      messages,
+      index: requests.length,
+      response,
+      say,
+      call(command, given = {}) {
+        const called = { name: 'bash', arguments: JSON.stringify({ command, ...given }) }
+        const id = `call_${requests.length}_${messages.length}`
+        say({ tool_calls: [{ index: 0, id, type: 'function', function: called }] })
+      },
+      end(reason = 'stop') {
+        say({}, reason)
+        response.end('data: [DONE]\n\n')
+      },
+      fail(status, message, headers = {}) {
+        response.writeHead(status, { 'content-type': 'application/json', ...headers })
+        response.end(JSON.stringify({ error: { message } }))
+      },
+    }
+    requests.push(request)
+    const wrong = describeUnpaired(messages)
+    if (wrong === null) await answer(request)
+    else request.fail(400, wrong)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const home = createHome()
+  home.write(home.userFile, { providers: { hand: { api: 'openai-chat', base_url: url } } })
+  Object.assign(home.env, { SHELL: '/bin/bash' })
+  try {
+    await use(home, requests, url)
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    home.remove()
+  }
+}
+
+function describeUnpaired(messages: readonly ChatMessage[]): string | null {
+  let open: string[] = []
+  for (const { role, tool_calls: calls = [], ...rest } of messages) {
+    if (role === 'tool') {
+      const id = String((rest as { tool_call_id?: unknown }).tool_call_id)
+      if (!open.includes(id)) return `a reply without its call: ${id}`
+      open = open.filter((it) => it !== id)
+      continue
+    }
+    if (open.length > 0) return `calls without replies: ${open.join(', ')}`
+    open = calls.map(({ id }) => id)
+  }
+  return open.length > 0 ? `calls without replies: ${open.join(', ')}` : null
 }

@@ -5,6 +5,7 @@ import type {
   LanguageModelV3Usage,
 } from '@ai-sdk/provider'
 import { isObject } from '../../protocol/shape/shape.ts'
+import { nowMs } from '../../system/clock.ts'
 import { pause } from '../../system/wait.ts'
 import { createCompletionReader } from './completion.ts'
 import { type FailedRequest, readFailure } from './failure.ts'
@@ -13,6 +14,7 @@ import {
   type AssistantMessage,
   type Model,
   type ModelEvent,
+  mostTries,
   noUsage,
   type Opaque,
   toolCallsOf,
@@ -25,12 +27,13 @@ import { findFacts, type Price } from './prices.ts'
 import { type GrowingPart, writePrompt, writeTools } from './prompt.ts'
 import type { Provider } from './providers.ts'
 
-/** A request is made at most so many times. */
-const mostTries = 5
-/** Before the second try; doubled before each further one. */
+/** No try begins later than so long after the first failure. */
+const patienceMs = 10 * 60_000
+/** Before the second try; doubled before each further one, up to the longest. */
 const firstDelayMs = 500
-/** A server that asks for a longer pause is not waited for. */
-const longestDelayMs = 120_000
+const longestDelayMs = 30_000
+/** A pause is longer by up to this part of it, so that many clients do not come back at the same moment. */
+const jitter = 0.25
 
 /** The model of that name at a provider. Nothing is loaded or sent before its first turn. */
 export function createModel(provider: Provider, name: string): Model {
@@ -78,17 +81,14 @@ async function* turnWithRetries(
   { signal }: TurnOptions,
 ): AsyncGenerator<ModelEvent> {
   let spent = noUsage
+  let failingSinceMs: number | null = null
   for (let attempt = 1; ; attempt++) {
     const answer = createAnswer(asked.id)
     let failed: FailedRequest | null = null
-    let heard = false
     const trying = createTry(signal)
     try {
       const { stream } = await asked.model.doStream({ ...request, abortSignal: trying.signal })
-      for await (const event of readStream(stream, answer, asked.provider)) {
-        heard = true
-        yield event
-      }
+      yield* readStream(stream, answer, asked.provider)
       failed = answer.failure(asked.provider.name)
     } catch (error) {
       failed = readFailure(error, asked.provider.name)
@@ -106,14 +106,17 @@ async function* turnWithRetries(
       yield { type: 'end', reason, message, usage: spent }
       return
     }
-    const delayMs = failed.retryAfterMs ?? firstDelayMs * 2 ** (attempt - 1)
-    const { failure } = failed
-    // What was told cannot be taken back, so an answer that has begun is not begun again.
-    if (!failed.mayRetry || heard || attempt === mostTries || delayMs > longestDelayMs) {
+    const { failure, mayRetry, retryAfterMs } = failed
+    const shortestMs = retryAfterMs ?? Math.min(firstDelayMs * 2 ** (attempt - 1), longestDelayMs)
+    const delayMs = Math.round(shortestMs * (1 + Math.random() * jitter))
+    failingSinceMs ??= nowMs()
+    const isTooLate = nowMs() - failingSinceMs + delayMs > patienceMs
+    if (!mayRetry || attempt === mostTries || isTooLate) {
       yield { type: 'end', reason: 'failed', partial: message, usage: spent, error: failure }
       return
     }
-    yield { type: 'retry', attempt, delayMs, message: failure.message }
+    const dropped = message.parts.length > 0 ? '; the unfinished answer is dropped' : ''
+    yield { type: 'retry', attempt, delayMs, message: failure.message + dropped }
     await pause(delayMs, signal)
   }
 }

@@ -40,7 +40,9 @@ const readers: Readonly<
   'openai-chat'({ choices }, completion) {
     const [choice] = (Array.isArray(choices) ? choices : []) as Record<string, unknown>[]
     if (!isObject(choice)) return
-    if (choice['finish_reason']) completion.isWhole = true
+    const reason = choice['finish_reason']
+    // OpenRouter ends a stream so whose model has failed.
+    if (reason && reason !== 'error') completion.isWhole = true
     const { delta } = choice
     if (isObject(delta) && typeof delta['refusal'] === 'string') {
       completion.refusal += delta['refusal']

@@ -40,7 +40,7 @@ export function readFailure(error: unknown, provider: string): FailedRequest {
   const fail = (code: string, message: string, mayRetry = false): FailedRequest => ({
     failure: { code, message },
     mayRetry,
-    retryAfterMs: readRetryAfter(responseHeaders),
+    retryAfterMs: readRetryAfter(responseHeaders) ?? readPauseInWords(said),
   })
   if (tooLong.test(said) && statusCode !== 429) {
     return fail('context_too_long', `The conversation is too long for this model: ${said}`)
@@ -100,8 +100,10 @@ function readWithoutStatus(
 function kindOf(error: unknown): string {
   if (error instanceof Error) return error.name
   if (!isObject(error)) return ''
-  const kinds = [error['type'], error['code']].filter((kind) => typeof kind === 'string')
-  return [...kinds, kindOf(error['error'])].join(' ')
+  const { type, code } = error
+  const kinds = [type, code].filter((kind) => typeof kind === 'string')
+  const isTrouble = typeof code === 'number' && (code === 429 || code >= 500)
+  return [...kinds, ...(isTrouble ? ['unavailable'] : []), kindOf(error['error'])].join(' ')
 }
 
 const lostCodes =
@@ -167,4 +169,12 @@ function readRetryAfter(headers: Readonly<Record<string, string>>): number | nul
   const seconds = Number(text)
   const ms = Number.isNaN(seconds) ? Date.parse(text) - Date.now() : seconds * 1000
   return Number.isNaN(ms) ? null : Math.max(0, ms)
+}
+
+/** `Please try again in 1m2.5s`, `retry after 26 seconds`: some servers say it in their sentence only. */
+function readPauseInWords(said: string): number | null {
+  const form = /(?:try again|retry) (?:in|after) (?:(\d+) ?m(?!s)[a-z]* ?)?(?:([\d.]+) ?(m?)s)?/i
+  const [, minutes = 0, count = 0, milli = ''] = form.exec(said) ?? []
+  const ms = Number(minutes) * 60_000 + Number(count) * (milli === '' ? 1000 : 1)
+  return ms > 0 ? ms : null
 }

@@ -75,7 +75,7 @@ export type TurnEnd =
 export type ModelEvent =
   | { type: 'text'; delta: string }
   | { type: 'reasoning'; delta: string }
-  /** The request failed and is made again after a while. */
+  /** The request failed and is made again after a while; what was told of its answer is void. */
   | { type: 'retry'; attempt: number; delayMs: number; message: string }
   | TurnEnd
 
@@ -96,6 +96,9 @@ export interface TurnOptions {
   /** Aborting it ends the turn at once. */
   signal: AbortSignal
 }
+
+/** A request that fails is made at most so many times. */
+export const mostTries = 20
 
 /** A model that can be talked to. */
 export interface Model {

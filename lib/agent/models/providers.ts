@@ -14,7 +14,12 @@ export interface Provider {
   usualModel: string | null
   /** A server on this machine: it costs nothing, and is looked for when nothing else is set. */
   isLocal: boolean
+  /** A connection on which nothing comes for so long counts as lost. */
+  idleMs: number
 }
+
+/** A server on this machine may read a long prompt, or load its model, in silence. */
+const chooseIdleMs = (isLocal: boolean) => (isLocal ? 300_000 : 120_000)
 
 interface Row {
   api: ProviderApi
@@ -103,7 +108,8 @@ export function listProviders(
     const isHere = /^https?:\/\/(?:localhost|127\.|\[::1\])/.test(url)
     const isLocal = isHere && keyEnv === undefined
     const key = keyEnv === undefined ? null : (environment[keyEnv] ?? null)
-    return { name, api, baseUrl: url, keyEnv: keyEnv ?? null, key, usualModel: null, isLocal }
+    const common = { keyEnv: keyEnv ?? null, key, usualModel: null, isLocal }
+    return { name, api, baseUrl: url, ...common, idleMs: chooseIdleMs(isHere) }
   })
   const known = Object.entries(table)
     .filter(([name]) => !Object.hasOwn(configured, name))
@@ -123,6 +129,7 @@ function readRow(name: string, row: Row, environment: Environment): Provider {
     key: row.keyEnv === undefined ? null : environment[row.keyEnv] || null,
     usualModel: row.usualModel ?? null,
     isLocal: row.isLocal ?? false,
+    idleMs: chooseIdleMs(row.isLocal ?? false),
   }
 }
 

@@ -2,8 +2,16 @@ import { LLMock } from '@copilotkit/aimock'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createModel } from '../../../lib/agent/models/client.ts'
-import type { Message, ModelEvent, TurnEnd } from '../../../lib/agent/models/model.ts'
+import {
+  type Message,
+  type Model,
+  type ModelEvent,
+  mostTries,
+  textOf,
+  type TurnEnd,
+} from '../../../lib/agent/models/model.ts'
 import { providerApis } from '../../../lib/protocol/configuration.ts'
+import { withServerByHand } from '../../helpers/model-server.ts'
 
 const tools = [
   {
@@ -20,10 +28,10 @@ const tools = [
 
 type Api = (typeof providerApis)[number]
 
-function openModel(api: Api, url: string) {
+function openModel(api: Api, url: string, idleMs = 60_000) {
   const name = api === 'anthropic' ? 'claude-sonnet-4-5' : 'gpt-5-mini'
   const common = { keyEnv: null, key: 'k', usualModel: null, isLocal: false }
-  return createModel({ name: 'test', api, baseUrl: `${url}/v1`, ...common }, name)
+  return createModel({ name: 'test', api, baseUrl: `${url}/v1`, idleMs, ...common }, name)
 }
 
 async function ask(
@@ -145,23 +153,21 @@ for (const api of providerApis) {
       }
     }))
 
-  test(`${api}: a stream that is cut anywhere is never taken for an answer`, () =>
+  test(`${api}: a stream that is cut anywhere is never taken for an answer, but asked for again`, () =>
     withMock(async (mock) => {
       const content = 'one two three four five six seven'
-      for (const cut of [9, 11, 14]) {
-        mock.onMessage(
-          `cut ${cut}.`,
-          { content },
-          {
-            chunkSize: 2,
-            latency: 10,
-            truncateAfterChunks: cut,
-          },
-        )
-        const { events, end } = await ask(api, mock.url, `cut ${cut}.`)
-        assert.is(codeOf(end), 'connection_lost', `cut after ${cut}`)
-        assert.ok(content.startsWith(streamed(events)))
-      }
+      const asked = [9, 11, 14].map(async (cut) => {
+        const question = { userMessage: `cut ${cut}.` }
+        const brokenOff = { chunkSize: 2, latency: 10, truncateAfterChunks: cut }
+        mock.on({ ...question, sequenceIndex: 0 }, { content }, brokenOff)
+        mock.on({ ...question, sequenceIndex: 1 }, { content })
+        const { events, end } = await ask(api, mock.url, question.userMessage)
+        const at = events.findIndex(({ type }) => type === 'retry')
+        assert.ok(content.startsWith(streamed(events.slice(0, at))), `cut after ${cut}`)
+        assert.is(streamed(events.slice(at)), content)
+        assert.is(end.reason === 'answer' && textOf(end.message), content)
+      })
+      await Promise.all(asked)
     }))
 
   test(`${api}: a slow answer is cancelled at once`, () =>
@@ -186,29 +192,77 @@ for (const api of providerApis) {
       mock.nextRequestError(429, { message: 'slow down' })
       const { events, end } = await ask(api, mock.url, 'busy')
       const retry = events.find((event) => event.type === 'retry')
-      assert.is(retry?.delayMs, 1000)
+      assert.ok((retry?.delayMs ?? 0) >= 1000)
       assert.is(end.reason, 'answer')
       assert.is(streamed(events), 'at last')
     }))
 }
 
-test('a server in trouble, and one that sends nonsense, are asked five times', () =>
+test('a server in trouble is asked again and again, as soon as it allows, and not for ever', () =>
+  withServerByHand(
+    ({ fail }) => fail(503, 'boom', { 'retry-after': '0' }),
+    async (_home, requests, url) => {
+      const { events, end } = await ask('openai-chat', url.replace('/v1', ''), 'hello')
+      assert.is(codeOf(end), 'unavailable')
+      assert.is(requests.length, mostTries)
+      assert.is(events.filter(({ type }) => type === 'retry').length, mostTries - 1)
+    },
+  ))
+
+/** The first time that it is asked again; the turn is left then. */
+async function firstRetry(model: Model): Promise<Extract<ModelEvent, { type: 'retry' }>> {
+  const { signal } = new AbortController()
+  const question: Message[] = [{ role: 'user', text: 'hello' }]
+  for await (const event of model.turn(question, tools, { system: 's', signal })) {
+    if (event.type === 'retry') return event
+  }
+  throw new Error('it was not asked again')
+}
+
+test('a server that is not there, and one that sends nonsense, are asked again', () =>
   withMock(async (mock) => {
-    mock.onMessage('trouble', { error: { message: 'boom', type: 'server_error' }, status: 500 })
-    mock.onMessage('nonsense', { content: 'x' }, { chaos: { malformedRate: 1 } })
-    const asked = providerApis.flatMap((api) =>
-      ['trouble', 'nonsense'].map((question) => ask(api, mock.url, question)),
-    )
-    for (const { events, end } of await Promise.all(asked)) {
-      assert.match(codeOf(end), /^(unavailable|connection_lost)$/)
-      assert.is(events.filter(({ type }) => type === 'retry').length, 4)
+    mock.onMessage('hello', { content: 'x' }, { chaos: { malformedRate: 1 } })
+    const models = providerApis.map((api) => openModel(api, mock.url))
+    for (const model of [...models, openModel('openai-chat', 'http://127.0.0.1:9')]) {
+      const { attempt, delayMs, message } = await firstRetry(model)
+      assert.is(attempt, 1)
+      assert.ok(delayMs >= 500 && delayMs <= 625, `${delayMs}`)
+      assert.match(message, /connection|could not answer/)
     }
   }))
 
-test('a server that is not there is a lost connection', async () => {
-  const { end } = await ask('openai-chat', 'http://127.0.0.1:9', 'hello')
-  assert.is(codeOf(end), 'connection_lost')
-})
+test('a server that falls silent, before its answer or within it, is a lost connection', () =>
+  withServerByHand(
+    ({ index, say }) => index > 0 && say({ content: 'Half' }),
+    async (_home, _requests, url) => {
+      const model = openModel('openai-chat', url.replace('/v1', ''), 200)
+      const before = await firstRetry(model)
+      assert.match(before.message, /^The connection to test failed: .*nothing has come for 0.2 s$/)
+      const within = await firstRetry(model)
+      assert.match(within.message, /nothing has come for 0.2 s; the unfinished answer is dropped$/)
+    },
+  ))
+
+const pausesInWords: [string, number][] = [
+  ['Please try again in 1.5s. Visit us.', 1500],
+  ['Please try again in 6m0s.', 360_000],
+  ['Please retry after 26 seconds', 26_000],
+  ['Try again in 250ms', 250],
+  ['Please retry in 34.074824224s.', 34_074],
+  ['Please try again in 2 minutes.', 120_000],
+]
+
+test('a pause that a server asks for in words is kept', () =>
+  withServerByHand(
+    ({ index, fail }) => fail(429, `Too much. ${pausesInWords[index]?.[0]}`),
+    async (_home, _requests, url) => {
+      const model = openModel('openai-chat', url.replace('/v1', ''))
+      for (const [words, ms] of pausesInWords) {
+        const { delayMs } = await firstRetry(model)
+        assert.ok(delayMs >= ms && delayMs <= ms * 1.26, `${words}: ${delayMs}`)
+      }
+    },
+  ))
 
 test('an answer that is filtered, and one that is too long, are no answers', () =>
   withMock(async (mock) => {

@@ -97,6 +97,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
       const { command } = event.arguments
       await write(`$ ${typeof command === 'string' ? command : event.name}\n`)
     } else if (event.type === 'notice') await write(`${event.message}\n`)
+    else if (event.type === 'retry') await write(`\n${event.message}; trying again\n`)
     else if (event.type === 'result' && event.error) await write(`${event.error.message}\n`)
   }
 

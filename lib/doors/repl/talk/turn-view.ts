@@ -123,6 +123,7 @@ export function createTurnView({ session, display, style }: TurnViewParts): Turn
         display.print([`${style.salmon('»')} ${event.text}`])
         break
       case 'retry':
+        said = ''
         display.print([style.yellow(`${event.message}; trying again`)])
         break
       case 'notice':

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../../../agent/events.ts'
-import { noUsage } from '../../../agent/models/model.ts'
+import { mostTries, noUsage } from '../../../agent/models/model.ts'
 import { assistantMessage, type PiMessage, toolResultMessage, userMessage } from './messages.ts'
 
 /** Every update of pi repeats the output of a command so far, up to so many characters. */
@@ -158,9 +158,16 @@ export function createEventWriter(keep: (message: PiMessage) => void): EventWrit
           return add(userMessage(event.text))
         case 'retry': {
           isRetrying = true
+          saying = []
           const { attempt, delayMs, message } = event
           return [
-            { type: 'auto_retry_start', attempt, maxAttempts: 5, delayMs, errorMessage: message },
+            {
+              type: 'auto_retry_start',
+              attempt,
+              maxAttempts: mostTries,
+              delayMs,
+              errorMessage: message,
+            },
           ]
         }
         case 'notice':
