@@ -107,20 +107,22 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
   ): Promise<Omit<PromptResult, 'type' | 'conversationId' | 'durationMs' | 'model' | 'runs'>> {
     try {
       const opened = await openModel()
-      await tell({ type: 'start', conversationId: conversation.id, model: opened.id, text })
-      return await answerPrompt(text, {
-        model: opened,
-        conversation,
-        desk,
-        queue,
-        steering,
-        system: await readInstructions(),
-        limits: settings.limits,
-        schema,
-        cwd: settings.cwd,
-        hosts: executor.agentHosts,
-        signal: stop.signal,
-        tell,
+      return await conversation.hold(async () => {
+        await tell({ type: 'start', conversationId: conversation.id, model: opened.id, text })
+        return answerPrompt(text, {
+          model: opened,
+          conversation,
+          desk,
+          queue,
+          steering,
+          system: await readInstructions(),
+          limits: settings.limits,
+          schema,
+          cwd: settings.cwd,
+          hosts: executor.agentHosts,
+          signal: stop.signal,
+          tell,
+        })
       })
     } catch (error) {
       if (!(error instanceof ModelError)) throw error

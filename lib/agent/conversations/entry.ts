@@ -1,4 +1,12 @@
-import type { Message, Usage } from '../models/model.ts'
+import {
+  addUsage,
+  noUsage,
+  type Message,
+  type ToolCall,
+  type ToolReply,
+  toolCallsOf,
+  type Usage,
+} from '../models/model.ts'
 
 /*
  * A conversation on disk: one JSON object a line, in the names of the wire, only ever added to. A line
@@ -34,34 +42,41 @@ export interface ConversationInfo {
 
 const titleChars = 100
 
-/** The messages that the entries leave, complete: every call of a tool has a reply. */
-export function replayEntries(entries: readonly Entry[]): { messages: Message[]; usage: Usage[] } {
+/**
+ * The messages that the entries leave, such as every provider takes them, also of a file in which entries are
+ * missing or those of several prompts are mixed: each call of a tool is followed by its one reply, and no reply
+ * is without its call.
+ */
+export function replayEntries(entries: readonly Entry[]): { messages: Message[]; usage: Usage } {
   const messages: Message[] = []
-  const usage: Usage[] = []
+  let usage = noUsage
+  /** By their calls; each says that the call was cut off until the reply itself is found. */
+  const awaited = new Map<string, ToolReply>()
   for (const entry of entries) {
-    if (entry.type === 'message') {
-      closeCalls(messages, entry.message)
-      messages.push(entry.message)
-      if (entry.usage) usage.push(entry.usage)
-    } else if (entry.type === 'withdrawn') {
-      if (messages.at(-1)?.role === 'user') messages.pop()
+    if (entry.type === 'withdrawn' && messages.at(-1)?.role === 'user') messages.pop()
+    if (entry.type !== 'message') continue
+    const { message } = entry
+    if (entry.usage) usage = addUsage(usage, entry.usage)
+    if (message.role === 'tool') {
+      for (const reply of message.replies) {
+        Object.assign(awaited.get(reply.callId) ?? {}, reply)
+        awaited.delete(reply.callId)
+      }
+      continue
     }
+    messages.push(message)
+    const replies = message.role === 'user' ? [] : toolCallsOf(message).map(replyCutOff)
+    for (const reply of replies) awaited.set(reply.callId, reply)
+    if (replies.length > 0) messages.push({ role: 'tool', replies })
   }
-  closeCalls(messages, null)
-  return { messages, usage }
+  // A conversation begins with a question; without one there is nothing to go on with.
+  const first = messages.findIndex(({ role }) => role === 'user')
+  return { messages: first < 0 ? [] : messages.slice(first), usage }
 }
 
-/** Providers refuse a call without a reply; one that was cut off gets a reply that says so. */
-function closeCalls(messages: Message[], next: Message | null): void {
-  const last = messages.at(-1)
-  if (last?.role !== 'assistant' || next?.role === 'tool') return
-  const calls = last.parts.filter((part) => part.type === 'tool_call')
-  if (calls.length === 0) return
+function replyCutOff({ id, name }: ToolCall): ToolReply {
   const text = 'This call was cut off before its end; what it has done is not known.'
-  messages.push({
-    role: 'tool',
-    replies: calls.map(({ id, name }) => ({ callId: id, name, text, isError: true })),
-  })
+  return { callId: id, name, text, isError: true }
 }
 
 export function titleOf(text: string): string {

@@ -7,6 +7,7 @@ import {
   readSync,
   rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -15,9 +16,13 @@ import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
 import { makePrivateFolder, readFlags } from '../../system/private-files.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
-import { addUsage, type Message, noUsage, type Usage } from '../models/model.ts'
+import { addUsage, type Message, type Usage } from '../models/model.ts'
 import { type ConversationInfo, type Entry, replayEntries, titleOf } from './entry.ts'
-import { ifThere } from '../../system/look.ts'
+import { ifThere, lookIntoFolder } from '../../system/look.ts'
+import { nameFile, ownerOf } from '../../system/process/presence.ts'
+import { isAlive, nameProcess } from '../../system/process/process-table.ts'
+import { pause } from '../../system/wait.ts'
+import { ModelError } from '../models/failure.ts'
 
 /** One conversation under way. */
 export interface Conversation {
@@ -32,6 +37,11 @@ export interface Conversation {
   /** Puts shorter messages in place of the same ones; on disk they stay whole. */
   shorten(messages: readonly Message[]): void
   end(status: string, error: string | null): void
+  /**
+   * Answers a prompt as the only writer, with what other processes have added meanwhile. Rejects with
+   * `ModelError` `busy` while another one writes.
+   */
+  hold<Value>(use: () => Promise<Value>): Promise<Value>
   /** Why it could not be written, once; else null. */
   takeNotice(): string | null
 }
@@ -135,9 +145,10 @@ function createConversation(
   entries: readonly Entry[],
   { folder, redact, head }: StoreOptions & { head: Entry | null },
 ): Conversation {
-  const replayed = replayEntries(entries)
-  let { messages } = replayed
-  let usage = replayed.usage.reduce(addUsage, noUsage)
+  const path = join(folder ?? '', `${id}.jsonl`)
+  let { messages, usage } = replayEntries(entries)
+  /** Its file, when this process last read or wrote it. */
+  let bytes = 0
   let unwritten = head
   let failure: string | null = null
   let told = false
@@ -151,7 +162,7 @@ function createConversation(
       const lines = [...(first ? [first] : []), entry].map(
         (it) => `${JSON.stringify(toWire(it))}\n`,
       )
-      appendLines(join(folder, `${id}.jsonl`), redact(lines.join('')))
+      bytes = appendLines(path, redact(lines.join('')))
     } catch (error) {
       unwritten = first
       failure ??= `The conversation cannot be kept: ${messageOf(error)}`
@@ -180,6 +191,20 @@ function createConversation(
       messages = [...shorter]
     },
     end: (status, error) => append({ type: 'result', at: now(), status, error }),
+    async hold(use) {
+      if (folder === null) return use()
+      const release = await lockConversation(folder, id)
+      try {
+        const text =
+          bytes === statSync(path, { throwIfNoEntry: false })?.size
+            ? null
+            : ifThere(() => readFileSync(path, 'utf8'))
+        if (text !== null) ({ messages, usage } = replayEntries(readEntries(text)))
+        return await use()
+      } finally {
+        release()
+      }
+    },
     takeNotice() {
       if (told || failure === null) return null
       told = true
@@ -188,17 +213,62 @@ function createConversation(
   }
 }
 
+/** Two writers that start at the same moment both give way; so often does each try again. */
+const mostTries = 5
+const longestPauseMs = 100
+
+/**
+ * Makes the caller the only writer; gives what ends that. A writer adds a file that names its process, and removes
+ * it again if that of another living process is there: of two, the one that looks later sees the other. The file of
+ * a killed process locks nothing, and processes of other pid namespaces, which cannot be seen, do not either.
+ */
+async function lockConversation(folder: string, id: string): Promise<() => void> {
+  const prefix = `${id}.lock-`
+  const own = join(folder, prefix + nameFile(nameProcess(process.pid)))
+  const release = () => rmSync(own, { force: true })
+
+  function countWriters(): number {
+    const names = lookIntoFolder(folder).filter((name) => name.startsWith(prefix))
+    return names.filter((name) => {
+      const owner = ownerOf(name.slice(prefix.length))
+      const writes = owner !== null && isAlive(owner)
+      if (owner !== null && !writes) rmSync(join(folder, name), { force: true })
+      return writes
+    }).length
+  }
+
+  for (let attempt = 1; attempt <= mostTries; attempt++) {
+    if (countWriters() === 0) {
+      try {
+        makePrivateFolder(folder)
+        writeFileSync(own, '', { mode: 0o600 })
+      } catch {
+        // Where no lock can be written, no entry can: the first one tells why.
+        return release
+      }
+      if (countWriters() <= 1) return release
+      release()
+    }
+    await pause(Math.random() * longestPauseMs)
+  }
+  throw new ModelError(
+    'busy',
+    'Another prompt of this conversation is being answered; wait until it has ended, or start a new conversation',
+  )
+}
+
 function now(): string {
   return new Date().toISOString()
 }
 
-/** Appends by one write, so that two processes that write at once mix whole lines at worst. */
-function appendLines(path: string, text: string): void {
+/** Appends by one write: a killed process leaves at most one line that is cut off. Gives the size of the file. */
+function appendLines(path: string, text: string): number {
   const fd = openSync(path, 'a+', 0o600)
   try {
     const whole = (endsWithNewline(fd) ? '' : '\n') + text
     const bytes = Buffer.from(whole)
     for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+    return fstatSync(fd).size
   } finally {
     closeSync(fd)
   }
@@ -230,15 +300,22 @@ function readHead(path: string): string {
   }
 }
 
-const kinds = ['conversation', 'message', 'withdrawn', 'result']
+const kinds = ['conversation', 'withdrawn', 'result']
+
+function isEntry(value: unknown): value is object {
+  if (!isObject(value)) return false
+  const { type, message } = value
+  if (type !== 'message' || !isObject(message)) return kinds.includes(String(type))
+  const { role, text, parts, replies } = message
+  if (role === 'user') return typeof text === 'string'
+  return Array.isArray(role === 'assistant' ? parts : replies)
+}
 
 function readEntries(text: string): Entry[] {
   return text.split('\n').flatMap((line): Entry[] => {
     try {
       const value: unknown = JSON.parse(line)
-      return isObject(value) && kinds.includes(String(value['type']))
-        ? [fromWire(value) as Entry]
-        : []
+      return isEntry(value) ? [fromWire(value) as Entry] : []
     } catch {
       // A line that was cut off, or the empty one behind the last.
       return []

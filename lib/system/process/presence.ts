@@ -76,13 +76,13 @@ function remove(path: string): void {
   }
 }
 
-/** The number of a process means something in its own pid namespace only (pid_namespaces(7)). */
-function nameFile(owner: string): string {
+/** Of a file that tells of that process: its number means something in its own pid namespace only (pid_namespaces(7)). */
+export function nameFile(owner: string): string {
   return `${readPidNamespace()}-${owner.replace(':', '-')}`
 }
 
 /** Null for a process of another pid namespace. */
-function ownerOf(file: string): { pid: number; startTime: string } | null {
+export function ownerOf(file: string): { pid: number; startTime: string } | null {
   const [namespace, pid, ...startTime] = file.split('-')
   if (namespace !== readPidNamespace() || !Number.isInteger(Number(pid))) return null
   return { pid: Number(pid), startTime: startTime.join('-') }
