@@ -1,6 +1,7 @@
 import { createAgent } from '../../agent/agent.ts'
 import type { PromptResult } from '../../protocol/result/prompt.ts'
 import { eventToWire, type AgentEvent } from '../../agent/events.ts'
+import { textOf, toolCallsOf } from '../../agent/models/model.ts'
 import { openOutputSchema, type OutputSchema } from '../../agent/output-schema.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
@@ -9,7 +10,7 @@ import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
 import { createApprove } from './approve.ts'
-import { emptyPrompt, readText } from './stdin.ts'
+import { emptyPrompt, keepLarge, readText } from './stdin.ts'
 
 /** The conversation of one call of print. */
 export interface Prompter {
@@ -41,6 +42,7 @@ export async function createPrompter(
     approve: createApprove(options, streams),
   })
   const page = choosePage(options, schema, streams)
+  const keep = (input: string) => keepLarge(input, executor, session.conversation.id)
   session.listen(async (event) => {
     await page(event)
     // Nobody reads the answer any more, so the model need not go on.
@@ -50,9 +52,11 @@ export async function createPrompter(
   return {
     addCommand: (result) => session.addCommand(result),
     async ask(text, stdin) {
-      const given = stdin.kind === 'descriptor' ? await readGiven(options, streams) : ''
-      if (given + text === '') throw emptyPrompt()
-      const { status } = await session.prompt(given + text, { signal, schema })
+      const given = stdin.kind === 'descriptor' ? await readGiven(options, streams, keep) : ''
+      // Without words, the prompt itself came from standard input.
+      const asked = given + (options.prompt === null ? await keep(text) : text)
+      if (asked === '') throw emptyPrompt()
+      const { status } = await session.prompt(asked, { signal, schema })
       return status === 'answered' ? 0 : 1
     },
   }
@@ -75,82 +79,50 @@ function choosePage(options: PrintOptions, schema: OutputSchema | null, streams:
         await notes(event)
       }
     case 'text': {
-      const answer = schema === null ? createTextPage(streams, options.quiet) : dataPage(streams)
+      const answer = createTextPage(streams, options.quiet, schema !== null)
       return async (event) => {
-        await notes(event)
         await answer(event)
+        await notes(event)
       }
     }
   }
 }
 
-/** With a schema, the answer is the data alone, when it is whole. */
-function dataPage({ stdout }: Streams): Page {
-  return async (event) => {
-    if (event.type !== 'result' || event.status !== 'answered') return
-    await stdout.write(`${JSON.stringify(event.data)}\n`)
-  }
-}
-
-/** A text is held for so long, since it may only announce a call of a tool. */
-const holdMs = 1000
-
 /**
- * The answer as it comes. A model may say what it is about to do before it calls a tool; that is no
- * answer, so the beginning of a text is held for a moment where no person watches, and goes to
- * standard error when a call follows.
+ * The answer alone, once it is known to be the answer and whole: before that, the model may call a tool, or its
+ * connection may break. A terminal shows what the model says as it comes; `asData`: the data, and nothing else.
  */
-function createTextPage({ stdout, stderr }: Streams, quiet: boolean): Page {
-  let held = ''
-  let passes = false
-  let last = '\n'
-  let timer: NodeJS.Timeout | null = null
+function createTextPage({ stdout, stderr }: Streams, quiet: boolean, asData: boolean): Page {
+  const isLive = stdout.isTerminal && !asData
+  /** Of what the model is saying, as it is shown. */
+  let shown = ''
 
-  async function pass(text: string): Promise<void> {
-    if (text === '') return
-    last = text.at(-1) ?? last
-    await stdout.write(text)
-  }
-
-  async function release(): Promise<void> {
-    if (timer) clearTimeout(timer)
-    timer = null
-    passes = true
-    const text = held
-    held = ''
-    await pass(text)
-  }
-
-  async function endLine(): Promise<void> {
-    if (last !== '\n') await pass('\n')
+  async function endLine(mark: string): Promise<void> {
+    if (shown !== '')
+      await stdout.write(`${mark}${mark === '' && shown.endsWith('\n') ? '' : '\n'}`)
+    shown = ''
   }
 
   return async (event) => {
     switch (event.type) {
-      case 'step':
-        await endLine()
-        held = ''
-        passes = stdout.isTerminal
-        return
       case 'text':
-        if (passes) return pass(event.text)
-        held += event.text
-        // Nobody awaits this write; where it fails, the next one meets the same closed stream.
-        timer ??= setTimeout(() => void release(), holdMs)
-        return
+        if (!isLive) return
+        shown += event.text
+        return void (await stdout.write(event.text))
+      case 'retry':
+        return endLine(' [broken off]')
       case 'message': {
-        if (timer) clearTimeout(timer)
-        timer = null
-        const isAnswer = !event.message.parts.some(({ type }) => type === 'tool_call')
-        if (isAnswer) return release()
-        if (held !== '' && !quiet) await stderr.write(`nacre: ${held.trim()}\n`)
-        held = ''
-        return
+        if (isLive) return endLine('')
+        const words = textOf(event.message).trim()
+        if (quiet || words === '' || toolCallsOf(event.message).length === 0) return
+        return void (await stderr.write(`nacre: ${words}\n`))
       }
       case 'result':
-        if (timer) clearTimeout(timer)
-        timer = null
-        return endLine()
+        if (event.status !== 'answered') return endLine(' [broken off]')
+        if (isLive) return
+        shown = asData ? JSON.stringify(event.data) : event.text
+        await stdout.write(shown)
+        return endLine('')
     }
   }
 }
@@ -192,28 +164,23 @@ function describeCall(name: string, given: Readonly<Record<string, unknown>>): s
   return `$ ${first}${rest.length > 0 ? ' …' : ''}`
 }
 
-/** So much of what is handed over on standard input reaches the model; the middle of more is left out. */
-const givenChars = 512 * 1024
 /** After so long without a word a person may wonder what it waits for. */
 const patienceMs = 3000
 
-async function readGiven({ quiet }: PrintOptions, { stdin, stderr }: Streams): Promise<string> {
+async function readGiven(
+  { quiet }: PrintOptions,
+  { stdin, stderr }: Streams,
+  keep: (input: string) => Promise<string>,
+): Promise<string> {
   const note = setTimeout(() => {
     if (!quiet)
       void stderr.write('nacre: Waiting for the end of standard input; < /dev/null gives none\n')
   }, patienceMs)
   try {
-    const text = await readText(stdin)
+    const text = await keep(await readText(stdin))
     if (text.trim() === '') return ''
-    return `<stdin>\n${cutMiddle(text).replaceAll('</stdin>', '<\\/stdin>').trimEnd()}\n</stdin>\n\n`
+    return `<stdin>\n${text.replaceAll('</stdin>', '<\\/stdin>').trimEnd()}\n</stdin>\n\n`
   } finally {
     clearTimeout(note)
   }
-}
-
-function cutMiddle(text: string): string {
-  if (text.length <= givenChars) return text
-  const left = text.length - givenChars
-  const half = givenChars / 2
-  return `${text.slice(0, half)}\n[… ${left} characters left out …]\n${text.slice(-half)}`
 }
