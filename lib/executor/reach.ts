@@ -64,13 +64,17 @@ export function createReach(
     throw new MisuseError('denied', `Denied, nothing was written: ${reason ?? ''}`, 'text')
   }
 
+  /** A session of the same name that is not its own is another one. */
+  const ownSession = (name: string) => `${name} of ${belongsTo}`
+
   return {
     agentHosts: executor.agentHosts,
     start({ session, ...input }: RequestInput, options?: RunOptions) {
-      // A session of the same name that is not its own is another one.
-      const own = session === undefined ? {} : { session: `${session} of ${belongsTo}` }
+      const own = session === undefined ? {} : { session: ownSession(session) }
       return executor.start({ ...input, ...own, belongsTo }, options)
     },
+    hasSession: (name: string) =>
+      executor.sessions.list().some((session) => session.name === ownSession(name)),
     jobs: {
       list: listJobs,
       show: async (id: string) => jobs.show(await jobOf(id)),

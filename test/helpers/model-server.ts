@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
@@ -108,11 +108,11 @@ export interface HandRequest {
   index: number
   response: ServerResponse
   /** A piece of the answer, as the format has it. */
-  say(delta: object): void
-  call(command: string, given?: object): void
+  say: (delta: object) => void
+  call: (command: string, given?: object) => void
   /** The answer is whole. */
-  end(reason?: 'stop' | 'tool_calls'): void
-  fail(status: number, message: string, headers?: Record<string, string>): void
+  end: (reason?: 'stop' | 'tool_calls') => void
+  fail: (status: number, message: string, headers?: Record<string, string>) => void
 }
 
 /**
@@ -124,7 +124,7 @@ export async function withServerByHand(
   use: (home: Home, requests: readonly HandRequest[], url: string) => Promise<void>,
 ): Promise<void> {
   const requests: HandRequest[] = []
-  const server = createServer(async (incoming, response) => {
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = ''
     for await (const chunk of incoming.setEncoding('utf8')) body += chunk as string
     const { messages } = JSON.parse(body) as { messages: ChatMessage[] }
@@ -157,7 +157,8 @@ export async function withServerByHand(
     const wrong = describeUnpaired(messages)
     if (wrong === null) await answer(request)
     else request.fail(400, wrong)
-  })
+  }
+  const server = createServer((incoming, response) => void serve(incoming, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const home = createHome()

@@ -195,11 +195,9 @@ function createConversation(
       if (folder === null) return use()
       const release = await lockConversation(folder, id)
       try {
-        const text =
-          bytes === statSync(path, { throwIfNoEntry: false })?.size
-            ? null
-            : ifThere(() => readFileSync(path, 'utf8'))
-        if (text !== null) ({ messages, usage } = replayEntries(readEntries(text)))
+        const size = statSync(path, { throwIfNoEntry: false })?.size ?? bytes
+        if (size !== bytes)
+          ({ messages, usage } = replayEntries(readEntries(readFileSync(path, 'utf8'))))
         return await use()
       } finally {
         release()

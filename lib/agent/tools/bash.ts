@@ -151,7 +151,7 @@ function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host' | 'session'>>(
   const isNamed = cwd !== undefined && fields.cwd !== undefined
   if (isNamed) return { ...fields, ...given, cwd: resolve(fields.cwd ?? '', cwd) }
   const { cwd: start, ...rest } = fields
-  const isOpen = executor.sessions.list().some(({ name }) => name === given.session)
+  const isOpen = given.session !== undefined && executor.hasSession(given.session)
   return { ...(start !== undefined && !isOpen && { cwd: start }), ...rest, ...given }
 }
 

@@ -97,9 +97,8 @@ function createTextPage({ stdout, stderr }: Streams, quiet: boolean, asData: boo
   /** Of what the model is saying, as it is shown. */
   let shown = ''
 
-  async function endLine(mark: string): Promise<void> {
-    if (shown !== '')
-      await stdout.write(`${mark}${mark === '' && shown.endsWith('\n') ? '' : '\n'}`)
+  async function endLine(mark = ''): Promise<void> {
+    if (shown !== '' && !`${shown}${mark}`.endsWith('\n')) await stdout.write(`${mark}\n`)
     shown = ''
   }
 
@@ -112,7 +111,7 @@ function createTextPage({ stdout, stderr }: Streams, quiet: boolean, asData: boo
       case 'retry':
         return endLine(' [broken off]')
       case 'message': {
-        if (isLive) return endLine('')
+        if (isLive) return endLine()
         const words = textOf(event.message).trim()
         if (quiet || words === '' || toolCallsOf(event.message).length === 0) return
         return void (await stderr.write(`nacre: ${words}\n`))
@@ -122,7 +121,7 @@ function createTextPage({ stdout, stderr }: Streams, quiet: boolean, asData: boo
         if (isLive) return
         shown = asData ? JSON.stringify(event.data) : event.text
         await stdout.write(shown)
-        return endLine('')
+        return endLine()
     }
   }
 }

@@ -15,8 +15,8 @@ const givenBytes = 32 * 1024
 const ends = { maxBytes: 8 * 1024 }
 
 /**
- * Input as it goes into a prompt. `owner`: the conversation, which stands in the record of the artifact where
- * that of an output has its run. Rejects with `MisuseError` if it cannot be kept.
+ * Input as it goes into a prompt. `owner`: the conversation, to which the artifact belongs; its record has no other
+ * run. Rejects with `MisuseError` if it cannot be kept.
  */
 export async function keepLarge(
   input: string,
@@ -25,7 +25,12 @@ export async function keepLarge(
 ): Promise<string> {
   const bytes = Buffer.from(input)
   if (bytes.length <= givenBytes) return input
-  const writer = artifacts?.create({ runId: owner, command: 'stdin', stream: 'stdout' })
+  const writer = artifacts?.create({
+    runId: owner,
+    belongsTo: owner,
+    command: 'stdin',
+    stream: 'stdout',
+  })
   await writer?.write(bytes)
   const kept = await writer?.finish()
   if (!artifacts || !kept?.artifact) {

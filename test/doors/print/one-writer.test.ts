@@ -64,30 +64,23 @@ test('two prompts at once leave a conversation that can be gone on with: the sec
   ))
 
 test('of prompts that start at the same moment one is answered', () =>
-  withServerByHand(
-    async (request) => {
-      answerPlainly(request)
-    },
-    async (home) => {
-      const id = await begin(home)
-      const all = await Promise.all(
-        ['one', 'two', 'three', 'four'].map((text) => print(home, text, '--resume', id)),
-      )
-      assert.ok(all.some(({ status }) => status === 0))
-      for (const { status, stderr } of all) {
-        if (status !== 0) assert.match(stderr, 'Another prompt of this conversation')
-      }
-      const file = readFileSync(join(folderOf(home), `${id}.jsonl`), 'utf8')
-      const roles = [...file.matchAll(/"role":"(\w+)"/g)].map(([, role]) => role)
-      const answered = all.filter(({ status }) => status === 0)
-      assert.equal(
-        roles,
-        Array(answered.length + 1)
-          .fill(['user', 'assistant'])
-          .flat(),
-      )
-    },
-  ))
+  withServerByHand(answerPlainly, async (home) => {
+    const id = await begin(home)
+    const all = await Promise.all(
+      ['one', 'two', 'three', 'four'].map((text) => print(home, text, '--resume', id)),
+    )
+    assert.ok(all.some(({ status }) => status === 0))
+    for (const { status, stderr } of all) {
+      if (status !== 0) assert.match(stderr, 'Another prompt of this conversation')
+    }
+    const file = readFileSync(join(folderOf(home), `${id}.jsonl`), 'utf8')
+    const roles = [...file.matchAll(/"role":"(\w+)"/g)].map(([, role]) => role)
+    const answered = all.filter(({ status }) => status === 0)
+    assert.equal(
+      roles,
+      Array.from({ length: answered.length + 1 }, () => ['user', 'assistant']).flat(),
+    )
+  }))
 
 test('a nacre that is killed in the middle of a prompt locks its conversation for nobody', () =>
   withServerByHand(

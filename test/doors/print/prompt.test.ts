@@ -118,7 +118,7 @@ test('json and stream-json end with the same result', () =>
     assert.is(types.filter((type) => type === 'result').length, 1)
   }))
 
-test('an answer comes as it is written, and a closed stdout ends it', () =>
+test('a reader of stdout that has seen enough is no error', () =>
   withModelServer(async (server) => {
     const { mock, home } = server
     mock.onMessage('slow', { content: 'word '.repeat(60) }, { chunkSize: 5, latency: 50 })

@@ -159,15 +159,9 @@ export function createEventWriter(keep: (message: PiMessage) => void): EventWrit
         case 'retry': {
           isRetrying = true
           saying = []
-          const { attempt, delayMs, message } = event
+          const { attempt, delayMs, message: errorMessage } = event
           return [
-            {
-              type: 'auto_retry_start',
-              attempt,
-              maxAttempts: mostTries,
-              delayMs,
-              errorMessage: message,
-            },
+            { type: 'auto_retry_start', attempt, maxAttempts: mostTries, delayMs, errorMessage },
           ]
         }
         case 'notice':
