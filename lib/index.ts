@@ -57,6 +57,7 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   sandbox: true,
   reaper: true,
   taker: true,
+  holder: true,
   declaresRuns: true,
   modelKeys: true,
   forPrograms: true,

@@ -59,7 +59,8 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
   const described = describeTools(parts.cwd, parts.hosts)
   const waiting = queue.peek()
   const names = [...waiting.names, ...namesIn(text)]
-  conversation.add({ role: 'user', text: writeQuestion(text, waiting.text, parts), names })
+  const question = await writeQuestion(text, waiting.text, parts)
+  conversation.add({ role: 'user', text: question, names })
   let usage = noUsage
   let steps = 0
   let mended = 0
@@ -104,7 +105,7 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
     await tell({ type: 'message', message, usage: turn.usage })
     if (turn.reason === 'tools') {
       const replies = await desk.call(toolCallsOf(message), signal)
-      const news = desk.takeEnded()
+      const news = await desk.takeEnded()
       const last = replies.at(-1)
       if (last && news.length > 0) last.text += `\n[Ended in the background: ${news.join('; ')}]`
       conversation.add({ role: 'tool', replies })
@@ -175,8 +176,13 @@ function isNearlyFull({ contextTokens }: Model, { messages }: Conversation): boo
   return chars / 4 > contextTokens * fullContext
 }
 
-function writeQuestion(text: string, injected: string, { desk, schema }: PromptParts): string {
-  const ended = desk.takeEnded().map((line) => `[Ended in the background: ${line}]\n`)
+async function writeQuestion(
+  text: string,
+  injected: string,
+  { desk, schema }: PromptParts,
+): Promise<string> {
+  const news = await desk.takeEnded()
+  const ended = news.map((line) => `[Ended in the background: ${line}]\n`)
   const request = schema === null ? '' : `\n\n${schema.request}`
   return `${injected}${ended.join('')}${text}${request}`
 }

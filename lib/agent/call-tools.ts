@@ -3,6 +3,7 @@ import type { Reach } from '../executor/reach.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { listenToText } from '../protocol/result/event.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
+import type { PromptResult } from '../protocol/result/prompt.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { describeStanding } from '../render/messages.ts'
 import type { AgentListener } from './events.ts'
@@ -15,7 +16,9 @@ export interface ToolDesk {
   /** Runs the calls of one message at the same time; the replies are in their order. Never rejects. */
   call(calls: readonly ToolCall[], signal: AbortSignal): Promise<ToolReply[]>
   /** Jobs that have ended since the last look, a line each. */
-  takeEnded(): string[]
+  takeEnded(): Promise<string[]>
+  /** The jobs that go on. */
+  listJobs(): Promise<PromptResult['jobs']>
   /** Ids of the runs so far, in the order of their starts. */
   readonly runs: readonly string[]
   /** The runs of the next prompt are counted anew. */
@@ -33,12 +36,27 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
   let runs: string[] = []
   let toldOfSandbox = false
   const leftRunning = new Set<string>()
-  const ended: string[] = []
   const ask = approve && askOneByOne(approve)
 
-  function hearEnd(result: Result): void {
-    if (!leftRunning.delete(result.id)) return
-    ended.push(describeStanding(result).join('; '))
+  async function takeEnded(): Promise<string[]> {
+    const lines: string[] = []
+    for (const id of leftRunning) {
+      const told = await executor.jobs.show(id).then(describeEnded, describeMisuse)
+      if (told === null) continue
+      leftRunning.delete(id)
+      lines.push(told)
+    }
+    return lines
+  }
+
+  async function listJobs(): Promise<PromptResult['jobs']> {
+    if (leftRunning.size === 0) return []
+    const running = (await executor.jobs.list({ status: 'running' })).filter((job) =>
+      leftRunning.has(job.jobId),
+    )
+    return running.map(({ jobId, command, ownerPid }) => {
+      return { id: jobId, command, livesOn: ownerPid !== process.pid }
+    })
   }
 
   /** Where the system has no sandbox, every run says so; it is told once. */
@@ -60,7 +78,6 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
     const onEvent = listenToText(async (event) => {
       if (event.type !== 'output') run ??= event.id
       if (event.type === 'started') runs.push(event.id)
-      if (event.type === 'exited') hearEnd(event.result)
       // What a job writes later belongs to no call any more.
       if (event.type !== 'output' || over) return
       const { stream, data } = event
@@ -97,7 +114,8 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
 
   return {
     call: (calls, signal) => Promise.all(calls.map((call) => callOne(call, signal))),
-    takeEnded: () => ended.splice(0),
+    takeEnded,
+    listJobs,
     get runs() {
       return runs
     },
@@ -115,6 +133,17 @@ function askOneByOne(approve: Approve): Approve {
     last = asked.catch(() => undefined)
     return asked
   }
+}
+
+/** Null where it goes on. */
+function describeEnded(result: Result): string | null {
+  return result.status === 'running' ? null : describeStanding(result).join('; ')
+}
+
+/** Of a job that is not known any more. */
+function describeMisuse(error: unknown): string {
+  if (error instanceof MisuseError) return error.message
+  throw error
 }
 
 function isRunning(details: unknown): boolean {

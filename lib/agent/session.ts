@@ -32,7 +32,7 @@ export interface AgentSession {
   prompt(text: string, options?: PromptOptions): Promise<PromptResult>
   /** Says something to the model that is at work; it hears it before its next step. False: none is. */
   steer(text: string): boolean
-  /** Stops the prompt under way with all that it has started. False: there is none. */
+  /** Stops the prompt under way with all that it has started here. False: there is none. */
   cancel(): boolean
   /** A person's own command: the next message begins with how it ended. */
   addCommand(result: Result): void
@@ -104,7 +104,9 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
     text: string,
     { schema = null }: PromptOptions,
     stop: AbortController,
-  ): Promise<Omit<PromptResult, 'type' | 'conversationId' | 'durationMs' | 'model' | 'runs'>> {
+  ): Promise<
+    Omit<PromptResult, 'type' | 'conversationId' | 'durationMs' | 'model' | 'runs' | 'jobs'>
+  > {
     try {
       const opened = await openModel()
       return await conversation.hold(async () => {
@@ -165,6 +167,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
           data: end.data,
           steps: end.steps,
           runs: [...desk.runs],
+          jobs: await desk.listJobs(),
           usage: end.usage,
           model: model?.id ?? wanted,
           conversationId: conversation.id,

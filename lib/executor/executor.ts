@@ -26,7 +26,6 @@ import { createRunners } from './runners.ts'
 import { createSessionOrder, type Turn } from './session-order.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
 import { startRun } from './run/start-run.ts'
-import { mayReturnEarly } from './run/wait.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
 export type {
@@ -40,6 +39,8 @@ export type { NamedSession, RunStarter } from './named-session.ts'
 export type { Run } from './run/run.ts'
 
 export interface Executor extends RunStarter {
+  /** Does what `run` does, for a run that may outlive this process: where there is a holder, in that. */
+  hold: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `start` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
@@ -132,7 +133,9 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     if (options.signal?.aborted) {
       return end(request, neverStartedResult(request, options.signal), call)
     }
-    const refusal = dismissed ?? (mayReturnEarly(request) ? await refuseAsJob(request) : null)
+    // A run that becomes a job at its deadline only is not refused: nothing that it does is to be lost.
+    const isJob = request.waitMs !== null || request.ready !== null
+    const refusal = dismissed ?? (isJob ? await refuseAsJob(request) : null)
     if (refusal) return end(request, notStartedResult(request, refusal), call)
     // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
@@ -266,11 +269,23 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     return (await begin(input, options)).result
   }
 
+  async function hold(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
+    if (!options.holder) return run(input, runOptions)
+    refuseIfClosed()
+    const wanted = parseRequest(input, context)
+    const { approve } = runOptions
+    return options.holder(input, {
+      ...runOptions,
+      approve: approve && ((asked, ...rest) => approve({ ...wanted, ...asked }, ...rest)),
+    })
+  }
+
   const closeOnce = (how?: StopOptions) => (closing ??= close(how))
 
   return {
     start,
     run,
+    hold,
     session: (name) => createNamedSession(name, { start, run, sessions: { close: closeSession } }),
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),

@@ -10,7 +10,8 @@ import type { ParseContext } from '../protocol/request/parse-request.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Guard } from '../protocol/ports.ts'
 import type { Origin } from '../protocol/origin.ts'
-import type { Request, RequestDefaults } from '../protocol/request/request.ts'
+import type { Request, RequestDefaults, RequestInput } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 
 export interface ExecutorOptions {
@@ -63,6 +64,11 @@ export interface ExecutorOptions {
    * is added. Default: none.
    */
   taker?: readonly string[]
+  /**
+   * Takes a run that may outlive this process into a process of its own. Default: such a run stays here, and
+   * ends with the executor.
+   */
+  holder?: (input: RequestInput, options: SupervisedOptions) => Promise<Result>
   /**
    * Whoever waits for the runs of this executor may be gone at any moment: other nacres find each run
    * from its start on, though it is no job yet. Default: false.

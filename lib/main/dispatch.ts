@@ -174,6 +174,7 @@ async function open(parsed: ParsedArgv, begin: Begin, streams: Streams): Promise
       if (!invocation.print.quiet) await tell(configuration.notices, streams)
       const options = executorOptions(configuration, {
         artifactDir: invocation.artifactDir,
+        holder: (input, options) => supervise(invocation, input, options),
         run: invocation.print.run,
         givesRunOptions: true,
         rules: invocation.print.model.allow,
@@ -189,7 +190,6 @@ async function open(parsed: ParsedArgv, begin: Begin, streams: Streams): Promise
             executor,
             keepStatus,
             given,
-            runSupervised: (input, options) => supervise(invocation.artifactDir, input, options),
             streams,
             signal,
             exitStatusOf,

@@ -20,6 +20,7 @@ export interface DoorOptions {
   /** Rules of this call, over those that are configured. */
   rules?: readonly UserRule[]
   toolNames?: readonly string[] | (() => readonly string[])
+  holder?: ExecutorOptions['holder']
   /** Its runs outlive it even where it is killed. */
   leavesRuns?: boolean
 }
@@ -63,6 +64,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     },
     reaper: [...programWords(process), 'reap'],
     taker: [...programWords(process), 'take-up'],
+    ...(door.holder && { holder: door.holder }),
     declaresRuns: door.leavesRuns ?? false,
     toTerminal: door.toTerminal,
   }

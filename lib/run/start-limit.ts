@@ -8,7 +8,7 @@ import type { StopReason } from '../protocol/result/result.ts'
  * and rejects; then this rejects with a `StartError` that tells the reason and the `state`.
  */
 export async function startWithin<Value>(
-  { timeoutMs, onTimeout }: Pick<Request, 'timeoutMs' | 'onTimeout'>,
+  { timeoutMs }: Pick<Request, 'timeoutMs'>,
   state: keyof typeof states,
   signals: readonly (AbortSignal | undefined)[],
   start: (signal: AbortSignal) => Promise<Value>,
@@ -16,8 +16,7 @@ export async function startWithin<Value>(
   const time = new AbortController()
   const given = signals.filter((signal) => signal !== undefined)
   const limit = AbortSignal.any([time.signal, ...given])
-  const isTimed = timeoutMs !== null && onTimeout === 'kill'
-  const timer = isTimed ? setTimeout(() => time.abort(), timeoutMs) : undefined
+  const timer = timeoutMs === null ? undefined : setTimeout(() => time.abort(), timeoutMs)
   try {
     return await start(limit)
   } catch (error) {

@@ -3,6 +3,7 @@ import { command, fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
@@ -16,20 +17,15 @@ import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
 const { min, max } = limits.agentTimeoutSeconds
 
 const options = {
-  timeout: shape.number(`Seconds after which it is stopped, ${min} to ${max} (default by mode)`, {
-    min: 0,
-  }),
-  ...shape.pick(fields, [
-    'mode',
-    'cwd',
-    'env',
-    'head',
-    'tail',
-    'pty',
-    'session',
-    'waitSeconds',
-    'onTimeout',
-  ]),
+  timeout: shape.number(
+    `Seconds after which \`on_timeout\` applies, ${min} to ${max} (default by mode)`,
+    { min: 0 },
+  ),
+  ...shape.pick(fields, ['mode', 'cwd', 'env', 'head', 'tail', 'pty', 'session', 'waitSeconds']),
+  onTimeout: shape.describe(
+    fields.onTimeout,
+    'At the deadline: let it go on as a job (default), or stop it; a background job is stopped',
+  ),
 }
 const params = shape.object({ command }, options)
 const paramsWithHost = shape.object({ command }, { ...options, host: fields.host })
@@ -65,35 +61,50 @@ export const bashTool: Tool = {
     return [
       `Runs a command line in bash. The working directory is ${cwd}; each call starts there in a fresh shell, unless \`session\` names a shell that keeps its state.`,
       `Output is stdout and stderr in the order of writing, at most ${limits.maxLines} lines or ${limits.maxBytes} bytes: the end of it. What does not fit is kept whole in a file and read with the tool artifact; \`head\` and \`tail\` ask for fewer lines.`,
-      `It is stopped after ${seconds} s; \`mode: "slow"\` allows ${slow} s, \`mode: "background"\` starts it as a job (at most ${background} s) and returns at once. Jobs are read, waited for and stopped with the tool bash_job. \`wait_seconds\` returns after so long while it goes on as a job.`,
+      `What is not done after ${seconds} s (\`mode: "slow"\`: ${slow} s; or \`timeout\`) goes on as a job; \`on_timeout: "kill"\` stops it instead. \`mode: "background"\` starts it as a job (at most ${background} s) and returns at once, \`wait_seconds\` after so long. Jobs are read, waited for and stopped with the tool bash_job.`,
       'Calls of one message run at the same time: put what depends on each other into one command.',
       'Nobody can type into it: standard input is closed, pagers and editors are off. A program that needs a terminal gets one with `pty`.',
     ].join('\n')
   },
   async call(given, context) {
     const { timeout, command, ...fields } = readBashArguments(given)
+    const { mode, session, waitSeconds, onTimeout } = fields
     if (fields.host !== undefined) refuseHost(fields.host, context)
     // A trailing `| head` becomes a limit, so that the artifact keeps everything.
     const extracted = extractLimits(command)
     const input: RequestInput = {
       ...extracted,
       ...placeOf(fields, context),
+      onTimeout: onTimeout ?? (mode === 'background' ? 'kill' : 'background'),
       ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
       ...waitAtMost(fields, context),
       origin: context.origin,
-      artifact: context.keepsOutput || fields.mode === 'background' ? 'always' : 'auto',
+      artifact: context.keepsOutput || mode === 'background' ? 'always' : 'auto',
     }
     const { signal, approve, atMost } = context
     const { head: lines } = extracted
-    const isOnPipe = !fields.pty && fields.session === undefined && fields.mode !== 'background'
+    const isOnPipe = !fields.pty && session === undefined && mode !== 'background'
     const head = lines !== undefined && isOnPipe ? createHead(lines, context.onEvent) : null
-    const onEvent = head?.listener ?? context.onEvent
-    const run = await context.executor.start(input, { onEvent, signal, approve, atMost })
-    const ended = await run.result
+    let pid: number | null = null
+    const onEvent: RunListener = (event) => {
+      if (event.type === 'started') pid = event.pid
+      return (head?.listener ?? context.onEvent)?.(event)
+    }
+    // A session lives in this process, and so do its runs.
+    const isHeld =
+      session === undefined &&
+      (mode === 'background' || waitSeconds !== undefined || onTimeout === 'background')
+    const { executor } = context
+    const options = { onEvent, signal, approve, atMost }
+    const ended = isHeld
+      ? await executor.hold(input, options)
+      : await (
+          await executor.start(input, options)
+        ).result
     const result = head?.settle(ended) ?? ended
     const text =
       result.status === 'running'
-        ? renderRunning(result, run.pid)
+        ? renderRunning(result, pid)
         : renderForModel(forModel(result, context))
     const told = textResult(text, isErrorFor(result, context), toWire(result))
     return result.artifact ? { ...told, artifactId: result.artifact.id } : told

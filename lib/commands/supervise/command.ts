@@ -25,6 +25,7 @@ export const command: Command = {
   examples: ["nacre -c 'npm run dev' --background"],
   hidden: true,
   takesRunOptions: true,
+  takesPromptOptions: true,
   leavesRuns: true,
   run({ positionals: [path], useExecutor }) {
     if (path === undefined) throw wrongUsage('Name the socket of the caller')

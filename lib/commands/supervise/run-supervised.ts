@@ -19,8 +19,8 @@ export interface Supervision {
   program: readonly string[]
   environment: Readonly<Record<string, string | undefined>>
   stateDir: string
-  /** Null: that of the state. */
-  artifactDir: string | null
+  /** Those of the command line by which the supervisor finds the same configuration and rules. */
+  options: readonly string[]
 }
 
 /**
@@ -127,17 +127,12 @@ function describeFailure(why: string): MisuseError {
 }
 
 function start(
-  { program, environment, artifactDir }: Supervision,
+  { program, environment, options }: Supervision,
   socketPath: string,
-  input: RequestInput,
+  { stdin, openStdin }: RequestInput,
 ): Promise<PipedProcess> {
   const [file = '', ...words] = program
-  const { stdin, cwd, workspace } = input
-  // The supervisor finds the same configuration by these options.
-  const options = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace }).flatMap(
-    ([name, value]) => (value ? [`--${name}`, value] : []),
-  )
-  const given = stdin?.kind === 'descriptor' && input.openStdin !== true
+  const given = stdin?.kind === 'descriptor' && openStdin !== true
   return startPiped({
     file,
     args: [...words, 'supervise', socketPath, ...options],

@@ -51,7 +51,7 @@ const unheld = { ref: false }
 
 const instructions = [
   'bash runs a command line and answers with its output and how it ended.',
-  `A command that takes longer than ${maxCallSeconds} s, or is started with mode "background", goes on as a job: the answer names its id; bash_job reads it, waits for it, writes to it and stops it.`,
+  `A command that is not done at its deadline (${limits.timeoutSeconds.default} s) or after ${maxCallSeconds} s, or is started with mode "background", goes on as a job: the answer names its id; bash_job reads it, waits for it, writes to it and stops it.`,
   'Output that is too long is cut, and kept whole: the answer names an id; artifact reads and searches it. Do not run the command again for that.',
 ].join('\n')
 

@@ -1,5 +1,5 @@
 import type { AgentSettings } from '../../agent/settings.ts'
-import type { Executor, Run, RunOptions, SupervisedOptions } from '../../executor/executor.ts'
+import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/run/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
@@ -16,8 +16,6 @@ import { typeIntoRun } from '../terminal.ts'
 
 export interface PrintContext {
   executor: Executor
-  /** Takes a run that may outlive this process; the same as `executor.run`. */
-  runSupervised: (input: RequestInput, options: SupervisedOptions) => Promise<Result>
   streams: Streams
   /** The descriptors above 2 that a command is given as nacre was. */
   given: readonly number[]
@@ -141,7 +139,7 @@ async function answerPrompt(
   const approve = createApprove(options, streams)
   const runOptions = { signal, text: answer.text, onEvent: answer.onEvent, approve }
   const result = isSupervised
-    ? await context.runSupervised(wanted, runOptions)
+    ? await executor.hold(wanted, runOptions)
     : await runHere(wanted, runOptions)
   await answer.finish(result)
   if (result.ownExitCode !== undefined) context.keepStatus()

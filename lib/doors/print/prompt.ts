@@ -9,6 +9,9 @@ import type { Stdin } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
+import { limits } from '../../protocol/limits.ts'
+import { startOf } from '../../protocol/words.ts'
+import { toOneLine } from '../../render/tables.ts'
 import { createApprove } from './approve.ts'
 import { emptyPrompt, keepLarge, readText } from './stdin.ts'
 
@@ -142,6 +145,7 @@ function createNotes({ stdout, stderr }: Streams): Page {
       case 'notice':
         return say(event.message)
       case 'result':
+        for (const job of event.jobs) await say(describeLeft(job))
         return stdout.closed ? undefined : tellEnd(event, say)
     }
   }
@@ -153,6 +157,13 @@ async function tellEnd(
 ): Promise<void> {
   if (error !== null) await say(error.message)
   else if (status === 'cancelled') await say('The prompt was cancelled')
+}
+
+function describeLeft({ id, command, livesOn }: PromptResult['jobs'][number]): string {
+  const what = startOf(toOneLine(command), limits.commandPreviewChars)
+  return livesOn
+    ? `Job ${id} goes on: ${what}; nacre job read ${id} shows its output, nacre job kill ${id} stops it`
+    : `Job ${id} ends with this nacre, since it began in the foreground or in a session: ${what}`
 }
 
 /** One line: of a command its first line, of anything else its arguments. */

@@ -1,7 +1,7 @@
 import * as shape from '../shape/shape.ts'
 import { failureShape } from './result.ts'
 
-const { anyText, anything, choice, integer, list, nullable, number, object } = shape
+const { anyText, anything, boolean, choice, integer, list, nullable, number, object } = shape
 
 /** What the requests to a model used. */
 export const modelUsageShape = object({
@@ -22,6 +22,14 @@ export const promptResult = {
   data: anything(),
   steps: integer('How often the model was asked'),
   runs: list(anyText(), 'Ids of the runs that it started'),
+  jobs: list(
+    object({
+      id: anyText(),
+      command: anyText(),
+      livesOn: boolean('It goes on when this nacre ends; else it ends with it'),
+    }),
+    'The jobs of the conversation that go on',
+  ),
   usage: modelUsageShape,
   /** `provider/name`; null where there is none. */
   model: nullable(anyText()),

@@ -122,7 +122,7 @@ test('an error is only what did not run, or was stopped', () =>
       ['git add -A', 60, true],
     ]
     for (const [command, timeout, isError] of cases) {
-      const result = await call(client, 'bash', { command, timeout })
+      const result = await call(client, 'bash', { command, timeout, on_timeout: 'kill' })
       assert.is(result.isError, isError, `${command}: ${result.text}`)
     }
   }))
@@ -133,7 +133,7 @@ test('arguments that models send by habit are understood', () =>
       [{ command: 'pwd', workdir: '/', description: 'Where am I?' }, /^\/\n/],
       [{ cmd: 'echo hi', timeout: '60' }, /^hi\n/],
       [{ command: 'echo "$PORT $CI"', env: { PORT: 8080, CI: true } }, /^8080 true\n/],
-      [{ command: 'sleep 300', timeout_seconds: 1 }, /may take 1\.0 s/],
+      [{ command: 'sleep 300', timeout_seconds: 1, on_timeout: 'kill' }, /may take 1\.0 s/],
       [{ command: 'sleep 300', run_in_background: 'true' }, /job id: run_/],
       [{ command: 'echo hi', run_in_background: false, cwd: null, env: null }, /^hi\n/],
       [{ command: 'test -t 1 && echo terminal', pty: 'true' }, /^terminal/],
@@ -247,6 +247,16 @@ test('a call that waits for so long answers with a running job', () =>
     assert.match(started.text, /Still running after/)
     const id = started.data.job_id
     const killed = await call(client, 'bash_job', { action: 'kill', job_id: id })
+    assert.is(killed.data.status, 'stopped')
+  }))
+
+test('a run that is not done at its deadline is handed over as a job, with what it has written', () =>
+  withClient(async (client) => {
+    const started = await call(client, 'bash', { command: 'echo begun; sleep 300', timeout: 1 })
+    assert.is(started.data.status, 'running')
+    assert.not(started.isError)
+    assert.match(started.text, /^begun\nStill running after/)
+    const killed = await call(client, 'bash_job', { action: 'kill', job_id: started.data.job_id })
     assert.is(killed.data.status, 'stopped')
   }))
 

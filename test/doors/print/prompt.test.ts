@@ -93,6 +93,7 @@ test('json and stream-json end with the same result', () =>
       'data',
       'steps',
       'runs',
+      'jobs',
       'usage',
       'model',
       'conversation_id',

@@ -298,6 +298,8 @@ test('the tools of a model obey all rules and answer in text', () =>
     const { id } = (cut.details as { artifact: { id: string } }).artifact
     const read = await call('artifact', { id, head: 1 })
     assert.is(read.content[0]?.text, '1\n[to go on: offset 1]')
+    const long = await call('bash', { command: 'echo begun; sleep 300', timeout: 1 })
+    assert.match(long.content[0]?.text ?? '', /^begun\nStill running after/)
     const wrong = await failureOf(call('bash', { comand: 'ls' }))
     assert.is(wrong.code, -32_602)
     const nothing = await failureOf(call('bish', {}))
