@@ -8,6 +8,7 @@ import {
 } from './conversations/store.ts'
 import { chooseModel, listAvailableModels } from './models/choose-model.ts'
 import { keyVariables } from './models/providers.ts'
+import { createInjectionQueue, type InjectionQueue } from './injection.ts'
 import { redactKeys } from './redact.ts'
 import { type AgentSession, createAgentSession } from './session.ts'
 import type { AgentSettings } from './settings.ts'
@@ -38,6 +39,8 @@ export interface OpenOptions {
   cwd?: string
   /** Answers the questions of the guard; without it they are denied. */
   approve?: Approve | undefined
+  /** Commands of the person that wait for it already. */
+  commands?: InjectionQueue
 }
 
 export function createAgent(executor: Executor, settings: AgentSettings): Agent {
@@ -47,13 +50,14 @@ export function createAgent(executor: Executor, settings: AgentSettings): Agent 
   })
   return {
     conversations,
-    open(wanted = {}, { cwd = settings.cwd, approve } = {}) {
+    open(wanted = {}, { cwd = settings.cwd, approve, commands } = {}) {
       const workspace = cwd === settings.cwd ? settings.workspace : findWorkspace(cwd)
       return createAgentSession({
         executor,
         settings: { ...settings, cwd, workspace },
         conversation: openConversation(conversations, wanted, cwd),
         approve,
+        commands: commands ?? createInjectionQueue(executor.artifacts),
       })
     },
     listModels: () => listAvailableModels(settings),

@@ -38,7 +38,7 @@ export interface PromptParts {
   tell: AgentListener
 }
 
-type PromptEnd = Pick<PromptResult, 'status' | 'text' | 'data' | 'steps' | 'usage' | 'error'>
+export type PromptEnd = Pick<PromptResult, 'status' | 'text' | 'data' | 'steps' | 'usage' | 'error'>
 
 /** The reason of a signal that a deadline has aborted, and no person. */
 export const timedOut = 'timeout'
@@ -58,8 +58,13 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
   const { conversation, desk, queue, steering, limits, schema, signal, tell } = parts
   const described = describeTools(parts.cwd, parts.hosts)
   const waiting = queue.peek()
+  const news = (await desk.takeEnded()).map((line) => `[Ended in the background: ${line}]
+`)
+  const request = schema === null ? '' : `
+
+${schema.request}`
+  const question = `${waiting.text}${news.join('')}${text}${request}`
   const names = [...waiting.names, ...namesIn(text)]
-  const question = await writeQuestion(text, waiting.text, parts)
   conversation.add({ role: 'user', text: question, names })
   let usage = noUsage
   let steps = 0
@@ -98,7 +103,7 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
       else if (!taken) conversation.withdraw('cancelled')
       return endStopped()
     }
-    if (!taken) queue.take(waiting.count)
+    if (!taken) queue.take(waiting)
     taken = true
     const { message } = turn
     conversation.add(message, turn.usage)
@@ -174,17 +179,6 @@ function isNearlyFull({ contextTokens }: Model, { messages }: Conversation): boo
     else chars += textOf(message).length
   }
   return chars / 4 > contextTokens * fullContext
-}
-
-async function writeQuestion(
-  text: string,
-  injected: string,
-  { desk, schema }: PromptParts,
-): Promise<string> {
-  const news = await desk.takeEnded()
-  const ended = news.map((line) => `[Ended in the background: ${line}]\n`)
-  const request = schema === null ? '' : `\n\n${schema.request}`
-  return `${injected}${ended.join('')}${text}${request}`
 }
 
 /** Calls that were never made are nothing to go on with. */

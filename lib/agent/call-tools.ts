@@ -1,10 +1,9 @@
 import type { Approve } from '../executor/executor.ts'
 import type { Reach } from '../executor/reach.ts'
-import { MisuseError } from '../protocol/errors.ts'
+import { messageOf, MisuseError } from '../protocol/errors.ts'
 import { listenToText } from '../protocol/result/event.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { PromptResult } from '../protocol/result/prompt.ts'
-import type { Result } from '../protocol/result/result.ts'
 import { describeStanding } from '../render/messages.ts'
 import type { AgentListener } from './events.ts'
 import type { ToolCall, ToolReply } from './models/model.ts'
@@ -41,22 +40,23 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
   async function takeEnded(): Promise<string[]> {
     const lines: string[] = []
     for (const id of leftRunning) {
-      const told = await executor.jobs.show(id).then(describeEnded, describeMisuse)
-      if (told === null) continue
+      const found = await executor.jobs.show(id).catch(messageOf)
+      if (typeof found !== 'string' && found.status === 'running') continue
       leftRunning.delete(id)
-      lines.push(told)
+      lines.push(typeof found === 'string' ? found : describeStanding(found).join('; '))
     }
     return lines
   }
 
   async function listJobs(): Promise<PromptResult['jobs']> {
-    if (leftRunning.size === 0) return []
-    const running = (await executor.jobs.list({ status: 'running' })).filter((job) =>
-      leftRunning.has(job.jobId),
-    )
-    return running.map(({ jobId, command, ownerPid }) => {
-      return { id: jobId, command, livesOn: ownerPid !== process.pid }
-    })
+    const jobs = leftRunning.size === 0 ? [] : await executor.jobs.list({ status: 'running' })
+    return jobs
+      .filter(({ jobId }) => leftRunning.has(jobId))
+      .map(({ jobId: id, command, ownerPid }) => ({
+        id,
+        command,
+        livesOn: ownerPid !== process.pid,
+      }))
   }
 
   /** Where the system has no sandbox, every run says so; it is told once. */
@@ -133,17 +133,6 @@ function askOneByOne(approve: Approve): Approve {
     last = asked.catch(() => undefined)
     return asked
   }
-}
-
-/** Null where it goes on. */
-function describeEnded(result: Result): string | null {
-  return result.status === 'running' ? null : describeStanding(result).join('; ')
-}
-
-/** Of a job that is not known any more. */
-function describeMisuse(error: unknown): string {
-  if (error instanceof MisuseError) return error.message
-  throw error
 }
 
 function isRunning(details: unknown): boolean {

@@ -1,3 +1,4 @@
+import type { ArtifactStore } from '../executor/executor.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { startOf } from '../protocol/words.ts'
@@ -9,38 +10,50 @@ const queueBytes = 128 * 1024
 /** A queue keeps so many results; older ones are dropped. */
 const queueResults = 64
 
-/** Results of a person's commands that wait for the next message to the model. */
+/** Commands of a person that wait for the next message to the model, with what it is told of each. */
 export interface InjectionQueue {
-  add(result: Result): void
+  /** Queues a run once it has ended, also one that was let go; settles then. */
+  add(ended: Result | Promise<Result>): Promise<void>
   /** What goes before the next message, oldest first; empty where nothing waits. The queue stays. */
-  peek(): { text: string; count: number; names: string[] }
-  /** Takes off the oldest ones, which have reached the model, or all. */
-  take(count?: number): Result[]
-  readonly size: number
+  peek(): Injection
+  /** Takes off what has reached the model. */
+  take(told: Injection): void
 }
 
-export function createInjectionQueue(): InjectionQueue {
-  const waiting: Result[] = []
+export interface Injection {
+  readonly text: string
+  readonly commands: readonly Told[]
+  /** The ids of their runs and of what these have left. */
+  readonly names: readonly string[]
+}
+
+/** One command as the model reads it: with its text, and without. */
+interface Told {
+  readonly whole: string
+  readonly bare: string
+  readonly names: readonly string[]
+}
+
+/** `artifacts` keeps what an excerpt leaves out; null: nothing is kept. */
+export function createInjectionQueue(artifacts: ArtifactStore | null): InjectionQueue {
+  let waiting: Told[] = []
   return {
-    add(result) {
-      waiting.push(result)
-      if (waiting.length > queueResults) waiting.shift()
+    async add(ended) {
+      const told = await renderInjection(await ended, artifacts)
+      waiting = [...waiting, told].slice(-queueResults)
     },
     peek() {
-      const blocks: string[] = []
       let room = queueBytes
-      for (const result of [...waiting].reverse()) {
-        const whole = renderInjection(result, true)
-        const isTold = whole.length <= room
-        const block = isTold ? whole : renderInjection(result, false)
+      const blocks = waiting.toReversed().map(({ whole, bare }) => {
+        const block = whole.length <= room ? whole : bare
         room -= block.length
-        blocks.unshift(block)
-      }
-      return { text: blocks.join(''), count: waiting.length, names: waiting.flatMap(namesOf) }
+        return block
+      })
+      const names = waiting.flatMap((told) => told.names)
+      return { text: blocks.reverse().join(''), commands: waiting, names }
     },
-    take: (count = waiting.length) => waiting.splice(0, count),
-    get size() {
-      return waiting.length
+    take({ commands }) {
+      waiting = waiting.filter((told) => !commands.includes(told))
     },
   }
 }
@@ -60,63 +73,82 @@ export function namesIn(text: string): string[] {
  * One result as the model reads it. `<` and `>` are escaped, so that no output can end the block
  * or begin another.
  */
-function renderInjection(result: Result, withText: boolean): string {
-  const { truncation, artifact, stderrTruncation = null, stderrArtifact = null } = result
+async function renderInjection(result: Result, artifacts: ArtifactStore | null): Promise<Told> {
+  const { id, command, truncation, artifact, stderrTruncation = null, stderrArtifact } = result
   // A terminal has one stream only.
-  const stdout = describeStream('stdout', result.stdout ?? result.output ?? '', {
-    isCut: truncation !== null,
-    cacheId: artifact?.id,
-    withText,
+  const { stdout = result.output ?? '', stderr = '' } = result
+  const out = await cut('stdout', stdout, { truncation, artifact })
+  const err = await cut('stderr', stderr, {
+    truncation: stderrTruncation,
+    artifact: stderrArtifact ?? null,
   })
-  const stderr = describeStream('stderr', result.stderr ?? '', {
-    isCut: stderrTruncation !== null,
-    cacheId: stderrArtifact?.id,
-    withText,
-  })
-  const json = {
-    id: result.id,
-    command_preview: startOf(result.command, limits.commandPreviewChars),
-    exit_code: result.exitCode,
-    signal: result.signal,
-    duration_ms: result.durationMs,
-    ...stdout.fields,
-    ...stderr.fields,
-    truncated: {
-      stdout: stdout.isCut,
-      stderr: stderr.isCut,
-      combined: stdout.isCut || stderr.isCut,
-    },
+  const names = [...namesOf(result), ...out.names, ...err.names]
+  return { whole: render(out.whole, err.whole), bare: render(out.bare, err.bare), names }
+
+  async function cut(
+    stream: 'stdout' | 'stderr',
+    text: string,
+    { truncation, artifact }: Pick<Result, 'truncation' | 'artifact'>,
+  ): Promise<{ whole: object; bare: object; names: string[] }> {
+    let excerpt = cutEnds(text)
+    const name = `${stream}_excerpt`
+    if (truncation === null && excerpt === text) {
+      const whole = { [stream]: text }
+      return { whole, bare: text === '' ? whole : { [name]: '' }, names: [] }
+    }
+    let kept = artifact
+    if (truncation === null && artifact === null && artifacts !== null) {
+      const writer = artifacts.create({ runId: id, command, stream })
+      await writer.write(Buffer.from(text))
+      kept = (await writer.finish()).artifact
+    } else if (truncation?.direction === 'tail' && artifact !== null) {
+      // The text is the end of what was written. Its beginning may have been removed by others meanwhile.
+      const missingLines = (truncation.shownRanges[0]?.[0] ?? 1) - 1
+      const head = Math.max(1, Math.min(limits.headTailLines, missingLines))
+      const first = await artifacts?.read(artifact.id, { head }).catch(() => null)
+      if (first) excerpt = joinEnds(first.text, text)
+    }
+    const named = kept === null ? {} : { [`${stream}_cache_id`]: kept.id }
+    const names = kept === null ? [] : [kept.id]
+    return { whole: { [name]: excerpt, ...named }, bare: { [name]: '', ...named }, names }
   }
-  const text = JSON.stringify(json).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e')
-  return `<shell_result>\n${text}\n</shell_result>\n`
-}
 
-interface StreamState {
-  isCut: boolean
-  cacheId: string | undefined
-  withText: boolean
-}
-
-function describeStream(
-  name: 'stdout' | 'stderr',
-  text: string,
-  { isCut, cacheId, withText }: StreamState,
-): { fields: Record<string, string>; isCut: boolean } {
-  const excerpt = withText ? cutEnds(text) : ''
-  if (!isCut && excerpt === text) return { fields: { [name]: text }, isCut: false }
-  const kept = cacheId === undefined ? {} : { [`${name}_cache_id`]: cacheId }
-  return { fields: { [`${name}_excerpt`]: excerpt, ...kept }, isCut: true }
+  function render(out: object, err: object): string {
+    const isCut = { stdout: 'stdout_excerpt' in out, stderr: 'stderr_excerpt' in err }
+    const json = {
+      id,
+      command_preview: startOf(command, limits.commandPreviewChars),
+      status: result.status,
+      reason: result.reason,
+      exit_code: result.exitCode,
+      signal: result.signal,
+      duration_ms: result.durationMs,
+      ...out,
+      ...err,
+      truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
+    }
+    const text = JSON.stringify(json).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e')
+    return `<shell_result>\n${text}\n</shell_result>\n`
+  }
 }
 
 /** The first and the last lines, as many as there is room for. */
 function cutEnds(text: string): string {
+  const isShort = text.length <= streamBytes
+  if (isShort && text.split('\n').length <= 2 * limits.headTailLines + 1) return text
+  return joinEnds(text, text)
+}
+
+/** The first lines of one text and the last ones of another. Neither may be split as a whole: it may be long. */
+function joinEnds(first: string, last: string): string {
   const { headTailLines } = limits
-  const lines = text.split('\n')
-  if (lines.length <= 2 * headTailLines + 1 && text.length <= streamBytes) return text
-  const head = cutTo(lines.slice(0, headTailLines).join('\n'), 'start')
-  const rest = lines.slice(headTailLines)
-  const tail = cutTo(rest.slice(-headTailLines - 1).join('\n'), 'end')
-  return `${head}\n… [lines left out] …\n${tail}`
+  const head = first.slice(0, streamBytes).split('\n').slice(0, headTailLines).join('\n')
+  const tail = last
+    .slice(-streamBytes)
+    .split('\n')
+    .slice(-headTailLines - 1)
+    .join('\n')
+  return `${cutTo(head, 'start')}\n… [lines left out] …\n${cutTo(tail, 'end')}`
 }
 
 function cutTo(text: string, side: 'start' | 'end'): string {

@@ -2,13 +2,12 @@ import { nowMs, roundMs } from '../system/clock.ts'
 import type { Approve, Executor } from '../executor/executor.ts'
 import { createReach } from '../executor/reach.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import type { Result } from '../protocol/result/result.ts'
-import { answerPrompt, timedOut } from './answer-prompt.ts'
+import { answerPrompt, type PromptEnd, timedOut } from './answer-prompt.ts'
 import { createToolDesk } from './call-tools.ts'
 import type { Conversation } from './conversations/store.ts'
 import type { PromptResult } from '../protocol/result/prompt.ts'
 import type { AgentListener } from './events.ts'
-import { createInjectionQueue } from './injection.ts'
+import type { InjectionQueue } from './injection.ts'
 import { writeInstructions } from './instructions.ts'
 import { chooseModel } from './models/choose-model.ts'
 import { ModelError } from './models/failure.ts'
@@ -34,8 +33,8 @@ export interface AgentSession {
   steer(text: string): boolean
   /** Stops the prompt under way with all that it has started here. False: there is none. */
   cancel(): boolean
-  /** A person's own command: the next message begins with how it ended. */
-  addCommand(result: Result): void
+  /** A person's own commands: the next message begins with how they ended. */
+  readonly commands: InjectionQueue
   /** Chooses the model of the next prompts; null: one is looked for again. */
   setModel(model: string | null): void
   /** What the whole conversation has used. */
@@ -57,12 +56,12 @@ export interface AgentSessionParts {
   conversation: Conversation
   /** Answers the questions of the guard; without it they are denied. */
   approve: Approve | undefined
+  commands: InjectionQueue
 }
 
 export function createAgentSession(parts: AgentSessionParts): AgentSession {
   const { executor, settings, conversation } = parts
   const listeners = new Set<AgentListener>()
-  const queue = createInjectionQueue()
   const steering: string[] = []
   let wanted = settings.model
   let model: Model | null = null
@@ -104,9 +103,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
     text: string,
     { schema = null }: PromptOptions,
     stop: AbortController,
-  ): Promise<
-    Omit<PromptResult, 'type' | 'conversationId' | 'durationMs' | 'model' | 'runs' | 'jobs'>
-  > {
+  ): Promise<PromptEnd> {
     try {
       const opened = await openModel()
       return await conversation.hold(async () => {
@@ -115,7 +112,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
           model: opened,
           conversation,
           desk,
-          queue,
+          queue: parts.commands,
           steering,
           system: await readInstructions(),
           limits: settings.limits,
@@ -136,6 +133,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
 
   return {
     conversation,
+    commands: parts.commands,
     get model() {
       return model?.id ?? wanted
     },
@@ -194,7 +192,6 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
       working?.abort()
       return working !== null
     },
-    addCommand: (result) => queue.add(result),
     setModel(id) {
       wanted = id
       model = null

@@ -270,10 +270,9 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   }
 
   async function hold(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
-    if (!options.holder) return run(input, runOptions)
-    refuseIfClosed()
-    const wanted = parseRequest(input, context)
     const { approve } = runOptions
+    if (!options.holder) return run(input, runOptions)
+    const wanted = parseRequest(input, context)
     return options.holder(input, {
       ...runOptions,
       approve: approve && ((asked, ...rest) => approve({ ...wanted, ...asked }, ...rest)),

@@ -34,13 +34,13 @@ const block = /^<shell_result>\n([^<>]*)\n<\/shell_result>\n$/
 
 test('no output ends its block or begins another, and a short one comes through as it is', () =>
   fc.assert(
-    fc.property(
+    fc.asyncProperty(
       fc.string({ unit: 'grapheme' }),
       fc.constantFrom('', '</shell_result>', '<shell_result>\n{}', '\\u003c', '\u2028'),
-      (text, hostile) => {
-        const queue = createInjectionQueue()
+      async (text, hostile) => {
+        const queue = createInjectionQueue(null)
         const stdout = text + hostile + text
-        queue.add(resultOf(`echo ${hostile}`, stdout))
+        await queue.add(resultOf(`echo ${hostile}`, stdout))
         const [, json = ''] = block.exec(queue.peek().text) ?? []
         assert.is((JSON.parse(json) as Record<string, unknown>)['stdout'], stdout)
       },
@@ -49,26 +49,30 @@ test('no output ends its block or begins another, and a short one comes through 
 
 test('however much waits, a message stays bounded, in order, and taken off only when told', () =>
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 100 }), (sizes) => {
-      const queue = createInjectionQueue()
-      for (const [index, size] of sizes.entries()) {
-        queue.add(resultOf(`echo ${index}`, 'x\n'.repeat(size)))
-      }
-      const { text, count } = queue.peek()
-      assert.ok(text.length < 256 * 1024)
-      const told = [...text.matchAll(/"command_preview":"echo (\d+)"/g)].map(([, n]) => Number(n))
-      assert.equal(told, [...sizes.keys()].slice(-64))
-      assert.is(queue.peek().count, count)
-      queue.take(count)
-      assert.is(queue.peek().text, '')
-    }),
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 100 }),
+      async (sizes) => {
+        const queue = createInjectionQueue(null)
+        for (const [index, size] of sizes.entries()) {
+          await queue.add(resultOf(`echo ${index}`, 'x\n'.repeat(size)))
+        }
+        const waiting = queue.peek()
+        const { text } = waiting
+        assert.ok(text.length < 256 * 1024)
+        const told = [...text.matchAll(/"command_preview":"echo (\d+)"/g)].map(([, n]) => Number(n))
+        assert.equal(told, [...sizes.keys()].slice(-64))
+        assert.is(queue.peek().text, text)
+        queue.take(waiting)
+        assert.is(queue.peek().text, '')
+      },
+    ),
     { numRuns: 20 },
   ))
 
-test('what is cut at both ends has no half of a character', () => {
-  const queue = createInjectionQueue()
+test('what is cut at both ends has no half of a character', async () => {
+  const queue = createInjectionQueue(null)
   const faces = '😀'.repeat(9000)
-  queue.add(resultOf('cat faces', `x${faces}${'\n'.repeat(200)}${faces}x`))
+  await queue.add(resultOf('cat faces', `x${faces}${'\n'.repeat(200)}${faces}x`))
   const [, json = ''] = block.exec(queue.peek().text) ?? []
   const { stdout_excerpt: excerpt } = JSON.parse(json) as { stdout_excerpt: string }
   const [head = '', tail = ''] = excerpt.split('\n… [lines left out] …\n')

@@ -17,15 +17,18 @@ import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
 const { min, max } = limits.agentTimeoutSeconds
 
 const options = {
-  timeout: shape.number(
-    `Seconds after which \`on_timeout\` applies, ${min} to ${max} (default by mode)`,
-    { min: 0 },
-  ),
-  ...shape.pick(fields, ['mode', 'cwd', 'env', 'head', 'tail', 'pty', 'session', 'waitSeconds']),
-  onTimeout: shape.describe(
-    fields.onTimeout,
-    'At the deadline: let it go on as a job (default), or stop it; a background job is stopped',
-  ),
+  timeout: shape.number(`Deadline in seconds, ${min} to ${max} (default by mode)`, { min: 0 }),
+  ...shape.pick(fields, [
+    'mode',
+    'cwd',
+    'env',
+    'head',
+    'tail',
+    'pty',
+    'session',
+    'waitSeconds',
+    'onTimeout',
+  ]),
 }
 const params = shape.object({ command }, options)
 const paramsWithHost = shape.object({ command }, { ...options, host: fields.host })
@@ -96,11 +99,7 @@ export const bashTool: Tool = {
       (mode === 'background' || waitSeconds !== undefined || onTimeout === 'background')
     const { executor } = context
     const options = { onEvent, signal, approve, atMost }
-    const ended = isHeld
-      ? await executor.hold(input, options)
-      : await (
-          await executor.start(input, options)
-        ).result
+    const ended = await (isHeld ? executor.hold(input, options) : executor.run(input, options))
     const result = head?.settle(ended) ?? ended
     const text =
       result.status === 'running'

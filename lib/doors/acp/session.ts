@@ -170,7 +170,7 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
           },
         )
         await endCall(toolCallId, renderForModel(result), isFailure(result))
-        if (injected) session.addCommand(result)
+        if (injected) await session.commands.add(result)
         return result.reason === 'cancel'
       } finally {
         running = null

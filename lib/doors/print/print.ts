@@ -90,7 +90,7 @@ function createPrompts(options: PrintOptions, context: PrintContext): Prompts {
   return {
     async ask(text, stdin) {
       prompter ??= await (await import('./prompt.ts')).createPrompter(options, context)
-      for (const result of waiting.splice(0)) prompter.addCommand(result)
+      for (const result of waiting.splice(0)) await prompter.addCommand(result)
       return prompter.ask(text, stdin)
     },
     addCommand: options.inputFormat === 'lines' ? (result) => void waiting.push(result) : null,

@@ -9,9 +9,6 @@ import type { Stdin } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
-import { limits } from '../../protocol/limits.ts'
-import { startOf } from '../../protocol/words.ts'
-import { toOneLine } from '../../render/tables.ts'
 import { createApprove } from './approve.ts'
 import { emptyPrompt, keepLarge, readText } from './stdin.ts'
 
@@ -20,7 +17,7 @@ export interface Prompter {
   /** Answers one prompt on the streams; gives the exit status. */
   ask(text: string, stdin: Stdin): Promise<number>
   /** A command that ran before the next prompt. */
-  addCommand(result: Result): void
+  addCommand(result: Result): Promise<void>
 }
 
 export interface PrompterContext {
@@ -53,7 +50,7 @@ export async function createPrompter(
   })
 
   return {
-    addCommand: (result) => session.addCommand(result),
+    addCommand: (result) => session.commands.add(result),
     async ask(text, stdin) {
       const given = stdin.kind === 'descriptor' ? await readGiven(options, streams, keep) : ''
       // Without words, the prompt itself came from standard input.
@@ -160,7 +157,7 @@ async function tellEnd(
 }
 
 function describeLeft({ id, command, livesOn }: PromptResult['jobs'][number]): string {
-  const what = startOf(toOneLine(command), limits.commandPreviewChars)
+  const what = describeCall('bash', { command })
   return livesOn
     ? `Job ${id} goes on: ${what}; nacre job read ${id} shows its output, nacre job kill ${id} stops it`
     : `Job ${id} ends with this nacre, since it began in the foreground or in a session: ${what}`

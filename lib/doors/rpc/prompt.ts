@@ -26,7 +26,7 @@ export const promptMethods = {
           approve: call.approve,
         },
       )
-      if (prompt.injected) prompts.addCommand(result, conversation)
+      if (prompt.injected) await prompts.addCommand(result, conversation)
       return { disposition: 'handled', result }
     } finally {
       call.client.commands.delete(stopping)

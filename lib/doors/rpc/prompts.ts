@@ -20,8 +20,8 @@ type WireEvent = ReturnType<typeof eventToWire>
 
 /** The conversations of one connection. */
 export interface Prompts {
-  /** A person's own command: it goes before the next message of that conversation. */
-  addCommand(result: Result, conversation?: string): void
+  /** A person's own command: it goes before the next message of that conversation, once it has ended. */
+  addCommand(ended: Result | Promise<Result>, conversation?: string): Promise<void>
   /** Rejects with `MisuseError` where there is no such conversation, or it is at work. */
   answer(text: string, conversation: string | undefined, call: PromptCall): Promise<PromptResult>
   /** False: no prompt of it is under way. */
@@ -44,8 +44,8 @@ export interface PromptsContext {
 
 export function createPrompts({ executor, agentSettings }: PromptsContext): Prompts {
   const talks = new Map<string, Talk>()
-  /** Commands that wait for a conversation that nobody has begun yet. */
-  const waiting = createInjectionQueue()
+  /** For the conversation that is meant where none is named. */
+  const commands = createInjectionQueue(executor.artifacts)
   /** The one that is meant where none is named. */
   let own: Talk | null = null
   const agent = createLazy(async () => {
@@ -64,21 +64,19 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
       approve: undefined,
       session: loaded.open(
         { resume: conversation ?? null },
-        { approve: (...asked) => talk.approve?.(...asked) ?? false },
+        {
+          approve: (...asked) => talk.approve?.(...asked) ?? false,
+          ...(conversation === undefined && { commands }),
+        },
       ),
-    }
-    if (conversation === undefined) {
-      for (const result of waiting.take()) talk.session.addCommand(result)
     }
     talks.set(talk.session.conversation.id, talk)
     return talk
   }
 
   return {
-    addCommand(result, conversation) {
-      const talk = conversation === undefined ? own : talks.get(conversation)
-      if (talk) talk.session.addCommand(result)
-      else waiting.add(result)
+    addCommand(ended, conversation = '') {
+      return (talks.get(conversation)?.session.commands ?? commands).add(ended)
     },
     async answer(text, conversation, call) {
       const talk = await find(conversation)

@@ -30,9 +30,10 @@ export const shellExec: Handler<'shell.exec'> = async (params, call) => {
   })
   const over = peer.wait([run.id], () => run.detach())
   try {
+    const queued = client.prompts.addCommand(run.ended)
     const result = await run.result
-    client.prompts.addCommand(result)
     for (const name of namesOf(result)) client.handed.add(name)
+    if (result.status !== 'running') await queued
     return describeExec(result)
   } finally {
     over()

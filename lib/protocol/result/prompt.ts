@@ -23,12 +23,8 @@ export const promptResult = {
   steps: integer('How often the model was asked'),
   runs: list(anyText(), 'Ids of the runs that it started'),
   jobs: list(
-    object({
-      id: anyText(),
-      command: anyText(),
-      livesOn: boolean('It goes on when this nacre ends; else it ends with it'),
-    }),
-    'The jobs of the conversation that go on',
+    object({ id: anyText(), command: anyText(), livesOn: boolean() }),
+    'Its jobs that go on; one that does not live on ends with nacre',
   ),
   usage: modelUsageShape,
   /** `provider/name`; null where there is none. */

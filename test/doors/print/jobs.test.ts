@@ -13,6 +13,8 @@ import { runCli } from '../../helpers/run-cli.ts'
 
 const [model] = models
 
+const textOf = ({ content }: { content?: unknown }) => (typeof content === 'string' ? content : '')
+
 /** Lets a model make these calls of `bash` one after another; then it is done. */
 function script({ mock }: ModelServer, ...calls: object[]): void {
   mock.onMessage(/./, ({ messages }) => {
@@ -48,10 +50,10 @@ for (const way of ways) {
       const { stdout, stderr, status } = await prompt(server, '--output-format', 'json')
       assert.is(status, 0, stderr)
       const { jobs } = JSON.parse(stdout) as Told
-      const [{ id = '' } = {}] = jobs
+      const id = jobs[0]?.id ?? ''
       try {
         assert.equal(jobs, [{ id, command, lives_on: true }])
-        assert.match(stderr, `nacre: Job ${id} goes on: ${command}`)
+        assert.match(stderr, `nacre: Job ${id} goes on: $ ${command}`)
         assert.match(stderr, `nacre job kill ${id}`)
         const shown = await nacre(server, ['job', 'show', id, '--output-format', 'json'])
         assert.is((JSON.parse(shown.stdout) as { status: string }).status, 'running')
@@ -66,15 +68,15 @@ test('a run that its model has waited for long enough goes on, and its whole wor
   withModelServer(async (server) => {
     const { mock, home } = server
     mock.onMessage(/./, ({ messages }) => {
-      const replies = messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
-      const jobId = /job id: (\w+)/.exec(String(replies[0]))?.[1]
+      const replies = messages.filter(({ role }) => role === 'tool').map(textOf)
+      const jobId = /job id: (\w+)/.exec(replies[0] ?? '')?.[1]
       const calls = [
         { name: 'bash', arguments: { command: 'echo begun; read x < fifo; echo $x', timeout: 1 } },
         { name: 'bash', arguments: { command: 'echo the end > fifo' } },
         { name: 'bash_job', arguments: { action: 'wait', job_id: jobId } },
       ]
       const call = calls[replies.length]
-      if (!call) return { content: String(replies.at(-1)) }
+      if (!call) return { content: replies.at(-1) ?? '' }
       return { toolCalls: [{ ...call, arguments: JSON.stringify(call.arguments) }] }
     })
     execFileSync('mkfifo', [join(home.workspace, 'fifo')])
@@ -91,7 +93,7 @@ for (const how of [{ timeout: 1 }, { mode: 'background', session: 'work' }]) {
       script(server, { command, ...how })
       const { stdout, stderr } = await prompt(server, '--output-format', 'json')
       const { jobs } = JSON.parse(stdout) as Told
-      const [{ id = '' } = {}] = jobs
+      const id = jobs[0]?.id ?? ''
       assert.equal(jobs, [{ id, command, lives_on: false }])
       assert.match(stderr, `nacre: Job ${id} ends with this nacre`)
       const shown = await nacre(server, ['job', 'show', id, '--output-format', 'json'])

@@ -190,6 +190,8 @@ test('a command of a person goes before the next message, escaped, and once', ()
     assert.equal(Object.keys(one), [
       'id',
       'command_preview',
+      'status',
+      'reason',
       'exit_code',
       'signal',
       'duration_ms',

@@ -17,10 +17,11 @@ const [model] = models
 
 async function withPrompts(
   use: (rpc: RpcProcess, server: ModelServer) => Promise<void>,
+  variables: NodeJS.ProcessEnv = {},
 ): Promise<void> {
   await withModelServer(async (server) => {
     const { home } = server
-    const env = { ...process.env, ...home.env }
+    const env = { ...process.env, ...home.env, ...variables }
     const rpc = startRpc(['--rpc', '--model', model, '--cwd', home.workspace], env)
     try {
       await use(rpc, server)
@@ -75,6 +76,103 @@ test('what shell.exec and !commands have run goes before the next message, !!com
     assert.is(again['status'], 'answered')
     assert.is(textOfRequest(server.requests().at(-1)).split('echo by exec').length, 2)
   }))
+
+interface Told {
+  command_preview: string
+  status: string
+  reason: string | null
+  exit_code: number | null
+  stdout?: string
+  stdout_excerpt?: string
+  stdout_cache_id?: string
+  truncated: { stdout: boolean }
+}
+
+/** What the model is told of the commands before its next message. */
+async function askOfCommands(rpc: RpcProcess, server: ModelServer): Promise<Told[]> {
+  assert.is(resultOf(await rpc.call('prompt', { text: 'what was run?' }))['status'], 'answered')
+  const text = String(server.requests().at(-1)?.messages.at(-1)?.content)
+  const blocks = text.matchAll(/<shell_result>\n(.*)\n<\/shell_result>\n/g)
+  return [...blocks].map(([, json = '']) => JSON.parse(json) as Told)
+}
+
+test('a model is told both ends of what shell.exec wrote, how it ended, and where all of it is', () =>
+  withPrompts(async (rpc, server) => {
+    server.mock.onMessage(/./, { content: 'seen' })
+    for (const params of [
+      { command: 'seq 1 5000' },
+      { command: 'seq 1 500' },
+      { command: 'echo on; sleep 1000', timeout_seconds: 1 },
+      { command: 'exit 4' },
+    ]) {
+      await rpc.call('shell.exec', params)
+    }
+    const [long, middle, late, failed] = await askOfCommands(rpc, server)
+    for (const [told, last] of [
+      [long, 5000],
+      [middle, 500],
+    ] as const) {
+      assert.match(told?.stdout_excerpt ?? '', /^1\n2\n[\s\S]*\n80\n… \[lines left out\] …\n/)
+      assert.match(told?.stdout_excerpt ?? '', new RegExp(`\n${last - 1}\n${last}\n$`))
+      assert.ok(told?.truncated.stdout)
+      const range = { id: told?.stdout_cache_id, offset: 100, limit: 1 }
+      assert.is(resultOf(await rpc.call('artifact.read', range))['text'], '101\n')
+    }
+    assert.equal(
+      [late, failed].map((told) => told && [told.status, told.reason, told.exit_code, told.stdout]),
+      [
+        ['stopped', 'timeout', null, 'on\n'],
+        ['exited', null, 4, ''],
+      ],
+    )
+  }))
+
+test('a model is told of a command that was let go when it has ended, with all that it wrote', () =>
+  withPrompts(async (rpc, server) => {
+    server.mock.onMessage(/./, { content: 'seen' })
+    await rpc.call('shell.exec', { command: 'mkfifo fifo' })
+    const params = { command: 'echo begun; read x < fifo; echo $x', stream: true }
+    rpc.send({ jsonrpc: '2.0', id: 'exec', method: 'shell.exec', params })
+    const { params: begun } = await rpc.next(({ method }) => method === 'shell.output')
+    const { id } = begun as { id: string }
+    await rpc.call('shell.detach', { id })
+    assert.is(resultOf(await rpc.response('exec'))['status'], 'running')
+    assert.is((await askOfCommands(rpc, server)).length, 1)
+    await rpc.call('shell.exec', { command: 'echo the end > fifo' })
+    await rpc.call('shell.wait', { id })
+    const told = await askOfCommands(rpc, server)
+    const ended = told.find(({ command_preview: command }) => command === params.command)
+    assert.equal([ended?.status, ended?.stdout], ['exited', 'begun\nthe end\n'])
+  }))
+
+test('with as many commands queued as there may be, one more that runs during a turn is not lost', () =>
+  withPrompts(async (rpc, server) => {
+    for (let count = 0; count < 64; count++) await rpc.call('shell.exec', { command: 'true' })
+    server.mock.onMessage(/./, async ({ messages }) => {
+      const isFirst = messages.filter(({ role }) => role === 'user').length === 1
+      if (isFirst) await rpc.call('shell.exec', { command: 'echo during the turn' })
+      return { content: 'seen' }
+    })
+    assert.is((await askOfCommands(rpc, server)).length, 64)
+    const told = await askOfCommands(rpc, server)
+    assert.equal(
+      told.map(({ stdout }) => stdout),
+      ['during the turn\n'],
+    )
+  }))
+
+test('what shell.exec answered is not kept: forty long answers fit into a small heap', () =>
+  withPrompts(
+    async (rpc) => {
+      const params = { command: 'yes | head -c 3000000', truncate: 'none' }
+      for (let count = 0; count < 40; count++) {
+        const { stdout } = resultOf(await rpc.call('shell.exec', params))
+        assert.is(String(stdout).length, 3_000_000)
+        ;(rpc.received as Message[]).length = 0
+      }
+    },
+    { NODE_OPTIONS: '--max-old-space-size=64' },
+  ))
 
 test('a conversation is named by its id, also by another connection', () =>
   withPrompts(async (rpc, server) => {

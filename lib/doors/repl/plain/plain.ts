@@ -71,7 +71,7 @@ export async function plainRepl(context: ReplContext): Promise<number> {
     clearInterval(typing)
     running = null
     stop = null
-    if (injected) (await openAgentSession()).addCommand(result)
+    if (injected) await (await openAgentSession()).commands.add(result)
     const told = [...describeFaults(result, false), renderEnd(result, style)]
     await write(`${last === '\n' ? '' : '\n'}${told.join('\n')}\n`)
   }

@@ -48,8 +48,8 @@ const noModel =
 
 export function createTalk(parts: TalkParts): Talk {
   const { executor, settings, display, style, state, approve } = parts
-  /** What the person runs before a conversation has begun. */
-  const waiting = createInjectionQueue()
+  /** What the person runs, also before a conversation has begun. */
+  const commands = createInjectionQueue(executor.artifacts)
   const agent = createLazy(async () => {
     const { createAgent } = await import('../../../agent/agent.ts')
     return createAgent(executor, settings)
@@ -59,9 +59,8 @@ export function createTalk(parts: TalkParts): Talk {
 
   /** A conversation works where the person was when it began. */
   async function open(resume: string | null = null): Promise<AgentSession> {
-    const opened = (await agent.open()).open({ resume }, { cwd: state.cwd, approve })
+    const opened = (await agent.open()).open({ resume }, { cwd: state.cwd, approve, commands })
     if (state.model !== null) opened.setModel(state.model)
-    for (const result of waiting.take()) opened.addCommand(result)
     return (session = opened)
   }
 
@@ -119,10 +118,7 @@ export function createTalk(parts: TalkParts): Talk {
         turn.end()
       }
     },
-    addCommand(result) {
-      if (session) session.addCommand(result)
-      else waiting.add(result)
-    },
+    addCommand: (result) => void commands.add(result),
     async chooseModel(name) {
       if (name === '') {
         const known = await this.listModels()

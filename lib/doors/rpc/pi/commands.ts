@@ -99,7 +99,10 @@ export const piCommands: ReadonlyMap<unknown, Perform> = new Map<unknown, Perfor
       state.followUps.length = 0
       state.session?.cancel()
       state.session = null
-      state.conversation = new Conversation(state.conversation.model)
+      state.conversation = new Conversation(
+        state.conversation.model,
+        state.context.executor.artifacts,
+      )
       return { cancelled: false }
     },
     set_session_name(command, { conversation }) {
@@ -214,9 +217,8 @@ async function work(session: AgentSession, text: string, state: PiState): Promis
 async function openSession(state: PiState): Promise<AgentSession> {
   if (state.session) return state.session
   const { model, commands } = state.conversation
-  const session = (await state.agent()).open()
+  const session = (await state.agent()).open({}, { commands })
   if (model !== null) session.setModel(model)
-  for (const result of commands.take()) session.addCommand(result)
   return (state.session ??= session)
 }
 
@@ -236,10 +238,7 @@ async function bash(
       aborting.signal,
       (delta) => state.emit({ type: 'bash_execution_update', id, delta }),
     )
-    if (!excludeFromContext) {
-      if (state.session) state.session.addCommand(whole)
-      else conversation.commands.add(whole)
-    }
+    if (!excludeFromContext) await conversation.commands.add(whole)
     conversation.add({
       role: 'bashExecution',
       command: command as string,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { createInjectionQueue } from '../../../agent/injection.ts'
+import { createInjectionQueue, type InjectionQueue } from '../../../agent/injection.ts'
+import type { ArtifactStore } from '../../../executor/executor.ts'
 import type { PiMessage } from './messages.ts'
 
 /** How pi's clients know the end of a command: `exitCode` is absent where there is none. */
@@ -44,13 +45,14 @@ export class Conversation {
   model: string | null
   readonly messages: (BashMessage | PiMessage)[] = []
   /** Commands that the model is told of with the first message. */
-  readonly commands = createInjectionQueue()
+  readonly commands: InjectionQueue
   #chars = 0
   /** How many messages have gone. */
   #gone = 0
 
-  constructor(model: string | null) {
+  constructor(model: string | null, artifacts: ArtifactStore | null) {
     this.model = model
+    this.commands = createInjectionQueue(artifacts)
   }
 
   add(message: BashMessage | PiMessage): void {

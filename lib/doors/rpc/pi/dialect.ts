@@ -26,7 +26,7 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
   })
   const state: PiState = {
     context,
-    conversation: new Conversation(context.agentSettings().model),
+    conversation: new Conversation(context.agentSettings().model, context.executor.artifacts),
     running: new Set(),
     session: null,
     followUps: [],
