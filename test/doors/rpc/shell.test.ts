@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RpcError, RpcNotification } from '../../../lib/client.ts'
-import { createState, withClient } from '../../helpers/rpc.ts'
+import { createState, withClient, withRpc } from '../../helpers/rpc.ts'
 
 async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
   try {
@@ -278,6 +278,17 @@ test('what the guard asks goes to the client, and its answer decides', async () 
   }
   assert.is(asked.length, 2)
 })
+
+test('a command whose shell never gets ready is given up at its deadline, also if it may go on after that', () =>
+  withRpc(async (rpc) => {
+    const profile = "printf 'sleep 1000' > ~/.bash_profile"
+    await rpc.call('shell.exec', { command: profile })
+    const session = { session: 'hung', shell: '/bin/bash', login: true }
+    const limits = { timeout_seconds: 1, on_timeout: 'background' }
+    const answer = await rpc.call('shell.exec', { command: 'true', ...session, ...limits })
+    const { status, reason } = answer['result'] as Record<string, unknown>
+    assert.equal([status, reason], ['not_started', 'timeout'])
+  }))
 
 test('the tools of a model obey all rules and answer in text', () =>
   withClient(async (client) => {
