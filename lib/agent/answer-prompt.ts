@@ -58,9 +58,14 @@ export async function answerPrompt(text: string, parts: PromptParts): Promise<Pr
   const { conversation, desk, queue, steering, limits, schema, signal, tell } = parts
   const described = describeTools(parts.cwd, parts.hosts)
   const waiting = queue.peek()
-  const news = (await desk.takeEnded()).map((line) => `[Ended in the background: ${line}]
-`)
-  const request = schema === null ? '' : `
+  const news = (await desk.takeEnded()).map(
+    (line) => `[Ended in the background: ${line}]
+`,
+  )
+  const request =
+    schema === null
+      ? ''
+      : `
 
 ${schema.request}`
   const question = `${waiting.text}${news.join('')}${text}${request}`

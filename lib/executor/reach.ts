@@ -2,6 +2,7 @@ import type { GrepOptions } from '../output/artifact/search/grep.ts'
 import { noArtifact } from '../output/artifact/store.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
+import type { JobFilter } from '../protocol/result/job.ts'
 import type { LineRange, Reading } from '../protocol/result/reading.ts'
 import { decide } from './decide.ts'
 import type { Executor, RunOptions } from './executor.ts'
@@ -35,8 +36,8 @@ export function createReach(
     throw noArtifact(given)
   }
 
-  async function listJobs() {
-    const list = await jobs.list()
+  async function listJobs(filter?: JobFilter) {
+    const list = await jobs.list(filter)
     const owned = await Promise.all(list.map(({ id }) => ownsJob(id)))
     return list.filter((_, at) => owned[at])
   }
@@ -67,12 +68,15 @@ export function createReach(
   /** A session of the same name that is not its own is another one. */
   const ownSession = (name: string) => `${name} of ${belongsTo}`
 
+  function ownInput({ session, ...input }: RequestInput): RequestInput {
+    const own = session === undefined ? {} : { session: ownSession(session) }
+    return { ...input, ...own, belongsTo }
+  }
+
   return {
     agentHosts: executor.agentHosts,
-    start({ session, ...input }: RequestInput, options?: RunOptions) {
-      const own = session === undefined ? {} : { session: ownSession(session) }
-      return executor.start({ ...input, ...own, belongsTo }, options)
-    },
+    run: (input: RequestInput, options?: RunOptions) => executor.run(ownInput(input), options),
+    hold: (input: RequestInput, options?: RunOptions) => executor.hold(ownInput(input), options),
     hasSession: (name: string) =>
       executor.sessions.list().some((session) => session.name === ownSession(name)),
     jobs: {
