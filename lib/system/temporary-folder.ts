@@ -1,4 +1,15 @@
-import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
@@ -49,7 +60,7 @@ export function makeFilledFolder(
 }
 
 /**
- * Removes a folder, an empty one without a descriptor: there may be none left. What cannot be removed now
+ * Removes a folder of this user, an empty one without a descriptor: there may be none left. What cannot be removed now
  * is when this process has ended (`removeLeftFolders`).
  */
 export function removeTemporaryFolder(folder: string): void {
@@ -60,7 +71,7 @@ export function removeTemporaryFolder(folder: string): void {
     // Something is in it.
   }
   try {
-    rmSync(folder, { recursive: true, force: true })
+    removeOwnFolder(Buffer.from(folder))
   } catch {
     // It stays for later, and what was being done goes on or fails for a reason of its own.
   }
@@ -113,17 +124,46 @@ export function removeLeftFolders(more: readonly string[] = []): void {
   for (const place of [...listTemporaryPlaces(), ...more]) removeLeftIn(place)
 }
 
-/** Removes the folders of killed nacres in one folder. */
+/** Removes the folders of killed nacres of this user in one folder. */
 export function removeLeftIn(place: string): void {
+  if (!canBeSwept(place)) return
   for (const name of lookIntoFolder(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []
     if (owner === undefined || owner !== nameOwner(Number(pid)) || isRunning(Number(pid))) continue
-    try {
-      rmSync(join(place, name), { recursive: true, force: true })
-    } catch {
-      // It is another user's.
-    }
+    removeTemporaryFolder(join(place, name))
   }
+}
+
+/** Linux reaches what is in an open folder by its descriptor, whatever becomes of its path (proc_pid_fd(5)). */
+const hasDescriptorPaths = process.platform === 'linux'
+
+/** Elsewhere no other user may be able to put a link in the place of a folder that was looked at. */
+function canBeSwept(place: string): boolean {
+  const stat = hasDescriptorPaths ? undefined : statSync(place, { throwIfNoEntry: false })
+  if (stat === undefined) return hasDescriptorPaths
+  const isSticky = (stat.mode & 0o1000) !== 0
+  return [0, process.geteuid?.()].includes(stat.uid) && (isSticky || (stat.mode & 0o022) === 0)
+}
+
+/**
+ * Removes a folder with what is in it, never through a link and no folder of another user: in a shared
+ * place anybody can give a folder or a link any name, and exchange the two at any moment.
+ */
+function removeOwnFolder(path: Buffer): void {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    if (fstatSync(fd).uid !== process.geteuid?.()) return
+    const folder = hasDescriptorPaths ? Buffer.from(`/proc/self/fd/${fd}`) : path
+    // A name need not be UTF-8.
+    for (const name of readdirSync(folder, 'buffer')) {
+      const inside = Buffer.concat([folder, Buffer.from('/'), name])
+      if (lstatSync(inside).isDirectory()) removeOwnFolder(inside)
+      else unlinkSync(inside)
+    }
+  } finally {
+    closeSync(fd)
+  }
+  rmdirSync(path)
 }
 
 /** The number of a process means something in its own pid namespace only (pid_namespaces(7)). */
