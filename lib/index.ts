@@ -56,6 +56,7 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   artifactLimits: true,
   sandbox: true,
   reaper: true,
+  pruner: true,
   taker: true,
   holder: true,
   declaresRuns: true,
@@ -69,16 +70,16 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
  * other. A result has the complete `stdout` and `stderr` as the command wrote them, decoded from UTF-8 (up
  * to 100 MB each; more stops the run and rejects with `OutputLimitError`), unless the request asks for bounds
  * or has the origin of a model. Nothing is kept on disk unless `stateDir` names a folder; what it started
- * ends with this process, however that ends, where the package is beside it (a bundle names a `reaper` of
- * its own).
+ * ends with this process, however that ends, where the package is beside it (a bundle names a `reaper` and a
+ * `pruner` of its own).
  *
  * @throws {MisuseError} for an option that there is not, or that cannot be what it is
  */
 export function createExecutor(options: ExecutorOptions = {}): Executor {
   checkOptions(options)
-  const reaper = findReaper()
+  const program = findProgram()
   return create({
-    ...(reaper && { reaper }),
+    ...(program && { reaper: [...program, 'reap'], pruner: [...program, 'artifact', 'prune'] }),
     ...options,
     origin: options.origin ?? 'print',
     forPrograms: options.forPrograms ?? true,
@@ -112,14 +113,14 @@ function checkOptions(options: unknown): void {
   }
 }
 
-/** What ends the runs of this process after its end: the CLI of the package. Null: it is not here. */
-function findReaper(): string[] | null {
+/** The words that start the CLI of the package. Null: it is not here. */
+function findProgram(): string[] | null {
   // Its own program would be somebody else's.
   if (isSingleExecutable()) return null
   const require = createRequire(ownPlace)
   for (const path of ['../bin/nacre.js', '../../bin/nacre.js']) {
     try {
-      return [...runtimeWords(require.resolve(path)), 'reap']
+      return runtimeWords(require.resolve(path))
     } catch {
       // This file lies elsewhere in the package, or alone in a bundle.
     }

@@ -60,6 +60,11 @@ export interface ExecutorOptions {
    */
   reaper?: readonly string[]
   /**
+   * The words that start `nacre artifact prune`, which keeps the store of artifacts within its limits.
+   * Default: none, `artifacts.prune()` does; of the library: the CLI of the package.
+   */
+  pruner?: readonly string[]
+  /**
    * The words that start a nacre which takes up a job of a killed one on another machine; the id of the job
    * is added. Default: none.
    */
@@ -140,9 +145,10 @@ export function openArtifacts({
   stateDir,
   artifactDir,
   artifactLimits,
+  pruner,
 }: ExecutorOptions): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
   return dir === null
     ? null
-    : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined })
+    : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined, pruner })
 }

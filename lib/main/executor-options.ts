@@ -63,6 +63,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
     reaper: [...programWords(process), 'reap'],
+    pruner: [...programWords(process), 'artifact', 'prune'],
     taker: [...programWords(process), 'take-up'],
     ...(door.holder && { holder: door.holder }),
     declaresRuns: door.leavesRuns ?? false,

@@ -118,7 +118,11 @@ export class CapturedStream {
     this.#filter.end()
     this.#decide()
     const { text, truncation } = this.#window.render()
-    const isKept = truncation !== null || this.#options.request.artifact === 'always'
+    const { artifact } = this.#options.request
+    // Without a writer these are all bytes.
+    const isText = this.#undecided.bytes.equals(Buffer.from(text))
+    if (artifact === 'exact' && this.#writer === null && !isText) this.#startWriter()
+    const isKept = truncation !== null || artifact !== 'auto'
     if (this.#writer !== null && !isKept) await this.#writer.discard()
     const kept = isKept ? await this.#writer?.finish() : undefined
     const notice = kept?.notice ?? null

@@ -1,5 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -50,6 +58,21 @@ test('an array in the background is held, waited for, and its tasks are told', a
   }
 })
 
+test('an array leaves no file for a task whose result tells all that it wrote', async () => {
+  const home = openHome()
+  try {
+    const plain = await home.run(['--array', '9', '-c', 'echo "$NACRE_TASK"'])
+    assert.is(plain.stdout.toString().trim().split('\n').length, 9)
+    const artifacts = join(home.env['XDG_STATE_HOME'] ?? '', 'nacre', 'artifacts')
+    assert.equal(existsSync(artifacts) ? readdirSync(artifacts) : [], [])
+    const coloured = 'printf "\\033[31m$NACRE_TASK\\033[m\\377\n"'
+    const { stdout } = await home.run(['--array', '2', '--jobs', '1', '-c', coloured])
+    assert.is(stdout.toString('latin1'), '\x1b[31m1\x1b[m\xff\n\x1b[31m2\x1b[m\xff\n')
+  } finally {
+    await home.close()
+  }
+})
+
 test('what has ended survives a kill of nacre, and the rest is named, and runs when it is resumed', async () => {
   const home = openHome()
   let gate: number | null = null
@@ -57,7 +80,7 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     const [program = '', ...words] = cliCommand()
     // Resumed tasks hold until the test has seen that the array runs again.
     const command =
-      'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 3 ] || read -r line <"$XDG_STATE_HOME/go"; exit "$NACRE_TASK"'
+      'printf "task $NACRE_TASK\\r\\n"; [ "$NACRE_TASK" -le 3 ] || read -r line <"$XDG_STATE_HOME/go"; exit "$NACRE_TASK"'
     const go = join(home.env['XDG_STATE_HOME'] ?? '', 'go')
     execFileSync('mkfifo', [go])
     const given = ['--array', '6', '--jobs', '2', '--output-format', 'stream-json', '-c', command]
@@ -86,7 +109,7 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
     const artifacts = join(home.env['XDG_STATE_HOME'] ?? '', 'nacre', 'artifacts')
     const files = readdirSync(artifacts).map((name) => join(artifacts, name))
-    rmSync(files.find((file) => readFileSync(file, 'utf8') === 'task 1\n') ?? '')
+    rmSync(files.find((file) => readFileSync(file, 'utf8') === 'task 1\r\n') ?? '')
     assert.is((await home.json(['job', 'resume', id]))['status'], 'running')
     // Held open for reading too, so that none waits for a writer.
     gate = openSync(go, 'r+')

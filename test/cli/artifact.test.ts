@@ -1,9 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliRuntime } from '../helpers/cli.ts'
 import { type Home, withHome } from '../helpers/home.ts'
 import { runCli, runJson } from '../helpers/run-cli.ts'
+import { until } from '../helpers/until.ts'
 
 async function artifact({ env, workspace }: Home, ...args: string[]) {
   const finished = await runCli(['artifact', ...args], { env, cwd: workspace })
@@ -174,6 +176,37 @@ test(
     const pruned = await artifact(home, 'prune')
     assert.ok(pruned.stdout.split('\n').includes(id))
     assert.not(existsSync(path))
+  }),
+)
+
+test(
+  'an expired artifact goes after a run, and one that cannot be removed costs no run its own',
+  withHome(async (home) => {
+    const id = await keep(home, 'echo first')
+    const store = dirname((await artifact(home, 'path', id)).stdout)
+    const stamp = join(store, '.pruned')
+    const stuck = join(store, 'art_aaaaaaaaaaaaaaaaaaaa.log')
+    const expired = Array.from({ length: 300 }, (_, at) => {
+      const name = at.toString(2).padStart(20, 'a').replaceAll('0', 'c').replaceAll('1', 'd')
+      return join(store, `art_${name}.log`)
+    })
+    for (const path of expired) writeFileSync(path, 'old\n')
+    mkdirSync(join(stuck, 'in the way'), { recursive: true })
+    for (const path of [...expired, stuck, stamp]) utimesSync(path, 1, 1)
+    await keep(home, 'echo second')
+    await until(
+      () => statSync(stamp).size > 0,
+      () => String(expired.filter((path) => existsSync(path)).length),
+    )
+    assert.equal(expired.filter((path) => existsSync(path)).length, 0)
+    const result = await runJson(['-c', 'echo third', '--artifact', 'always'], {
+      env: home.env,
+      cwd: home.workspace,
+    })
+    assert.ok(existsSync((result['artifact'] as { path: string }).path))
+    assert.match(String(result['notices']), /^Old artifacts cannot be removed \(1\), the first: /)
+    const { status, stderr } = await artifact(home, 'prune')
+    assert.equal([status, /cannot be removed \(1\)/.test(stderr)], [1, true])
   }),
 )
 

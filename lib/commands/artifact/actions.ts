@@ -88,10 +88,11 @@ export const artifactActions: Readonly<Record<string, Action>> = {
   /** Removes what is too old or too much; says what went. */
   async prune(context) {
     takeWords(context.words, 'nacre artifact prune')
-    const { removed } = await context.artifacts.prune()
+    const { removed, trouble } = await context.artifacts.prune()
     await answer(context, { removed }, removed.map((id) => `${id}\n`).join(''))
     if (!wantsJson(context)) await tell(context, `${removed.length} removed`)
-    return 0
+    if (trouble !== null) await tell(context, trouble)
+    return trouble === null ? 0 : 1
   },
 }
 

@@ -50,7 +50,8 @@ export const command: Command = {
     '  prune                    remove now what is too old or too much',
     '',
     'An id may be written as artifact://<id>. Where there is more, stderr says how to go on.',
-    'Exit status: 0; of grep 1 where no line matches, 124 where the time was over before one did.',
+    'Exit status: 0; of grep 1 where no line matches, 124 where the time was over before one did;',
+    'of prune 1 where something cannot be removed.',
   ],
   takesIds: { of: 'artifacts', behind: ['show', 'grep', 'path'] },
   examples: [

@@ -246,8 +246,8 @@ export function describeTask(request: Request, task: number, host: string | null
     mode: 'default',
     waitMs: null,
     onTimeout: 'kill',
-    // What it wrote is given on at its end.
-    artifact: 'always',
+    // The very bytes that it wrote are given on at its end.
+    artifact: 'exact',
     stdin: { kind: 'none' },
     outputTo: null,
     notices: [],

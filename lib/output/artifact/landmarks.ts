@@ -10,33 +10,19 @@ export interface Landmark extends Omit<Restart, 'unread'> {
 }
 
 /** So many numbers tell one. */
-export const landmarkNumbers = 7
+const landmarkNumbers = 7
 
 /**
  * Landmarks in the order of their places, the start of the file first. They are numbers in one piece of memory:
  * a large file has so many that as objects they would hold up each collection of garbage.
  */
 export class Landmarks {
-  #numbers: Float64Array
-  #length: number
-
-  /** Begins with the start of a file, or with what `numbers` tells: those of another one. */
-  constructor(numbers: Float64Array = new Float64Array(landmarkNumbers)) {
-    this.#numbers = numbers
-    this.#length = numbers.length / landmarkNumbers
-  }
-
-  get length(): number {
-    return this.#length
-  }
+  /** Begins with the start of a file. */
+  #numbers = new Float64Array(landmarkNumbers)
+  #length = 1
 
   get last(): Landmark {
     return this.#at(this.#length - 1)
-  }
-
-  /** All of them. Valid until the next one is added. */
-  get numbers(): Float64Array {
-    return this.#numbers.subarray(0, this.#length * landmarkNumbers)
   }
 
   add({ raw, line, text, column, isInLine, invalid, dropped }: Landmark): void {

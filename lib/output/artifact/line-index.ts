@@ -1,30 +1,9 @@
-import type { Stats } from 'node:fs'
 import { createDeferred } from '../../protocol/deferred.ts'
 import type { FileHandle } from 'node:fs/promises'
 import { Filter } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
 import { createScanner, type Scanner } from '../bytes/scan.ts'
 import { type Landmark, Landmarks } from './landmarks.ts'
-
-/** What is known of a file that was looked over, to its end or a part of it. */
-export interface KnownLines {
-  landmarks: Landmarks
-  /** Where the whole file was read: its size, and lines and bytes of its text. */
-  end: { size: number; lines: number; text: number } | null
-}
-
-/** Which file, in which state, something is known of. */
-export type FileState = Pick<Stats, 'ino' | 'size' | 'mtimeMs' | 'mode'>
-
-/**
- * The index of an artifact on disk, so that another process need not look the artifact over again. It
- * is a help and never needed: whatever is wrong with it costs a look over the artifact.
- */
-export interface IndexFile {
-  /** What is known of the file in this state; null where that is nothing. */
-  load(state: FileState): KnownLines | null
-  save(state: FileState, known: KnownLines): void
-}
 
 /** What a long scan tells and hears. */
 export interface ScanOptions {
@@ -51,9 +30,6 @@ const spacingBytes = 64 * 1024
 /** So much of a file is read at once. */
 const chunkBytes = 4 * spacingBytes
 
-/** Less is looked over again as fast as its index is read. */
-const keptAfterLandmarks = 64
-
 /**
  * Where the lines of a file are: a landmark in every 64 KiB, found by cleaning the file once, as far as
  * somebody asked for. Text before a landmark is final: nothing behind it reaches back over it.
@@ -61,18 +37,10 @@ const keptAfterLandmarks = 64
 export class LineIndex {
   /** For all who read the file: it grows fast with what it has looked over. */
   readonly scan = createScanner()
-  readonly #kept: IndexFile | null
-  #landmarks = new Landmarks()
-  #end: KnownLines['end'] = null
-  #isLoaded = false
-  /** How many landmarks the file of the index holds. */
-  #saved = 1
+  readonly #landmarks = new Landmarks()
+  /** Where the whole file was read: its size, and lines and bytes of its text. */
+  #end: { size: number; lines: number; text: number } | null = null
   #growing: Promise<void> = Promise.resolve()
-
-  /** `kept`: where it is kept for other processes. */
-  constructor(kept: IndexFile | null = null) {
-    this.#kept = kept
-  }
 
   /** The last landmark at or before a place. */
   before(place: Place): Landmark {
@@ -105,33 +73,10 @@ export class LineIndex {
   }
 
   async #scan(file: FileHandle, place: Place, { signal, onProgress }: ScanOptions): Promise<void> {
-    const state = await file.stat()
-    const { size } = state
-    if (!this.#isLoaded) this.#load(state)
+    const { size } = await file.stat()
     const from = this.#landmarks.last
     if (isBehind(from, place) || this.#end?.size === size) return
-    try {
-      await this.#lookOver(file, from, place, { signal, onProgress, size })
-    } finally {
-      const found = this.#landmarks.length - this.#saved
-      const isEnd = this.#end?.size === size && this.#landmarks.length > keptAfterLandmarks
-      // Its file may be removed by now.
-      if ((found >= keptAfterLandmarks || isEnd) && (await file.stat()).nlink > 0) this.#save(state)
-    }
-  }
-
-  #load(state: FileState): void {
-    this.#isLoaded = true
-    const known = this.#kept?.load(state)
-    if (!known) return
-    this.#landmarks = known.landmarks
-    this.#end = known.end
-    this.#saved = this.#landmarks.length
-  }
-
-  #save(state: FileState): void {
-    this.#saved = this.#landmarks.length
-    this.#kept?.save(state, { landmarks: this.#landmarks, end: this.#end })
+    await this.#lookOver(file, from, place, { signal, onProgress, size })
   }
 
   async #lookOver(

@@ -1,17 +1,30 @@
-import { promises } from 'node:fs'
-import { basename, join } from 'node:path'
-import { codeOf } from '../../protocol/errors.ts'
+import { promises, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
+import { readRegularFile, replaceFile } from '../../system/private-files.ts'
 import { isAlive } from '../../system/process/process-table.ts'
-import { pathsOf, readRecord } from './record.ts'
+import { copyOutsideRun } from '../../system/process/run-variables.ts'
+import { coverInherited, startProcess } from '../../system/process/spawn.ts'
+import { setReferenced } from '../../system/runtime.ts'
+import { readRecord } from './record.ts'
 
 export interface PruneLimits {
   storeBytes: number
-  ageMs: number
+  ageDays: number
+}
+
+export interface Pruned {
+  /** The ids of what was removed. */
+  removed: string[]
+  /** A sentence about what could not be removed; null if nothing is left that should go. */
+  trouble: string | null
 }
 
 interface Stored {
   id: string
+  names: string[]
   /** How many bytes all its files have. */
   bytes: number
   /** Milliseconds since the epoch of the last change. */
@@ -20,36 +33,95 @@ interface Stored {
 
 /** A file that is younger is left alone whatever its record says: its writer may be just starting. */
 const graceMs = 60_000
+/** How often a store is pruned at most, whoever writes to it. */
+const everyMs = 60_000
+const dayMs = 24 * 3600 * 1000
+
+/** Its time says when the store was last pruned, its text what could not be removed. */
+const stampOf = (dir: string) => join(dir, '.pruned')
+
+/** Takes the turn to prune, if it is due, from all processes. A store that `isNew` has nothing to remove. */
+export function takeTurn(
+  dir: string,
+  isNew: boolean,
+): Pick<Pruned, 'trouble'> & { isDue: boolean } {
+  const stat = statSync(stampOf(dir), { throwIfNoEntry: false })
+  const isOver = stat === undefined || Date.now() - stat.mtimeMs > everyMs
+  const trouble = stat?.size ? readTrouble(dir) : null
+  if (isOver) noteTrouble(dir, trouble)
+  return { isDue: isOver && !isNew, trouble }
+}
+
+function readTrouble(dir: string): string | null {
+  try {
+    return readRegularFile(stampOf(dir))?.toString() || null
+  } catch {
+    // Whoever prunes next writes it anew.
+    return null
+  }
+}
+
+export function noteTrouble(dir: string, trouble: string | null): void {
+  try {
+    replaceFile(stampOf(dir), trouble ?? '')
+  } catch {
+    // No room, no right to write there: the next process takes the turn as well.
+  }
+}
+
+/**
+ * Has another process prune the store, by the words that start `nacre artifact prune`: this one neither waits
+ * nor works for it, however much there is, and may end meanwhile.
+ */
+export async function startPruner(
+  words: readonly string[],
+  dir: string,
+  limits: PruneLimits,
+): Promise<void> {
+  const [file = '', ...args] = words
+  const env = {
+    ...copyOutsideRun(process.env),
+    NACRE_ARTIFACTS_STORE_BYTES: String(limits.storeBytes),
+    NACRE_ARTIFACTS_AGE_DAYS: String(limits.ageDays),
+  }
+  const stdio = ['ignore', 'ignore', 'ignore'] as const
+  const files = process.platform === 'linux' ? coverInherited() : []
+  const given = { args: [...args, '--artifact-dir', dir], env, stdio, files }
+  try {
+    setReferenced([await startProcess({ file, ...given, cwd: '/', detached: true })], false)
+  } catch {
+    // The system has too little for one more process: the next turn comes in a minute.
+  }
+}
 
 /**
  * Removes artifacts that are too old, then the oldest until the store fits, never one whose writer is
  * alive. Several processes may do this at once: what is gone already is gone.
  */
-export async function pruneStore(dir: string, limits: PruneLimits): Promise<{ removed: string[] }> {
+export async function pruneStore(dir: string, limits: PruneLimits): Promise<Pruned> {
   const stored = await listStored(dir)
   stored.sort((a, b) => a.changedMs - b.changedMs)
   const now = Date.now()
   let total = stored.reduce((sum, { bytes }) => sum + bytes, 0)
   const removed: string[] = []
+  const failures: string[] = []
   for (const artifact of stored) {
-    const isOld = now - artifact.changedMs > limits.ageMs
-    if (!isOld && total <= limits.storeBytes) continue
-    if (await isInUse(dir, artifact, now)) continue
-    await removeFiles(dir, artifact.id)
-    total -= artifact.bytes
-    removed.push(artifact.id)
+    const isOld = now - artifact.changedMs > limits.ageDays * dayMs
+    if (!isOld && total <= limits.storeBytes) break
+    if (isInUse(dir, artifact, now)) continue
+    try {
+      for (const name of artifact.names) await promises.rm(join(dir, name), { force: true })
+      total -= artifact.bytes
+      removed.push(artifact.id)
+    } catch (error) {
+      failures.push(messageOf(error))
+    }
   }
-  return { removed }
+  const trouble = `Old artifacts cannot be removed (${failures.length}), the first: ${failures[0]}`
+  return { removed, trouble: failures.length === 0 ? null : trouble }
 }
 
-/** Every file of one artifact. */
-export async function removeFiles(dir: string, id: string): Promise<void> {
-  for (const name of await namesIn(dir)) {
-    if (idOf(name) === id) await promises.rm(join(dir, name), { force: true })
-  }
-}
-
-async function isInUse(dir: string, artifact: Stored, now: number): Promise<boolean> {
+function isInUse(dir: string, artifact: Stored, now: number): boolean {
   const record = readRecord(dir, artifact.id)
   if (record === null) return now - artifact.changedMs < graceMs
   return record.endedAt === null && isAlive(record.writer)
@@ -57,20 +129,30 @@ async function isInUse(dir: string, artifact: Stored, now: number): Promise<bool
 
 async function listStored(dir: string): Promise<Stored[]> {
   const byId = new Map<string, Stored>()
-  for (const name of await namesIn(dir)) {
+  await visitEach(await namesIn(dir), (name) => {
     const id = idOf(name)
-    if (id === null) continue
-    const info = await promises.stat(join(dir, name)).catch(() => null)
-    if (info === null) continue
-    const stored = byId.get(id) ?? { id, bytes: 0, changedMs: 0 }
+    const info = id && statSync(join(dir, name), { throwIfNoEntry: false })
+    if (!info) return
+    const stored = byId.get(id) ?? { id, names: [], bytes: 0, changedMs: 0 }
+    stored.names.push(name)
     stored.bytes += info.size
-    // Its index is as young as its first reader.
-    if (name !== basename(pathsOf(dir, id).index)) {
-      stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
-    }
+    // The index that earlier versions kept is as young as its first reader.
+    if (!name.endsWith('.index')) stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
     byId.set(id, stored)
-  }
+  })
   return [...byId.values()]
+}
+
+/** Visits any number of files without keeping the event loop from the runs of this process. */
+export async function visitEach<Item>(
+  items: Iterable<Item>,
+  visit: (item: Item) => void,
+): Promise<void> {
+  let visited = 0
+  for (const item of items) {
+    if (++visited % 256 === 0) await nextTurn()
+    visit(item)
+  }
 }
 
 /** The names in the folder; none where there is no folder yet. */

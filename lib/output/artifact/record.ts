@@ -21,7 +21,7 @@ export function pathsOf(dir: string, id: string) {
     /** The last bytes of an artifact over its quota, as a ring, until the run ends. */
     ring: join(dir, `${id}.ring`),
     record: join(dir, `${id}.json`),
-    /** Where the lines of its text are, once somebody has looked. */
+    /** Where the lines of its text are: earlier versions kept that. */
     index: join(dir, `${id}.index`),
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, promises } from 'node:fs'
+import { existsSync, promises, statSync } from 'node:fs'
 import type { ArtifactInfo, Lines, Matches } from '../../protocol/result/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
@@ -9,7 +9,16 @@ import { startOf } from '../../protocol/words.ts'
 import type { GrepOptions } from './search/grep.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import type { LineIndex, ScanOptions } from './line-index.ts'
-import { idOf, namesIn, pruneStore, removeFiles } from './prune.ts'
+import {
+  idOf,
+  namesIn,
+  noteTrouble,
+  type Pruned,
+  pruneStore,
+  startPruner,
+  takeTurn,
+  visitEach,
+} from './prune.ts'
 import type { RawBytes } from './read.ts'
 import { pathsOf, readRecord } from './record.ts'
 import type { ArtifactText } from './text.ts'
@@ -26,6 +35,8 @@ export interface StoreOptions {
   storeBytes?: number
   /** Default 14. */
   ageDays?: number
+  /** The words that start `nacre artifact prune`; without them the store is pruned when `prune` is called. */
+  pruner?: readonly string[] | undefined
 }
 
 /** What an artifact is made for. */
@@ -60,25 +71,24 @@ export interface ArtifactStore {
   readBytes(id: string, range?: Pick<LineRange, 'offset' | 'limit'>): Promise<RawBytes>
   grep(id: string, options: GrepOptions): Promise<Matches>
   remove(id: string): Promise<void>
-  /** Removes what is too old or too much. Happens by itself with the first artifact of a store. */
-  prune(): Promise<{ removed: string[] }>
+  /** Removes what is too old or too much. A `pruner` does so while artifacts are made, at most once a minute. */
+  prune(): Promise<Pruned>
 }
 
 const keptIndexes = 8
 
 export function createArtifactStore(options: StoreOptions): ArtifactStore {
-  const { dir } = options
+  const { dir, pruner } = options
   const pruneLimits = {
     storeBytes: options.storeBytes ?? limits.storeBytes,
-    ageMs: (options.ageDays ?? limits.storeAgeDays) * 24 * 3600 * 1000,
+    ageDays: options.ageDays ?? limits.storeAgeDays,
   }
-  let hasPruned = false
   /** Of the artifacts that were read last: what one reader has learnt serves the next one. */
   const indexes = new Map<string, LineIndex>()
 
   async function find(id: string): Promise<ArtifactInfo> {
     const name = id.startsWith('artifact://') ? id.slice('artifact://'.length) : id
-    const info = isArtifactId(name) ? await inspect(dir, name) : null
+    const info = isArtifactId(name) ? inspect(dir, name) : null
     if (info === null) throw noArtifact(id)
     return info
   }
@@ -86,16 +96,14 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
 
   /** Reading cleans again, and what cleans is loaded when it is needed. */
   async function open(id: string): Promise<ArtifactText> {
-    const { path, id: name } = await find(id)
-    const [{ openStored }, { ArtifactText }, { LineIndex }, { createIndexFile }] =
-      await Promise.all([
-        import('./read.ts'),
-        import('./text.ts'),
-        import('./line-index.ts'),
-        import('./index-file.ts'),
-      ])
+    const path = await pathOf(id)
+    const [{ openStored }, { ArtifactText }, { LineIndex }] = await Promise.all([
+      import('./read.ts'),
+      import('./text.ts'),
+      import('./line-index.ts'),
+    ])
     const file = await openStored(path)
-    const index = indexes.get(path) ?? new LineIndex(createIndexFile(pathsOf(dir, name).index))
+    const index = indexes.get(path) ?? new LineIndex()
     indexes.delete(path)
     indexes.set(path, index)
     const [oldest] = indexes.keys()
@@ -120,6 +128,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     find,
     ownerOf: (id) => (isArtifactId(id) ? (readRecord(dir, id)?.belongsTo ?? null) : null),
     create({ runId, command, stream, belongsTo = null }) {
+      const isNew = !existsSync(dir)
       return new ArtifactWriter({
         dir,
         isShared: options.isShared ?? false,
@@ -135,25 +144,29 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
           bytes: 0,
           complete: false,
         },
-        async onCreated() {
-          if (hasPruned) return
-          hasPruned = true
-          await pruneStore(dir, pruneLimits)
+        onCreated() {
+          if (!pruner) return null
+          const { isDue, trouble } = takeTurn(dir, isNew)
+          if (isDue) void startPruner(pruner, dir, pruneLimits)
+          return trouble
         },
       })
     },
     async list() {
-      const found = await Promise.all((await listIds(dir)).map((id) => inspect(dir, id)))
-      return found
-        .filter((info) => info !== null)
-        .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
+      const found: ArtifactInfo[] = []
+      await visitEach(await listIds(dir), (id) => {
+        const info = inspect(dir, id)
+        if (info !== null) found.push(info)
+      })
+      return found.sort((a, b) => b.createdAt.localeCompare(a.createdAt))
     },
     async listDamaged() {
-      const ids = await listIds(dir)
-      return ids
-        .filter((id) => readRecord(dir, id) === null)
-        .map((id) => pathsOf(dir, id).record)
-        .filter((path) => existsSync(path))
+      const found: string[] = []
+      await visitEach(await listIds(dir), (id) => {
+        const { record } = pathsOf(dir, id)
+        if (readRecord(dir, id) === null && existsSync(record)) found.push(record)
+      })
+      return found
     },
     open,
     read: (id, range, options) => useText(id, (text) => text.read(range, options)),
@@ -165,8 +178,15 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
       ),
     grep: async (id, grepOptions) =>
       useText(id, async (text) => (await import('./search/grep.ts')).grepText(text, grepOptions)),
-    remove: async (id) => removeFiles(dir, (await find(id)).id),
-    prune: () => pruneStore(dir, pruneLimits),
+    async remove(id) {
+      const paths = pathsOf(dir, (await find(id)).id)
+      for (const path of Object.values(paths)) await promises.rm(path, { force: true })
+    },
+    async prune() {
+      const pruned = await pruneStore(dir, pruneLimits)
+      if (pruner) noteTrouble(dir, pruned.trouble)
+      return pruned
+    },
   }
 }
 
@@ -184,11 +204,11 @@ async function listIds(dir: string): Promise<string[]> {
 }
 
 /** What is known of an artifact; null where its file or its record is gone. */
-async function inspect(dir: string, id: string): Promise<ArtifactInfo | null> {
+function inspect(dir: string, id: string): ArtifactInfo | null {
   const { data: path } = pathsOf(dir, id)
   const record = readRecord(dir, id)
-  const file = await promises.stat(path).catch(() => null)
-  if (record === null || file === null) return null
+  const file = record && statSync(path, { throwIfNoEntry: false })
+  if (!record || !file) return null
   const { writer, belongsTo: _, ...info } = record
   const isLive = record.endedAt === null && isAlive(writer)
   // Of a run whose nacre was killed, what reached the disk is known only now.

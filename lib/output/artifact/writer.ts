@@ -18,8 +18,8 @@ export interface WriterOptions {
   quotaBytes: number
   /** Its files may be read by other users. */
   isShared: boolean
-  /** Runs once the file is there. */
-  onCreated(): Promise<void>
+  /** Runs once the file is there. Gives a notice for the reader, if there is one. */
+  onCreated(): string | null
 }
 
 /** How an artifact ended: kept, or lost and why. */
@@ -52,6 +52,7 @@ export class ArtifactWriter {
   #stored = 0
   #bytes = 0
   #failure: string | null = null
+  #notice: string | null = null
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -90,7 +91,7 @@ export class ArtifactWriter {
       const { artifact } = this
       const notice =
         'The artifact is over its quota: it holds both ends of the output, not the middle.'
-      return { artifact, notice: artifact?.complete === false ? notice : null }
+      return { artifact, notice: artifact?.complete === false ? notice : this.#notice }
     }
     await this.#closeAndRemove()
     return { artifact: null, notice: `The complete output was not kept: ${this.#failure}` }
@@ -191,7 +192,7 @@ export class ArtifactWriter {
     this.#data = data
     this.#record = { ...record, writer: identifySelf() }
     writeRecord(dir, this.#record, this.#mode)
-    await this.#options.onCreated()
+    this.#notice = this.#options.onCreated()
     return data
   }
 

@@ -145,7 +145,8 @@ export interface Request {
   readonly login: boolean
   readonly guard: boolean
   readonly hardening: boolean
-  readonly artifact: ArtifactMode
+  /** `exact`: what does not fit, and bytes that are not the text. */
+  readonly artifact: ArtifactMode | 'exact'
   readonly stdin: Stdin
   /** Null: its output is captured. */
   readonly outputTo: OutputTo | null
