@@ -43,8 +43,9 @@ export function createConnection(sink: Sink): Connection {
   const waiting: { below: number; resume: () => void }[] = []
   const { promise: gone, resolve: leave } = createDeferred()
 
-  /** Everything that was sent in one turn of the event loop goes out in one write. */
+  /** What was sent in one turn of the event loop goes out in one write, but for long texts. */
   function flush(): void {
+    if (unsent.length === 0) return
     const text = unsent.join('')
     unsent = []
     const written = sink.write(text).then((answer) => {
@@ -63,6 +64,7 @@ export function createConnection(sink: Sink): Connection {
     if (unsent.length === 0) queueMicrotask(flush)
     unsent.push(line)
     pendingChars += line.length
+    if (line.length > highWaterBytes) flush()
   }
 
   function resumeWaiting(): void {

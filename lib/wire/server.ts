@@ -9,6 +9,9 @@ import type { Method, WireCall } from './method.ts'
 /** How many requests a batch may hold: each is answered, and all of them run at once. */
 const maxBatch = 10_000
 
+/** An answer that says no more than why there is none is shorter. */
+const errorBytes = 300
+
 /** The serving side of one connection: JSON-RPC 2.0. */
 export interface RpcServer {
   /** Takes one message or batch. Nothing waits for what came before it. */
@@ -115,7 +118,17 @@ export function createRpcServer<Call extends WireCall>({
       connection.send(`${failure(null, invalidRequest(why))}\n`)
       return
     }
-    const answers = await Promise.all(batch.map(answer))
+    // All answers are one line, in which each has room for an error at least.
+    let leftBytes = maxLineBytes - batch.length * errorBytes
+    const answerWithin = async (message: unknown) => {
+      const text = await answer(message)
+      const bytes = text === null ? 0 : Buffer.byteLength(text)
+      if (bytes < errorBytes) return text
+      if (bytes > leftBytes) return tooLong((message as { id: RequestId }).id)
+      leftBytes -= bytes
+      return text
+    }
+    const answers = await Promise.all(batch.map(answerWithin))
     const told = answers.filter((text) => text !== null)
     if (told.length > 0) connection.send(`[${told.join(',')}]\n`)
   }
@@ -147,11 +160,13 @@ function isRequestId(id: unknown): id is RequestId {
 function success(id: RequestId, result: unknown): string {
   const text = JSON.stringify({ jsonrpc: '2.0', id, result })
   // A UTF-16 unit becomes at most three bytes of UTF-8, so a short text need not be measured.
-  if (text.length * 3 > maxLineBytes && Buffer.byteLength(text) > maxLineBytes) {
-    const message = `The answer is longer than ${maxLineBytes} bytes; ask for less`
-    return failure(id, { code: errorCodes.failed, message, data: { code: 'answer_too_long' } })
-  }
-  return text
+  const isTooLong = text.length * 3 > maxLineBytes && Buffer.byteLength(text) > maxLineBytes
+  return isTooLong ? tooLong(id) : text
+}
+
+function tooLong(id: RequestId): string {
+  const message = `The answer, or that to the whole batch, is longer than ${maxLineBytes} bytes; ask for less`
+  return failure(id, { code: errorCodes.failed, message, data: { code: 'answer_too_long' } })
 }
 
 function failure(id: RequestId, error: RpcErrorObject): string {

@@ -98,7 +98,10 @@ export function startRpc(words: string[], env: NodeJS.ProcessEnv): RpcProcess {
 
   child.stdout.setEncoding('utf8')
   child.stdout.on('data', (text: string) => {
-    const lines = (rest + text).split('\n')
+    rest += text
+    // A long line comes in many pieces.
+    if (!text.includes('\n')) return
+    const lines = rest.split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
       const value = JSON.parse(line) as Message | Message[]

@@ -260,6 +260,22 @@ test('a line of exactly 64 MiB is read', () =>
     assert.is(errorOf(await rpc.response(1)).data['code'], 'not_found')
   }))
 
+test('a batch whose answers are too long for one line gets those that fit, and an error for each other one', () =>
+  withRpc(async (rpc) => {
+    const command = "head -c 25000000 /dev/zero | tr '\\0' x | fold -w 1000"
+    const params = { command, max_bytes: 1e9, max_lines: 1e9, artifact: 'never' }
+    const method = 'shell.exec'
+    rpc.send([1, 2, 3].map((id) => ({ jsonrpc: '2.0', id, method, params })))
+    const answers = await Promise.all([1, 2, 3].map((id) => rpc.response(id)))
+    const told = answers.map(({ result, error }) =>
+      error
+        ? (error as { data: Message }).data['code']
+        : String((result as Message)['stdout']).length,
+    )
+    assert.equal(told.map(String).sort(), ['25024999', '25024999', 'answer_too_long'])
+    await assertAnswers(rpc)
+  }))
+
 test('a line that would take many times its memory is refused before it is read', () =>
   withRpc(async (rpc) => {
     const cases: [string, RegExp][] = [
