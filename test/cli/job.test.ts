@@ -146,6 +146,15 @@ test('ready: a port on which another server listens already is not that of the r
   }
 })
 
+test('ready: a line that never ends was looked at as a whole again with each piece', async ({
+  home,
+}) => {
+  const endless = "head -c 100000 /dev/zero | tr '\\0' x; sleep 0.06"
+  const command = `for i in {1..30}; do ${endless}; done; echo; echo up; sleep 60`
+  const started = await home.json(['-c', command, '--ready', 'regex:x{1,500}R|^up$'])
+  assert.equal([started['status'], started['notices']], ['running', []])
+})
+
 test('ready: a pattern that never comes to an end holds nobody up', async ({ home }) => {
   const command = `echo ${'a'.repeat(40)}!; sleep 60`
   const started = await home.json(['-c', command, '--ready', 'regex:^(a+)+$'])

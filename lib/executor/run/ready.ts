@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Ready } from '../../protocol/request/request.ts'
 import { pause } from '../../system/wait.ts'
 import type { LiveRun } from './run.ts'
@@ -6,6 +7,8 @@ import type { LiveRun } from './run.ts'
 const lookEveryMs = 50
 /** So long may a pattern hold up everything else, once; a sane one takes a thousandth of it. */
 const patternMs = 1000
+/** What is kept of each end of an unfinished line, so that its pattern is found in it. */
+const lineEndChars = 4096
 
 /** Looks once; true: nobody needs to wait any more. */
 type Check = () => boolean | Promise<boolean>
@@ -43,13 +46,14 @@ async function createLineCheck(pattern: RegExp, run: LiveRun): Promise<Check> {
   const budget = new PatternBudget(patternMs)
   let cursor = 0
   let unfinished = ''
-  return () => {
-    for (;;) {
+  return async () => {
+    // What was written at once is looked at in pieces, between which other runs go on.
+    for (; ; await nextTurn()) {
       const read = run.read({ cursor })
       if (read.cursor === cursor) return false
       cursor = read.cursor
       const lines = (unfinished + read.text).split('\n')
-      unfinished = lines.at(-1) ?? ''
+      unfinished = keepEnds(lines.at(-1) ?? '')
       budget.leftMs = patternMs
       try {
         if (tester.test(pattern, lines, budget)) return true
@@ -62,6 +66,12 @@ async function createLineCheck(pattern: RegExp, run: LiveRun): Promise<Check> {
       }
     }
   }
+}
+
+/** An endless line would be looked at as a whole again with each piece of it. */
+function keepEnds(line: string): string {
+  if (line.length <= 2 * lineEndChars) return line
+  return `${line.slice(0, lineEndChars)}…${line.slice(-lineEndChars)}`
 }
 
 /**
