@@ -10,6 +10,7 @@
  *                                  than a minute
  *     npm test -- --repeat <n>     each file n times, to find what fails now and then
  *     npm test -- --jobs <n>       so many files at once
+ *     NACRE_TEST_SEED=<n> npm test property tests with other values than those of every run
  *
  * A test that cannot run here prints `SKIP <name>: <reason>`. The last line of the output is
  * `N passed, N failed`, with `, N skipped` where something was skipped.
@@ -233,6 +234,10 @@ async function main(startedMs) {
   for (const outcome of outcomes) {
     if (countBad(outcome) > 0) console.log(`failed: ${outcome.name}`)
   }
+  const seed = process.env['NACRE_TEST_SEED'] ?? '1'
+  console.log(
+    `NACRE_TEST_SEED=${seed} repeats the property tests; another integer tries other values`,
+  )
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
   process.exitCode = failed > 0 || passed === 0 ? 1 : 0
 }

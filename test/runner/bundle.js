@@ -30,7 +30,10 @@ export async function bundleTests(files) {
     sourcemap: 'linked',
     sourcesContent: false,
     logLevel: 'warning',
-    plugins: [{ name: 'own-place', setup: keepPlaces }],
+    plugins: [
+      { name: 'own-place', setup: keepPlaces },
+      { name: 'seed', setup: seedProperties },
+    ],
   })
   return folder
 }
@@ -53,4 +56,16 @@ function keepPlaces(esbuild) {
       .replaceAll('import.meta.filename', JSON.stringify(path))
     return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' }
   })
+}
+
+/**
+ * Every property test has the seed that `seeded-properties.ts` sets.
+ *
+ * @param {import('esbuild').PluginBuild} esbuild
+ */
+function seedProperties(esbuild) {
+  const seeded = join(root, 'test', 'helpers', 'seeded-properties.ts')
+  esbuild.onResolve({ filter: /^fast-check$/ }, ({ importer }) =>
+    importer === seeded ? { path: 'fast-check', external: true } : { path: seeded },
+  )
 }

@@ -210,6 +210,8 @@ export class Screen {
 
   /** Passes everything on down to the last line with text; its rows are about to be used again. */
   #passOnScreen(): void {
+    // Blank lines that scrolled off are text too, also if no piece of the input ended since.
+    this.#passOn()
     this.#emitTo(this.#lastLine)
     if (this.#terminal.buffer.active.type === 'normal') this.#markPassed()
   }

@@ -31,6 +31,11 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
     `${'line\n'.repeat(200)}${`${ESC}[40A${ESC}[Jrow\n`.repeat(10)}`,
     `${'line\n'.repeat(151)}row\n`,
   ],
+  [
+    'blank lines that scrolled off before a reset, whatever the pieces are',
+    `${ESC}[50f\n${ESC}[24f\n${ESC}c`,
+    '\n',
+  ],
   ['a place is saved as long, whatever the pieces are', `   ${ESC}7\n  ${ESC}8\n`, '   \n  '],
   [
     'frames between a saved place and its return collapse',
