@@ -19,6 +19,8 @@ export default function configure({ production = false }) {
       '.ci/tools/*.{js,ts}',
       'test/{run,smoke}.js',
       'test/**/*.test.ts',
+      // The bundler of the tests puts it in the place of fast-check.
+      'test/helpers/seeded-properties.ts',
       'fixtures/programs/*.{ts,mjs}',
     ],
     project: [

@@ -70,7 +70,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   const { stateDir } = options
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
-  const artifacts = openArtifacts(options)
+  const artifacts = openArtifacts(options, environment)
   const openCapture = createCaptureOpener(artifacts)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard =

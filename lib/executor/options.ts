@@ -141,14 +141,17 @@ export interface SupervisedOptions extends Pick<RunOptions, 'signal' | 'onEvent'
 }
 
 /** The store of artifacts that they name; null where nothing is kept. */
-export function openArtifacts({
-  stateDir,
-  artifactDir,
-  artifactLimits,
-  pruner,
-}: ExecutorOptions): ArtifactStore | null {
+export function openArtifacts(
+  { stateDir, artifactDir, artifactLimits, pruner: words }: ExecutorOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
-  return dir === null
-    ? null
-    : createArtifactStore({ ...artifactLimits, dir, isShared: artifactDir !== undefined, pruner })
+  if (dir === null) return null
+  const pruner = words ? { words, environment } : null
+  return createArtifactStore({
+    ...artifactLimits,
+    dir,
+    isShared: artifactDir !== undefined,
+    pruner,
+  })
 }

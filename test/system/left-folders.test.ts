@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -15,6 +15,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readPidNamespace } from '../../lib/system/process/process-table.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 /** Stands for /tmp, which all users share. */
 function makeSharedPlace(): string {
@@ -56,7 +57,8 @@ test('a folder of another user in a shared place is left alone, whatever it is c
   try {
     const foreign = join(place, nameLeft())
     const script = `mkdir -m 700 '${foreign}' && touch '${foreign}/file'`
-    execFileSync('setpriv', ['--reuid', '65534', '--clear-groups', 'sh', '-c', script])
+    const words = ['--reuid', '65534', '--clear-groups', 'sh', '-c', script]
+    assert.is((await runProgram('setpriv', words)).status, 0)
     assert.is((await listJobs(place)).status, 0)
     assert.ok(existsSync(join(foreign, 'file')), 'nacre has removed files of another user')
   } finally {

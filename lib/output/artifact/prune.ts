@@ -15,6 +15,13 @@ export interface PruneLimits {
   ageDays: number
 }
 
+/** How another process is started that prunes. */
+export interface Pruner {
+  /** Those of `nacre artifact prune`. */
+  words: readonly string[]
+  environment: Readonly<Record<string, string | undefined>>
+}
+
 export interface Pruned {
   /** The ids of what was removed. */
   removed: string[]
@@ -70,17 +77,17 @@ export function noteTrouble(dir: string, trouble: string | null): void {
 }
 
 /**
- * Has another process prune the store, by the words that start `nacre artifact prune`: this one neither waits
+ * Has another process prune the store: this one neither waits
  * nor works for it, however much there is, and may end meanwhile.
  */
 export async function startPruner(
-  words: readonly string[],
+  { words, environment }: Pruner,
   dir: string,
   limits: PruneLimits,
 ): Promise<void> {
   const [file = '', ...args] = words
   const env = {
-    ...copyOutsideRun(process.env),
+    ...copyOutsideRun(environment),
     NACRE_ARTIFACTS_STORE_BYTES: String(limits.storeBytes),
     NACRE_ARTIFACTS_AGE_DAYS: String(limits.ageDays),
   }

@@ -14,6 +14,7 @@ import {
   namesIn,
   noteTrouble,
   type Pruned,
+  type Pruner,
   pruneStore,
   startPruner,
   takeTurn,
@@ -35,8 +36,8 @@ export interface StoreOptions {
   storeBytes?: number
   /** Default 14. */
   ageDays?: number
-  /** The words that start `nacre artifact prune`; without them the store is pruned when `prune` is called. */
-  pruner?: readonly string[] | undefined
+  /** Without one the store is pruned when `prune` is called. */
+  pruner?: Pruner | null
 }
 
 /** What an artifact is made for. */

@@ -33,7 +33,7 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
   ],
   [
     'blank lines that scrolled off before a reset, whatever the pieces are',
-    `${ESC}[50f\n${ESC}[24f\n${ESC}c`,
+    `${ESC}[24f\n${ESC}c`,
     '\n',
   ],
   ['a place is saved as long, whatever the pieces are', `   ${ESC}7\n  ${ESC}8\n`, '   \n  '],
