@@ -1,9 +1,10 @@
-import { promises, statSync } from 'node:fs'
+import { lstatSync, promises, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/ids.ts'
-import { readRegularFile, replaceFile } from '../../system/private-files.ts'
+import { lookIntoFile } from '../../system/look.ts'
+import { replaceFile } from '../../system/private-files.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { coverInherited, startProcess } from '../../system/process/spawn.ts'
@@ -52,20 +53,11 @@ export function takeTurn(
   dir: string,
   isNew: boolean,
 ): Pick<Pruned, 'trouble'> & { isDue: boolean } {
-  const stat = statSync(stampOf(dir), { throwIfNoEntry: false })
+  const stat = lstatSync(stampOf(dir), { throwIfNoEntry: false })
   const isOver = stat === undefined || Date.now() - stat.mtimeMs > everyMs
-  const trouble = stat?.size ? readTrouble(dir) : null
+  const trouble = (stat?.isFile() && lookIntoFile(stampOf(dir))) || null
   if (isOver) noteTrouble(dir, trouble)
   return { isDue: isOver && !isNew, trouble }
-}
-
-function readTrouble(dir: string): string | null {
-  try {
-    return readRegularFile(stampOf(dir))?.toString() || null
-  } catch {
-    // Whoever prunes next writes it anew.
-    return null
-  }
 }
 
 export function noteTrouble(dir: string, trouble: string | null): void {
