@@ -1,12 +1,12 @@
-import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
+import { readRegularFile } from '../system/look.ts'
 import type { AgentSettings } from './settings.ts'
 
 /** A file of instructions is read up to this size. */
 const fileBytes = 64 * 1024
 
-type Place = Pick<AgentSettings, 'cwd' | 'workspace' | 'userFolder'>
+type Place = Pick<AgentSettings, 'cwd' | 'userFolder'> & { workspace: string }
 
 /**
  * What stands before a conversation: who the model is here, where it works, and what the user and the
@@ -48,15 +48,15 @@ function readInstructionFiles({ cwd, workspace, userFolder }: Place): {
   files: InstructionFile[]
   notices: string[]
 } {
-  const folders = [...(userFolder === null ? [] : [userFolder]), ...listFolders(workspace, cwd)]
+  const own = listFolders(workspace, cwd)
+  const folders = [...(userFolder === null ? [] : [userFolder]), ...own]
   const files: InstructionFile[] = []
   const notices: string[] = []
   for (const folder of folders) {
     const path = join(folder, 'AGENTS.md')
     try {
-      // A pipe of that name would hold everything up.
-      if (!statSync(path).isFile()) continue
-      const content = readFileSync(path, 'utf8')
+      // What comes with a repository could name any file of the user's.
+      const content = readRegularFile(path, folder === userFolder ? null : own[0])
       if (content.trim() === '') continue
       if (content.length > fileBytes) notices.push(`${path} is read up to ${fileBytes} characters`)
       files.push({ path, content: content.slice(0, fileBytes) })

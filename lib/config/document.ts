@@ -1,8 +1,9 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { ValueNode } from '@humanwhocodes/momoa'
 import { isObject } from '../protocol/shape/shape.ts'
 import { codeOf, messageOf } from '../protocol/errors.ts'
+import { readRegularFile } from '../system/look.ts'
 import { wrongConfiguration } from './entry.ts'
 
 /** A JSON file that knows where each of its values stands. */
@@ -15,10 +16,13 @@ export interface Document {
 
 /**
  * Reads a file of JSON; comments and trailing commas are fine. Null where there is none. Throws
- * `MisuseError` where it cannot be read or is no object.
+ * `MisuseError` where it cannot be read or is no object. `within`: the folder that links may not lead out of.
  */
-export async function readDocument(file: string): Promise<Document | null> {
-  const text = readText(file)
+export async function readDocument(
+  file: string,
+  within: string | null = null,
+): Promise<Document | null> {
+  const text = readText(file, within)
   if (text === null) return null
   const { evaluate, parse } = await import('@humanwhocodes/momoa')
   const read = (given: string) => parse(given, { mode: 'jsonc', allowTrailingCommas: true }).body
@@ -37,9 +41,9 @@ export async function readDocument(file: string): Promise<Document | null> {
   }
 }
 
-function readText(file: string): string | null {
+function readText(file: string, within: string | null): string | null {
   try {
-    return readRegularFile(file).replace(/^\uFEFF/, '')
+    return readRegularFile(file, within).replace(/^\uFEFF/, '')
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null
     // After `su` or `sudo -u`, HOME may be a folder of another user: none of its files is this one's.
@@ -62,22 +66,6 @@ function findVisible(path: string): string {
     return findVisible(dirname(path))
   }
 }
-
-/** The file is opened without a wait: a pipe in its place would hold up every start. */
-function readRegularFile(file: string): string {
-  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    const stat = fstatSync(fd)
-    if (!stat.isFile()) throw new Error('it is no regular file')
-    if (stat.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
-    return readFileSync(fd, 'utf8')
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/** Far above what any configuration holds. */
-const maxBytes = 4 * 1024 * 1024
 
 function unreadable(file: string, text: string, error: unknown, read: (text: string) => unknown) {
   const [, said = '', line = '1'] = /^(.*?)\.? ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []

@@ -1,5 +1,4 @@
-import { realpathSync } from 'node:fs'
-import { relative } from 'node:path'
+import { isBelow } from '../system/look.ts'
 
 /**
  * What the file of a workspace nobody trusted may say of a key: each function gives the value where
@@ -10,6 +9,9 @@ export type Restrict = (value: unknown, current: unknown, workspace: string) => 
 /** A folder has to be the workspace or one below it, wherever links lead. */
 export const staysBelow: Restrict = (value, _, workspace) =>
   isBelow(String(value), workspace) ? value : undefined
+
+/** Each value adds to what is hidden, denied or asked. */
+export const onlyTightens: Restrict = (value) => value
 
 /** Something that is on by default may be switched on only. */
 export const onlySwitchOn: Restrict = (value) => (value === true ? value : undefined)
@@ -23,18 +25,3 @@ export function atLeastAsStrict(order: readonly string[]): Restrict {
 /** Something that is off by default may be switched on, and be left as it is. */
 export const onlyAdd: Restrict = (value, current) =>
   value !== false || !current ? value : undefined
-
-/** Whether a folder is another one or below it. Links lead to what they name. */
-export function isBelow(folder: string, other: string): boolean {
-  const way = relative(realPath(other), realPath(folder))
-  return way !== '..' && !way.startsWith('../')
-}
-
-/** A folder that is not there is nobody's: it stays as it is written. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path
-  }
-}

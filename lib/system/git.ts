@@ -1,5 +1,6 @@
-import { lstatSync, readFileSync, statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { readRegularFile } from './look.ts'
 
 /** The git root above a directory, else the directory itself. */
 export function findWorkspace(cwd: string): string {
@@ -31,7 +32,7 @@ export function readGitBranch(directory: string): string | null {
   try {
     // A worktree and a submodule have a file that names the folder (gitrepository-layout(5)).
     const folder = statSync(path).isDirectory() ? path : followLink(path)
-    const head = readFileSync(join(folder, 'HEAD'), 'utf8').trim()
+    const head = readRegularFile(join(folder, 'HEAD')).trim()
     return /^ref: refs\/heads\/(.+)$/.exec(head)?.[1] ?? head.slice(0, 8)
   } catch {
     // It is no repository, or one that may not be read.
@@ -40,6 +41,6 @@ export function readGitBranch(directory: string): string | null {
 }
 
 function followLink(path: string): string {
-  const text = readFileSync(path, 'utf8')
+  const text = readRegularFile(path)
   return resolve(dirname(path), text.replace(/^gitdir:\s*/, '').trim())
 }

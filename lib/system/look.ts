@@ -1,4 +1,15 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
+import { relative } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 
 /*
@@ -9,6 +20,42 @@ import { codeOf } from '../protocol/errors.ts'
 /** The text of a file. Those of `/proc` are read as latin1, in which every byte is a character. */
 export function lookIntoFile(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
   return seen(() => readFileSync(path, encoding))
+}
+
+/** Far above what any file holds that a person writes for nacre. */
+const maxBytes = 4 * 1024 * 1024
+
+/**
+ * The text of a file that anybody may have put there. It is opened without a wait, since a named pipe would
+ * hold up every reader. `within`: the folder that links may not lead out of. Throws if there is no such file.
+ */
+export function readRegularFile(path: string, within: string | null = null): string {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stat = fstatSync(fd)
+    if (!stat.isFile()) throw new Error('it is no regular file')
+    if (stat.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+    if (within !== null) {
+      const real = realpathSync(path)
+      // The link may have been replaced since it was opened.
+      const isOpened = statSync(real).ino === stat.ino
+      if (!isOpened || !isBelow(real, within)) throw new Error(`it is a link out of ${within}`)
+    }
+    return readFileSync(fd, 'utf8')
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Whether a folder or file is another one or below it. Links lead to what they name. */
+export function isBelow(path: string, other: string): boolean {
+  const way = relative(realPath(other), realPath(path))
+  return way !== '..' && !way.startsWith('../')
+}
+
+/** A folder that is not there is nobody's: it stays as it is written. */
+function realPath(path: string): string {
+  return seen(() => realpathSync(path)) ?? path
 }
 
 /** The names in a folder. */

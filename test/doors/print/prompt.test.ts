@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -318,6 +318,33 @@ test('the instructions of the user and of the workspace are read, the nearest la
     const system = String(server.requests()[0]?.messages[0]?.content)
     assert.match(system, /Of the user\.[\s\S]*Of the root\.[\s\S]*Of the folder\./)
     assert.match(system, `Working directory: ${inner}`)
+  }))
+
+test('AGENTS.md of a repository leads to no file outside of it, and is no pipe to wait for', () =>
+  withModelServer(async (server) => {
+    const { home, mock } = server
+    mock.onMessage(/./, { content: 'ok' })
+    const names = ['out', 'out/within', 'out/within/pipe'].map((name) => join(home.workspace, name))
+    const [out = '', within = '', pipe = ''] = names
+    mkdirSync(pipe, { recursive: true })
+    home.write(join(home.dir, '.ssh/id_rsa'), 'TOP-SECRET')
+    symlinkSync('../../.ssh/id_rsa', join(out, 'AGENTS.md'))
+    home.write(join(home.workspace, 'shared.md'), 'Of the repository.')
+    symlinkSync('../../shared.md', join(within, 'AGENTS.md'))
+    execFileSync('mkfifo', [join(pipe, 'AGENTS.md')])
+    home.write(join(home.dir, 'dotfiles.md'), 'Of the user.')
+    mkdirSync(join(home.dir, '.config/nacre'), { recursive: true })
+    symlinkSync(join(home.dir, 'dotfiles.md'), join(home.dir, '.config/nacre/AGENTS.md'))
+    const { status, stderr } = await print(server, ['hi', '--model', model], {
+      cwd: pipe,
+      env: { PWD: pipe },
+    })
+    assert.is(status, 0)
+    const system = String(server.requests()[0]?.messages[0]?.content)
+    assert.not.match(system, 'TOP-SECRET')
+    assert.match(system, /Of the user\.[^]*Of the repository\./)
+    assert.match(stderr, `${out}/AGENTS.md cannot be read: it is a link out of ${home.workspace}\n`)
+    assert.match(stderr, `${pipe}/AGENTS.md cannot be read: it is no regular file\n`)
   }))
 
 test('a conversation too long for the model loses the middle of old results, which are kept', () =>

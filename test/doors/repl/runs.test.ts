@@ -216,6 +216,14 @@ test('/cd, /sandbox and /history work in both modes', () =>
     await screen.answers('/history with\r', '! mkdir "with space"')
   }))
 
+test('a pipe in the place of .git/HEAD holds up no prompt', () => {
+  const prepare = (home: string) => {
+    mkdirSync(join(home, 'code/.git'))
+    spawnSync('mkfifo', [join(home, 'code/.git/HEAD')])
+  }
+  return atPrompt({ prepare }, (screen) => screen.answers('!echo on\r', 'on\n✓ exit 0'))
+})
+
 test('a damaged state folder costs what is damaged and a sentence each, never the command', () =>
   withScreen({ columns: 200, prepare: damageState }, async (screen) => {
     await screen.shows(/2 lines of .*\/history cannot be read\n[^]*> /)
