@@ -16,7 +16,6 @@ import { toSnakeCase } from '../../lib/protocol/wire.ts'
 const file = join(import.meta.dirname, '../../lib/config/CONFIGURATION.md')
 
 const rights = {
-  set: 'may set it',
   tighten: 'may tighten it',
   nothing: 'may not',
 }

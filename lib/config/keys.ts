@@ -3,14 +3,20 @@ import { configuredProviderShape } from '../protocol/configuration.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { userRuleShape } from '../protocol/user-rule.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
-import { atLeastAsStrict, onlyAdd, onlySwitchOn, type Restrict, staysBelow } from './restrict.ts'
+import {
+  atLeastAsStrict,
+  onlyAdd,
+  onlySwitchOn,
+  onlyTightens,
+  type Restrict,
+  staysBelow,
+} from './restrict.ts'
 
 /**
  * What the file of a workspace may say where its folder is not trusted:
- * everything (`free`), nothing (`trusted`), nothing even in a trusted folder (`user`), or what the
- * function permits.
+ * nothing (`trusted`), nothing even in a trusted folder (`user`), or what the function permits.
  */
-export type WorkspaceRight = 'free' | 'trusted' | 'user' | Restrict
+export type WorkspaceRight = 'trusted' | 'user' | Restrict
 
 /** One key, defined once: checks, messages, environment variables and trust are made from it. */
 export interface Key {
@@ -32,16 +38,9 @@ const otherShapes: Partial<Record<FieldName, shape.Shape>> = {
   ),
 }
 
-/** What may loosen the guard or the sandbox, or name a program. The rest is free. */
-const fieldRights: Partial<Record<FieldName, WorkspaceRight>> = {
-  env: 'trusted',
-  host: 'trusted',
-  sbatch: 'trusted',
-  shell: 'trusted',
-  login: 'trusted',
+/** All that a workspace may say without trust: a repository does not change what commands do. */
+const fieldRights: Partial<Record<FieldName, Restrict>> = {
   cwd: staysBelow,
-  workspace: 'trusted',
-  hardening: onlySwitchOn,
   sandbox: atLeastAsStrict(['off', 'auto', 'workspace', 'read-only']),
   network: atLeastAsStrict(['on', 'off']),
 }
@@ -52,7 +51,7 @@ function fieldKey(name: FieldName): [string, Key] {
     key,
     {
       shape: otherShapes[name] ?? fields[name],
-      workspace: fieldRights[name] ?? 'free',
+      workspace: fieldRights[name] ?? 'trusted',
       addsUp: name === 'env',
       // NACRE_SESSION marks the processes of a session.
       variable: name === 'session' ? null : variableOf(key),
@@ -77,15 +76,15 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   },
   'timeouts.default': {
     shape: deadline('Deadline where a run has one and none was asked for (default 30)'),
-    workspace: 'free',
+    workspace: 'trusted',
   },
   'timeouts.slow': {
     shape: deadline('The same with mode slow (default 900)'),
-    workspace: 'free',
+    workspace: 'trusted',
   },
   'timeouts.background': {
     shape: deadline('The same with mode background (default 86400)'),
-    workspace: 'free',
+    workspace: 'trusted',
   },
   'guard.enabled': {
     shape: shape.boolean('Ask the guard first (default true); `"guard": false` is the same'),
@@ -97,7 +96,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
       'Rules of your own: [{ match, not_match, decision, reason, suggested_tool, lifts, examples }]',
     ),
     addsUp: true,
-    workspace: 'free',
+    workspace: onlyTightens,
   },
   'guard.default': {
     shape: shape.choice(
@@ -138,7 +137,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   },
   output_format: {
     shape: shape.choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),
-    workspace: 'free',
+    workspace: 'trusted',
   },
   keys: {
     shape: shape.choice(['emacs', 'vi'], 'How the line of the REPL is edited (default emacs)'),
@@ -151,7 +150,7 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
   hidden_paths: {
     shape: paths('What no run in the sandbox may see beside known secrets'),
     addsUp: true,
-    workspace: 'free',
+    workspace: onlyTightens,
   },
   model: {
     shape: shape.text('Which model answers prompts', { hint: 'provider/name' }),

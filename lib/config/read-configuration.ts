@@ -4,6 +4,7 @@ import { assemble, type Configuration } from './configuration.ts'
 import { readDocument } from './document.ts'
 import { findWorkspace } from '../system/git.ts'
 import { userConfigFile } from './paths.ts'
+import { MisuseError } from '../protocol/errors.ts'
 
 /** The variables of nacre that are no keys, and what each says. */
 export const otherVariables: Readonly<Record<string, string>> = {
@@ -26,7 +27,8 @@ export interface ConfigurationSource {
 
 /**
  * Reads the file of the user, then that of the workspace as far as it may, then the variables; what
- * comes later wins. Throws `MisuseError`: the place, then what is wrong with it.
+ * comes later wins. Throws `MisuseError`: the place, then what is wrong with it. What is wrong in the
+ * file of a workspace is a notice, since whoever works there may not have written it.
  */
 export async function readConfiguration(source: ConfigurationSource): Promise<Configuration> {
   const { environment, cwd } = source
@@ -38,16 +40,27 @@ export async function readConfiguration(source: ConfigurationSource): Promise<Co
   const ownFile = join(workspace, '.nacre', 'config.json')
 
   const user = await readDocument(userFile)
-  const own = ownFile === userFile ? null : await readDocument(ownFile)
+  const notices: string[] = []
+  const own =
+    ownFile === userFile
+      ? null
+      : await readDocument(ownFile, workspace).catch((error: unknown) => {
+          if (!(error instanceof MisuseError)) throw error
+          notices.push(`${error.message}; the file is ignored`)
+          return null
+        })
   const variables = listVariables(environment)
   const places = {
     files: [user && userFile, own && ownFile].filter((file) => file !== null),
     candidates: ownFile === userFile ? [userFile] : [userFile, ownFile],
     neverTerminals: !['', '0', 'false'].includes(environment['NACRE_NO_PTY'] ?? ''),
   }
-  if (user === null && own === null && variables.length === 0) return assemble(places)
+  if (user === null && own === null && variables.length === 0) {
+    return assemble(places, { entries: [], values: new Map(), notices })
+  }
   const { readSaid } = await import('./read-said.ts')
-  return assemble(places, readSaid({ user, userFile, own, variables, cwd, home, workspace }))
+  const said = { user, userFile, own, variables, cwd, home, workspace, notices }
+  return assemble(places, readSaid(said))
 }
 
 /** The variables that may be keys. One that is set to nothing counts as not set. */

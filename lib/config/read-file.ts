@@ -5,27 +5,36 @@ import type { Document } from './document.ts'
 import { groups, keys } from './keys.ts'
 import { type Entry, type Folders, readKeyValue, wrongConfiguration } from './entry.ts'
 
-/** The entries of a configuration file. Throws `MisuseError`, which names the file and the line. */
-export function readConfigFile(document: Document, folders: Folders): Entry[] {
-  try {
-    // `$schema` is there for editors, which find the JSON Schema by it; nacre passes it by.
-    const { $schema: _, ...said } = document.value
-    return flatten(said).map(([name, value]) => readEntry(name, value, document, folders))
-  } catch (error) {
-    if (!(error instanceof MisuseError)) throw error
-    throw wrongConfiguration(document.placeOf(error.field ?? ''), error.message)
+/**
+ * The entries of a configuration file. Throws `MisuseError`, which names the file and the line; with
+ * `notices`, what is wrong is left out and told there.
+ */
+export function readConfigFile(document: Document, folders: Folders, notices?: string[]): Entry[] {
+  function attempt<Part>(read: () => Part[]): Part[] {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof MisuseError)) throw error
+      const wrong = wrongConfiguration(document.placeOf(error.field ?? ''), error.message)
+      if (!notices) throw wrong
+      notices.push(`${wrong.message}; it is ignored`)
+      return []
+    }
   }
+  // `$schema` is there for editors, which find the JSON Schema by it; nacre passes it by.
+  const { $schema: _, ...said } = document.value
+  return Object.entries(said)
+    .flatMap(([name, held]) => attempt(() => flatten(name, held)))
+    .flatMap(([name, value]) => attempt(() => [readEntry(name, value, document, folders)]))
 }
 
-/** Each key with its value, `group.key` for those within a group. */
-function flatten(value: Record<string, unknown>): [string, unknown][] {
-  return Object.entries(value).flatMap(([name, held]): [string, unknown][] => {
-    if (!groups.has(name)) return [[name, held]]
-    // `"guard": false` is short for `"guard": { "enabled": false }`.
-    if (typeof held === 'boolean' && keys.has(`${name}.enabled`)) return [[`${name}.enabled`, held]]
-    if (isObject(held)) return Object.entries(held).map(([key, item]) => [`${name}.${key}`, item])
-    throw new MisuseError('invalid_field', `\`${name}\` must be an object`, name)
-  })
+/** A key with its value; of a group each, as `group.key`. */
+function flatten(name: string, held: unknown): [string, unknown][] {
+  if (!groups.has(name)) return [[name, held]]
+  // `"guard": false` is short for `"guard": { "enabled": false }`.
+  if (typeof held === 'boolean' && keys.has(`${name}.enabled`)) return [[`${name}.enabled`, held]]
+  if (isObject(held)) return Object.entries(held).map(([key, item]) => [`${name}.${key}`, item])
+  throw new MisuseError('invalid_field', `\`${name}\` must be an object`, name)
 }
 
 function readEntry(name: string, value: unknown, document: Document, folders: Folders): Entry {

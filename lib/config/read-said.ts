@@ -16,6 +16,8 @@ export interface Places {
   cwd: string
   home: string
   workspace: string
+  /** What was said of the files before. */
+  notices: readonly string[]
 }
 
 /**
@@ -24,7 +26,8 @@ export interface Places {
  */
 export function readSaid({ cwd, home, workspace, userFile, ...places }: Places): Said {
   const user = places.user ? readConfigFile(places.user, { base: home, home }) : []
-  const own = places.own ? readConfigFile(places.own, { base: workspace, home }) : []
+  const notices = [...places.notices]
+  const own = places.own ? readConfigFile(places.own, { base: workspace, home }, notices) : []
   const variables = readVariables(places.variables, { base: cwd, home })
   const trustedFolders = [...user, ...variables]
     .filter(({ name }) => name === 'trusted_folders')
@@ -35,7 +38,7 @@ export function readSaid({ cwd, home, workspace, userFile, ...places }: Places):
     workspace,
   })
   const entries = [...user, ...permitted.entries, ...variables]
-  return { entries, values: mergeEntries(entries), notices: permitted.notices }
+  return { entries, values: mergeEntries(entries), notices: [...notices, ...permitted.notices] }
 }
 
 /** The last one wins, or adds to those before it where the key adds up. */

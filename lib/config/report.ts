@@ -4,7 +4,7 @@ import { wantedWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'
 import type { Entry } from './entry.ts'
-import { groups, type Key, keys } from './keys.ts'
+import { groups, keys } from './keys.ts'
 
 /** Every key with what the entries say of it, in the order in which they win. */
 export function reportKeys(
@@ -18,7 +18,7 @@ export function reportKeys(
     description: shape.description ?? '',
     wanted: wantedWritten(shape),
     variable,
-    workspace: rightOf(workspace),
+    workspace: typeof workspace === 'function' ? 'tighten' : 'nothing',
   }))
 }
 
@@ -33,11 +33,6 @@ export function findReports(reports: readonly ConfiguredKey[], name: string): Co
 function placesOf(key: string, entries: readonly Entry[]): string[] {
   const places = entries.filter(({ name }) => name === key).map(({ place }) => place)
   return keys.get(key)?.addsUp ? places : places.slice(-1)
-}
-
-function rightOf(right: Key['workspace']): ConfiguredKey['workspace'] {
-  if (right === 'free') return 'set'
-  return typeof right === 'function' ? 'tighten' : 'nothing'
 }
 
 /** The file of the configuration as a JSON Schema, for editors. */

@@ -1,6 +1,6 @@
 import type { Entry } from './entry.ts'
 import { keys } from './keys.ts'
-import { isBelow } from './restrict.ts'
+import { isBelow } from '../system/look.ts'
 
 /** Whether a folder is one of those trusted, or below one. Links lead to what they name. */
 export function isTrusted(folder: string, trusted: readonly string[]): boolean {
@@ -17,7 +17,7 @@ export function restrict(
   const entries = own.flatMap((entry): Entry[] => {
     const right = keys.get(entry.name)?.workspace ?? 'user'
     if (entry.name === 'guard.rules' && !trusted) return [untrustedRules(entry)]
-    if (right === 'free' || (trusted && right !== 'user')) return [entry]
+    if (trusted && right !== 'user') return [entry]
     if (typeof right === 'function') {
       const current = user.findLast(({ name }) => name === entry.name)?.value
       if (right(entry.value, current, workspace) !== undefined) return [entry]

@@ -32,5 +32,5 @@ export interface ConfiguredKey {
   /** Null where no variable of the environment sets it. */
   variable: string | null
   /** What the file of a workspace that is not trusted may do with it. */
-  workspace: 'set' | 'tighten' | 'nothing'
+  workspace: 'tighten' | 'nothing'
 }

@@ -29,7 +29,10 @@ async function readKeys(home: Home): Promise<Map<string, Row>> {
 test(
   'every key is told with its value here and where that was said',
   withHome(async (home) => {
-    home.write(home.userFile, '{\n  "tail": 5,\n  "timeouts": { "slow": "10m" }\n}')
+    home.write(
+      home.userFile,
+      '{\n  "tail": 5,\n  "timeouts": { "slow": "10m" },\n  "trusted_folders": ["~/work"]\n}',
+    )
     home.write(home.workspaceFile, { tail: 7, hidden_paths: ['secret'] })
     home.env['NACRE_MAX_LINES'] = '9'
     const rows = await readKeys(home)

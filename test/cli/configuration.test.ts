@@ -1,3 +1,4 @@
+import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,7 +16,7 @@ test(
     const shown = async (args: string[] = [], changes = {}) =>
       (await runJson(['-c', 'seq 9', ...args], at(home, changes)))['output']
     assert.is(await shown(), '1\n2\n3\n4\n5\n6\n7\n8\n9\n')
-    home.write(home.userFile, { tail: 4 })
+    home.write(home.userFile, { tail: 4, trusted_folders: [home.workspace] })
     assert.is(await shown(), '6\n7\n8\n9\n')
     home.write(home.workspaceFile, { tail: 3 })
     assert.is(await shown(), '7\n8\n9\n')
@@ -139,6 +140,52 @@ test(
     assert.is(quiet.stderr.toString(), '')
     home.write(home.userFile, { trusted_folders: [home.workspace] })
     assert.is((await runCli(['-c', 'true'], at(home))).status, 127, 'now it is taken')
+  }),
+)
+
+for (const said of [{ array: '3' }, { mode: 'background' }, { wait_seconds: 0 }, { tail: 0 }]) {
+  test(
+    `a repository that nobody trusts does not change what a command does: ${JSON.stringify(said)}`,
+    withHome(async (home) => {
+      home.write(home.workspaceFile, said)
+      const { stdout, stderr, status } = await runCli(['-c', 'echo hi; exit 3'], at(home))
+      assert.equal([stdout.toString(), status], ['hi\n', 3])
+      const [key] = Object.keys(said)
+      const told = `nacre: ${home.workspaceFile}:2: \`${key}\` is ignored: a workspace may not set it`
+      assert.ok(stderr.toString().startsWith(told), stderr.toString())
+      assert.match(stderr.toString(), `\`trusted_folders\` of ${home.userFile}\n`)
+    }),
+  )
+}
+
+test(
+  'what is wrong in the file of a workspace is a warning, and the rest of it holds',
+  withHome(async (home) => {
+    const run = async () => {
+      const { stderr, status } = await runCli(['-c', 'touch made'], at(home))
+      return `${status} ${stderr.toString()}`
+    }
+    home.write(home.workspaceFile, '# x')
+    assert.match(
+      await run(),
+      /^0 nacre: .*config\.json:1: This is no JSON: .*the file is ignored\n$/,
+    )
+    const rule = { match: 'touch', decision: 'deny' }
+    home.write(home.workspaceFile, { newer: 1, guard: { rules: [rule], newer: 1 } })
+    assert.match(await run(), /^126 nacre: .*:2: Unknown key `newer`.*nacre: .*:10: Unknown key/s)
+  }),
+)
+
+test(
+  'a link that leads out of the workspace is no configuration of it',
+  withHome(async (home) => {
+    const elsewhere = join(home.dir, 'elsewhere.json')
+    home.write(elsewhere, { sandbox: 'read-only' })
+    mkdirSync(join(home.workspace, '.nacre'))
+    symlinkSync(elsewhere, home.workspaceFile)
+    const { stderr, status } = await runCli(['-c', 'touch made'], at(home))
+    assert.is(status, 0)
+    assert.match(stderr.toString(), `it is a link out of ${home.workspace}; the file is ignored`)
   }),
 )
 

@@ -57,7 +57,7 @@ for (const [key, user, workspace, variable] of precedence) {
       const field = key.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
       const value = async (changes = {}) =>
         ((await read(home, changes)).defaults as Record<string, unknown>)[field]
-      home.write(home.userFile, { [key]: user })
+      home.write(home.userFile, { [key]: user, trusted_folders: [home.workspace] })
       assert.is(await value(), user)
       home.write(home.workspaceFile, { [key]: workspace })
       assert.is(await value(), workspace)
@@ -146,6 +146,7 @@ test(
 test(
   'the workspace is the git root above, the named one, or the directory itself',
   withHome(async (home) => {
+    home.write(home.userFile, { trusted_folders: ['~/work', '~/other'] })
     home.write(home.workspaceFile, { tail: 1 })
     const deep = join(home.workspace, 'a', 'b')
     mkdirSync(deep, { recursive: true })

@@ -11,8 +11,12 @@ const read = ({ env, workspace }: Home) => readConfiguration({ environment: env,
 
 /** What the user has, what the workspace says, whether it holds. */
 const rights: [user: object, workspace: object, holds: boolean][] = [
-  [{}, { max_lines: 5 }, true],
-  [{}, { timeouts: { slow: 5 } }, true],
+  [{}, { max_lines: 5 }, false],
+  [{}, { timeouts: { slow: 5 } }, false],
+  [{}, { array: '3' }, false],
+  [{}, { mode: 'background' }, false],
+  [{}, { wait_seconds: 0 }, false],
+  [{}, { output_format: 'json' }, false],
   [{}, { sandbox: 'workspace' }, true],
   [{}, { sandbox: 'read-only' }, true],
   [{}, { sandbox: 'auto' }, true],
@@ -29,7 +33,7 @@ const rights: [user: object, workspace: object, holds: boolean][] = [
   [{}, { guard: { rules: [{ match: 'x', decision: 'deny' }] } }, true],
   [{}, { guard: { suggest_tool: true } }, true],
   [{ guard: { suggest_tool: true } }, { guard: { suggest_tool: false } }, false],
-  [{}, { hardening: true }, true],
+  [{}, { hardening: true }, false],
   [{}, { hardening: false }, false],
   [{}, { shell: '/tmp/evil' }, false],
   [{}, { prefix: 'evil' }, false],
@@ -133,19 +137,12 @@ test(
   }),
 )
 
-test('whatever names a program or a place to write is not free', () => {
-  for (const name of [
-    'shell',
-    'prefix',
-    'env',
-    'login',
-    'workspace',
-    'writable_folders',
-    'artifact_dir',
-    'model',
-  ]) {
-    assert.is(keys.get(name)?.workspace, 'trusted', name)
-  }
+test('no key is open to a workspace but those that tighten the guard or the sandbox, and `cwd`', () => {
+  const open = [...keys].filter(([, { workspace }]) => typeof workspace === 'function')
+  assert.equal(open.map(([name]) => name).sort(), [
+    ...['cwd', 'guard.default', 'guard.enabled', 'guard.rules', 'guard.suggest_tool'],
+    ...['hidden_paths', 'network', 'sandbox'],
+  ])
 })
 
 test('each variable belongs to one key', () => {

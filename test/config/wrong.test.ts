@@ -73,13 +73,16 @@ for (const [what, text, line, sentence] of files) {
   test(
     `wrong in the file: ${what}`,
     withHome(async (home) => {
-      for (const file of [home.userFile, home.workspaceFile]) {
-        home.write(file, text)
-        const message = await refusal(home)
-        assert.ok(message.startsWith(`${file}:${line}: `), message)
-        assert.match(message, sentence)
-        home.write(file, '{}')
-      }
+      home.write(home.userFile, text)
+      const message = await refusal(home)
+      assert.ok(message.startsWith(`${home.userFile}:${line}: `), message)
+      assert.match(message, sentence)
+      home.write(home.userFile, '{}')
+      home.write(home.workspaceFile, text)
+      const { notices } = await readConfiguration({ environment: home.env, cwd: home.workspace })
+      const notice = message.replace(home.userFile, home.workspaceFile)
+      assert.ok(notices[0]?.startsWith(notice), notices[0])
+      assert.match(notices[0] ?? '', /; (it|the file) is ignored$/)
     }),
   )
 }
