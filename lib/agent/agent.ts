@@ -51,7 +51,7 @@ export function createAgent(executor: Executor, settings: AgentSettings): Agent 
   return {
     conversations,
     open(wanted = {}, { cwd = settings.cwd, approve, commands } = {}) {
-      const workspace = cwd === settings.cwd ? settings.workspace : findWorkspace(cwd)
+      const workspace = settings.workspace ?? findWorkspace(cwd)
       return createAgentSession({
         executor,
         settings: { ...settings, cwd, workspace },

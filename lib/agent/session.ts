@@ -21,6 +21,8 @@ import type { AgentSettings, PromptLimits } from './settings.ts'
  */
 export interface AgentSession {
   readonly conversation: Conversation
+  /** What a sandbox opens to its commands. */
+  readonly workspace: string
   /** `provider/name`: as it is set, or once it was found; null before. */
   readonly model: string | null
   readonly isWorking: boolean
@@ -52,7 +54,7 @@ export interface PromptOptions {
 
 export interface AgentSessionParts {
   executor: Executor
-  settings: AgentSettings
+  settings: AgentSettings & { workspace: string }
   conversation: Conversation
   /** Answers the questions of the guard; without it they are denied. */
   approve: Approve | undefined
@@ -134,6 +136,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
   return {
     conversation,
     commands: parts.commands,
+    workspace: settings.workspace,
     get model() {
       return model?.id ?? wanted
     },

@@ -10,8 +10,8 @@ export interface AgentSettings {
   environment: Environment
   /** Where its commands begin. */
   cwd: string
-  /** The git root above it, else the same. */
-  workspace: string
+  /** Null: the git root above the directory in which a conversation begins, else that directory. */
+  workspace: string | null
   /** Holds the user's own `AGENTS.md`; null: none is read. */
   userFolder: string | null
   /** Holds the conversations; null: none is kept. */

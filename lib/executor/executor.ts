@@ -1,6 +1,8 @@
-import { join } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { createDeferred } from '../protocol/deferred.ts'
 import { nowMs } from '../system/clock.ts'
+import { findWorkspace } from '../system/git.ts'
 import { createGuard } from '../guard/guard.ts'
 import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
@@ -90,7 +92,6 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     leavesRuns: options.declaresRuns ?? false,
     sandbox: {
       home: environment['HOME'] ?? null,
-      base: cwd,
       stateDir,
       writable: options.sandbox?.writable ?? [],
       hidden: options.sandbox?.hidden ?? [],
@@ -101,8 +102,16 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   const jobs = createJobs(() => openRegistry()?.then(({ known }) => known) ?? null)
   const { origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms } = options
   const home = environment['HOME']
-  const asked = { origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms }
-  const context = { cwd, home, ...asked }
+  let workspace: string | null = null
+  const context = {
+    ...{ cwd, home, origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms },
+    // Found once: a run that adds or removes a `.git` does not move it.
+    get workspace() {
+      const base = resolve(cwd, defaults?.cwd ?? '.')
+      workspace ??= findWorkspace(existsSync(base) ? realpathSync.native(base) : base)
+      return workspace
+    },
+  }
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start. */
   const starting = new Set<Promise<unknown>>()

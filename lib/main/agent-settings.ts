@@ -4,7 +4,6 @@ import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
 import type { PromptOptions } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import type { Configuration } from '../config/configuration.ts'
-import { findWorkspace } from '../system/git.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
 
 /** What is configured and asked for of a model that works here. */
@@ -12,7 +11,9 @@ export function agentSettings(
   configuration: Configuration,
   { run, prompt }: { run: RunFields; prompt: PromptOptions },
 ): AgentSettings {
-  const cwd = resolve(logicalDirectory(process.env), run.cwd ?? configuration.defaults.cwd ?? '.')
+  const base = logicalDirectory(process.env)
+  const cwd = resolve(base, run.cwd ?? configuration.defaults.cwd ?? '.')
+  const workspace = run.workspace ?? configuration.defaults.workspace
   const sandbox = run.sandbox ?? configuration.defaults.sandbox ?? originPolicies.agent.sandbox
   const { timeoutSeconds = null } = run
   return {
@@ -20,7 +21,7 @@ export function agentSettings(
     providers: configuration.providers,
     environment: { ...process.env },
     cwd,
-    workspace: run.workspace ?? configuration.defaults.workspace ?? findWorkspace(cwd),
+    workspace: workspace === undefined ? null : resolve(base, workspace),
     userFolder: dirname(userConfigFile(process.env)),
     conversationFolder: prompt.keep ? join(stateDirectory(process.env), 'conversations') : null,
     sandbox: configuration.sandboxMayFallBack && run.sandbox === undefined ? 'auto' : sandbox,

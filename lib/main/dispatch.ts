@@ -14,6 +14,7 @@ import { configure, configureNothing, describeConfiguration } from './configure.
 import { executorOptions } from './executor-options.ts'
 import { supervise } from './supervise.ts'
 import { withExecutor } from './with-executor.ts'
+import { findWorkspace } from '../system/git.ts'
 import type { Command } from '../doors/command.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { commands, innerCommands, listCommands } from '../commands/commands.ts'
@@ -219,6 +220,11 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const options = executorOptions(configuration, { artifactDir, toTerminal: false, run: print.run })
   const { repl } = await import('../doors/repl/repl.ts')
   const cwd = resolve(logicalDirectory(process.env), print.run.cwd ?? '.')
+  const { sandbox: mode = 'off' } = options.defaults ?? {}
+  const sandbox = mode === 'auto' ? 'workspace' : mode
+  const settings = agentSettings(configuration, { ...print, prompt: print.model })
+  // A shell in a sandbox may go anywhere, and what it may write does not follow it.
+  if (sandbox !== 'off') settings.workspace ??= findWorkspace(settings.cwd)
   return withExecutor(options, streams, (executor, signal, onCrash) =>
     repl({
       executor,
@@ -228,9 +234,8 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
       cwd,
       stateDir: stateDirectory(process.env),
       version,
-      agentSettings: agentSettings(configuration, { ...print, prompt: print.model }),
-      sandbox:
-        options.defaults?.sandbox === 'auto' ? 'workspace' : (options.defaults?.sandbox ?? 'off'),
+      agentSettings: settings,
+      sandbox,
       viKeys: configuration.keys === 'vi',
       onCrash,
     }),

@@ -42,6 +42,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       ...defaults,
       ...(door.givesRunOptions ? placeOptions(run) : run),
       ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
+      ...(run.workspace !== undefined && { workspace: resolve(cwd, run.workspace) }),
       env: { ...defaults.env, ...run.env },
     },
     timeoutSeconds: configuration.timeoutSeconds,

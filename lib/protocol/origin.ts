@@ -7,8 +7,6 @@ export interface OriginPolicy {
   /** `unwatched`: the environment is for programs that nobody watches, unless a person sits at the input. */
   readonly hardening: 'always' | 'unwatched' | 'never'
   readonly sandbox: 'off' | 'auto'
-  /** Where the workspace of a sandbox is looked for: from the run's directory, or nacre's own. */
-  readonly workspaceFrom: 'run' | 'nacre'
   /** A run gets the person's own shell (`$SHELL`), as a login shell; else bash, as a plain one. */
   readonly ownShell: boolean
   /** Whether the keys of model providers are kept from the command. */
@@ -32,7 +30,6 @@ const ofModel: OriginPolicy = {
   liftedBy: 'user',
   hardening: 'always',
   sandbox: 'off',
-  workspaceFrom: 'nacre',
   ownShell: false,
   withholdsKeys: true,
   takesSetUp: true,
@@ -49,7 +46,6 @@ const ofUser: OriginPolicy = {
   liftedBy: 'caller',
   hardening: 'always',
   sandbox: 'off',
-  workspaceFrom: 'run',
   ownShell: true,
   withholdsKeys: false,
   takesSetUp: false,

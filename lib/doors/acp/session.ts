@@ -46,6 +46,7 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
   const calls = new Map<string, OpenCall>()
   const session = agent.open({ resume }, { cwd, approve })
   const { id } = session.conversation
+  const { workspace } = session
   let running: AbortController | null = null
   session.listen(tell)
 
@@ -160,7 +161,7 @@ export function openSession({ agent, executor, client, cwd, resume }: AcpSession
         const toolCallId = `command_${nowMs()}`
         await beginCall(toolCallId, 'bash', { command })
         const result = await executor.run(
-          { command, origin: 'rpc', streams: 'merged', cwd, timeoutSeconds: 0 },
+          { command, origin: 'rpc', streams: 'merged', cwd, workspace, timeoutSeconds: 0 },
           {
             signal: AbortSignal.any([signal, stop.signal]),
             approve,

@@ -134,6 +134,7 @@ async function answerPrompt(
     ...answer.fields,
     ...terminal?.fields,
     ...(request.host === null && { cwd: request.cwd }),
+    ...(request.workspace !== null && { workspace: request.workspace }),
     ...(request.pty && { stdin: { kind: 'none' } }),
   }
   const approve = createApprove(options, streams)

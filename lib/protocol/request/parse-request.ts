@@ -20,6 +20,8 @@ import {
 export interface ParseContext {
   /** Where relative directories begin. */
   cwd: string
+  /** What a sandbox opens if nobody names a workspace, wherever the run begins. Default: `cwd`. */
+  readonly workspace?: string | undefined
   /** What `~` stands for in a path. */
   home?: string | undefined
   /** Who asks where a request does not say. Default: each has to. */
@@ -55,6 +57,12 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const sandboxGiven = !['auto', undefined].includes(given.sandbox) || given.network === 'off'
   const shell = input.shell ?? null
   const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
+  const fixed = context.defaults?.workspace
+  if (given.workspace && fixed && toPath(given.workspace) !== toPath(fixed)) {
+    throw workspaceIsFixed(toPath(fixed))
+  }
+  const isConfinedHere = sandbox !== 'off' && input.host === undefined
+  const workspace = input.workspace ?? (isConfinedHere ? (context.workspace ?? '.') : null)
   const waitMs = chooseWaitMs(input)
   const { command, args, script, parameters, shellOptions } = chooseSubject(input)
   const isOpen = isOpenToDescriptors(input, sandbox)
@@ -98,7 +106,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     sandboxGiven,
     sandboxMayFallBack: sandbox === 'auto' && !sandboxGiven,
     network: input.network ?? 'on',
-    workspace: input.workspace === undefined ? null : toPath(input.workspace),
+    workspace: workspace === null ? null : toPath(workspace),
     shell,
     login: input.login ?? (shell === null && policy.ownShell),
     guard: input.guard ?? true,
@@ -211,6 +219,11 @@ function networkWithoutSandbox(): MisuseError {
   const message =
     '`network` off needs a sandbox; ask for one with `sandbox`: workspace or read-only'
   return new MisuseError('invalid_field', message, 'network')
+}
+
+function workspaceIsFixed(path: string): MisuseError {
+  const message = `The workspace was fixed when nacre started; leave \`workspace\` out, or name ${path}`
+  return new MisuseError('workspace_fixed', message, 'workspace')
 }
 
 /** Null where it is to run once. Throws `MisuseError` where it cannot run many times. */

@@ -138,7 +138,7 @@ export interface Request {
   /** Where there is no sandbox, the run may do without (`auto`). */
   readonly sandboxMayFallBack: boolean
   readonly network: 'on' | 'off'
-  /** Null: the git root above cwd, else cwd. */
+  /** What a sandbox opens. Null: nothing is confined here; another machine finds its own. */
   readonly workspace: string | null
   /** Null: the default of the origin. */
   readonly shell: string | null

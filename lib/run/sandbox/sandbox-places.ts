@@ -1,9 +1,8 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { findWorkspace } from '../../system/git.ts'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
-import { originPolicies } from '../../protocol/origin.ts'
 import { StartError } from '../../protocol/ports.ts'
+import { readRegularFile } from '../../system/look.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
 import { listNamedSockets } from './named-sockets.ts'
@@ -55,8 +54,6 @@ export interface SandboxPlaces extends WorkPlaces {
 }
 
 export interface PlacesOptions {
-  /** Where nacre was started. */
-  base: string
   /** `$HOME`, where secrets are looked for, as they are in the home that the system knows. */
   home: string | null
   /**
@@ -74,8 +71,7 @@ export interface PlacesOptions {
  */
 export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPlaces {
   const cwd = realpathSync.native(request.cwd)
-  const workspace =
-    request.workspace === null ? chooseRoot(request, cwd, options) : findFolder(request.workspace)
+  const workspace = findFolder(request.workspace ?? request.cwd)
   if (workspace === '/') {
     const message = 'The workspace is the whole file system: name a folder with --workspace'
     throw new StartError('workspace_too_wide', message)
@@ -137,12 +133,6 @@ function findAccountHome(): string | null {
   }
 }
 
-/** Who works for somebody does not choose its own workspace by choosing a directory. */
-function chooseRoot(request: Request, cwd: string, { base }: PlacesOptions): string {
-  const { workspaceFrom } = originPolicies[request.origin]
-  return findWorkspace(workspaceFrom === 'nacre' ? realpathSync.native(base) : cwd)
-}
-
 function findFolder(path: string): string {
   const [found] = findExisting(path)
   if (found !== undefined && statSync(found).isDirectory()) return found
@@ -195,7 +185,7 @@ function findWorktreeStore(workspace: string): string[] {
     if (!lstatSync(link).isFile()) return []
     const named = /^gitdir: (.+)$/m.exec(readFileSync(link, 'utf8'))?.[1] ?? ''
     const own = realpathSync(resolve(workspace, named))
-    const back = readFileSync(join(own, 'gitdir'), 'utf8').trim()
+    const back = readRegularFile(join(own, 'gitdir')).trim()
     const isMutual = basename(dirname(own)) === 'worktrees' && realpathSync(back) === link
     return isMutual ? [dirname(dirname(own))] : []
   } catch {

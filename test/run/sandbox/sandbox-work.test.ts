@@ -61,7 +61,7 @@ if (obstacle === null) {
         worktree,
       ])
       const commit = `${git} commit -q --allow-empty -m two && git log --oneline | wc -l`
-      const result = await places.run(commit, { cwd: worktree })
+      const result = await places.run(commit, { cwd: worktree, workspace: worktree })
       assert.is(result.output, '2\n')
       writeFileSync(join(places.workspace, '.git'), `gitdir: ${repository}/.git/worktrees/tree\n`)
       const forged = await places.run(`touch "${repository}/.git/x"`)
@@ -98,10 +98,11 @@ if (obstacle === null) {
       assert.is(result.output, `${folder.slice(5)}\n`)
       assert.ok(existsSync(join(folder, 'top')))
       const stray = `${folder}-x`
-      const next = await places.run(`touch ${stray}; ls /tmp`, { cwd: folder })
+      const inFolder = { cwd: folder, workspace: folder }
+      const next = await places.run(`touch ${stray}; ls /tmp`, inFolder)
       assert.match(next.output ?? '', `${stray.slice(5)}\n`)
       assert.not(existsSync(stray))
-      const readOnly = await places.run('ls; touch no', { cwd: folder, sandbox: 'read-only' })
+      const readOnly = await places.run('ls; touch no', { ...inFolder, sandbox: 'read-only' })
       assert.match(readOnly.output ?? '', /sub[\s\S]*Read-only file system/)
     } finally {
       execFileSync('rm', ['-rf', folder])
@@ -119,7 +120,7 @@ if (obstacle === null) {
       assert.is(result.output, 'done\n')
       const inHome = await places.run(
         'mv .config old; cat .config/gh/hosts.yml .ssh/id old/gh/*; touch x',
-        { cwd: home },
+        { cwd: home, workspace: home },
       )
       assert.not.match(inHome.output ?? '', 'SECRET')
       assert.ok(existsSync(join(home, 'x')) && existsSync(join(home, '.config/gh/hosts.yml')))

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { origins } from '../../../lib/protocol/origin.ts'
 import { describeProcess } from '../../../lib/system/process/process-details.ts'
 import { listProcesses } from '../../../lib/system/process/process-table.ts'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
@@ -145,11 +146,13 @@ testInside(
 )
 
 testInside(
-  'an agent does not choose its workspace by choosing a directory',
+  'nobody chooses another workspace by choosing a directory',
   async ({ run, outside, workspace }) => {
-    const result = await run('pwd', { cwd: outside, origin: 'agent' })
-    assert.is(result.error?.code, 'cwd_outside_workspace')
-    assert.is((await run('touch x', { cwd: workspace, origin: 'agent' })).exitCode, 0)
+    for (const origin of origins) {
+      const result = await run('pwd', { cwd: outside, origin })
+      assert.is(result.error?.code, 'cwd_outside_workspace', origin)
+      assert.is((await run('touch x', { cwd: workspace, origin })).exitCode, 0, origin)
+    }
   },
 )
 
@@ -164,10 +167,9 @@ testInside(
   'the whole file system and a hidden folder are no workspaces',
   async ({ run, state, home }) => {
     const cases = [
-      [{ cwd: '/' }, 'workspace_too_wide'],
       [{ cwd: '/', workspace: '/' }, 'workspace_too_wide'],
-      [{ cwd: join(home, '.ssh') }, 'cwd_hidden'],
-      [{ cwd: state }, 'cwd_hidden'],
+      [{ cwd: join(home, '.ssh'), workspace: home }, 'cwd_hidden'],
+      [{ cwd: state, workspace: state }, 'cwd_hidden'],
       [{ workspace: '/nacre/nowhere' }, 'workspace_not_found'],
     ] as const
     for (const [changes, code] of cases) {
@@ -225,7 +227,7 @@ testInside(
   async ({ run, home }) => {
     const show = 'echo "$npm_config_cache $TMPDIR"'
     assert.is((await run(show)).output, '/tmp/nacre-cache/.npm /tmp\n')
-    assert.is((await run(show, { cwd: home })).output, ' /tmp\n')
+    assert.is((await run(show, { cwd: home, workspace: home })).output, ' /tmp\n')
     const given = { npm_config_cache: '/tmp/mine', TMPDIR: '/tmp/other' }
     assert.is((await run(show, { env: given })).output, '/tmp/mine /tmp/other\n')
   },
@@ -341,7 +343,7 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     problem: 'Broken here',
     networkProblem: 'No network',
   })
-  const base = { base: '/', home: '/', stateDir: null, writable: [], hidden: [], probe: broken }
+  const base = { home: '/', stateDir: null, writable: [], hidden: [], probe: broken }
   const request = terminalRequest('true', { sandbox: 'workspace', pty: null })
   const launch = { file: '/bin/true', argv0: 'true', args: [], env: {}, cwd: '/', mark: 'x' }
   const strict = createSandbox(base)
@@ -365,7 +367,7 @@ test('where the sandbox does not work, nothing runs unless the configuration all
 test('a sandbox where the state folder cannot be made', async () => {
   const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
   const stateDir = '/dev/null/state'
-  const sandbox = createSandbox({ base: '/', home: '/', stateDir, writable: [], hidden: [] })
+  const sandbox = createSandbox({ home: '/', stateDir, writable: [], hidden: [] })
   try {
     assert.ok(sandbox.statusFile('run_1').includes('nacre-sandbox-'), 'among temporary files')
   } finally {
@@ -381,7 +383,7 @@ test('a run that asks for the sandbox itself never goes on without one', async (
     problem: 'Broken here',
     networkProblem: 'Broken here',
   })
-  const base = { base: '/', home: '/', stateDir: null, writable: [], hidden: [], probe }
+  const base = { home: '/', stateDir: null, writable: [], hidden: [], probe }
   const sandbox = createSandbox({ ...base, fallback: true })
   const request = terminalRequest('true', { sandbox: 'workspace', sandboxGiven: true, pty: null })
   const error = await sandbox.decide(request).then(
