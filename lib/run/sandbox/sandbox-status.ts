@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
 import { isRunning } from '../../system/process/process-table.ts'
@@ -11,7 +11,9 @@ export interface SandboxStatus {
   exitCode: number | null
 }
 
-export function readStatus(file: string): SandboxStatus {
+/** Null if the file is gone: whoever clears the state folder may remove it while the run goes on. */
+export function readStatus(file: string): SandboxStatus | null {
+  if (!existsSync(file)) return null
   const text = readFileSync(file, 'utf8')
   const find = (name: string) => {
     const value = new RegExp(`"${name}": (\\d+)`).exec(text)?.[1]
@@ -28,7 +30,7 @@ const endMs = 2000
  * what is left inside a moment later, and the first process there is the last to go.
  */
 export async function awaitEmptyNamespace(file: string): Promise<void> {
-  const { initPid } = readStatus(file)
+  const initPid = readStatus(file)?.initPid ?? null
   if (initPid === null) return
   const deadline = nowMs() + endMs
   for (let looks = 0; isRunning(initPid) && nowMs() < deadline; looks++) {

@@ -67,7 +67,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const placesOf = new WeakMap<Request, SandboxPlaces>()
 
   function openFolder(): SandboxFolder {
-    opened ??= makeFolder(options.stateDir)
+    // Whoever clears the state folder may have removed it.
+    if (opened === null || !existsSync(opened.filter)) opened = makeFolder(options.stateDir)
     return opened
   }
 

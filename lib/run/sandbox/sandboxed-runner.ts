@@ -196,7 +196,7 @@ const ownWords = Buffer.from('bwrap: ')
 
 /** Whether bwrap ended before the command could begin. */
 function findFailure({ code }: Exit, statusFile: string): ((said: string) => StartFailure) | null {
-  if (code === null || code === 0 || readStatus(statusFile).exitCode !== null) return null
+  if (code === null || code === 0 || readStatus(statusFile)?.exitCode !== null) return null
   return (said) => ({
     code: 'sandbox_failed',
     message: `The sandbox could not be set up: ${said || `bwrap ended with status ${code}`}`,
