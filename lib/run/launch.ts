@@ -26,7 +26,7 @@ export interface Launch {
   settle?: () => Promise<void>
   /** What it takes over of the person's start files; a shell that stays reads its text. */
   setUp?: SetUp
-  /** Under which path the program sees `ShellUse.share`, where that is another; it starts in there. */
+  /** Under which path the program sees `ShellUse.share`, where that is another. */
   shared?: string
 }
 
@@ -34,6 +34,8 @@ export interface Launch {
 export interface ShellUse {
   /** A folder that the shell must see, whatever it is confined to: read-only, but pipes can be written. */
   share: string
+  /** Where a sandboxed shell starts: in that folder, or in the directory of its request. */
+  startsIn: 'share' | 'directory'
   /** `shared`: under which path the shell sees it. */
   args(shared: string): string[]
 }

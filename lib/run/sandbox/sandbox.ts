@@ -126,7 +126,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         share: use?.share ?? null,
         runFiles: findRunFiles(request),
       }),
-      ...['--chdir', use ? sharedFolder : chooseDirectory(places)],
+      ...['--chdir', use?.startsIn === 'share' ? sharedFolder : chooseDirectory(places)],
       ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),
       ...['--seccomp', '3', '--json-status-fd', '4', '--'],
     ]

@@ -94,7 +94,7 @@ export function createSession(name: string, options: SessionOptions): Session {
 
   async function startShell(request: Request, signal: AbortSignal): Promise<SessionShell> {
     if (shell) lose('was ended from outside')
-    const launch = await prepareShell({ ...request, sandbox: 'off' })
+    const launch = await prepareShell(request)
     if (lost !== null) notices.push(describeLoss(lost, launch.cwd))
     lost = null
     notices.push(...(launch.setUp?.notices ?? []))
@@ -124,15 +124,18 @@ export function createSession(name: string, options: SessionOptions): Session {
   }
 
   async function prepareShell(request: Request): Promise<Launch> {
-    let launch: Launch
+    const free: Request = { ...request, env: {}, sandbox: 'off' }
     try {
-      launch = await options.prepare({ ...request, env: {}, cwd })
+      // Only a sandbox refuses a directory outside of its workspace.
+      if (request.sandbox !== 'off') await options.prepare({ ...request, env: {}, cwd })
+      return addMarks(await options.prepare({ ...free, cwd }))
     } catch (error) {
       if (cwd === request.cwd) throw error
-      launch = await options.prepare({ ...request, env: {} })
-      notices.push(`The session's directory is gone: ${cwd}`)
+      const failure = error instanceof StartError ? error.failure : null
+      const isOutside = failure?.code === 'cwd_outside_workspace'
+      notices.push(isOutside ? failure.message : `The session's directory is gone: ${cwd}`)
+      return addMarks(await options.prepare(free))
     }
-    return addMarks(launch)
   }
 
   function lose(how: string): void {

@@ -68,7 +68,8 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     if (opening) return opening
     if (held?.shell.alive) {
       if (held.confinement === describeConfinement(request)) return Promise.resolve(held)
-      listener().onNotice(`Your shell starts anew with ${describeConfinement(request)}`)
+      const confinement = describeConfinement({ ...request, workspace: null })
+      listener().onNotice(`Your shell starts anew with ${confinement}`)
       const left = held
       // Behind a command that has just ended, its state is written on the way to its prompt, on which hooks of
       // the person's may take any time.
@@ -127,7 +128,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       isRepeated,
       onOutput: (bytes, phase) => listener().onOutput(bytes, phase),
     })
-    if (made.cwd !== cwd) listener().onNotice(`The shell's directory is gone: ${cwd}`)
+    if (made.moved !== null) listener().onNotice(`${made.moved}; your shell starts in ${made.cwd}`)
     ;({ cwd } = made)
     arising = made.shell
     all.add(made)

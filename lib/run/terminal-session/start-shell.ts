@@ -46,8 +46,10 @@ export interface StartedShell {
   mark: string
   /** Names of variables that the command before was given for itself. */
   lent: string[]
-  /** Where it began: elsewhere than was asked for, where that directory is gone. */
+  /** Where it began. */
   cwd: string
+  /** Why that is elsewhere than was asked for; null: it is not. */
+  moved: string | null
 }
 
 /** So long start files may take to ask something, before a shell that is not the first lets them be heard. */
@@ -64,11 +66,11 @@ export async function startShell(
   try {
     const mark = createId('session')
     const nonce = Array.from({ length: 24 }, () => randomInt(10)).join('')
-    const { launch, dialect, cwd } = await prepareShell(parts, request, {
+    const { launch, dialect, ...place } = await prepareShell(parts, request, {
       cwd: beginning.cwd,
       mark,
       files,
-      compose: (seenAs, dialect) =>
+      compose: (seenAs, dialect, cwd) =>
         dialect.compose({
           folder: seenAs,
           turnPath: files.turnPath ?? join(seenAs, 'turn'),
@@ -76,7 +78,11 @@ export async function startShell(
           nonce,
           login: request.login,
           plain,
-          state,
+          // The state leads back to where the shell before stood.
+          state:
+            state === '' || cwd === beginning.cwd
+              ? state
+              : `${state}\n${dialect.changeDirectory(dialect.quote(cwd))}`,
         }),
     })
     const ptyParts = parts.parts()
@@ -93,7 +99,8 @@ export async function startShell(
       },
     })
     if (greeting) void shell.awaitPrompt().then(greeting.drop)
-    return { shell, dialect, files, confinement: describeConfinement(request), mark, cwd, lent: [] }
+    const confinement = describeConfinement(request)
+    return { shell, dialect, files, confinement, mark, ...place, lent: [] }
   } catch (error) {
     await files.close()
     throw error
@@ -139,9 +146,10 @@ async function prepareShell(
     compose: (
       seenAs: string,
       dialect: EditorDialect,
+      cwd: string,
     ) => { args: string[]; files: Record<string, string> }
   },
-): Promise<{ launch: Launch; dialect: EditorDialect; cwd: string }> {
+): Promise<Pick<StartedShell, 'dialect' | 'cwd' | 'moved'> & { launch: Launch }> {
   const { mark, files, compose } = wanted
   const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' })
   const dialect = dialectOf(basename(file)) ?? dialectOf(basename(realpathSync(file)))
@@ -156,22 +164,25 @@ async function prepareShell(
       { ...request, env: {}, cwd },
       {
         share: files.folder,
+        startsIn: 'directory',
         args(seenAs) {
-          const composed = compose(seenAs, dialect)
+          const composed = compose(seenAs, dialect, cwd)
           for (const [name, text] of Object.entries(composed.files)) files.write(name, text)
           return composed.args
         },
       },
     )
   let { cwd } = wanted
+  let moved: string | null = null
   let launch: Launch
   try {
     launch = await prepareIn(cwd)
   } catch (error) {
     if (!(error instanceof StartError) || cwd === request.cwd) throw error
+    moved = error.message
     ;({ cwd } = request)
     launch = await prepareIn(cwd)
   }
   const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
-  return { launch: { ...launch, env }, dialect, cwd }
+  return { launch: { ...launch, env }, dialect, cwd, moved }
 }

@@ -115,6 +115,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     }
     const launch = await options.prepare({
       share: directory,
+      startsIn: 'share',
       args: (seenAs) => compose(seenAs).args,
     })
     const { args, script } = compose(launch.shared ?? directory)
