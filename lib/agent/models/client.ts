@@ -29,6 +29,8 @@ import type { Provider } from './providers.ts'
 
 /** No try begins later than so long after the first failure. */
 const patienceMs = 10 * 60_000
+/** A server on this machine that takes no connection for longer was not started, and will not be meanwhile. */
+const localPatienceMs = 10_000
 /** Before the second try; doubled before each further one, up to the longest. */
 const firstDelayMs = 500
 const longestDelayMs = 30_000
@@ -110,7 +112,9 @@ async function* turnWithRetries(
     const shortestMs = retryAfterMs ?? Math.min(firstDelayMs * 2 ** (attempt - 1), longestDelayMs)
     const delayMs = Math.round(shortestMs * (1 + Math.random() * jitter))
     failingSinceMs ??= nowMs()
-    const isTooLate = nowMs() - failingSinceMs + delayMs > patienceMs
+    const isNotThere = asked.provider.isLocal && failure.code === 'connection_lost'
+    const longestMs = isNotThere ? localPatienceMs : patienceMs
+    const isTooLate = nowMs() - failingSinceMs + delayMs > longestMs
     if (!mayRetry || attempt === mostTries || isTooLate) {
       yield { type: 'end', reason: 'failed', partial: message, usage: spent, error: failure }
       return
