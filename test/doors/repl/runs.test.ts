@@ -37,6 +37,21 @@ for (const [name, key] of [
     }))
 }
 
+/** Reads lines, and counts the interrupts that it hears. */
+const countsInterrupts = `let n = 0; process.on("SIGINT", () => console.log("caught", ++n)); process.stdin.on("data", (line) => console.log("heard " + line)); console.log("ready")`
+
+test('Ctrl-C is for the program, however often, and what is typed next is too', () =>
+  atPrompt({ columns: 120 }, async (screen) => {
+    await screen.answers(`!node -e '${countsInterrupts}'\r`, 'ready\nrunning')
+    for (let count = 1; count <= 5; count++) {
+      await screen.answers(keys.ctrl('c'), `caught ${count}\n`)
+    }
+    await screen.answers('rm everything\r', 'heard rm everything')
+    await screen.shows('Ctrl-B, /kill ends it')
+    await screen.answers(keys.ctrl('b'), /%1 \d/)
+    await screen.answers('/kill\r', /✗ stopped/)
+  }))
+
 test('Ctrl-B lets a command go on, and gives a shell with the same state', () =>
   atPrompt({}, async (screen) => {
     await screen.answers('!mkfifo fifo; x=5\r', '✓ exit 0')

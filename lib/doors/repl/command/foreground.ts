@@ -21,7 +21,6 @@ export interface ForegroundOptions {
   isVisited: boolean
   onInput: (data: string) => void
   onInterrupt: () => void
-  onKill: () => void
   onBackground: () => void
   /** Takes a key that is for the prompt. */
   onAhead: (data: string) => void
@@ -37,16 +36,13 @@ export interface Foreground extends View {
 /** Its headline stays in sight above it, and at its end it takes as many rows as before. */
 const otherRows = 5
 
-/** So many interrupts that were not obeyed, and the next one ends the command. */
-const patience = 2
-
 /**
  * A command that runs: the end of its output in its colours, and below how long it has run. Keys go to
  * its program where that reads any; else they wait, visibly, for the program or the next prompt.
  */
 export function createForeground(options: ForegroundOptions): Foreground {
   const { style, emulator } = options
-  let interrupts = 0
+  let interrupted = false
   let ahead: string[] = []
 
   function flush(): void {
@@ -64,7 +60,8 @@ export function createForeground(options: ForegroundOptions): Foreground {
     const asksSecret = kind === 'password'
     const leave = options.isVisited ? 'Ctrl-] leaves' : 'Ctrl-B background'
     if (asksSecret) parts.push('a secret is not shown')
-    else if (interrupts > 0) parts.push(`Ctrl-C ${interrupts > 1 ? 'kills' : 'again'}`)
+    else if (interrupted && options.hasBegun())
+      parts.push(`interrupted · ${options.isVisited ? 'Ctrl-], /kill %n' : 'Ctrl-B, /kill'} ends it`)
     // Below the cursor a line is to be short: some terminals lose the cursor where one is wrapped anew.
     else if (kind === null) parts.push('Ctrl-C stops', leave)
     else parts.push(leave)
@@ -90,9 +87,9 @@ export function createForeground(options: ForegroundOptions): Foreground {
     },
     key(data) {
       if (isKey(data, 'ctrl+c')) {
-        interrupts++
+        interrupted = true
         ahead = []
-        return interrupts > patience ? options.onKill() : options.onInterrupt()
+        return options.onInterrupt()
       }
       if (isKey(data, 'ctrl+b') || (options.isVisited && leavesVisit(data))) {
         for (const key of ahead.splice(0)) options.onAhead(key)
@@ -105,7 +102,7 @@ export function createForeground(options: ForegroundOptions): Foreground {
         return options.onInput(data)
       }
       if (isKey(data, 'escape')) {
-        interrupts++
+        interrupted = true
         return options.onInterrupt()
       }
       if (isKey(data, 'backspace')) ahead.pop()

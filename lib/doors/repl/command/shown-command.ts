@@ -122,7 +122,6 @@ export function createShownCommand(
       waitsFor: () => (waiting?.isSure ? waiting.kind : null),
       onInput: typeKey,
       onInterrupt: () => (hasBegun() ? type('\u0003') : stop()),
-      onKill: () => (run === null ? stop() : void run.stop('kill')),
       onBackground: () => hasBegun() && leave(null),
       onAhead: (data) => display.keepKey(data),
     })

@@ -8,7 +8,7 @@ const keyHelp = [
   ['Up, Ctrl-R', 'history: what begins like the line; search in all'],
   ['Ctrl-P', 'palette: commands and history'],
   ['Ctrl-O, v', 'all output of the last command'],
-  ['Ctrl-C', 'interrupts the command, Ctrl-Z suspends it; a third Ctrl-C kills'],
+  ['Ctrl-C', 'interrupts the command, Ctrl-Z suspends it; Ctrl-B and /kill end it'],
   ['Ctrl-B', 'lets the command go on in the background; Ctrl-] in a full screen'],
   ['Alt-Enter', 'another line; unfinished quotes and loops go on by themselves'],
   ['Ctrl-X Ctrl-E', 'the line in $EDITOR'],

@@ -37,15 +37,17 @@ export const interrupts: readonly Action[] = [
     },
   },
   {
-    name: 'a third Ctrl-C kills',
+    name: 'Ctrl-C, often, on a program that ignores it',
     weight: 1,
     async act(world) {
       const token = next(world, 'deaf')
-      const command = `sh -c 'trap "" INT; echo ${token}; sleep 300; sleep 300'`
+      const command = `sh -c 'trap "" INT; echo ${token}; read -r line'`
       type(world, command)
       await world.screen.shows(new RegExp(`^${token}\n(?:.*\n)*running`, 'm'))
-      for (let time = 0; time < 3; time++) world.screen.type(keys.ctrl('c'))
-      await shows(world, [`! ${command}`, anything, '✗ stopped · <time>'])
+      for (let time = 0; time < 5; time++) world.screen.type(keys.ctrl('c'))
+      await world.screen.shows('/kill ends it')
+      world.screen.type('\r')
+      await shows(world, [`! ${command}`, anything, ok])
     },
   },
   {
@@ -127,7 +129,7 @@ async function interrupt({ screen }: World, key = keys.ctrl('c')): Promise<numbe
   screen.type(key)
   for (let tries = 0; tries < 50; tries++) {
     await delay(100)
-    if (!screen.text().includes('Ctrl-C again')) return 1
+    if (!screen.text().includes('/kill ends it')) return 1
   }
   screen.type(key)
   return 2
