@@ -151,7 +151,9 @@ async function prepareShell(
   },
 ): Promise<Pick<StartedShell, 'dialect' | 'cwd' | 'moved'> & { launch: Launch }> {
   const { mark, files, compose } = wanted
-  const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' })
+  // Only a shell that stays is launched as itself: a command may have another one before it (`takeAlong`).
+  const look = { share: '/', args: () => [] }
+  const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' }, look)
   const dialect = dialectOf(basename(file)) ?? dialectOf(basename(realpathSync(file)))
   if (!dialect) {
     throw new StartError(
