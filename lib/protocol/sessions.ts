@@ -44,6 +44,8 @@ export interface TerminalSession {
    * it, then every candidate for it. Null: it runs something, or cannot say.
    */
   complete(line: string): Promise<string[] | null>
+  /** Jobs that the shell hangs up at its end, each with the id of the run that has started it. */
+  listJobs(): Promise<{ run: string; command: string }[]>
   /** To what runs on the terminal, also while the shell still starts. */
   type(data: string): void
   resize(size: { columns: number; rows: number }): void

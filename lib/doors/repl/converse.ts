@@ -8,6 +8,7 @@ import { createCompletion } from './line/completion.ts'
 import { highlight } from './line/highlight.ts'
 import { recall } from './line/history.ts'
 import { type Choice, pick } from './line/picker.ts'
+import { oneLine } from './screen/columns.ts'
 import { createPrompt, type Prompt, type PromptEvent } from './line/prompt.ts'
 import { askQuestion } from './line/question.ts'
 import { isUnfinished } from './line/unfinished.ts'
@@ -120,10 +121,20 @@ function answerLeave(key: string, { state, style, print }: SlashContext): void {
 }
 
 /** Asks a person where jobs would end. */
-async function mayQuit({ runner, display, style }: SlashContext): Promise<boolean> {
+async function mayQuit({ runner, display, style, session }: SlashContext): Promise<boolean> {
   const running = runner.runningJobs()
-  if (running.length === 0) return true
-  const names = running.map(({ number, command }) => `  %${number} ${command.split('\n')[0] ?? ''}`)
+  // A shell that has not started has no jobs.
+  const ofShell = await session().then(
+    (shell) => shell.listJobs(),
+    () => [],
+  )
+  const names = [
+    ...running.map(({ number, command }) => `  %${number} ${oneLine(command)}`),
+    ...ofShell
+      .filter((job) => !running.some(({ run }) => run.id === job.run))
+      .map(({ command }) => `  ${oneLine(command)}`),
+  ]
+  if (names.length === 0) return true
   const text = [style.yellow('These jobs end with nacre:'), ...names, 'Leave all the same?']
   const yes = { word: 'yes', label: '', value: true }
   const no = { word: 'no', label: '', value: false }

@@ -20,7 +20,7 @@ import {
 } from '../../system/process/process-table.ts'
 import { stopTree, type TreeRoot } from '../../run/stop.ts'
 import { readRecord, readRecords } from './record.ts'
-import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
+import { markVariable, ownerVariable, sessionVariable } from '../../system/process/run-variables.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */
 export interface Orphan {
@@ -58,12 +58,17 @@ export async function endRunsOf(
   return survivors
 }
 
+/** Whether a person's own shell has started it: the end of its terminal hangs it up, and what outlives that may. */
+function isPersons(pid: number): boolean {
+  return readVariable(pid, sessionVariable) !== null && readVariable(pid, ownerVariable) === null
+}
+
 /**
  * Kills what is left in a control group: a daemon without environment and parents is known from its group
  * alone.
  */
 async function endGroup(group: ControlGroup): Promise<void> {
-  group.kill()
+  if (!group.list().some(isPersons)) group.kill()
   await waitUntil(() => group.remove(), { everyMs: 5, mostMs: limits.killGraceMs })
 }
 

@@ -1,3 +1,4 @@
+import { listIgnored } from '../../system/process/ignored-signals.ts'
 import { readVariable } from '../../system/process/process-details.ts'
 import { listTree, readProcess } from '../../system/process/process-table.ts'
 import { markVariable } from '../../system/process/run-variables.ts'
@@ -13,7 +14,9 @@ export function listShellJobs(shellPid: number, shellMark: string): ShellJob[] {
       const entry = readProcess(pid)
       const mark = readVariable(pid, markVariable)
       if (!entry || entry.zombie || mark === null || mark === shellMark) return []
-      return [{ pid, mark, isSuspended: entry.state === 'T' }]
+      // As `nohup` starts it: it is to outlive the shell.
+      if (listIgnored(pid).includes('SIGHUP')) return []
+      return [{ pid, mark, group: entry.group, isSuspended: entry.state === 'T' }]
     })
 }
 
@@ -21,5 +24,6 @@ export interface ShellJob {
   pid: number
   /** The id of the run that started it. */
   mark: string
+  group: number
   isSuspended: boolean
 }

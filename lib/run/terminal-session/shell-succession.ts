@@ -5,13 +5,14 @@ import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { TerminalSessionListener } from '../../protocol/sessions.ts'
 import { describeProcess } from '../../system/process/process-details.ts'
-import { settleWithin } from '../../system/wait.ts'
+import { settleWithin, waitUntil } from '../../system/wait.ts'
 import { describeConfinement } from '../session/refusals.ts'
 import { stopTree } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
 import type { EditorShell } from './editor-shell.ts'
-import { listShellJobs } from './shell-jobs.ts'
+import { listShellJobs, type ShellJob } from './shell-jobs.ts'
 import { type ShellStartParts, type StartedShell, startShell } from './start-shell.ts'
+import { sendSignal } from '../../system/process/process-table.ts'
 import { sessionVariable } from '../../system/process/run-variables.ts'
 
 export interface SuccessionOptions extends ShellStartParts {
@@ -42,12 +43,17 @@ export interface ShellSuccession {
   /** Ends a shell that was left, once what its commands have in the background has ended. */
   dismiss(left: StartedShell): void
   resize(size: TerminalSize): void
+  /** The jobs that their shells would hang up. */
+  listJobs(): Promise<ShellJob[]>
   /** Ends them all with everything that they started. */
   close(): Promise<void>
 }
 
 /** Between two looks at what a shell that nobody waits for still runs. */
 const jobsLookMs = 500
+
+/** How long what a shell hangs up may take to end, before nobody waits for it any more. */
+const hangUpMs = 100
 
 export function createShellSuccession(options: SuccessionOptions): ShellSuccession {
   const { listener, isBusy } = options
@@ -190,10 +196,17 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
     await leave(found)
   }
 
-  /** Ends a shell with all that it started. */
-  async function leave({ shell, mark }: StartedShell): Promise<void> {
+  /** Ends a shell with all that it started; a person's hangs up its own jobs, as at the end of any terminal. */
+  async function leave({ shell, mark, isPersons }: StartedShell): Promise<void> {
     const over = shell.close()
     await settleWithin(limits.stopGraceMs, over)
+    if (isPersons) {
+      if (shell.alive) sendSignal(shell.pid, 'SIGKILL')
+      await over
+      // What has heard the hang-up is gone in a moment; what is meant to stay, stays.
+      const isEmpty = () => !shell.group?.isPopulated()
+      return void (await waitUntil(isEmpty, { everyMs: 2, mostMs: hangUpMs }))
+    }
     await stopTree({
       pid: shell.alive ? shell.pid : null,
       mark,
@@ -247,6 +260,21 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       size = wanted
       const shell = held?.shell ?? arising
       shell?.resize(wanted.columns, wanted.rows)
+    },
+    async listJobs() {
+      const lists = [...all].map(async (found) => {
+        const jobs = listShellJobs(found.shell.pid, found.mark)
+        if (found !== held || isBusy() || jobs.length === 0) return jobs
+        // It alone knows which of them it has disowned.
+        let told = ''
+        if (!(await found.shell.awaitPrompt())) return []
+        found.files.turn(encodeTurn('', 'jobs -p'))
+        await found.shell.run((bytes) => void (told += Buffer.from(bytes).toString('latin1'))).ended
+        const groups: readonly string[] = told.match(/\d+/g) ?? []
+        return jobs.filter(({ group }) => groups.includes(String(group)))
+      })
+      const byGroup = new Map((await Promise.all(lists)).flat().map((job) => [job.group, job]))
+      return [...byGroup.values()]
     },
     async close() {
       closed = true

@@ -13,7 +13,7 @@ import type { EditorDialect } from './editor-dialect.ts'
 import { describeProcess } from '../../system/process/process-details.ts'
 import { type EditorShell, followEditorShell } from './editor-shell.ts'
 import { openShellFiles, type ShellFiles } from './shell-files.ts'
-import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import { markVariable, ownerVariable, sessionVariable } from '../../system/process/run-variables.ts'
 
 export interface ShellStartParts {
   dialectOf: (shell: string) => EditorDialect | null
@@ -44,6 +44,8 @@ export interface StartedShell {
   confinement: string
   /** The mark in the environment of all that it starts, where no command has put its own. */
   mark: string
+  /** A person's own: what it has detached is the person's, and outlives it. */
+  isPersons: boolean
   /** Names of variables that the command before was given for itself. */
   lent: string[]
   /** Where it began. */
@@ -100,12 +102,16 @@ export async function startShell(
     })
     if (greeting) void shell.awaitPrompt().then(greeting.drop)
     const confinement = describeConfinement(request)
-    return { shell, dialect, files, confinement, mark, ...place, lent: [] }
+    const isOwn = isPersons(request)
+    return { shell, dialect, files, confinement, mark, ...place, isPersons: isOwn, lent: [] }
   } catch (error) {
     await files.close()
     throw error
   }
 }
+
+/** A sandbox ends with all that is in it, whoever's it is. */
+const isPersons = ({ origin, sandbox }: Request) => origin === 'repl' && sandbox === 'off'
 
 /**
  * Whether start files have put another program in the place of the shell. The shell's own command line names its
@@ -185,6 +191,9 @@ async function prepareShell(
     ;({ cwd } = request)
     launch = await prepareIn(cwd)
   }
-  const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
+  // No nacre owns what a person's shell starts, so that none ends it after this one.
+  const { [ownerVariable]: owner = '', ...unowned } = launch.env
+  const owned = isPersons(request) ? unowned : { ...unowned, [ownerVariable]: owner }
+  const env = { ...owned, [markVariable]: mark, [sessionVariable]: mark }
   return { launch: { ...launch, env }, dialect, cwd, moved }
 }

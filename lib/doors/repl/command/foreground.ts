@@ -61,7 +61,9 @@ export function createForeground(options: ForegroundOptions): Foreground {
     const leave = options.isVisited ? 'Ctrl-] leaves' : 'Ctrl-B background'
     if (asksSecret) parts.push('a secret is not shown')
     else if (interrupted && options.hasBegun())
-      parts.push(`interrupted · ${options.isVisited ? 'Ctrl-], /kill %n' : 'Ctrl-B, /kill'} ends it`)
+      parts.push(
+        `interrupted · ${options.isVisited ? 'Ctrl-], /kill %n' : 'Ctrl-B, /kill'} ends it`,
+      )
     // Below the cursor a line is to be short: some terminals lose the cursor where one is wrapped anew.
     else if (kind === null) parts.push('Ctrl-C stops', leave)
     else parts.push(leave)
