@@ -1,8 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MisuseError } from '../../protocol/errors.ts'
+import { StartError } from '../../protocol/ports.ts'
 import { quoteWord } from '../../protocol/words.ts'
+import { makeFilledFolder } from '../../system/temporary-folder.ts'
 import { answerLine, runSlash } from './answer-line.ts'
 import { createCompletion } from './line/completion.ts'
 import { highlight } from './line/highlight.ts'
@@ -105,7 +106,7 @@ async function answer(event: PromptEvent, prompt: Prompt, context: SlashContext)
         return await editLine(prompt, context)
     }
   } catch (error) {
-    if (!(error instanceof MisuseError)) throw error
+    if (!(error instanceof MisuseError || error instanceof StartError)) throw error
     context.print([context.style.red(error.message)])
   }
 }
@@ -167,10 +168,12 @@ async function choose(prompt: Prompt, context: SlashContext): Promise<void> {
 
 /** The line in the person's editor, which runs in the person's shell. */
 async function editLine(prompt: Prompt, context: SlashContext): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'nacre-line-'))
-  const file = join(folder, 'line.sh')
+  const fileIn = (folder: string) => join(folder, 'line.sh')
+  const folder = makeFilledFolder('line', (made) =>
+    writeFileSync(fileIn(made), `${prompt.text()}\n`, { mode: 0o600 }),
+  )
+  const file = fileIn(folder)
   try {
-    writeFileSync(file, `${prompt.text()}\n`, { mode: 0o600 })
     const editor = context.environment['VISUAL'] ?? context.environment['EDITOR'] ?? 'vi'
     await context.runner.run({
       command: `${editor} ${quoteWord(file)}`,

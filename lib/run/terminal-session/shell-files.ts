@@ -1,9 +1,9 @@
 import {
   closeSync,
   existsSync,
-  ftruncateSync,
   openSync,
   rmSync,
+  truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -12,11 +12,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { lookIntoFile, lookIntoFolder } from '../../system/look.ts'
 import { nowMs } from '../../system/clock.ts'
-import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeFilledFolder } from '../../system/temporary-folder.ts'
 import { stateEnd } from './editor-dialect.ts'
 
 /** A state that is being written is whole a moment later. */
 const stateTimeoutMs = 10_000
+
+/** A turn that is no longer finds its room on the disk however full that is by then: `rm` can still run. */
+const turnBytes = 65_536
 
 /** The files by which nacre and a shell talk beside its terminal. */
 export interface ShellFiles {
@@ -41,9 +44,13 @@ export interface ShellFiles {
  * which would be overwritten.
  */
 export function openShellFiles(visible: boolean): ShellFiles {
-  const folder = makeTemporaryFolder('shell')
+  const folder = makeFilledFolder('shell', (folder) => {
+    writeFileSync(join(folder, 'turn'), Buffer.alloc(2 * turnBytes), { mode: 0o600 })
+    // What the shell reads at its start takes the other half.
+    truncateSync(join(folder, 'turn'), turnBytes)
+  })
   const anonymous = visible && process.platform === 'linux'
-  const turnFd = openSync(join(folder, 'turn'), 'wx+', 0o600)
+  const turnFd = openSync(join(folder, 'turn'), 'r+')
   const statePath = join(folder, 'state')
   let open = true
   /** None where a command or a cleaner of temporary files has removed the folder: the shell goes on without. */
@@ -66,8 +73,8 @@ export function openShellFiles(visible: boolean): ShellFiles {
     turn(text) {
       // The number of the descriptor may be another file's by then.
       if (!open) return
-      const bytes = Buffer.from(text)
-      ftruncateSync(turnFd, 0)
+      const bytes = Buffer.alloc(Math.max(turnBytes, Buffer.byteLength(text)))
+      bytes.write(text)
       writeSync(turnFd, bytes, 0, bytes.length, 0)
       removeOldStates()
     },

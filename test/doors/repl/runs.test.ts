@@ -291,6 +291,38 @@ for (const [disk, [before, within, code]] of Object.entries(disks)) {
   )
 }
 
+const fill = 'cat /dev/zero > ../tmp/fill 2>/dev/null; '
+for (const shell of ownShells) {
+  for (const [since, first] of [
+    ['from the start', fill],
+    ['later', ''],
+  ] as const) {
+    const name = `df and rm run in ${shell} where the folder for temporary files is full ${since}`
+    if (!mayMount) {
+      console.log(`SKIP ${name}: nothing can be mounted here`)
+      continue
+    }
+    const mount = `mount -t tmpfs -o size=1m none "$HOME/tmp"; ${first} exec "$@"`
+    const program = ['unshare', '-m', 'sh', '-c', mount, 'sh', ...cliCommand()]
+    const SHELL = findProgram(shell, process.env['PATH'] ?? '') ?? ''
+    // Its own temporary file is beside the one that it edits.
+    const env = { SHELL, EDITOR: 'sed -i s/a/edited/' }
+    test(name, () =>
+      withScreen({ env, program, prepare: keepFishQuiet }, async (screen) => {
+        await screen.shows('~/code')
+        // What is free once the shell has read its command fills up with the second one.
+        for (const word of ['once', 'twice']) {
+          await screen.answers(`!${fill}${fill}echo ${word}\r`, `${word}\n✓ exit 0`)
+        }
+        await screen.answers('!df ../tmp | tail -1\r', /100% .*\n✓ exit 0/)
+        await screen.answers(`!echo a${keys.ctrl('x')}${keys.ctrl('e')}`, /! sed .*\n✓ exit 0/)
+        await screen.answers('\r', 'edited\n✓ exit 0')
+        await screen.answers('!rm ../tmp/fill; echo removed\r', 'removed\n✓ exit 0')
+      }),
+    )
+  }
+}
+
 test('a command that took long and ended unseen rings, and says how it ended', () =>
   atPrompt({}, async (screen) => {
     await screen.answers('!sleep 10.1; (exit 3)\r', /^running · /m)
