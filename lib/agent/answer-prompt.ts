@@ -120,7 +120,7 @@ ${schema.request}`
       if (last && news.length > 0) last.text += `\n[Ended in the background: ${news.join('; ')}]`
       conversation.add({ role: 'tool', replies })
     }
-    if (steering.length > 0) {
+    if (steering.length > 0 && !signal.aborted) {
       for (const said of steering.splice(0)) {
         conversation.add({ role: 'user', text: said, names: namesIn(said) })
         await tell({ type: 'steer', text: said })

@@ -33,6 +33,10 @@ export interface AgentSession {
   prompt(text: string, options?: PromptOptions): Promise<PromptResult>
   /** Says something to the model that is at work; it hears it before its next step. False: none is. */
   steer(text: string): boolean
+  /** What the model at work has been told and has not heard yet. */
+  readonly queued: readonly string[]
+  /** Takes the last of that back; null: there is none. */
+  takeBack(): string | null
   /** Stops the prompt under way with all that it has started here. False: there is none. */
   cancel(): boolean
   /** A person's own commands: the next message begins with how they ended. */
@@ -191,6 +195,8 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
       steering.push(text)
       return true
     },
+    queued: steering,
+    takeBack: () => steering.pop() ?? null,
     cancel() {
       working?.abort()
       return working !== null

@@ -35,6 +35,12 @@ export interface TerminalSessionListener {
   onNotice(text: string): void
 }
 
+/** What a command has left suspended or in the background. `run`: the id of that command's run. */
+export interface SessionJob {
+  run: string
+  command: string
+}
+
 /** A person's shell on a terminal, beside the runs that the executor starts in it. */
 export interface TerminalSession {
   info(): SessionInfo
@@ -44,8 +50,8 @@ export interface TerminalSession {
    * it, then every candidate for it. Null: it runs something, or cannot say.
    */
   complete(line: string): Promise<string[] | null>
-  /** Jobs that the shell hangs up at its end, each with the id of the run that has started it. */
-  listJobs(): Promise<{ run: string; command: string }[]>
+  /** What its shells hang up at their end. */
+  listJobs(): Promise<SessionJob[]>
   /** To what runs on the terminal, also while the shell still starts. */
   type(data: string): void
   resize(size: { columns: number; rows: number }): void

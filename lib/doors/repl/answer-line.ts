@@ -1,3 +1,5 @@
+import { MisuseError } from '../../protocol/errors.ts'
+import { StartError } from '../../protocol/ports.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { SlashContext } from './slash/slash-command.ts'
 import { slashCommands } from './slash/slash-commands.ts'
@@ -31,7 +33,15 @@ export async function answerLine(text: string, context: SlashContext): Promise<v
   context.print(
     line.split('\n').map((part, row) => `${row === 0 ? style.salmon('>') : ' '} ${part}`),
   )
-  await context.talk.ask(prompt.text)
+  await context.talk.ask(prompt.text, (line) =>
+    answerLine(line, context).catch((error: unknown) => tellMisuse(error, context)),
+  )
+}
+
+/** A fault of nacre's own is thrown on. */
+export function tellMisuse(error: unknown, { print, style }: SlashContext): void {
+  if (!(error instanceof MisuseError || error instanceof StartError)) throw error
+  print([style.red(error.message)])
 }
 
 function remember(kind: 'command' | 'prompt', text: string, context: SlashContext) {

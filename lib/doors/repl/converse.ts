@@ -1,10 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MisuseError } from '../../protocol/errors.ts'
-import { StartError } from '../../protocol/ports.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { makeFilledFolder } from '../../system/temporary-folder.ts'
-import { answerLine, runSlash } from './answer-line.ts'
+import { answerLine, runSlash, tellMisuse } from './answer-line.ts'
 import { createCompletion } from './line/completion.ts'
 import { highlight } from './line/highlight.ts'
 import { recall } from './line/history.ts'
@@ -106,8 +104,7 @@ async function answer(event: PromptEvent, prompt: Prompt, context: SlashContext)
         return await editLine(prompt, context)
     }
   } catch (error) {
-    if (!(error instanceof MisuseError || error instanceof StartError)) throw error
-    context.print([context.style.red(error.message)])
+    tellMisuse(error, context)
   }
 }
 

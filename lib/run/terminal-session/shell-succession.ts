@@ -3,14 +3,14 @@ import { createDeferred } from '../../protocol/deferred.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import type { TerminalSessionListener } from '../../protocol/sessions.ts'
+import type { SessionJob, TerminalSessionListener } from '../../protocol/sessions.ts'
 import { describeProcess } from '../../system/process/process-details.ts'
 import { settleWithin, waitUntil } from '../../system/wait.ts'
 import { describeConfinement } from '../session/refusals.ts'
 import { stopTree } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
 import type { EditorShell } from './editor-shell.ts'
-import { listShellJobs, type ShellJob } from './shell-jobs.ts'
+import { listShellJobs } from './shell-jobs.ts'
 import { type ShellStartParts, type StartedShell, startShell } from './start-shell.ts'
 import { sendSignal } from '../../system/process/process-table.ts'
 import { sessionVariable } from '../../system/process/run-variables.ts'
@@ -44,7 +44,7 @@ export interface ShellSuccession {
   dismiss(left: StartedShell): void
   resize(size: TerminalSize): void
   /** The jobs that their shells would hang up. */
-  listJobs(): Promise<ShellJob[]>
+  listJobs(): Promise<SessionJob[]>
   /** Ends them all with everything that they started. */
   close(): Promise<void>
 }
@@ -205,7 +205,7 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
       await over
       // What has heard the hang-up is gone in a moment; what is meant to stay, stays.
       const isEmpty = () => !shell.group?.isPopulated()
-      return void (await waitUntil(isEmpty, { everyMs: 2, mostMs: hangUpMs }))
+      return waitUntil(isEmpty, { everyMs: 2, mostMs: hangUpMs })
     }
     await stopTree({
       pid: shell.alive ? shell.pid : null,
@@ -274,7 +274,9 @@ export function createShellSuccession(options: SuccessionOptions): ShellSuccessi
         return jobs.filter(({ group }) => groups.includes(String(group)))
       })
       const byGroup = new Map((await Promise.all(lists)).flat().map((job) => [job.group, job]))
-      return [...byGroup.values()]
+      return [...byGroup.values()].map(({ pid, mark, isSuspended }) => {
+        return { run: mark, command: describeProcess(pid) + (isSuspended ? ' (suspended)' : '') }
+      })
     },
     async close() {
       closed = true

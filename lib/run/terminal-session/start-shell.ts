@@ -101,9 +101,8 @@ export async function startShell(
       },
     })
     if (greeting) void shell.awaitPrompt().then(greeting.drop)
-    const confinement = describeConfinement(request)
-    const isOwn = isPersons(request)
-    return { shell, dialect, files, confinement, mark, ...place, isPersons: isOwn, lent: [] }
+    const holds = { confinement: describeConfinement(request), isPersons: isPersons(request) }
+    return { shell, dialect, files, mark, ...place, lent: [], ...holds }
   } catch (error) {
     await files.close()
     throw error
@@ -191,9 +190,9 @@ async function prepareShell(
     ;({ cwd } = request)
     launch = await prepareIn(cwd)
   }
-  // No nacre owns what a person's shell starts, so that none ends it after this one.
-  const { [ownerVariable]: owner = '', ...unowned } = launch.env
-  const owned = isPersons(request) ? unowned : { ...unowned, [ownerVariable]: owner }
-  const env = { ...owned, [markVariable]: mark, [sessionVariable]: mark }
+  const marks = { [markVariable]: mark, [sessionVariable]: mark }
+  const env: Launch['env'] = { ...launch.env, ...marks }
+  // No nacre owns what a person's shell starts: none ends it after this one.
+  if (isPersons(request)) delete env[ownerVariable]
   return { launch: { ...launch, env }, dialect, cwd, moved }
 }

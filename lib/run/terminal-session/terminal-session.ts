@@ -1,8 +1,7 @@
 import { type OutputSink, type Running, StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { Origin } from '../../protocol/origin.ts'
-import type { SessionInfo, TerminalSessionListener } from '../../protocol/sessions.ts'
-import { describeProcess } from '../../system/process/process-details.ts'
+import type { SessionInfo, SessionJob, TerminalSessionListener } from '../../protocol/sessions.ts'
 import { checkOpener, checkRequest } from '../session/refusals.ts'
 import { encodeQuestion } from './editor-dialect.ts'
 import { createShellSuccession } from './shell-succession.ts'
@@ -18,8 +17,8 @@ export interface TerminalSession {
   listen(listener: TerminalSessionListener): void
   /** What the shell would complete the line with, its last word first; null: it cannot say now. */
   complete(line: string): Promise<string[] | null>
-  /** What the shell hangs up at its end, by the runs that have started it. */
-  listJobs(): Promise<{ run: string; command: string }[]>
+  /** What its shells hang up at their end. */
+  listJobs(): Promise<SessionJob[]>
   type(data: string): void
   resize(size: TerminalSize): void
   info(): SessionInfo
@@ -91,12 +90,7 @@ export function createTerminalSession(
       const answer = await found.shell.ask(completeTimeoutMs)
       return answer === null ? null : answer.split('\n')
     },
-    async listJobs() {
-      return (await shells.listJobs()).map(({ pid, mark, isSuspended }) => {
-        const command = describeProcess(pid) + (isSuspended ? ' (suspended)' : '')
-        return { run: mark, command }
-      })
-    },
+    listJobs: () => shells.listJobs(),
     type: (data) => void shells.present?.type(data),
     resize: (size) => shells.resize(size),
     info: () => ({

@@ -11,6 +11,7 @@ import {
   textOfRequest,
   withModelServer,
 } from '../../helpers/model-server.ts'
+import { keys } from '../../helpers/keys.ts'
 import { atPrompt, type Screen } from '../../helpers/screen.ts'
 
 const [model] = models
@@ -81,6 +82,69 @@ test('a model at work shows live output, is steered, and Esc stops it', () =>
     mock.onMessage(/./, { content: 'still usable' })
     await screen.answers('are you there?\r', 'still usable')
   }))
+
+/** A model at work on a command, which ends once the person has made a file. */
+async function whileAtWork(
+  screen: Screen,
+  { mock }: ModelServer,
+  use: () => Promise<void>,
+): Promise<void> {
+  mock.on(
+    { userMessage: /begin/, hasToolResult: false },
+    { toolCalls: [bash('echo ready; while [ ! -e go ]; do sleep 0.05; done')] },
+  )
+  mock.onMessage(/./, { content: 'all done' })
+  await screen.answers('begin\r', '  ready')
+  await use()
+}
+
+test('a command and /cd run at once while a model works, and a program has the keys to its end', () =>
+  withTalk((screen, server) =>
+    whileAtWork(screen, server, async () => {
+      await screen.answers('!echo mine\r', /! echo mine\nmine\n✓ exit 0/)
+      await screen.answers('/jobs\r', 'No jobs.')
+      mkdirSync(join(screen.home, 'code/sub'))
+      await screen.answers('/cd sub\r', '~/code/sub')
+      await screen.answers(`!sh -c 'read -r line; echo heard $line'\r`, 'running')
+      writeFileSync(join(screen.home, 'code/go'), '')
+      await screen.shows('all done')
+      await screen.answers('this\r', 'heard this')
+      await screen.answers('!echo then\r', 'then\n✓ exit 0')
+      assert.not.match(JSON.stringify(server.requests()), 'echo mine')
+    }),
+  ))
+
+test('what is said to a model at work is seen until it is heard, and can be taken back', () =>
+  withTalk((screen, server) =>
+    whileAtWork(screen, server, async () => {
+      await screen.answers('first words\r', /» first words\n[^]*» ?\n/)
+      await screen.answers('more words\r', /» first words\n» more words\n[^]*» ?\n/)
+      await screen.answers(keys.up, /» first words\n[^]*Esc stops\n» more words/)
+      await screen.answers(' and better ones\r', /» first words\n» more words and better ones\n/)
+      writeFileSync(join(screen.home, 'code/go'), '')
+      await screen.shows('all done')
+      const asked = textOfRequest(server.requests().at(-1))
+      assert.match(asked, /first words[^]*more words and better ones/)
+      assert.not.match(asked, /more words(?! and)/)
+    }),
+  ))
+
+test('what a model was told and has not heard is on the line once it is stopped', () =>
+  withTalk((screen, server) =>
+    whileAtWork(screen, server, async () => {
+      await screen.answers('unheard\r', /» unheard\n/)
+      await screen.answers(keys.escape, '✗ cancelled')
+      await screen.shows(/> unheard\n~\/code/)
+    }),
+  ))
+
+test('/quit leaves while a model works', () =>
+  withTalk((screen, server) =>
+    whileAtWork(screen, server, async () => {
+      screen.type('/quit\r')
+      assert.is((await screen.exited).exitCode, 0)
+    }),
+  ))
 
 test('what a person ran goes before the next message', () =>
   withTalk(async (screen, server) => {

@@ -17,8 +17,11 @@ import type { Style } from '../screen/style.ts'
 
 /** A person's conversation with a model. What it needs is loaded with the first word of it. */
 export interface Talk {
-  /** Settles when the model has answered, or was cancelled. */
-  ask(text: string): Promise<void>
+  /**
+   * Settles when the model has answered, or was cancelled. `answer` runs what the person types meanwhile that is
+   * no message.
+   */
+  ask(text: string, answer: (line: string) => Promise<void>): Promise<void>
   /** A person's own command: the next message begins with how it ended. */
   addCommand(result: Result): void
   /** `provider/name`; an empty text shows what is set and what there is. */
@@ -99,10 +102,17 @@ export function createTalk(parts: TalkParts): Talk {
   }
 
   return {
-    async ask(text) {
+    async ask(text, answer) {
       const { createTurnView } = await import('./turn-view.ts')
       const talking = session ?? (await open())
-      const turn = createTurnView({ session: talking, display, style })
+      let answered = Promise.resolve()
+      async function answerNext(before: Promise<void>, line: string): Promise<void> {
+        await before
+        await answer(line)
+        if (state.quit) talking.cancel()
+      }
+      const run = (line: string) => void (answered = answerNext(answered, line))
+      const turn = createTurnView({ session: talking, display, style, state, run })
       const stopListening = talking.listen((event) => {
         if (event.type === 'start') state.model = event.model
         turn.hear(event)
@@ -112,6 +122,8 @@ export function createTalk(parts: TalkParts): Talk {
         const result = await talking.prompt(text)
         close()
         tellEnd(result)
+        // A command of the person's keeps the keys until it has ended.
+        await answered
       } finally {
         close()
         stopListening()

@@ -3,6 +3,8 @@ import { Markdown } from '@mariozechner/pi-tui/dist/components/markdown.js'
 import type { AgentEvent } from '../../../agent/events.ts'
 import type { AgentSession } from '../../../agent/session.ts'
 import { formatDuration } from '../../../render/messages.ts'
+import { parsePrompt } from '../../../protocol/request/prompt.ts'
+import type { ReplState } from '../state.ts'
 import { nowMs } from '../../../system/clock.ts'
 import { expandTabs, fit } from '../screen/columns.ts'
 import type { Display } from '../screen/display.ts'
@@ -21,6 +23,9 @@ export interface TurnViewParts {
   session: AgentSession
   display: Display
   style: Style
+  state: Pick<ReplState, 'bash'>
+  /** Runs a line that is no message to the model. */
+  run: (line: string) => void
 }
 
 /** So many lines of a command's output are shown while it runs, and stay. */
@@ -36,18 +41,25 @@ interface ShownCall {
 
 /**
  * A turn of the model while it goes on: what it says as Markdown, its commands with their last lines,
- * and a line in which the person says something in between. What is over is printed for good.
+ * what it has not heard yet, and a line in which the person types. What is over is printed for good.
  */
-export function createTurnView({ session, display, style }: TurnViewParts): TurnView {
+export function createTurnView(parts: TurnViewParts): TurnView {
+  const { session, display, style, state } = parts
   const startedMs = nowMs()
   const markdown = createMarkdown(style)
   const calls = new Map<string, ShownCall>()
   let said = ''
   let typed = ''
+  let unheard = ''
   let step = 0
   let cancelling = false
   // A question that nobody answers any more does not keep the process.
   const ticking = setInterval(() => display.refresh(), tickMs).unref()
+
+  function isMessage(text: string): boolean {
+    if (state.bash || text === 'v' || text.startsWith('!')) return false
+    return parsePrompt(text).kind === 'message'
+  }
 
   function printSaid(): void {
     if (said.trim() !== '') display.print(markdown(said.trim(), display.columns - 1))
@@ -60,21 +72,28 @@ export function createTurnView({ session, display, style }: TurnViewParts): Turn
         fit(headline, columns - 1),
         ...lastLines(output).map((line) => style.dim(fit(`  ${line}`, columns - 1))),
       ])
-      const room = Math.max(1, rows - commands.length - 3)
+      const queued = session.queued.map((text) => style.dim(fit(`» ${text}`, columns - 1)))
+      const room = Math.max(1, rows - commands.length - queued.length - 3)
       const text = said.trim() === '' ? [] : markdown(said, columns - 1).slice(-room)
       const elapsed = formatDuration(Math.floor((nowMs() - startedMs) / tickMs) * tickMs)
-      const state = cancelling ? 'stopping' : step > 1 ? `working · step ${step}` : 'working'
-      const told = `${state} · ${elapsed} · Enter says something in between · Esc stops`
-      const line = `${style.salmon('» ')}${typed}`
+      const doing = cancelling ? 'stopping' : step > 1 ? `working · step ${step}` : 'working'
+      const back = queued.length > 0 ? ' · Up takes back what is queued' : ''
+      const told = `${doing} · ${elapsed} · Enter queues a message, !command runs${back} · Esc stops`
+      const mark = state.bash ? 'bash> ' : '» '
+      const line = `${state.bash ? style.mint(mark) : style.salmon(mark)}${typed}`
       const lines = [
         ...text,
         ...commands,
+        ...queued,
         style.dim(fit(told, columns - 1)),
         fit(line, columns - 1),
       ]
       return {
         lines,
-        cursor: { row: lines.length - 1, column: Math.min(columns - 1, 2 + typed.length) },
+        cursor: {
+          row: lines.length - 1,
+          column: Math.min(columns - 1, mark.length + typed.length),
+        },
       }
     },
     key(data) {
@@ -83,7 +102,10 @@ export function createTurnView({ session, display, style }: TurnViewParts): Turn
         session.cancel()
       } else if (isKey(data, 'enter')) {
         const text = typed.trim()
-        if (text !== '' && session.steer(text)) typed = ''
+        if (!isMessage(text)) parts.run(text)
+        if (text === '' || !isMessage(text) || session.steer(text)) typed = ''
+      } else if (isKey(data, 'up')) {
+        if (typed === '') typed = session.takeBack() ?? ''
       } else typed = typeAtEnd(typed, data)
     },
   }
@@ -129,6 +151,9 @@ export function createTurnView({ session, display, style }: TurnViewParts): Turn
       case 'notice':
         display.print([style.yellow(event.message)])
         break
+      case 'result':
+        unheard = [...session.queued, typed].filter((text) => text !== '').join('\n')
+        break
     }
     display.refresh()
   }
@@ -139,6 +164,8 @@ export function createTurnView({ session, display, style }: TurnViewParts): Turn
     end() {
       clearInterval(ticking)
       printSaid()
+      // As a paste, it is for the prompt.
+      if (unheard !== '') display.keepKey(`\u001B[200~${unheard}\u001B[201~`)
     },
   }
 }
