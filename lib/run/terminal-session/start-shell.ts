@@ -157,7 +157,7 @@ async function prepareShell(
 ): Promise<Pick<StartedShell, 'dialect' | 'cwd' | 'moved'> & { launch: Launch }> {
   const { mark, files, compose } = wanted
   // Only a shell that stays is launched as itself: a command may have another one before it (`takeAlong`).
-  const look = { share: '/', args: () => [] }
+  const look = { share: '/', startsIn: 'share' as const, args: () => [] }
   const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' }, look)
   const dialect = dialectOf(basename(file)) ?? dialectOf(basename(realpathSync(file)))
   if (!dialect) {
