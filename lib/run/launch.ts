@@ -21,9 +21,9 @@ export interface Launch {
   files?: readonly GivenFile[]
   /**
    * Settles when the system has taken away what the program left to it by exiting (the processes of
-   * a sandbox). To be awaited between the program's exit and the last look at its output.
+   * a sandbox); gives notices of it. To be awaited between the program's exit and the last look at its output.
    */
-  settle?: () => Promise<void>
+  settle?: () => Promise<string[]>
   /** What it takes over of the person's start files; a shell that stays reads its text. */
   setUp?: SetUp
   /** Under which path the program sees `ShellUse.share`, where that is another. */

@@ -168,7 +168,7 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
   const exited = ended.then(finish)
 
   async function finish({ code, signal }: Pick<Exit, 'code' | 'signal'>): Promise<Exit> {
-    await launch.settle?.()
+    const ended = (await launch.settle?.()) ?? []
     let leftBehind = false
     input?.close()
     const heardUntilMs = nowMs() + lateMs
@@ -193,7 +193,7 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
     const usage = measureUsage(group)
     leftBehind ||= group ? !group.remove() : isGroupAlive(pid)
     const left = leftBehind && !stopping ? describeLeftBehind(root) : []
-    const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
+    const notices = [...(launch.setUp?.takeNotices() ?? []), ...(stopping ? [] : ended), ...left]
     return { code, signal, notices, usage }
   }
 

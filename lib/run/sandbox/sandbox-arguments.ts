@@ -1,11 +1,11 @@
-import { dirname } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { isWithin } from './paths.ts'
 import type { SandboxPlaces } from './sandbox-places.ts'
 
 export interface SandboxMounts {
   places: SandboxPlaces
-  /** The host's folder behind `places.tmp`; used unless a place of the run lies in there. */
-  privateTmp: string
+  /** Gives the host's folder behind `places.tmp`, with these folders in it. */
+  privateTmp: (inside: readonly string[]) => string
   /** Seen read-only as `sharedFolder`. */
   share: string | null
   /** Canonical files and folders below `/run` without which programs do not work. */
@@ -57,14 +57,28 @@ function depth(path: string): number {
 }
 
 /**
- * Kept from run to run, so that one can use what another left. Where a place is mounted inside, an
- * earlier run could have laid a symbolic link under the mount: then it is new and lasts for one run.
+ * Kept from run to run, so that one can use what another left. Folders between it and a place in it are
+ * read-only mounts: what is written beside the place fails, and is not lost on the way to the host.
  */
-function openTmp({ tmp }: SandboxPlaces, source: string, open: readonly string[]): Mount[] {
+function openTmp(
+  { tmp }: SandboxPlaces,
+  privateTmp: SandboxMounts['privateTmp'],
+  open: readonly string[],
+): Mount[] {
   if (open.includes(tmp)) return []
-  const fresh = open.some((path) => isWithin(path, tmp))
-  const words = fresh ? ['--perms', '1777', '--tmpfs', tmp] : ['--bind', source, tmp]
-  return [{ path: tmp, words }]
+  const inside = open.filter((path) => isWithin(path, tmp))
+  const source = privateTmp(inside.map((path) => relative(tmp, path)))
+  const above = new Set(inside.flatMap((path) => foldersBetween(tmp, path)))
+  const pins = [...above].map((path) => ({
+    path,
+    words: ['--ro-bind', join(source, relative(tmp, path)), path],
+  }))
+  return [{ path: tmp, words: ['--bind', source, tmp] }, ...pins]
+}
+
+function foldersBetween(root: string, path: string): string[] {
+  const folder = dirname(path)
+  return path === root || folder === root ? [] : [folder, ...foldersBetween(root, folder)]
 }
 
 /** Whether a path lies in a folder of the host that is not there inside. */
@@ -93,8 +107,7 @@ function pinAbove(
   const pins = new Set<string>()
   for (const path of paths) {
     const root = writable.find((folder) => isWithin(path, folder))
-    if (root === undefined || path === root) continue
-    for (let folder = dirname(path); folder !== root; folder = dirname(folder)) pins.add(folder)
+    for (const folder of root === undefined ? [] : foldersBetween(root, path)) pins.add(folder)
   }
   return [...pins]
     .filter((folder) => !readOnly.some((path) => isWithin(folder, path)))

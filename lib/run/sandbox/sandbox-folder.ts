@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import {
@@ -12,8 +12,11 @@ import {
 export interface SandboxFolder {
   /** Canonical. */
   readonly path: string
-  /** What its runs find as their temporary folder, one after another. */
-  readonly tmp: string
+  /**
+   * What its runs find as their temporary folder, one after another. `inside`: the folders, relative to
+   * it, that every run with this list mounts something on. No run could put a link in their place.
+   */
+  tmpWith(inside: readonly string[]): string
   /** The seccomp program. */
   readonly filter: string
   /** Where bwrap tells how one run went. */
@@ -27,18 +30,24 @@ export interface SandboxFolder {
  */
 export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): SandboxFolder {
   const fill = (folder: string) => {
-    const tmp = join(folder, 'tmp')
-    mkdirSync(tmp)
-    chmodSync(tmp, 0o1777)
     writeFileSync(join(folder, 'filter'), filter, { mode: 0o600 })
     // What bwrap tells of a run.
     writeFileSync(join(folder, 'room'), Buffer.alloc(roomBytes), { mode: 0o600 })
     rmSync(join(folder, 'room'))
   }
   const path = realpathSync(makeBelow(stateDir, fill) ?? makeFilledFolder('sandbox', fill))
+  const tmps = new Map<string, string>()
   return {
     path,
-    tmp: join(path, 'tmp'),
+    tmpWith(inside) {
+      const key = inside.join('\0')
+      const tmp = tmps.get(key) ?? mkdtempSync(join(path, 'tmp-'))
+      if (tmps.has(key)) return tmp
+      chmodSync(tmp, 0o1777)
+      for (const folder of inside) mkdirSync(join(tmp, folder), { recursive: true })
+      tmps.set(key, tmp)
+      return tmp
+    },
     filter: join(path, 'filter'),
     statusFile: (runId) => join(path, `status-${runId}`),
     remove: () => removeTemporaryFolder(path),

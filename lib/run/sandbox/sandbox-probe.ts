@@ -21,7 +21,6 @@ const systemPath =
 
 /** What separates a run from the rest of the machine, beside its view of the files. */
 export const isolation: readonly string[] = [
-  '--die-with-parent',
   '--unshare-user-try',
   '--unshare-pid',
   '--unshare-ipc',

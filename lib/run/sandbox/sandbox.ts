@@ -18,7 +18,7 @@ import {
   type WorkPlaces,
 } from './sandbox-places.ts'
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
-import { awaitEmptyNamespace } from './sandbox-status.ts'
+import { emptyNamespace } from './sandbox-status.ts'
 import { isScarce } from '../start-failure.ts'
 import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.ts'
 
@@ -117,12 +117,14 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const env = { ...outside, ...redirectFiles(request, outside, places) }
     const words = [
       ...isolation,
+      // What the shell of a session leaves has nobody to name it to.
+      ...(use ? ['--die-with-parent'] : []),
       ...(request.network === 'off' ? [withoutNetwork] : []),
       // A terminal run needs its terminal; the filter keeps it from typing there.
       ...(request.pty ? [] : ['--new-session']),
       ...composeMounts({
         places,
-        privateTmp: folder.tmp,
+        privateTmp: folder.tmpWith,
         share: use?.share ?? null,
         runFiles: findRunFiles(request),
       }),
@@ -143,7 +145,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         { fd: 3, path: folder.filter, access: 'read' },
         { fd: 4, path: status, access: 'write' },
       ],
-      settle: () => awaitEmptyNamespace(status),
+      settle: () => emptyNamespace(status),
       ...(use ? { shared: sharedFolder } : {}),
     }
     if (!request.pty) return confined

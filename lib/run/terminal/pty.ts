@@ -112,7 +112,7 @@ function follow(program: PtyProcess, context: Context): Running {
   const { promise: givenUp, resolve: giveUp } = createDeferred<Exit>()
   const exited = Promise.race([program.ended, givenUp]).then(async (exit): Promise<Exit> => {
     ended = true
-    await launch.settle?.()
+    const settled = (await launch.settle?.()) ?? []
     stopTyping()
     input.close()
     await output.drain()
@@ -120,7 +120,7 @@ function follow(program: PtyProcess, context: Context): Running {
     // Its number may be another's from here on.
     terminals = []
     closeSync(slave)
-    const left = stopped ? [] : await listLeftBehind(pid, root)
+    const left = stopped ? [] : [...settled, ...(await listLeftBehind(pid, root))]
     const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
     const usage = measureUsage(group)
     return { ...exit, ...(notices.length > 0 && { notices }), ...(usage && { usage }) }
