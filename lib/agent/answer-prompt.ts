@@ -17,7 +17,6 @@ import {
 import type { OutputSchema } from './output-schema.ts'
 import type { PromptLimits } from './settings.ts'
 import { shortenReplies } from './shorten.ts'
-import { describeTools } from './tools/tools.ts'
 
 /** What one prompt is answered with. */
 export interface PromptParts {
@@ -30,9 +29,7 @@ export interface PromptParts {
   system: string
   limits: PromptLimits
   schema: OutputSchema | null
-  cwd: string
-  /** The hosts on which it may run commands. */
-  hosts: readonly string[]
+  tools: readonly ToolDescription[]
   /** Aborts when the prompt is to end; its reason tells a deadline from a person. */
   signal: AbortSignal
   tell: AgentListener
@@ -56,7 +53,6 @@ const keptRounds = [4, 1, 0]
  */
 export async function answerPrompt(text: string, parts: PromptParts): Promise<PromptEnd> {
   const { conversation, desk, queue, steering, limits, schema, signal, tell } = parts
-  const described = describeTools(parts.cwd, parts.hosts)
   const waiting = queue.peek()
   const news = (await desk.takeEnded()).map(
     (line) => `[Ended in the background: ${line}]
@@ -96,7 +92,7 @@ ${schema.request}`
     if (limit !== null) return end('limit', { error: limit })
     steps++
     await tell({ type: 'step', step: steps })
-    const turn = await takeTurn(described, parts)
+    const turn = await takeTurn(parts)
     usage = addUsage(usage, turn.usage)
     if (turn.reason === 'failed') {
       if (!taken) conversation.withdraw(turn.error.message)
@@ -144,10 +140,14 @@ ${schema.request}`
 }
 
 /** One turn of the model; where the conversation is too long for it, once more with a shorter one. */
-async function takeTurn(
-  described: readonly ToolDescription[],
-  { model, conversation, system, signal, tell }: PromptParts,
-): Promise<TurnEnd> {
+async function takeTurn({
+  model,
+  conversation,
+  tools,
+  system,
+  signal,
+  tell,
+}: PromptParts): Promise<TurnEnd> {
   const room = [...keptRounds]
   const makeRoom = async (): Promise<boolean> => {
     for (let kept = room.shift(); kept !== undefined; kept = room.shift()) {
@@ -162,7 +162,7 @@ async function takeTurn(
   if (isNearlyFull(model, conversation)) await makeRoom()
   for (;;) {
     let end: TurnEnd | null = null
-    for await (const event of model.turn(conversation.messages, described, { system, signal })) {
+    for await (const event of model.turn(conversation.messages, tools, { system, signal })) {
       if (event.type === 'end') end = event
       else if (event.type === 'text' || event.type === 'reasoning') {
         await tell({ type: event.type, text: event.delta })

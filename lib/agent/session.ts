@@ -14,6 +14,7 @@ import { ModelError } from './models/failure.ts'
 import { type Model, type ModelFailure, noUsage, type Usage } from './models/model.ts'
 import type { OutputSchema } from './output-schema.ts'
 import type { AgentSettings, PromptLimits } from './settings.ts'
+import { describeTools } from './tools/tools.ts'
 
 /**
  * One conversation with a model that works through the executor. It knows nothing of who draws it:
@@ -83,9 +84,11 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
     has: (id: string) =>
       conversation.messages.some((said) => said.role === 'user' && said.names?.includes(id)),
   }
+  const { cwd, sandbox, workspace } = settings
+  const fields = { cwd, sandbox, workspace }
   const desk = createToolDesk({
     executor: createReach(executor, conversation.id, handed),
-    fields: { cwd: settings.cwd, sandbox: settings.sandbox, workspace: settings.workspace },
+    fields,
     approve: settings.saysYes ? () => true : parts.approve,
     tell,
   })
@@ -123,8 +126,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
           system: await readInstructions(),
           limits: settings.limits,
           schema,
-          cwd: settings.cwd,
-          hosts: executor.agentHosts,
+          tools: describeTools(cwd, { executor, origin: 'agent', fields }),
           signal: stop.signal,
           tell,
         })

@@ -104,7 +104,7 @@ export const ordinaryWork: [name: string, command: string, output: RegExp, progr
     'mkdir a && echo x >a/f && tar czf a.tgz a && rm -r a && tar xzf a.tgz && cat a/f',
     /^x$/m,
   ],
-  ['background processes', 'sleep 0.05 & (exit 3) & wait $!; echo $?', /^3$/m],
+  ['background processes', 'sleep 0.05 & (exit 3) & wait $!; echo $?; wait', /^3$/m],
   ['signals among its own', 'sh -c \'trap "echo got" USR1; kill -USR1 $$; echo end\'', /got\nend/],
   ['shared memory', 'echo x >/dev/shm/x && cat /dev/shm/x', /^x$/m],
   [

@@ -54,12 +54,15 @@ const accepted = shape.object(
   },
 )
 
+const sandboxed =
+  'Commands run in a sandbox; its /tmp is private, stays from call to call and is removed at the end of the conversation. What a call leaves running ends with the call: start it with `mode: "background"` or in a `session`.'
+
 export const bashTool: Tool = {
   name: 'bash',
   title: 'Run a command',
   readOnly: false,
   inputSchema: objectSchema(params),
-  description: (cwd) => {
+  description: (cwd, isSandboxed) => {
     const { default: seconds, slow, background } = limits.timeoutSeconds
     return [
       `Runs a command line in bash. The working directory is ${cwd}; each call starts there in a fresh shell, unless \`session\` names a shell that keeps its state.`,
@@ -67,6 +70,7 @@ export const bashTool: Tool = {
       `What is not done after ${seconds} s (\`mode: "slow"\`: ${slow} s; or \`timeout\`) goes on as a job; \`on_timeout: "kill"\` stops it instead. \`mode: "background"\` starts it as a job (at most ${background} s) and returns at once, \`wait_seconds\` after so long. Jobs are read, waited for and stopped with the tool bash_job.`,
       'Calls of one message run at the same time: put what depends on each other into one command.',
       'Nobody can type into it: standard input is closed, pagers and editors are off. A program that needs a terminal gets one with `pty`.',
+      ...(isSandboxed ? [sandboxed] : []),
     ].join('\n')
   },
   async call(given, context) {
@@ -120,7 +124,7 @@ export function bashToolOn(hosts: readonly string[]): Tool {
       ...schema,
       properties: { ...schema.properties, host: { type: 'string', enum: [...hosts] } },
     },
-    description: (cwd) => `${bashTool.description(cwd)}\n${named}`,
+    description: (...how) => `${bashTool.description(...how)}\n${named}`,
   }
 }
 

@@ -12,8 +12,8 @@ export interface Tool {
   readonly name: string
   /** For people. */
   readonly title: string
-  /** What the model is told of it, with the directory in which commands run. */
-  description(cwd: string): string
+  /** What the model is told of it, with the directory in which commands run, and whether in a sandbox. */
+  description(cwd: string, isSandboxed?: boolean): string
   readonly inputSchema: ObjectSchema
   /** True: it changes nothing. */
   readonly readOnly: boolean

@@ -1,8 +1,9 @@
 import { unknownName } from '../../protocol/wire.ts'
+import type { Executor } from '../../executor/executor.ts'
 import { artifactTool } from './artifact.ts'
 import { bashTool, bashToolOn } from './bash.ts'
 import { bashJobTool } from './bash-job.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolContext } from './tool.ts'
 
 /** The tools of a model, in the order in which it is told of them. */
 export const tools: readonly Tool[] = [bashTool, bashJobTool, artifactTool]
@@ -14,11 +15,19 @@ export function toolsWith(hosts: readonly string[]): readonly Tool[] {
 }
 
 /** What a client, or a model, is told of the tools. */
-export function describeTools(cwd: string, hosts: readonly string[]) {
-  return toolsWith(hosts).map((tool) => ({
+export function describeTools(
+  cwd: string,
+  {
+    executor,
+    origin,
+    fields,
+  }: Pick<ToolContext, 'origin' | 'fields'> & { executor: Pick<Executor, 'parse' | 'agentHosts'> },
+) {
+  const { sandbox } = executor.parse({ command: ':', origin, ...fields })
+  return toolsWith(executor.agentHosts).map((tool) => ({
     name: tool.name,
     title: tool.title,
-    description: tool.description(cwd),
+    description: tool.description(cwd, sandbox !== 'off'),
     inputSchema: tool.inputSchema,
     readOnly: tool.readOnly,
   }))

@@ -77,7 +77,7 @@ export async function serveMcp(context: McpContext): Promise<number> {
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
 
-  server.setRequestHandler(ListToolsRequestSchema, () => listTools(cwd, executor.agentHosts))
+  server.setRequestHandler(ListToolsRequestSchema, () => listTools(cwd, executor))
   server.setRequestHandler(ListResourcesRequestSchema, () => listArtifacts(reach))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
     resourceTemplates: [artifactTemplate],
@@ -141,9 +141,9 @@ const findWrong: FindWrong = (request) => {
   return issue ? `\`${issue.path.join('.')}\`: ${issue.message}` : null
 }
 
-function listTools(cwd: string, hosts: readonly string[]): ListToolsResult {
+function listTools(cwd: string, executor: Executor): ListToolsResult {
   return {
-    tools: describeTools(cwd, hosts).map(({ readOnly, ...tool }) => ({
+    tools: describeTools(cwd, { executor, origin: 'mcp' }).map(({ readOnly, ...tool }) => ({
       ...tool,
       annotations: {
         title: tool.title,

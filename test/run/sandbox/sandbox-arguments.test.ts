@@ -31,7 +31,7 @@ function position(words: string[], path: string): number {
 
 test('what contains another place is mounted before it', () => {
   const inside = mount({ workspace: '/tmp/a/w', writable: ['/tmp/a/w'] })
-  assert.ok(inside.join(' ').includes('--bind /private /tmp --ro-bind /private/a /tmp/a'))
+  assert.match(inside.join(' '), /--bind \/private \/tmp .*--ro-bind \/private\/a \/tmp\/a /)
   assert.ok(position(inside, '/tmp') < position(inside, '/tmp/a/w'))
   const around = mount({ workspace: '/w', writable: ['/w'], tmp: '/w/tmp' })
   assert.ok(around.join(' ').includes('--bind /private /w/tmp'))

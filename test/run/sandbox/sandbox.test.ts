@@ -116,17 +116,18 @@ testInside('a stop ends what has left its group and dropped its environment', as
 })
 
 testInside(
-  'what is left in the background ends with the run, without a word',
+  'what is left in the background ends with the run, which names it',
   async ({ run, workspace }) => {
     const result = await run(`nohup setsid sleep 98765 >/dev/null 2>&1 & echo started`)
     assert.is(result.output, 'started\n')
-    assert.equal(result.notices, [])
+    assert.match(result.notices.join(), /ended with the sandbox of this run: sleep 98765\./)
     assert.not.ok(
       listProcesses().some(({ pid }) => describeProcess(pid) === 'sleep 98765'),
       workspace,
     )
     for (let index = 0; index < 10; index++) {
-      assert.equal((await run('sleep 100 & sleep 100 & echo')).notices, [])
+      const { notices } = await run('sleep 100 & sleep 100 & echo')
+      assert.match(notices.join(), /: sleep 100, sleep 100\./)
     }
   },
 )
