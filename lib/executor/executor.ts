@@ -72,7 +72,10 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   const { stateDir } = options
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
-  const artifacts = openArtifacts(options, environment)
+  const artifacts = openArtifacts(options, environment, {
+    add: (path) => runners.artifactView()?.add(path),
+    remove: (path) => runners.artifactView()?.remove(path),
+  })
   const openCapture = createCaptureOpener(artifacts)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard =
@@ -93,6 +96,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     sandbox: {
       home: environment['HOME'] ?? null,
       stateDir,
+      artifactDir: artifacts?.dir ?? null,
       writable: options.sandbox?.writable ?? [],
       hidden: options.sandbox?.hidden ?? [],
       fallback: options.sandbox?.fallback ?? false,

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { GuardOptions } from '../guard/options.ts'
+import type { ArtifactView } from '../output/artifact/writer.ts'
 import {
   type ArtifactStore,
   createArtifactStore,
@@ -144,6 +145,7 @@ export interface SupervisedOptions extends Pick<RunOptions, 'signal' | 'onEvent'
 export function openArtifacts(
   { stateDir, artifactDir, artifactLimits, pruner: words }: ExecutorOptions,
   environment: Readonly<Record<string, string | undefined>>,
+  view: ArtifactView,
 ): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
   if (dir === null) return null
@@ -151,6 +153,7 @@ export function openArtifacts(
   return createArtifactStore({
     ...artifactLimits,
     dir,
+    view,
     isShared: artifactDir !== undefined,
     pruner,
   })

@@ -23,9 +23,10 @@ import {
 import type { RawBytes } from './read.ts'
 import { pathsOf, readRecord } from './record.ts'
 import type { ArtifactText } from './text.ts'
-import { ArtifactWriter } from './writer.ts'
+import { type ArtifactView, ArtifactWriter } from './writer.ts'
 
 export interface StoreOptions {
+  view?: ArtifactView
   /** Absolute. Made when the first artifact is written. */
   dir: string
   /** A folder that somebody named, such as for an upload: all users may read what is in it. */
@@ -133,6 +134,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
       return new ArtifactWriter({
         dir,
         isShared: options.isShared ?? false,
+        view: options.view,
         quotaBytes: options.artifactBytes ?? limits.artifactBytes,
         record: {
           id: createId('art'),

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { accessSync, constants, promises } from 'node:fs'
+import { accessSync, constants, existsSync, promises } from 'node:fs'
 import type { ArtifactRef } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process/process-table.ts'
@@ -12,12 +12,19 @@ const flushMs = 500
 /** Kept free for the line that stands in place of the missing middle. */
 const markBytes = 128
 
+/** Where the runs of this executor see the files of its own artifacts, though the store is hidden from them. */
+export interface ArtifactView {
+  add(path: string): void
+  remove(path: string): void
+}
+
 export interface WriterOptions {
   dir: string
   record: Omit<ArtifactRecord, 'writer'>
   quotaBytes: number
   /** Its files may be read by other users. */
   isShared: boolean
+  view?: ArtifactView | undefined
   /** Runs once the file is there. Gives a notice for the reader, if there is one. */
   onCreated(): string | null
 }
@@ -192,6 +199,7 @@ export class ArtifactWriter {
     this.#data = data
     this.#record = { ...record, writer: identifySelf() }
     writeRecord(dir, this.#record, this.#mode)
+    this.#options.view?.add(this.path)
     this.#notice = this.#options.onCreated()
     return data
   }
@@ -236,8 +244,8 @@ export class ArtifactWriter {
       await copyRange(this.#ring, 0, missing > 0 ? oldest : 0, data, end)
       await promises.rm(pathsOf(this.#options.dir, this.id).ring, { force: true })
     }
-    if ((await data.stat()).nlink === 0)
-      throw new Error('its file was removed while the run went on')
+    // A name in the view would keep its count of links above 0.
+    if (!existsSync(this.path)) throw new Error('its file was removed while the run went on')
     const record = {
       ...this.#record!,
       endedAt: new Date().toISOString(),
@@ -263,6 +271,7 @@ export class ArtifactWriter {
 
   async #closeAndRemove(): Promise<void> {
     await this.#close()
+    this.#options.view?.remove(this.path)
     for (const path of Object.values(pathsOf(this.#options.dir, this.id))) {
       await promises.rm(path, { force: true }).catch(() => {
         // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.

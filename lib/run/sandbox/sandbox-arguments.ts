@@ -6,6 +6,8 @@ export interface SandboxMounts {
   places: SandboxPlaces
   /** Gives the host's folder behind `places.tmp`, with these folders in it. */
   privateTmp: (inside: readonly string[]) => string
+  /** A folder of the run's own artifacts, seen read-only where the run is told of them. */
+  artifacts: { path: string; source: string } | null
   /** Seen read-only as `sharedFolder`. */
   share: string | null
   /** Canonical files and folders below `/run` without which programs do not work. */
@@ -26,11 +28,16 @@ interface Mount {
  * (CVE-2026-87766), or places on a file system that is as new as the run.
  */
 export function composeMounts(mounts: SandboxMounts): string[] {
-  const { places, privateTmp, share, runFiles } = mounts
+  const { places, privateTmp, artifacts, share, runFiles } = mounts
   const open = places.writable.length > 0 ? places.writable : [places.workspace]
   const bind = places.writable.length > 0 ? '--bind' : '--ro-bind'
   const hidden = places.hidden.filter(({ path }) => !isLost(path, places))
   const hostRun = places.hostRun.present
+  const show = artifacts && {
+    path: artifacts.path,
+    words: ['--ro-bind', artifacts.source, artifacts.path],
+  }
+  const lost = show !== null && isLost(show.path, places) ? [show] : []
   const list: Mount[] = [
     { path: '/dev', words: ['--dev', '/dev'] },
     { path: '/proc', words: ['--proc', '/proc'] },
@@ -38,11 +45,12 @@ export function composeMounts(mounts: SandboxMounts): string[] {
     { path: '/proc/sys', words: ['--ro-bind', '/proc/sys', '/proc/sys'] },
     { path: '/run', words: ['--tmpfs', '/run'] },
     ...runFiles.map((path) => ({ path, words: ['--ro-bind', path, path] })),
-    ...openTmp(places, privateTmp, open),
+    ...openTmp(places, privateTmp, [...open, ...lost.map(({ path }) => path)]),
+    ...lost,
     ...open.map((path) => ({ path, words: [bind, path, path] })),
     ...pinAbove([...hidden.map(({ path }) => path), ...hostRun], places.writable, hostRun),
     ...hostRun.map((path) => ({ path, words: ['--ro-bind', path, path] })),
-    ...hidden.map(({ path, folder }) => hide(path, folder)),
+    ...hidden.map(({ path, folder }) => hide(path, folder, show)),
   ]
   if (share !== null) {
     list.push({ path: sharedFolder, words: ['--ro-bind', share, sharedFolder] })
@@ -88,9 +96,10 @@ function isLost(path: string, { tmp, writable, workspace }: SandboxPlaces): bool
 }
 
 /** Neither what is in there nor that it could be replaced: not even its owner may change its mode. */
-function hide(path: string, folder: boolean): Mount {
+function hide(path: string, folder: boolean, show: Mount | null): Mount {
+  const shown = show !== null && isWithin(show.path, path) ? show.words : []
   const words = folder
-    ? ['--perms', '0111', '--tmpfs', path, '--remount-ro', path]
+    ? ['--perms', '0111', '--tmpfs', path, ...shown, '--remount-ro', path]
     : ['--ro-bind', '/dev/null', path]
   return { path, words }
 }

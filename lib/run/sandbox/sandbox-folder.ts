@@ -1,5 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import type { ArtifactView } from '../../output/artifact/writer.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import {
   makeFilledFolder,
@@ -17,6 +26,8 @@ export interface SandboxFolder {
    * it, that every run with this list mounts something on. No run could put a link in their place.
    */
   tmpWith(inside: readonly string[]): string
+  /** Further names for the artifacts of its runs. */
+  readonly artifacts: ArtifactView & { path: string }
   /** The seccomp program. */
   readonly filter: string
   /** Where bwrap tells how one run went. */
@@ -30,12 +41,14 @@ export interface SandboxFolder {
  */
 export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): SandboxFolder {
   const fill = (folder: string) => {
+    mkdirSync(join(folder, 'artifacts'))
     writeFileSync(join(folder, 'filter'), filter, { mode: 0o600 })
     // What bwrap tells of a run.
     writeFileSync(join(folder, 'room'), Buffer.alloc(roomBytes), { mode: 0o600 })
     rmSync(join(folder, 'room'))
   }
   const path = realpathSync(makeBelow(stateDir, fill) ?? makeFilledFolder('sandbox', fill))
+  const artifacts = join(path, 'artifacts')
   const tmps = new Map<string, string>()
   return {
     path,
@@ -47,6 +60,17 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
       for (const folder of inside) mkdirSync(join(tmp, folder), { recursive: true })
       tmps.set(key, tmp)
       return tmp
+    },
+    artifacts: {
+      path: artifacts,
+      add(file) {
+        try {
+          linkSync(file, join(artifacts, basename(file)))
+        } catch {
+          // The store is on another file system: its artifacts are read with the tool `artifact` only.
+        }
+      },
+      remove: (file) => rmSync(join(artifacts, basename(file)), { force: true }),
     },
     filter: join(path, 'filter'),
     statusFile: (runId) => join(path, `status-${runId}`),

@@ -1,4 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type { ArtifactView } from '../../output/artifact/writer.ts'
+import { ifThere } from '../../system/look.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
@@ -25,6 +28,8 @@ import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.t
 export interface SandboxOptions extends PlacesOptions {
   /** nacre's own folder; no sandbox sees it. Null: nothing is kept. */
   stateDir: string | null
+  /** The store of artifacts, of which its runs see their own; null: none are kept. */
+  artifactDir: string | null
   /**
    * Where the sandbox does not work: run without one, with a notice. From the user's configuration
    * (`sandbox: auto`) only, never where the request itself asks. Default: such a run does not start.
@@ -44,6 +49,8 @@ export interface Sandbox {
   findPlaces(request: Request): WorkPlaces
   /** Finds it anew, where something was gone before it could be mounted on. Throws `StartError`. */
   findPlacesAnew(request: Request, youngSockets: boolean): void
+  /** Null before anything was confined. */
+  artifactView(): ArtifactView | null
   /** The file in which the run's end is told. */
   statusFile(runId: string): string
   close(): void
@@ -125,6 +132,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...composeMounts({
         places,
         privateTmp: folder.tmpWith,
+        artifacts: findArtifacts(options, folder),
         share: use?.share ?? null,
         runFiles: findRunFiles(request),
       }),
@@ -161,6 +169,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       worksOf.delete(request)
       placesOf.set(request, findAllPlaces(request, youngSockets))
     },
+    artifactView: () => opened?.artifacts ?? null,
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
       opened?.remove()
@@ -178,6 +187,14 @@ function makeFolder(stateDir: string | null): SandboxFolder {
     const message = `The sandbox cannot make a folder for itself: ${messageOf(error)}`
     throw new StartError('sandbox_unavailable', message)
   }
+}
+
+/** The store may not be there yet. */
+function findArtifacts({ artifactDir }: SandboxOptions, folder: SandboxFolder) {
+  const parent = artifactDir && ifThere(() => realpathSync(dirname(artifactDir)))
+  return parent
+    ? { path: join(parent, basename(artifactDir)), source: folder.artifacts.path }
+    : null
 }
 
 /** `/run` is empty inside, since sockets lie there; this little is needed. */

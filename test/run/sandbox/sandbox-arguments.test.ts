@@ -14,7 +14,13 @@ function mount(changes: Partial<SandboxPlaces>, share: string | null = null): st
     cwd: '/w',
     ...changes,
   }
-  return composeMounts({ places, privateTmp: () => '/private', share, runFiles: [] })
+  return composeMounts({
+    places,
+    privateTmp: () => '/private',
+    artifacts: null,
+    share,
+    runFiles: [],
+  })
 }
 
 /** Where in the words a mount on a path comes. */

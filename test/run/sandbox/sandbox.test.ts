@@ -344,7 +344,8 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     problem: 'Broken here',
     networkProblem: 'No network',
   })
-  const base = { home: '/', stateDir: null, writable: [], hidden: [], probe: broken }
+  const places = { home: '/', stateDir: null, artifactDir: null, writable: [], hidden: [] }
+  const base = { ...places, probe: broken }
   const request = terminalRequest('true', { sandbox: 'workspace', pty: null })
   const launch = { file: '/bin/true', argv0: 'true', args: [], env: {}, cwd: '/', mark: 'x' }
   const strict = createSandbox(base)
@@ -368,7 +369,13 @@ test('where the sandbox does not work, nothing runs unless the configuration all
 test('a sandbox where the state folder cannot be made', async () => {
   const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
   const stateDir = '/dev/null/state'
-  const sandbox = createSandbox({ home: '/', stateDir, writable: [], hidden: [] })
+  const sandbox = createSandbox({
+    home: '/',
+    stateDir,
+    artifactDir: null,
+    writable: [],
+    hidden: [],
+  })
   try {
     assert.ok(sandbox.statusFile('run_1').includes('nacre-sandbox-'), 'among temporary files')
   } finally {
@@ -384,7 +391,8 @@ test('a run that asks for the sandbox itself never goes on without one', async (
     problem: 'Broken here',
     networkProblem: 'Broken here',
   })
-  const base = { home: '/', stateDir: null, writable: [], hidden: [], probe }
+  const places = { home: '/', stateDir: null, artifactDir: null, writable: [], hidden: [] }
+  const base = { ...places, probe }
   const sandbox = createSandbox({ ...base, fallback: true })
   const request = terminalRequest('true', { sandbox: 'workspace', sandboxGiven: true, pty: null })
   const error = await sandbox.decide(request).then(

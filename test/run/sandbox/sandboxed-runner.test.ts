@@ -59,6 +59,7 @@ const stopAnew = async (lose: (path: string) => void) => {
       notices: [],
     }),
     confine: async (launch) => launch,
+    artifactView: () => null,
     findPlaces: unknown,
     findPlacesAnew: () => undefined,
     statusFile: () => statusFile,
