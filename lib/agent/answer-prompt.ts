@@ -140,14 +140,8 @@ ${schema.request}`
 }
 
 /** One turn of the model; where the conversation is too long for it, once more with a shorter one. */
-async function takeTurn({
-  model,
-  conversation,
-  tools,
-  system,
-  signal,
-  tell,
-}: PromptParts): Promise<TurnEnd> {
+async function takeTurn(parts: PromptParts): Promise<TurnEnd> {
+  const { model, conversation, tools, system, signal, tell } = parts
   const room = [...keptRounds]
   const makeRoom = async (): Promise<boolean> => {
     for (let kept = room.shift(); kept !== undefined; kept = room.shift()) {

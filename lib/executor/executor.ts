@@ -72,10 +72,8 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   const { stateDir } = options
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
-  const artifacts = openArtifacts(options, environment, {
-    add: (path) => runners.artifactView()?.add(path),
-    remove: (path) => runners.artifactView()?.remove(path),
-  })
+  const artifactView = { folder: null }
+  const artifacts = openArtifacts(options, environment, artifactView)
   const openCapture = createCaptureOpener(artifacts)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard =
@@ -97,6 +95,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
       home: environment['HOME'] ?? null,
       stateDir,
       artifactDir: artifacts?.dir ?? null,
+      artifactView,
       writable: options.sandbox?.writable ?? [],
       hidden: options.sandbox?.hidden ?? [],
       fallback: options.sandbox?.fallback ?? false,

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { ArtifactView } from '../output/artifact/writer.ts'
 import { createLazy } from '../protocol/deferred.ts'
 import type { KeptPlace, Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
@@ -46,8 +45,6 @@ export interface Runners {
   resume(place: KeptPlace): Runner
   readonly sessions: Omit<Sessions, 'open'>
   openTerminalSession(request: Request): Promise<TerminalSession>
-  /** What sandboxed runs see of the artifacts; null before the first of them. */
-  artifactView(): ArtifactView | null
   close(): Promise<void>
 }
 
@@ -151,7 +148,6 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
       watchdog?.watch()
       return (await terminalSessions.open()).open(request)
     },
-    artifactView: () => sandboxes.made?.artifactView() ?? null,
     async close() {
       turns.close()
       for (const holder of holders()) await holder.closeAll()

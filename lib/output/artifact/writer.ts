@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { accessSync, constants, existsSync, promises } from 'node:fs'
 import type { ArtifactRef } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
@@ -12,10 +13,10 @@ const flushMs = 500
 /** Kept free for the line that stands in place of the missing middle. */
 const markBytes = 128
 
-/** Where the runs of this executor see the files of its own artifacts, though the store is hidden from them. */
+/** Where sandboxed runs see the artifacts of their own executor, though the store is hidden from them. */
 export interface ArtifactView {
-  add(path: string): void
-  remove(path: string): void
+  /** A folder of further names for the files; null until there is a sandbox. */
+  folder: string | null
 }
 
 export interface WriterOptions {
@@ -55,6 +56,7 @@ export class ArtifactWriter {
   #data: FileHandle | null = null
   #ring: FileHandle | null = null
   #record: ArtifactRecord | null = null
+  #shown: string[] = []
   /** Bytes that left the buffers. */
   #stored = 0
   #bytes = 0
@@ -199,9 +201,17 @@ export class ArtifactWriter {
     this.#data = data
     this.#record = { ...record, writer: identifySelf() }
     writeRecord(dir, this.#record, this.#mode)
-    this.#options.view?.add(this.path)
+    await this.#show()
     this.#notice = this.#options.onCreated()
     return data
+  }
+
+  async #show(): Promise<void> {
+    const { view } = this.#options
+    if (!view?.folder) return
+    this.#shown = [join(view.folder, basename(this.path))]
+    // The view may be on another file system: then only the tool `artifact` reads the file.
+    for (const name of this.#shown) await promises.link(this.path, name).catch(() => undefined)
   }
 
   async #store(bytes: Buffer): Promise<void> {
@@ -271,8 +281,7 @@ export class ArtifactWriter {
 
   async #closeAndRemove(): Promise<void> {
     await this.#close()
-    this.#options.view?.remove(this.path)
-    for (const path of Object.values(pathsOf(this.#options.dir, this.id))) {
+    for (const path of [...Object.values(pathsOf(this.#options.dir, this.id)), ...this.#shown]) {
       await promises.rm(path, { force: true }).catch(() => {
         // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
       })

@@ -1,14 +1,5 @@
-import {
-  chmodSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { basename, join } from 'node:path'
-import type { ArtifactView } from '../../output/artifact/writer.ts'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import {
   makeFilledFolder,
@@ -27,7 +18,7 @@ export interface SandboxFolder {
    */
   tmpWith(inside: readonly string[]): string
   /** Further names for the artifacts of its runs. */
-  readonly artifacts: ArtifactView & { path: string }
+  readonly artifacts: string
   /** The seccomp program. */
   readonly filter: string
   /** Where bwrap tells how one run went. */
@@ -48,7 +39,6 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
     rmSync(join(folder, 'room'))
   }
   const path = realpathSync(makeBelow(stateDir, fill) ?? makeFilledFolder('sandbox', fill))
-  const artifacts = join(path, 'artifacts')
   const tmps = new Map<string, string>()
   return {
     path,
@@ -61,17 +51,7 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
       tmps.set(key, tmp)
       return tmp
     },
-    artifacts: {
-      path: artifacts,
-      add(file) {
-        try {
-          linkSync(file, join(artifacts, basename(file)))
-        } catch {
-          // The store is on another file system: its artifacts are read with the tool `artifact` only.
-        }
-      },
-      remove: (file) => rmSync(join(artifacts, basename(file)), { force: true }),
-    },
+    artifacts: join(path, 'artifacts'),
     filter: join(path, 'filter'),
     statusFile: (runId) => join(path, `status-${runId}`),
     remove: () => removeTemporaryFolder(path),

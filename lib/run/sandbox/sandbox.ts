@@ -30,6 +30,7 @@ export interface SandboxOptions extends PlacesOptions {
   stateDir: string | null
   /** The store of artifacts, of which its runs see their own; null: none are kept. */
   artifactDir: string | null
+  artifactView: ArtifactView
   /**
    * Where the sandbox does not work: run without one, with a notice. From the user's configuration
    * (`sandbox: auto`) only, never where the request itself asks. Default: such a run does not start.
@@ -49,8 +50,6 @@ export interface Sandbox {
   findPlaces(request: Request): WorkPlaces
   /** Finds it anew, where something was gone before it could be mounted on. Throws `StartError`. */
   findPlacesAnew(request: Request, youngSockets: boolean): void
-  /** Null before anything was confined. */
-  artifactView(): ArtifactView | null
   /** The file in which the run's end is told. */
   statusFile(runId: string): string
   close(): void
@@ -75,7 +74,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
 
   function openFolder(): SandboxFolder {
     // Whoever clears the state folder may have removed it.
-    if (opened === null || !existsSync(opened.filter)) opened = makeFolder(options.stateDir)
+    if (opened === null || !existsSync(opened.filter)) {
+      opened = attempt(() =>
+        openSandboxFolder(options.stateDir, createSandboxFilter(process.arch) ?? noFilter),
+      )
+      options.artifactView.folder = opened.artifacts
+    }
     return opened
   }
 
@@ -131,7 +135,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...(request.pty ? [] : ['--new-session']),
       ...composeMounts({
         places,
-        privateTmp: folder.tmpWith,
+        privateTmp: (inside) => attempt(() => folder.tmpWith(inside)),
         artifacts: findArtifacts(options, folder),
         share: use?.share ?? null,
         runFiles: findRunFiles(request),
@@ -169,7 +173,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       worksOf.delete(request)
       placesOf.set(request, findAllPlaces(request, youngSockets))
     },
-    artifactView: () => opened?.artifacts ?? null,
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
       opened?.remove()
@@ -178,9 +181,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 }
 
-function makeFolder(stateDir: string | null): SandboxFolder {
+function attempt<Made>(make: () => Made): Made {
   try {
-    return openSandboxFolder(stateDir, createSandboxFilter(process.arch) ?? noFilter)
+    return make()
   } catch (error) {
     // Such a start waits for its turn.
     if (isScarce(codeOf(error))) throw error
@@ -192,9 +195,7 @@ function makeFolder(stateDir: string | null): SandboxFolder {
 /** The store may not be there yet. */
 function findArtifacts({ artifactDir }: SandboxOptions, folder: SandboxFolder) {
   const parent = artifactDir && ifThere(() => realpathSync(dirname(artifactDir)))
-  return parent
-    ? { path: join(parent, basename(artifactDir)), source: folder.artifacts.path }
-    : null
+  return parent ? { path: join(parent, basename(artifactDir)), source: folder.artifacts } : null
 }
 
 /** `/run` is empty inside, since sockets lie there; this little is needed. */

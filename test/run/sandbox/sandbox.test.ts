@@ -344,7 +344,14 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     problem: 'Broken here',
     networkProblem: 'No network',
   })
-  const places = { home: '/', stateDir: null, artifactDir: null, writable: [], hidden: [] }
+  const places = {
+    home: '/',
+    stateDir: null,
+    artifactDir: null,
+    artifactView: { folder: null },
+    writable: [],
+    hidden: [],
+  }
   const base = { ...places, probe: broken }
   const request = terminalRequest('true', { sandbox: 'workspace', pty: null })
   const launch = { file: '/bin/true', argv0: 'true', args: [], env: {}, cwd: '/', mark: 'x' }
@@ -373,6 +380,7 @@ test('a sandbox where the state folder cannot be made', async () => {
     home: '/',
     stateDir,
     artifactDir: null,
+    artifactView: { folder: null },
     writable: [],
     hidden: [],
   })
@@ -391,7 +399,14 @@ test('a run that asks for the sandbox itself never goes on without one', async (
     problem: 'Broken here',
     networkProblem: 'Broken here',
   })
-  const places = { home: '/', stateDir: null, artifactDir: null, writable: [], hidden: [] }
+  const places = {
+    home: '/',
+    stateDir: null,
+    artifactDir: null,
+    artifactView: { folder: null },
+    writable: [],
+    hidden: [],
+  }
   const base = { ...places, probe }
   const sandbox = createSandbox({ ...base, fallback: true })
   const request = terminalRequest('true', { sandbox: 'workspace', sandboxGiven: true, pty: null })

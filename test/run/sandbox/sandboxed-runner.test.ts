@@ -59,7 +59,6 @@ const stopAnew = async (lose: (path: string) => void) => {
       notices: [],
     }),
     confine: async (launch) => launch,
-    artifactView: () => null,
     findPlaces: unknown,
     findPlacesAnew: () => undefined,
     statusFile: () => statusFile,
