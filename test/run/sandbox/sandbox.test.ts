@@ -125,8 +125,10 @@ testInside(
       listProcesses().some(({ pid }) => describeProcess(pid) === 'sleep 98765'),
       workspace,
     )
+    const awaitNames =
+      'for pid in $(jobs -p); do until grep -q sleep /proc/$pid/comm; do :; done; done'
     for (let index = 0; index < 10; index++) {
-      const { notices } = await run('sleep 100 & sleep 100 & echo')
+      const { notices } = await run(`sleep 100 & sleep 100 & ${awaitNames}`)
       assert.match(notices.join(), /: sleep 100, sleep 100\./)
     }
   },
