@@ -1,13 +1,16 @@
 import {
+  closeSync,
+  constants,
   existsSync,
   lstatSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
   renameSync,
 } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { isWithin } from './paths.ts'
 
@@ -29,10 +32,6 @@ const hostRunFiles: readonly string[] = [
   ...['.exrc', '.vimrc', '.nvimrc', '.nvim.lua', '.dir-locals.el'],
   // Settings, hooks and servers that coding agents start with a folder.
   ...['.claude', '.codex', '.cursor', '.gemini', '.mcp.json'],
-  // Start files of shells and git, where the workspace is a home.
-  ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.xprofile'],
-  ...['.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.config/fish', '.gitconfig'],
-  ...['.config/git', '.config/autostart', '.config/systemd/user'],
 ]
 
 /** The files of the host in one workspace as a run finds them. */
@@ -155,7 +154,7 @@ function describeEntry(path: string): string {
 
 /** Keys by which a configuration of git runs programs or leads to other configurations (git-config(1)). */
 const runningKey =
-  /^\s*(?:\[(?:alias|include|includeIf|filter|diff|merge|difftool|mergetool|credential|gpg)\b|(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|command|program|helper|textconv|worktree)\s*=)/im
+  /\[\s*(?:alias|include|includeIf|filter|diff|merge|difftool|mergetool|credential|gpg)\b|(?:^|\])\s*(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|command|program|helper|textconv|worktree)\s*=/im
 
 /** What `git init` makes in every new repository. */
 function isHarmless(path: string): boolean {
@@ -170,16 +169,20 @@ function isHarmless(path: string): boolean {
 /** Moves the file beside its old name, so that nothing is lost. */
 function refuse(path: string, workspace: string): string[] {
   const name = relative(workspace, path)
+  const folder = dirname(path)
+  let fd: number | null = null
   try {
-    // A link that the run has laid above it would lead the host's own hand elsewhere.
-    if (realpathSync(dirname(path)) !== dirname(path)) return []
+    fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    // A link that a run lays above it must not lead the host's own hand elsewhere, whenever it does so.
+    if (readlinkSync(`/proc/self/fd/${fd}`) !== folder) return []
     const places = [
       `${path}.refused`,
       ...Array.from({ length: 99 }, (_, n) => `${path}.refused-${n + 2}`),
     ]
     const free = places.find((place) => describeEntry(place) === 'nothing')
     if (free === undefined) throw new Error('there are too many refused ones already')
-    renameSync(path, free)
+    const inside = `/proc/self/fd/${fd}`
+    renameSync(join(inside, basename(path)), join(inside, basename(free)))
     return [
       `This run has made ${name}, which programs outside of the sandbox would run or obey; it is now called ${relative(workspace, free)}. To let runs write it, name it in \`writable_folders\` of your configuration`,
     ]
@@ -187,5 +190,7 @@ function refuse(path: string, workspace: string): string[] {
     return [
       `This run has made ${name}, which programs outside of the sandbox would run or obey, and it could not be renamed: ${messageOf(error)}`,
     ]
+  } finally {
+    if (fd !== null) closeSync(fd)
   }
 }

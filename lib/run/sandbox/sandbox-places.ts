@@ -76,11 +76,15 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
     const message = 'The workspace is the whole file system: name a folder with --workspace'
     throw new StartError('workspace_too_wide', message)
   }
+  const writes = request.sandbox === 'workspace'
+  if (writes && findHomes(options).some((home) => isWithin(home, workspace))) {
+    const message = `The workspace holds your home, in which programs outside of the sandbox run many files: name a folder below ${workspace} with --workspace, or use --sandbox read-only`
+    throw new StartError('workspace_too_wide', message)
+  }
   if (!isWithin(cwd, workspace)) {
     const message = `Working directory is outside the workspace: ${request.cwd}`
     throw new StartError('cwd_outside_workspace', message)
   }
-  const writes = request.sandbox === 'workspace'
   const declared = options.writable.map((path) => findExisting(path)[0] ?? path)
   const stores = writes ? findWorktreeStore(workspace) : []
   return {
@@ -101,10 +105,7 @@ export function hidePlaces(
   options: PlacesOptions,
   youngSockets: boolean,
 ): SandboxPlaces {
-  const homes = new Set(
-    [options.home ?? homedir(), findAccountHome()].filter((home) => home !== null),
-  )
-  const secrets = [...homes].flatMap((home) => secretPaths.map((path) => join(home, path)))
+  const secrets = findHomes(options).flatMap((home) => secretPaths.map((path) => join(home, path)))
   const named = [...secrets, ...options.hidden]
   const hidden = outermost(named.flatMap(findExisting))
     .filter(isReachable)
@@ -123,6 +124,11 @@ export function hidePlaces(
 
 /** A run that writes nothing leaves nothing to be run. */
 const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
+
+function findHomes({ home }: PlacesOptions): string[] {
+  const known = [home ?? homedir(), findAccountHome() ?? []].flat()
+  return [...new Set(known.flatMap(findExisting))]
+}
 
 /** The home that the system knows of this user; null for a user whom it does not know (getpwuid(3)). */
 function findAccountHome(): string | null {

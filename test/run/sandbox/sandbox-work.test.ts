@@ -118,12 +118,17 @@ if (obstacle === null) {
       const result = await other.run(`touch "${outside}/declared" && echo done`)
       await other.remove()
       assert.is(result.output, 'done\n')
-      const inHome = await places.run(
-        'mv .config old; cat .config/gh/hosts.yml .ssh/id old/gh/*; touch x',
-        { cwd: home, workspace: home },
+      const secrets = join(places.workspace, '.config/gh')
+      const hiding = await openPlaces({ sandbox: { hidden: [secrets] } })
+      mkdirSync(secrets, { recursive: true })
+      writeFileSync(join(secrets, 'hosts.yml'), 'SECRET')
+      const inside = await hiding.run(
+        'mv .config old; cat .config/gh/hosts.yml old/gh/*; touch x',
+        { cwd: places.workspace, workspace: places.workspace },
       )
-      assert.not.match(inHome.output ?? '', 'SECRET')
-      assert.ok(existsSync(join(home, 'x')) && existsSync(join(home, '.config/gh/hosts.yml')))
+      await hiding.remove()
+      assert.not.match(inside.output ?? '', 'SECRET')
+      assert.ok(existsSync(join(places.workspace, 'x')) && existsSync(join(secrets, 'hosts.yml')))
       assert.match(readFileSync(join(home, '.ssh/id'), 'utf8'), 'SECRET')
     } finally {
       await places.remove()

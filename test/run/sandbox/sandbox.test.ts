@@ -230,7 +230,9 @@ testInside(
   async ({ run, home }) => {
     const show = 'echo "$npm_config_cache $TMPDIR"'
     assert.is((await run(show)).output, '/tmp/nacre-cache/.npm /tmp\n')
-    assert.is((await run(show, { cwd: home, workspace: home })).output, ' /tmp\n')
+    mkdirSync(join(home, '.npm'))
+    const inCache = await run(show, { cwd: join(home, '.npm'), workspace: join(home, '.npm') })
+    assert.is(inCache.output, ' /tmp\n')
     const given = { npm_config_cache: '/tmp/mine', TMPDIR: '/tmp/other' }
     assert.is((await run(show, { env: given })).output, '/tmp/mine /tmp/other\n')
   },
