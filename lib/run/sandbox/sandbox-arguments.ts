@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { isWithin } from './paths.ts'
 import type { SandboxPlaces } from './sandbox-places.ts'
@@ -23,11 +24,12 @@ interface Mount {
 }
 
 /**
- * The words of bwrap(1) that give a run its view of the file system. Only places that exist are
+ * The words of bwrap(1) that give a run its view of the file system, and those of a check that goes before
+ * its command. Only places that exist are
  * mounted on, so that bwrap makes nothing through a symbolic link that a command has put in its way
  * (CVE-2026-87766), or places on a file system that is as new as the run.
  */
-export function composeMounts(mounts: SandboxMounts): string[] {
+export function composeMounts(mounts: SandboxMounts): { words: string[]; check: () => string[] } {
   const { places, privateTmp, artifacts, share, runFiles } = mounts
   const open = places.writable.length > 0 ? places.writable : [places.workspace]
   const bind = places.writable.length > 0 ? '--bind' : '--ro-bind'
@@ -38,6 +40,7 @@ export function composeMounts(mounts: SandboxMounts): string[] {
     words: ['--ro-bind', artifacts.source, artifacts.path],
   }
   const lost = show !== null && isLost(show.path, places) ? [show] : []
+  const pins = pinAbove([...hidden.map(({ path }) => path), ...hostRun], places.writable, hostRun)
   const list: Mount[] = [
     { path: '/dev', words: ['--dev', '/dev'] },
     { path: '/proc', words: ['--proc', '/proc'] },
@@ -48,7 +51,7 @@ export function composeMounts(mounts: SandboxMounts): string[] {
     ...openTmp(places, privateTmp, [...open, ...lost.map(({ path }) => path)]),
     ...lost,
     ...open.map((path) => ({ path, words: [bind, path, path] })),
-    ...pinAbove([...hidden.map(({ path }) => path), ...hostRun], places.writable, hostRun),
+    ...pins,
     ...hostRun.map((path) => ({ path, words: ['--ro-bind', path, path] })),
     ...hidden.map(({ path, folder }) => hide(path, folder, show)),
   ]
@@ -57,7 +60,52 @@ export function composeMounts(mounts: SandboxMounts): string[] {
   }
   // Stable: what contains another place comes first.
   list.sort((one, other) => depth(one.path) - depth(other.path))
-  return ['--ro-bind', '/', '/', ...list.flatMap(({ words }) => words)]
+  const words = ['--ro-bind', '/', '/', ...list.flatMap(({ words }) => words)]
+  return {
+    words,
+    check: () => check([...pins.map(({ path }) => path), ...hostRun], places.writable),
+  }
+}
+
+/** What the check says where the command does not begin. */
+export const misplaced = 'bwrap: Something in the workspace was replaced meanwhile'
+
+const checkScript = `while [ "$1" != -- ]; do
+  right=0
+  while read -r _ _ _ from at _; do
+    [ "$at" = "$1" ] && base=\${from%/}
+    case " $3 " in *" $at "*) [ "$from" = "$base\${at#"$1"}" ] && right=$((right + 1)) ;; esac
+  done </proc/self/mountinfo
+  [ $right = "$2" ] || { echo '${misplaced}' >&2; exit 1; }
+  shift 3
+done
+shift
+exec "$@"`
+
+/**
+ * Words in front of a command, which begins only if each mount in a writable folder shows what lies there.
+ * bwrap resolves paths again, and a run that is still alive could have put a link in the place of one. What
+ * lies on a mount of the host is not looked at.
+ */
+function check(mounted: readonly string[], writable: readonly string[]): string[] {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
+  const ofHost = lines.map((line) => line.split(' ')[4] ?? '')
+  const folders = writable.map(escapeMounted).flatMap((root) => {
+    const apart = ofHost.filter((path) => path !== root && isWithin(path, root))
+    const paths = mounted
+      .map(escapeMounted)
+      .filter((path) => isWithin(path, root) && !apart.some((mount) => isWithin(path, mount)))
+    return paths.length === 0 ? [] : [root, String(paths.length), paths.join(' ')]
+  })
+  return folders.length === 0 ? [] : ['/bin/sh', '-c', checkScript, 'sh', ...folders, '--']
+}
+
+/** As in the file mountinfo (proc(5)). */
+function escapeMounted(path: string): string {
+  return path.replaceAll(
+    /[ \t\n\\]/g,
+    (char) => `\\0${char.charCodeAt(0).toString(8).padStart(2, '0')}`,
+  )
 }
 
 function depth(path: string): number {

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { lookIntoFolder } from '../../system/look.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import {
   makeFilledFolder,
@@ -21,7 +22,9 @@ export interface SandboxFolder {
   readonly artifacts: string
   /** The seccomp program. */
   readonly filter: string
-  /** Where bwrap tells how one run went. */
+  /** Whether a run in a sandbox of any nacre with this state folder may be alive. */
+  hasRuns(): boolean
+  /** Where bwrap tells how one run went; there as long as the run, or the shell of its session, may live. */
   statusFile(runId: string): string
   remove(): void
 }
@@ -53,6 +56,11 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
     },
     artifacts: join(path, 'artifacts'),
     filter: join(path, 'filter'),
+    hasRuns: () =>
+      lookIntoFolder(dirname(path))
+        .filter((name) => name.startsWith('nacre-sandbox-'))
+        .flatMap((name) => lookIntoFolder(join(dirname(path), name)))
+        .some((name) => name.startsWith('status-')),
     statusFile: (runId) => join(path, `status-${runId}`),
     remove: () => removeTemporaryFolder(path),
   }

@@ -126,6 +126,14 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const status = folder.statusFile(request.id)
     const { outside, inside } = separateLoaderVariables(launch.env)
     const env = { ...outside, ...redirectFiles(request, outside, places) }
+    const mounts = composeMounts({
+      places,
+      privateTmp: (inside) => attempt(() => folder.tmpWith(inside)),
+      artifacts: findArtifacts(options, folder),
+      share: use?.share ?? null,
+      runFiles: findRunFiles(request),
+    })
+    const loaded = Object.entries(inside).map((pair) => pair.join('='))
     const words = [
       ...isolation,
       // What the shell of a session leaves has nobody to name it to.
@@ -133,16 +141,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...(request.network === 'off' ? [withoutNetwork] : []),
       // A terminal run needs its terminal; the filter keeps it from typing there.
       ...(request.pty ? [] : ['--new-session']),
-      ...composeMounts({
-        places,
-        privateTmp: (inside) => attempt(() => folder.tmpWith(inside)),
-        artifacts: findArtifacts(options, folder),
-        share: use?.share ?? null,
-        runFiles: findRunFiles(request),
-      }),
+      ...mounts.words,
       ...['--chdir', use?.startsIn === 'share' ? sharedFolder : chooseDirectory(places)],
-      ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),
       ...['--seccomp', '3', '--json-status-fd', '4', '--'],
+      // The loader's variables could change what the check does, which takes two milliseconds.
+      ...(folder.hasRuns() ? mounts.check() : []),
+      ...(loaded.length === 0 ? [] : ['/usr/bin/env', ...loaded]),
     ]
     const command = [chooseFirstWord(launch), ...(use?.args(sharedFolder) ?? launch.args)]
     const confined: Launch = {

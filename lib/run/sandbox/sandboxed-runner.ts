@@ -1,4 +1,4 @@
-import { lstatSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import type { StreamName } from '../../protocol/result/event.ts'
 import {
   type Exit,
@@ -12,9 +12,9 @@ import type { Request } from '../../protocol/request/request.ts'
 import { nameSignal } from '../../system/process/process-table.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
-import { isReachable } from './paths.ts'
 import type { WorkPlaces } from './sandbox-places.ts'
 import { watchRefusedWrites } from './refused-write.ts'
+import { misplaced } from './sandbox-arguments.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
 import { readStatus } from './sandbox-status.ts'
@@ -64,6 +64,11 @@ export async function runInSandbox(
     }
   }
 
+  /** That of the shell of a session stays, as the shell does. */
+  function forgetStatus(): void {
+    if (request.session === null) rmSync(statusFile, { force: true })
+  }
+
   /** One try: what bwrap itself says is held back until it is known whether the command began. */
   async function begin(): Promise<Attempt> {
     const watch = watchRefusedWrites(request, findKnownPlaces)
@@ -78,7 +83,7 @@ export async function runInSandbox(
       const running = await runner(request, watched, signal)
       return { running, watch, held }
     } catch (error) {
-      rmSync(statusFile, { force: true })
+      forgetStatus()
       throw error
     }
   }
@@ -89,14 +94,16 @@ export async function runInSandbox(
       const { watch, held } = attempt
       if (exit.notStarted) {
         // It never came to the sandbox, whose places may not even be there.
-        rmSync(statusFile, { force: true })
+        forgetStatus()
         await held.release()
         return told(exit)
       }
-      const failure = stopping || request.session !== null ? null : findFailure(exit, statusFile)
-      rmSync(statusFile, { force: true })
-      const notStarted = failure?.(watch.lastWords())
-      if (notStarted && tries < mostTries && namesWhatIsGone(notStarted.message)) {
+      const said = watch.lastWords()
+      const mayFail = stopping === null && request.session === null
+      const notStarted = mayFail ? findFailure(exit, statusFile, said) : null
+      forgetStatus()
+      // Without a word of bwrap it may have begun.
+      if (notStarted && said !== '' && tries < mostTries) {
         try {
           sandbox.findPlacesAnew(request, tries < triesWithYoungSockets)
           attempt = await begin()
@@ -148,30 +155,11 @@ interface HeldBack extends OutputSink {
 }
 
 /**
- * Something that was there when the mounts were listed (a socket to be masked) may be gone, or its
- * folder closed, when bwrap makes them a few milliseconds later; then it is listed anew.
+ * Something that was there when the mounts were listed (a socket to be masked) may be gone or replaced, or
+ * its folder closed, when bwrap makes them a few milliseconds later; then it is listed anew.
  */
 const mostTries = 5
 const triesWithYoungSockets = 3
-
-/** `Can't bind mount /oldroot/dev/null on /newroot/tmp/a: No such file or directory` */
-function namesWhatIsGone(message: string): boolean {
-  const what = message.slice(0, message.lastIndexOf(': '))
-  return what.split(' on ').some((words) => {
-    const path = /\/.*/.exec(words)?.[0].replace(/^\/(?:newroot|oldroot)(?=\/)/, '')
-    return path !== undefined && !isStillReachable(path)
-  })
-}
-
-/** Its folder may have been closed to the sandbox, or to nacre as well. */
-function isStillReachable(path: string): boolean {
-  try {
-    lstatSync(path)
-    return isReachable(path)
-  } catch {
-    return false
-  }
-}
 
 /** Holds back output that begins as bwrap's own messages do; everything else passes at once. */
 function holdBack(sink: OutputSink): HeldBack {
@@ -194,13 +182,12 @@ function holdBack(sink: OutputSink): HeldBack {
 
 const ownWords = Buffer.from('bwrap: ')
 
-/** Whether bwrap ended before the command could begin. */
-function findFailure({ code }: Exit, statusFile: string): ((said: string) => StartFailure) | null {
-  if (code === null || code === 0 || readStatus(statusFile)?.exitCode !== null) return null
-  return (said) => ({
-    code: 'sandbox_failed',
-    message: `The sandbox could not be set up: ${said || `bwrap ended with status ${code}`}`,
-  })
+/** Whether the command could not begin, by bwrap or by the check in front of it. */
+function findFailure({ code }: Exit, statusFile: string, said: string): StartFailure | null {
+  if (code === null || code === 0) return null
+  if (readStatus(statusFile)?.exitCode !== null && said !== misplaced) return null
+  const message = `The sandbox could not be set up: ${said || `bwrap ended with status ${code}`}`
+  return { code: 'sandbox_failed', message }
 }
 
 /** Ends that no program chooses as its exit code: only a signal is told so. */

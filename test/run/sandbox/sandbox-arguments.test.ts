@@ -14,13 +14,14 @@ function mount(changes: Partial<SandboxPlaces>, share: string | null = null): st
     cwd: '/w',
     ...changes,
   }
-  return composeMounts({
+  const { words } = composeMounts({
     places,
     privateTmp: () => '/private',
     artifacts: null,
     share,
     runFiles: [],
   })
+  return words
 }
 
 /** Where in the words a mount on a path comes. */

@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
-import { hear } from '../../helpers/until.ts'
+import { hear, until } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP doors of the sandbox: ${obstacle}`)
@@ -216,6 +216,53 @@ door('the settings of a new repository that run programs are renamed', async (pl
   const result = await places.run('git init -q . && git config core.fsmonitor /tmp/evil')
   assert.match(result.notices.join('\n'), /This run has made \.git\/config/)
   assert.ok(!existsSync(join(places.workspace, '.git/config')))
+})
+
+for (const text of [
+  '[core] fsmonitor = evil',
+  '[core][include]\npath = evil',
+  '[core]hooksPath=e',
+]) {
+  door(`a setting on one line was let through: ${JSON.stringify(text)}`, async (places) => {
+    const result = await places.run(`git init -q . && echo '${text}' >.git/config`)
+    assert.match(result.notices.join('\n'), /This run has made \.git\/config/)
+    assert.ok(!existsSync(join(places.workspace, '.git/config')))
+  })
+}
+
+door('a run could write the start files of a home that was its workspace', async (places) => {
+  for (const cwd of [places.home, places.root]) {
+    const result = await places.run('echo evil >>.bash_aliases', { cwd })
+    assert.is(result.error?.code, 'workspace_too_wide')
+    assert.match(result.error?.message ?? '', '--workspace')
+  }
+  const reading = await places.run('ls -A', { cwd: places.home, sandbox: 'read-only' })
+  assert.match(reading.output ?? '', '.config')
+})
+
+door('a run that was alive led the next one out of its workspace by a link', async (places) => {
+  const swap = `
+    mkdir ".idea"; mkdir ".idea/runConfigurations"; symlink "$ENV{ROOT}/home", "trap";
+    open UP, ">up"; close UP;
+    while (1) {
+      rename ".idea", "real"; rename "trap", ".idea"; select undef, undef, undef, 0.0008;
+      rename ".idea", "trap"; rename "real", ".idea"; select undef, undef, undef, 0.0008;
+    }`
+  mkdirSync(join(places.home, 'runConfigurations'))
+  const before = places.observe()
+  const stop = new AbortController()
+  const live = places.run(`exec perl -e '${swap}'`, {}, { signal: stop.signal })
+  await until(() => existsSync(join(places.workspace, 'up')))
+  let started = 0
+  for (let index = 0; index < 80; index++) {
+    const { status, output } = await places.run('cat .idea/.ssh/id; echo evil >.idea/evil; true')
+    if (status === 'exited') started++
+    assert.not.match(output ?? '', 'SECRET')
+  }
+  stop.abort()
+  await live
+  assert.is(places.observe(), before)
+  assert.ok(started > 0)
 })
 
 if (obstacle === null) {
