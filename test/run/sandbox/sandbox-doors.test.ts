@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
-import { hear, until } from '../../helpers/until.ts'
+import { hear } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP doors of the sandbox: ${obstacle}`)
@@ -240,30 +240,47 @@ door('a run could write the start files of a home that was its workspace', async
   assert.match(reading.output ?? '', '.config')
 })
 
-door('a run that was alive led the next one out of its workspace by a link', async (places) => {
-  const swap = `
-    mkdir ".idea"; mkdir ".idea/runConfigurations"; symlink "$ENV{ROOT}/home", "trap";
-    open UP, ">up"; close UP;
-    while (1) {
-      rename ".idea", "real"; rename "trap", ".idea"; select undef, undef, undef, 0.0008;
-      rename ".idea", "trap"; rename "real", ".idea"; select undef, undef, undef, 0.0008;
-    }`
-  mkdirSync(join(places.home, 'runConfigurations'))
-  const before = places.observe()
-  const stop = new AbortController()
-  const live = places.run(`exec perl -e '${swap}'`, {}, { signal: stop.signal })
-  await until(() => existsSync(join(places.workspace, 'up')))
-  let started = 0
-  for (let index = 0; index < 80; index++) {
-    const { status, output } = await places.run('cat .idea/.ssh/id; echo evil >.idea/evil; true')
-    if (status === 'exited') started++
-    assert.not.match(output ?? '', 'SECRET')
-  }
-  stop.abort()
-  await live
-  assert.is(places.observe(), before)
-  assert.ok(started > 0)
-})
+door(
+  'a mount that a living run had led elsewhere was taken for a part of the workspace',
+  async (places) => {
+    const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
+    const { terminalRequest } = await import('../../helpers/terminal-run.ts')
+    const { workspace, home, state: stateDir } = places
+    for (const folder of ['.zed', '.idea/runConfigurations']) {
+      mkdirSync(join(workspace, folder), { recursive: true })
+    }
+    const own = { base: workspace, home, stateDir, writable: [], hidden: [] }
+    const sandbox = createSandbox({ ...own, artifactDir: null, artifactView: { folder: null } })
+    // As of a run that is alive.
+    writeFileSync(sandbox.statusFile('run_alive'), '')
+    const given = { cwd: workspace, workspace, sandbox: 'workspace', pty: null } as const
+    const request = terminalRequest('true', given)
+    const words = ['-c', 'cat .zed/id; echo began']
+    const launch = { file: '/bin/sh', argv0: 'sh', args: words, env: {}, cwd: '/', mark: 'x' }
+    const { file, args, files = [] } = await sandbox.confine(launch, request)
+    const start = async (args: string[]) => {
+      const opened = files.map(({ path, access }) => openSync(path, access === 'read' ? 'r' : 'w'))
+      const child = spawnSync(file, args, {
+        stdio: ['ignore', 'pipe', 'pipe', ...opened.slice(-2)],
+      })
+      opened.forEach((fd) => closeSync(fd))
+      return `${child.stdout}${child.stderr}`
+    }
+    assert.match(await start(args), 'began')
+    for (const [path, elsewhere] of [
+      [join(workspace, '.zed'), join(home, '.ssh')],
+      [join(workspace, '.idea'), home],
+    ] as const) {
+      // What bwrap makes of the path where it meets a link.
+      mkdirSync(join(home, 'runConfigurations'), { recursive: true })
+      const led = args.with(args.indexOf(path), elsewhere)
+      const output = await start(led)
+      assert.match(output, 'Something in the workspace was replaced')
+      assert.not.match(output, /SECRET|began/)
+    }
+    sandbox.close()
+  },
+)
 
 if (obstacle === null) {
   test('what the person declares may be written', async () => {
