@@ -232,11 +232,13 @@ for (const text of [
 
 door('a run could write the start files of a home that was its workspace', async (places) => {
   for (const cwd of [places.home, places.root]) {
-    const result = await places.run('echo evil >>.bash_aliases', { cwd })
+    const result = await places.run('echo evil >>.bash_aliases', { cwd, workspace: cwd })
     assert.is(result.error?.code, 'workspace_too_wide')
     assert.match(result.error?.message ?? '', '--workspace')
   }
-  const reading = await places.run('ls -A', { cwd: places.home, sandbox: 'read-only' })
+  const { home } = places
+  const readOnly = { cwd: home, workspace: home, sandbox: 'read-only' } as const
+  const reading = await places.run('ls -A', readOnly)
   assert.match(reading.output ?? '', '.config')
 })
 

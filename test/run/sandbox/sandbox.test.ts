@@ -171,7 +171,7 @@ testInside(
   async ({ run, state, home }) => {
     const cases = [
       [{ cwd: '/', workspace: '/' }, 'workspace_too_wide'],
-      [{ cwd: join(home, '.ssh'), workspace: home }, 'cwd_hidden'],
+      [{ cwd: join(home, '.ssh'), workspace: join(home, '.ssh') }, 'cwd_hidden'],
       [{ cwd: state, workspace: state }, 'cwd_hidden'],
       [{ workspace: '/nacre/nowhere' }, 'workspace_not_found'],
     ] as const
