@@ -266,7 +266,7 @@ door(
         stdio: ['ignore', 'pipe', 'pipe', ...opened.slice(-2)],
       })
       opened.forEach((fd) => closeSync(fd))
-      return `${child.stdout}${child.stderr}`
+      return `${String(child.stdout)}${String(child.stderr)}`
     }
     assert.match(await start(args), 'began')
     for (const [path, elsewhere] of [
