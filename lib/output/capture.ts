@@ -2,14 +2,7 @@ import type { StreamName } from '../protocol/result/event.ts'
 import type { OutputSink } from '../protocol/ports.ts'
 import type { Reading, TextPart } from '../protocol/result/reading.ts'
 import type { Result } from '../protocol/result/result.ts'
-import {
-  type CaptureOptions,
-  CapturedStream,
-  type ShownStream,
-  type StreamTools,
-} from './captured-stream.ts'
-import { createScanner } from './bytes/scan.ts'
-import { createRewriters } from './clean/rewriter.ts'
+import { type CaptureOptions, CapturedStream, type ShownStream } from './captured-stream.ts'
 import { Journal } from './journal.ts'
 import { type KeptTexts, readKept } from './part.ts'
 
@@ -44,23 +37,13 @@ export interface Capture extends OutputSink {
   finish(): Promise<Captured>
 }
 
-/** Makes the captures of one executor, which go over their bytes with the same code and memory. */
-export function createCaptures(): (options: CaptureOptions) => Capture {
-  const tools = { scan: createScanner(), openRewriter: createRewriters() }
-  return (options) =>
-    options.request.streams === 'merged'
-      ? captureMerged(options, tools)
-      : captureSeparate(options, tools)
-}
-
-/** A capture by itself. */
 export function createCapture(options: CaptureOptions): Capture {
-  return createCaptures()(options)
+  return options.request.streams === 'merged' ? captureMerged(options) : captureSeparate(options)
 }
 
-function captureMerged(options: CaptureOptions, tools: StreamTools): Capture {
+function captureMerged(options: CaptureOptions): Capture {
   const journal = new Journal()
-  const output = new CapturedStream(options, 'output', [journal], tools)
+  const output = new CapturedStream(options, 'output', [journal])
   const kept = () => {
     output.preview()
     return { output: journal.kept }
@@ -78,11 +61,11 @@ function captureMerged(options: CaptureOptions, tools: StreamTools): Capture {
  * Two pipes: the system does not tell which of two bytes was written first, so that both together are in
  * the order in which they were read, line by line.
  */
-function captureSeparate(options: CaptureOptions, tools: StreamTools): Capture {
+function captureSeparate(options: CaptureOptions): Capture {
   const both = new Journal()
   const journals = { stdout: new Journal(), stderr: new Journal() }
   const open = (stream: 'stdout' | 'stderr') =>
-    new CapturedStream(options, stream, [both, journals[stream]], tools)
+    new CapturedStream(options, stream, [both, journals[stream]])
   const stdout = open('stdout')
   const stderr = open('stderr')
   let last = stdout

@@ -4,11 +4,8 @@ import type { ArtifactRef, Truncation } from '../protocol/result/result.ts'
 import type { ArtifactWriter } from './artifact/writer.ts'
 import type { ArtifactStore } from './artifact/store.ts'
 import { FirstBytes } from './bytes/ends.ts'
-import type { CountedText } from './clean/binary-count.ts'
 import { Filter } from './clean/filter.ts'
-import type { OpenRewriter } from './clean/rewriter.ts'
 import { type Journal, JournalFeed } from './journal.ts'
-import type { Scanner } from './bytes/scan.ts'
 import { Window } from './window.ts'
 
 /** Raw output that is kept in memory until it is known whether it must go to disk. */
@@ -35,12 +32,6 @@ export interface ShownStream {
   notices: string[]
 }
 
-/** They may serve other streams too. */
-export interface StreamTools {
-  scan: Scanner
-  openRewriter: OpenRewriter
-}
-
 /** One stream of a run on both of its ways: raw into an artifact, clean into a window. */
 export class CapturedStream {
   readonly #options: CaptureOptions
@@ -54,17 +45,12 @@ export class CapturedStream {
   /** Raw bytes from the start on, while there is no writer and one may be needed. */
   #undecided = new FirstBytes(undecidedBytes)
 
-  constructor(
-    options: CaptureOptions,
-    stream: StreamName,
-    journals: readonly Journal[],
-    { scan, openRewriter }: StreamTools,
-  ) {
+  constructor(options: CaptureOptions, stream: StreamName, journals: readonly Journal[]) {
     this.#options = options
     this.#stream = stream
     const { request } = options
     this.#isRaw = (request.text ?? 'clean') !== 'clean'
-    this.#window = new Window(request, scan)
+    this.#window = new Window(request)
     this.#feeds = journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
       emit: (bytes, newlines) => {
@@ -72,9 +58,6 @@ export class CapturedStream {
         if (!this.#isRaw) this.#window.write(text, newlines)
         for (const feed of this.#feeds) feed.settle(text)
       },
-      scan,
-      openRewriter,
-      ...(!this.#isRaw && this.#window.canLeaveOut && { leaveOut: this.#leaveOut.bind(this) }),
       ...(request.pty === null ? {} : request.pty),
     })
     if (this.#keepsRaw && request.artifact === 'always') this.#startWriter()
@@ -128,13 +111,6 @@ export class CapturedStream {
     const notice = kept?.notice ?? null
     const notices = notice === null ? [] : [notice]
     return { text, truncation, artifact: kept?.artifact ?? null, notices }
-  }
-
-  #leaveOut(text: CountedText, following: CountedText): boolean {
-    if (!this.#feeds.every((feed) => feed.canLeaveOut(following.bytes))) return false
-    if (!this.#window.leaveOut(text, following)) return false
-    for (const feed of this.#feeds) feed.leaveOut(text.bytes)
-    return true
   }
 
   get #keepsRaw(): boolean {

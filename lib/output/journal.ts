@@ -19,11 +19,6 @@ export class Journal {
     this.#endsLine = bytes.at(-1) === newline
   }
 
-  /** Counts text that at least `keptBytes` follow, before anybody reads again. */
-  leaveOut(bytes: number): void {
-    this.#total += bytes
-  }
-
   endLine(): void {
     if (!this.#endsLine) this.append(Uint8Array.of(newline))
   }
@@ -65,15 +60,6 @@ export class JournalFeed {
     }
     const same = this.#show(bytes)
     this.#early = this.#early.subarray(Math.min(same, this.#early.length))
-  }
-
-  /** Whether final text may be left out that so many bytes are to follow before anybody reads again. */
-  canLeaveOut(followingBytes: number): boolean {
-    return followingBytes >= keptBytes && this.#early.length === 0 && !this.#isStale
-  }
-
-  leaveOut(bytes: number): void {
-    this.#journal.leaveOut(bytes)
   }
 
   /** All text that is not final yet. */

@@ -1,15 +1,14 @@
 import type { Request, StreamMode } from '../protocol/request/request.ts'
 import type { ArtifactStore } from './artifact/store.ts'
-import type { Capture, Captured, createCaptures } from './capture.ts'
+import type { Capture, Captured } from './capture.ts'
 
 /** What reads output is loaded with the first run whose text is wanted. */
 export function createCaptureOpener(store: ArtifactStore | null) {
-  let open: ReturnType<typeof createCaptures> | null = null
   return async (request: Request, text: boolean): Promise<Capture> => {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-    open ??= (await import('./capture.ts')).createCaptures()
+    const { createCapture } = await import('./capture.ts')
     const { id: runId, command, belongsTo } = request
-    return open({ runId, command, belongsTo, request, store })
+    return createCapture({ runId, command, belongsTo, request, store })
   }
 }
 

@@ -2,10 +2,9 @@ import { limits } from '../protocol/limits.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Truncation } from '../protocol/result/result.ts'
 import { FirstBytes, LastBytes } from './bytes/ends.ts'
-import { type CountedText, mostShownBytes } from './clean/binary-count.ts'
 import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
 import { LineCutter } from './line-cutter.ts'
-import { createScanner, type Scanner } from './bytes/scan.ts'
+import { countNewlines } from './bytes/scan.ts'
 
 export type WindowOptions = Pick<Request, 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate'> &
   Partial<Pick<Request, 'text'>>
@@ -20,7 +19,6 @@ const newline = 0x0a
  */
 export class Window {
   readonly #options: WindowOptions
-  readonly #scan: Scanner
   readonly #shape: Shape
   readonly #maxBytes: number
   readonly #maxLines: number
@@ -33,9 +31,8 @@ export class Window {
   /** Of what comes through `head` and the line cutter. */
   #shown = new Count()
 
-  constructor(options: WindowOptions, scan: Scanner = createScanner()) {
+  constructor(options: WindowOptions) {
     this.#options = options
-    this.#scan = scan
     const unlimited = options.truncate === 'none'
     this.#maxBytes = unlimited ? limits.noneMaxBytes : options.maxBytes
     this.#maxLines = Math.min(unlimited ? Infinity : options.maxLines, options.tail ?? Infinity)
@@ -50,36 +47,18 @@ export class Window {
   }
 
   /** Takes clean text in order, whole characters. The memory is free again afterwards. */
-  write(bytes: Buffer, newlines = this.#countNewlines(bytes)): void {
+  write(bytes: Buffer, newlines = countNewlines(bytes)): void {
     if (bytes.length === 0) return
     const before = this.#all.lines
     this.#all.add(bytes, newlines)
     const { head } = this.#options
     const selected = head === null ? bytes : firstLines(bytes, head - before)
     if (selected.length === 0) return
-    const lines = selected === bytes ? newlines : this.#countNewlines(selected)
+    const lines = selected === bytes ? newlines : countNewlines(selected)
     // A line that is cut keeps its newline.
     this.#shown.addLines(selected, lines)
     if (this.#cutter === null) this.#keep(selected)
     else this.#cutter.write(selected, (piece) => this.#keep(piece))
-  }
-
-  /**
-   * Whether text may ever be left out. Where both ends are kept, their size depends on all of the text, and
-   * counts never tell that more than `mostShownBytes` follow.
-   */
-  get canLeaveOut(): boolean {
-    const keepsOneEnd = this.#shape === 'tail' || this.#shape === 'head'
-    return keepsOneEnd && this.#options.head === null && this.#maxBytes < mostShownBytes
-  }
-
-  /** Counts text that nothing is shown of once what follows it is there; false where it is needed. */
-  leaveOut(text: CountedText, following: CountedText): boolean {
-    if (!this.canLeaveOut || this.#shown.bytes <= this.#maxBytes) return false
-    if (following.shownBytes <= this.#maxBytes) return false
-    this.#all.leaveOut(text)
-    this.#shown.leaveOut(text)
-    return true
   }
 
   /** Whether whole lines, or a part of the only one, are left out of what `render` would show now. */
@@ -107,17 +86,13 @@ export class Window {
   }
 
   clone(): Window {
-    const copy = new Window(this.#options, this.#scan)
+    const copy = new Window(this.#options)
     copy.#first = this.#first?.clone() ?? null
     copy.#last = this.#last?.clone() ?? null
     copy.#cutter = this.#cutter?.clone() ?? null
     copy.#all = this.#all.clone()
     copy.#shown = this.#shown.clone()
     return copy
-  }
-
-  #countNewlines(bytes: Uint8Array): number {
-    return this.#scan(bytes, 0, bytes.length).newlines
   }
 
   #keep(bytes: Uint8Array): void {
@@ -223,12 +198,6 @@ class Count {
   addLines(bytes: Uint8Array, newlines: number): void {
     this.lines += newlines
     this.#endsOpen = bytes.at(-1) !== newline
-  }
-
-  /** What follows tells whether the last line is finished. */
-  leaveOut({ bytes, newlines }: CountedText): void {
-    this.bytes += bytes
-    this.lines += newlines
   }
 
   clone(): Count {

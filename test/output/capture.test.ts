@@ -5,8 +5,6 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createArtifactStore } from '../../lib/output/artifact/store.ts'
 import { type Capture, type CaptureOptions, createCapture } from '../../lib/output/capture.ts'
-import { Window } from '../../lib/output/window.ts'
-import { clean } from './clean.ts'
 import { withFolder } from './temporary.ts'
 
 const request: CaptureOptions['request'] = {
@@ -32,13 +30,6 @@ function open(
     request: { ...request, ...options },
     store,
   })
-}
-
-/** The last of the clean text that is kept, and where it stands in the whole. */
-const endOf = (capture: Capture) => capture.kept().output.text
-function placeOf(capture: Capture): [from: number, to: number] {
-  const { start, text } = capture.kept().output
-  return [start, start + text.length]
 }
 
 const numbered = (count: number) =>
@@ -173,41 +164,6 @@ test('two streams of binary data, in turns, are cleaned as each would be alone',
   assert.is(both.stdout, (await shown({ stdout: noise })).stdout)
   assert.is(both.stderr, (await shown({ stderr: colours })).stderr)
   assert.match(both.stderr!, /^red, caf\u00e9 \u{1f680}$/mu)
-})
-
-test('of binary data that nobody reads the middle is only counted, and every answer stays the same', async () => {
-  const noise = randomBytes(2_600_000)
-  const oneLine = randomBytes(2_600_000).map((byte) => byte & 0xf5)
-  // Of the one, two MiB hold as much text as a reader may ask for; of the other, no two do.
-  const half = Buffer.alloc(5_000_000, 'text\n\0\0\0\0')
-  const sparse = Buffer.alloc(12_000_000, `${'\0'.repeat(16)}\n\u{1f680}`)
-  for (const parts of [
-    [noise, noise],
-    [noise, oneLine, noise, Buffer.of(0xf0, 0x9f)],
-    [noise, half, sparse, Buffer.of(0xf0, 0x9f)],
-  ]) {
-    const raw = Buffer.concat(parts)
-    const text = Buffer.from(await clean(raw))
-    for (const [truncate, readsFrom] of [
-      ['tail', Infinity],
-      ['tail', 61],
-      ['head-tail', 0],
-    ] as const) {
-      const window = new Window({ ...request, truncate })
-      window.write(text)
-      const shown = window.render()
-      const capture = open({ truncate }, null)
-      for (let turn = 0; turn * 65_521 < raw.length; turn++) {
-        await capture.write('output', raw.subarray(turn * 65_521, (turn + 1) * 65_521))
-        if (turn >= readsFrom) assert.is(endOf(capture).compare(text, ...placeOf(capture)), 0)
-      }
-      const { output, truncation } = await capture.finish()
-      assert.ok(output === shown.text)
-      assert.equal(truncation, shown.truncation)
-      assert.is(placeOf(capture)[1], text.length)
-      assert.is(endOf(capture).compare(text, ...placeOf(capture)), 0)
-    }
-  }
 })
 
 test('a snapshot tells what there is while the run goes on', () =>

@@ -2,7 +2,7 @@ import { createDeferred } from '../../protocol/deferred.ts'
 import type { FileHandle } from 'node:fs/promises'
 import { Filter } from '../clean/filter.ts'
 import { countChars } from '../line-cutter.ts'
-import { createScanner, type Scanner } from '../bytes/scan.ts'
+import { countNewlines } from '../bytes/scan.ts'
 import { type Landmark, Landmarks } from './landmarks.ts'
 
 /** What a long scan tells and hears. */
@@ -35,8 +35,6 @@ const chunkBytes = 4 * spacingBytes
  * somebody asked for. Text before a landmark is final: nothing behind it reaches back over it.
  */
 export class LineIndex {
-  /** For all who read the file: it grows fast with what it has looked over. */
-  readonly scan = createScanner()
   readonly #landmarks = new Landmarks()
   /** Where the whole file was read: its size, and lines and bytes of its text. */
   #end: { size: number; lines: number; text: number } | null = null
@@ -85,9 +83,8 @@ export class LineIndex {
     place: Place,
     { signal, onProgress, size }: ScanOptions & { size: number },
   ): Promise<void> {
-    const { scan } = this
-    const counter = new Counter(from, scan)
-    const filter = new Filter({ emit: (bytes) => counter.add(bytes), scan, at: from })
+    const counter = new Counter(from)
+    const filter = new Filter({ emit: (bytes) => counter.add(bytes), at: from })
     /** Possible landmarks: nothing has reached back over them yet. */
     let candidates: Landmark[] = []
     const chunk = Buffer.allocUnsafeSlow(chunkBytes)
@@ -123,13 +120,11 @@ export class LineIndex {
 
 /** Counts lines, bytes, and the characters of the last line. */
 class Counter {
-  readonly #scan: Scanner
   text: number
   #line: number
   #column: number
 
-  constructor({ line, text, column }: Landmark, scan: Scanner) {
-    this.#scan = scan
+  constructor({ line, text, column }: Landmark) {
     this.#line = line
     this.text = text
     this.#column = column
@@ -144,7 +139,7 @@ class Counter {
 
   /** Where the text would stand after these bytes. */
   with(bytes: Uint8Array): { line: number; text: number; column: number } {
-    const { newlines } = this.#scan(bytes, 0, bytes.length)
+    const newlines = countNewlines(bytes)
     const lineStart = newlines === 0 ? 0 : bytes.lastIndexOf(0x0a) + 1
     const chars = countChars(
       Buffer.from(bytes.buffer, bytes.byteOffset + lineStart, bytes.length - lineStart),

@@ -169,8 +169,7 @@ export class ArtifactText {
 
   async *#clean(from: Landmark, { signal, onRead }: ScanOptions): AsyncGenerator<Buffer> {
     let pieces: Buffer[] = []
-    const { scan } = this.#index
-    const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)), scan, at: from })
+    const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)), at: from })
     const chunk = Buffer.allocUnsafeSlow(chunkBytes)
     const size = onRead ? (await this.#file.stat()).size : 0
     for (let raw = from.raw; ;) {

@@ -23,16 +23,6 @@ export class Cells {
     return this.#length
   }
 
-  /** Whether every column was written with one character of ASCII. */
-  get isEven(): boolean {
-    if (this.#marks !== null && this.#marks.size > 0) return false
-    for (let column = 0; column < this.#length; column++) {
-      const code = this.#codes[column]!
-      if (code < space || code > 0x7e) return false
-    }
-    return true
-  }
-
   /** Makes it an empty line again. */
   reset(): void {
     this.#length = 0

@@ -1,41 +1,36 @@
 import { isUtf8 } from 'node:buffer'
-import { BinarySigns } from './binary-signs.ts'
 import { runEscape, runSequence, switchScreen } from './commands.ts'
+import type { BinarySigns } from './binary.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
-import { BlockSize, FastWay, type FastWayOptions } from './fast-way.ts'
 import { type Emit, HeldText } from './held.ts'
 import { Page } from './page.ts'
 import { usualSize } from '../../protocol/limits.ts'
-import { createScanner, endOfZeros, type Scanner } from '../bytes/scan.ts'
+import { hasEncodedControl, scan } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
-import { incompleteTail, replacement } from '../bytes/utf8.ts'
+import { incompleteTail } from '../bytes/utf8.ts'
 
-export interface FilterOptions extends FastWayOptions {
+export interface FilterOptions {
   /** Takes the finished clean text, in order. */
   emit: Emit
   /** Height and width of the terminal that the command believes in. */
   rows?: number
   columns?: number
-  scan?: Scanner
   /** Begins at a place that another filter told as its `restart`. */
   at?: Omit<Restart, 'unread'>
 }
 
 /** A place from which another filter can read on. */
-export interface Restart {
+export interface Restart extends BinarySigns {
   /** Raw bytes that were written and are yet to be read again: the beginning of a sequence. */
   unread: number
   isInLine: boolean
-  invalid: number
-  dropped: number
 }
 
-/** The fast way is worth while where it gets so far. */
-const worthwhileBytes = 256
-/** What ends a sequence that an earlier piece began stands within so many bytes, as a rule. */
-const jointBytes = 64
+/** So much is looked over at once, and read in one way. */
+const blockBytes = 64 * 1024
 const newlineByte = Uint8Array.of(0x0a)
+const nothing = new Uint8Array(0)
 
 /**
  * From what a command wrote to what a person would read at the end, as UTF-8. One instance a stream.
@@ -44,63 +39,41 @@ const newlineByte = Uint8Array.of(0x0a)
  */
 export class Filter {
   readonly #options: FilterOptions
-  readonly #scan: Scanner
   readonly #held: HeldText
   readonly #page: Page
   readonly #parser: EscapeParser
-  readonly #fastWay: FastWay
   #alternate = false
   /** An unfinished sequence at the end of the last write. */
-  #unfinished = new Uint8Array(0)
-  readonly #block = new BlockSize()
+  #unfinished = nothing
   #screen: Screen | null = null
-  readonly #signs: BinarySigns
-  /** The rest is binary data, and is rewritten as such. */
-  #isBinary = false
-  /** The last read ended before a sequence that only a whole screen can carry out. */
-  #needsScreen = false
 
   constructor(options: FilterOptions) {
     this.#options = options
-    const rows = options.rows ?? 50
-    this.#scan = options.scan ?? createScanner()
-    this.#held = new HeldText(options.emit, rows, this.#scan, options.at?.isInLine ?? false)
-    this.#signs = new BinarySigns(options.at?.invalid, options.at?.dropped)
+    const { rows = 50, emit, at } = options
+    this.#held = new HeldText(emit, rows, at?.isInLine ?? false)
     this.#page = new Page(this.#held, rows)
-    this.#fastWay = new FastWay(this.#held, this.#page, options)
-    this.#parser = new EscapeParser({
-      text: (bytes, from, to) => this.#text(bytes, from, to),
-      invalid: () => this.#replace(),
-      dropped: (count) => this.#drop(count),
-      control: (code) => this.#control(code),
-      sequence: (sequence) => this.#sequence(sequence),
-      escape: (final) => this.#escape(final),
-    })
-    this.#checkBinary()
+    const handler = {
+      text: this.#text.bind(this),
+      control: this.#control.bind(this),
+      sequence: this.#sequence.bind(this),
+      escape: this.#escape.bind(this),
+      binary: this.#binary.bind(this),
+    }
+    this.#parser = new EscapeParser(handler, at)
   }
 
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#screen !== null) return this.#draw(bytes, 0)
     const begun = this.#unfinished
-    if (begun.length === 0) return this.#readOrDraw(bytes, 0)
-    this.#unfinished = new Uint8Array(0)
-    // Few bytes end what was begun: the others need not be copied.
-    const joint = Buffer.concat([begun, bytes.subarray(0, jointBytes)])
-    const at = this.#read(joint, 0) - this.#unfinished.length
-    this.#unfinished = new Uint8Array(0)
-    if (at >= begun.length) return this.#readOrDraw(bytes, at - begun.length)
-    return this.#readOrDraw(Buffer.concat([begun, bytes]), at)
+    this.#unfinished = nothing
+    const all = begun.length === 0 ? bytes : Buffer.concat([begun, bytes])
+    const stopped = this.#read(all, 0)
+    if (stopped < all.length) return this.#draw(all, stopped)
   }
 
-  #readOrDraw(bytes: Uint8Array, from: number): void | Promise<void> {
-    const stopped = this.#read(bytes, from)
-    if (this.#needsScreen) return this.#draw(bytes, stopped)
-  }
-
-  /** Clean text that is not final, since a terminal command may still change it. A copy. What is final is emitted. */
+  /** Clean text that is not final, since a terminal command may still change it. A copy. */
   pending(): Buffer {
-    this.#fastWay.settle()
     return this.#screen?.text ?? this.#page.snapshot()
   }
 
@@ -110,10 +83,9 @@ export class Filter {
    */
   get restart(): Restart | null {
     if (this.#screen !== null || this.#page.isOpen || this.#alternate) return null
-    if (!this.#parser.isAtText || !this.#fastWay.isAtRest) return null
+    if (!this.#parser.isAtText) return null
     const { isInLine } = this.#held
-    const { invalid, dropped } = this.#signs
-    return { unread: this.#unfinished.length, isInLine, invalid, dropped }
+    return { unread: this.#unfinished.length, isInLine, ...this.#parser.signs }
   }
 
   /** The text that is not emitted yet, and how far it reaches. For reading only. */
@@ -132,88 +104,31 @@ export class Filter {
       return
     }
     this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
-    this.#unfinished = new Uint8Array(0)
+    this.#unfinished = nothing
     this.#page.close()
-    this.#fastWay.end()
     this.#held.flush()
   }
 
-  /** Reads up to the end, or to a sequence that needs a whole screen; an unfinished one is kept. */
+  /** Reads to the end, but for an unfinished sequence, or to one that only a whole screen can carry out. */
   #read(bytes: Uint8Array, from: number): number {
-    this.#needsScreen = false
     let at = from
     while (at < bytes.length) {
-      if (this.#isBinary) {
-        this.#fastWay.writeBinary(bytes, at)
-        return bytes.length
-      }
-      if (bytes[at] === 0 && this.#parser.isAtText) {
-        // Dropped, in one piece: they come by the megabyte.
-        at = endOfZeros(bytes, at)
-        continue
-      }
-      const blockEnd = Math.min(at + this.#block.bytes, bytes.length)
+      const blockEnd = Math.min(at + blockBytes, bytes.length)
       const plain = this.#findPlain(bytes, at, blockEnd)
       if (plain !== null) {
         if (!this.#alternate) this.#held.append(bytes, at, plain.end, plain.newlines)
         at = plain.end
-        this.#block.grow()
         continue
       }
-      // A character that has only begun is nothing for the ways below.
-      const begun = incompleteTail(bytes, at, bytes.length)
-      if (at + begun === bytes.length && this.#parser.isAtText) return this.#keep(bytes, at)
-      const rewritten = this.#rewrite(bytes, at, blockEnd)
-      let isWorthwhile = false
-      if (rewritten > at) {
-        const isWhole = rewritten === blockEnd
-        isWorthwhile = rewritten - at >= worthwhileBytes
-        if (isWhole) this.#block.grow()
-        else this.#block.fit(rewritten - at)
-        at = rewritten
-        if (isWhole || this.#isBinary) continue
-      }
-      // The common way: to the end of the block, or past the one piece that the fast way cannot do.
-      if (!isWorthwhile) this.#block.fit(0)
-      const stopped = isWorthwhile
-        ? this.#parser.parsePiece(bytes, at, bytes.length)
-        : this.#parser.parse(bytes, at, blockEnd, false)
-      if (this.#needsScreen) return stopped
-      if (stopped === at && blockEnd === bytes.length && !this.#isBinary) {
-        return this.#keep(bytes, at)
+      const stopped = this.#parser.parse(bytes, at, blockEnd, false)
+      if (this.#parser.isRefused) return stopped
+      if (stopped === at && blockEnd === bytes.length) {
+        this.#unfinished = Uint8Array.from(bytes.subarray(at))
+        return bytes.length
       }
       at = stopped
     }
     return at
-  }
-
-  /** Keeps what is unfinished for the next write. */
-  #keep(bytes: Uint8Array, from: number): number {
-    this.#unfinished = Uint8Array.from(bytes.subarray(from))
-    return bytes.length
-  }
-
-  /** The fast way; answers how far it went: nowhere, where it cannot be used. */
-  #rewrite(bytes: Uint8Array, from: number, to: number): number {
-    const isReady = this.#fastWay.passBy(to - from)
-    if (!isReady || this.#alternate || !this.#parser.isAtText) return from
-    const rewritten = this.#fastWay.rewrite(bytes, from, to, this.#signs.invalidUntilBinary)
-    if (rewritten === null) return from
-    this.#signs.invalid += rewritten.invalid
-    if (rewritten.invalid > 0) this.#checkBinary()
-    return rewritten.at
-  }
-
-  #drop(count: number): void {
-    this.#signs.dropped += count
-    this.#checkBinary()
-  }
-
-  #checkBinary(): void {
-    if (this.#isBinary || !this.#signs.isBinary || !this.#fastWay.makeReady()) return
-    this.#isBinary = true
-    this.#page.close()
-    this.#parser.halt()
   }
 
   /** Draws on the screen, and reads on without it where it is not needed any more. */
@@ -224,12 +139,11 @@ export class Filter {
       at = await this.#screen.write(bytes, at)
       if (!this.#screen.isDone) return
       const { text, isBinary } = this.#screen
-      if (isBinary) this.#signs.takeForFile()
+      if (isBinary) this.#parser.takeForFile()
       this.#screen.close()
       this.#screen = null
       this.#held.append(text, 0, text.length)
       at = this.#read(bytes, at)
-      if (!this.#needsScreen) return
     }
   }
 
@@ -246,12 +160,12 @@ export class Filter {
   /** Text that needs no more than to be passed on, from the first byte on; null: none. */
   #findPlain(bytes: Uint8Array, from: number, to: number) {
     if (!this.#parser.isAtText || this.#page.isOpen) return null
-    if (this.#fastWay.isChanging && !this.#alternate) return null
-    const { control, high, newlines } = this.#scan(bytes, from, to)
+    const { control, high, newlines } = scan(bytes, from, to)
     if (control) return null
     if (!high) return { end: to, newlines }
     const end = to - incompleteTail(bytes, from, to)
-    return end > from && isUtf8(bytes.subarray(from, end)) ? { end, newlines } : null
+    if (end === from || !isUtf8(bytes.subarray(from, end))) return null
+    return hasEncodedControl(bytes, from, end) ? null : { end, newlines }
   }
 
   #text(bytes: Uint8Array, from: number, to: number): void {
@@ -262,10 +176,9 @@ export class Filter {
     this.#held.append(bytes, at, to)
   }
 
-  #replace(): void {
-    this.#text(replacement, 0, replacement.length)
-    this.#signs.invalid++
-    this.#checkBinary()
+  #binary(): void {
+    this.#page.close()
+    this.#alternate = false
   }
 
   #control(code: typeof CR | typeof BS): void {
@@ -281,8 +194,7 @@ export class Filter {
     const isAlternate = this.#alternate
     this.#alternate = switchScreen(sequence) ?? isAlternate
     if (isAlternate || this.#alternate) return true
-    this.#needsScreen = !runSequence(sequence, this.#page) && !this.#signs.isNoScreen
-    return !this.#needsScreen
+    return runSequence(sequence, this.#page) || this.#parser.isFile
   }
 
   #escape(final: string): boolean {
@@ -294,7 +206,6 @@ export class Filter {
       return true
     }
     if (this.#alternate) return true
-    this.#needsScreen = !runEscape(final, this.#page) && !this.#signs.isNoScreen
-    return !this.#needsScreen
+    return runEscape(final, this.#page) || this.#parser.isFile
   }
 }

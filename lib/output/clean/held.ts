@@ -1,4 +1,4 @@
-import type { Scanner } from '../bytes/scan.ts'
+import { scan } from '../bytes/scan.ts'
 
 /** A line of more bytes is past editing: it is passed on at once, and the cursor does not return to it. */
 export const maxEditableBytes = 8192
@@ -23,7 +23,6 @@ export type Emit = (bytes: Uint8Array, newlines?: number) => void
 export class HeldText {
   readonly #emit: Emit
   readonly #rows: number
-  readonly #scan: Scanner
   #buffer = nothing
   #end = 0
   /** The first line held has lost its start. */
@@ -34,9 +33,8 @@ export class HeldText {
   #top = 0
 
   /** `startsInLine`: what comes first goes on in a line whose beginning is past editing. */
-  constructor(emit: Emit, rows: number, scan: Scanner, startsInLine: boolean) {
+  constructor(emit: Emit, rows: number, startsInLine: boolean) {
     this.#rows = rows
-    this.#scan = scan
     this.#cut = startsInLine
     this.#emit = emit
   }
@@ -91,14 +89,6 @@ export class HeldText {
     this.#end = fill(this.#buffer, this.#end)
   }
 
-  /** The unfinished line, or null where it is past editing. Valid until the next call. */
-  get unfinished(): Uint8Array | null {
-    const from = Math.max(this.#end - maxEditableBytes - 1, 0)
-    const start = from + this.#buffer.subarray(from, this.#end).lastIndexOf(newline) + 1
-    if ((start === 0 && this.#cut) || this.#end - start > maxEditableBytes) return null
-    return this.#buffer.subarray(start, this.#end)
-  }
-
   /** Takes the unfinished line out, or answers null where it is past editing. Valid until the next call. */
   takeUnfinished(): Uint8Array | null {
     return this.#takeFrom(this.#end)
@@ -131,14 +121,6 @@ export class HeldText {
   finish(): void {
     if (this.isInLine) this.append(newlineByte, 0, 1)
     this.flush()
-  }
-
-  /** Passes everything on, and this text behind it, which nothing reaches any more. */
-  pass(bytes: Uint8Array): void {
-    this.flush()
-    if (bytes.length === 0) return
-    this.#cut = bytes.at(-1) !== newline
-    this.#pass(bytes)
   }
 
   /** Passes everything on. */
@@ -176,7 +158,7 @@ export class HeldText {
   ): { start: number; newlines: number } | null {
     const near = to - 8192
     if (near >= from) {
-      const { newlines } = this.#scan(bytes, near, to)
+      const { newlines } = scan(bytes, near, to)
       if (newlines > this.#rows) {
         return { start: bytes.indexOf(newline, near) + 1, newlines: newlines - 1 }
       }

@@ -59,13 +59,6 @@ export class Page {
     return this.#row + 1 === this.#lines.length
   }
 
-  /** The cursor's column where the page is one line of one byte in one column each; else null. */
-  get evenColumn(): number | null {
-    const [line] = this.#lines
-    if (line === undefined || this.#lines.length > 1 || this.#saved !== null) return null
-    return this.#column <= line.length && line.isEven ? this.#column : null
-  }
-
   /** Puts everything back into the held text. */
   close(): void {
     this.#encode(this.#lines)

@@ -2,14 +2,11 @@ import * as fc from 'fast-check'
 import stripAnsi from 'strip-ansi'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { mostFollowing, mostShownBytes, partBytes } from '../../../lib/output/clean/binary-count.ts'
-import { createRewriters } from '../../../lib/output/clean/rewriter.ts'
 import { clean } from '../clean.ts'
 import { copyFromTerminal, withoutBlanks } from '../terminal.ts'
 
 const ESC = '\u001b'
 const size = { rows: 60, columns: 400 }
-const fast = { fastAfterBytes: 0, openRewriter: createRewriters() }
 const sizesArbitrary = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
 
 /** Pieces of anything: text, controls, sequences whole and broken, bytes that mean nothing. */
@@ -96,68 +93,29 @@ test('any chunking gives the same text', async () => {
   )
 })
 
-test('the fast way gives the same text as the common way', async () => {
-  // Long enough for the fast way, and its ends in every place.
-  const long = fc
-    .array(fc.oneof(anything, fc.constantFrom('x'.repeat(300), 'ab\rc', 'é'.repeat(90)), redraws), {
-      maxLength: 12,
-    })
-    .map((parts) => Buffer.concat(parts.map((part) => Buffer.from(part as string))))
-  const sizes = fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 5 })
+test('states of a line that are written over each other give the text of one after another', async () => {
+  const even = fc.stringMatching(/^[a-z0-9 #=.]{0,12}$/)
+  const frame = fc.oneof(
+    { weight: 6, arbitrary: fc.constant('\r') },
+    { weight: 6, arbitrary: even },
+    fc.constantFrom('\n', '\r\n', '\t', '\b', 'é', '漢', `${ESC}[32m`, `${ESC}[K`, '\0'),
+    fc.constantFrom('x'.repeat(8191), 'y'.repeat(8192), 'z'.repeat(8193)),
+  )
+  const frames = fc.array(frame, { maxLength: 40 }).map((parts) => parts.join(''))
   await fc.assert(
-    fc.asyncProperty(long, sizes, async (raw, pieces) => {
-      const common = await clean(raw)
-      assert.is(await clean(raw, pieces, fast), common)
-      assert.is(await clean(raw, [Infinity], fast), common)
+    fc.asyncProperty(frames, async (raw) => {
+      // A piece of one byte is never written over in the piece.
+      assert.is(await clean(raw), await clean(raw, [1]))
     }),
-    { numRuns: 160 },
+    { numRuns: 300 },
   )
 })
 
-test('many bytes at once give the text of one after another, whatever stands beside what', async () => {
-  const parts = [
-    '\u001b[31m',
-    '\u001b[m',
-    '\r\n',
-    '\r',
-    '\0',
-    '\t',
-    'm',
-    '\u0085',
-    '£',
-    'é',
-    '漢',
-    '🚀',
-  ]
-    .map((text) => Buffer.from(text))
-    .concat(
-      [[0xe9], [0xa9], [0x9b], [0xc0], [0xe1, 0x80], [0xed, 0xa0], [0xf0, 0x9f, 0x98]].map(
-        (bytes) => Buffer.from(bytes),
-      ),
-    )
-  for (const one of parts) {
-    for (const other of parts) {
-      for (let before = 20; before <= 33; before++) {
-        const raw = Buffer.concat([
-          Buffer.from('é'),
-          Buffer.alloc(before, '7'),
-          one,
-          other,
-          Buffer.alloc(70, '8'),
-        ])
-        const invalid = Buffer.concat([Buffer.of(0xe9, 0x20), raw])
-        assert.is(await clean(raw, [Infinity], fast), await clean(raw))
-        assert.is(await clean(invalid, [Infinity], fast), await clean(invalid))
-      }
-    }
-  }
-})
-
-test('what is taken for binary data begins at the same byte by both ways', async () => {
+test('what is taken for binary data begins at the same byte in any pieces', async () => {
   const noise = fc.uint8Array({ minLength: 300, maxLength: 700, size: 'max' })
   await fc.assert(
     fc.asyncProperty(noise, async (raw) => {
-      assert.is(await clean(raw, [Infinity], fast), await clean(raw))
+      assert.is(await clean(raw), await clean(raw, [1]))
     }),
     { numRuns: 150 },
   )
@@ -169,42 +127,10 @@ test('binary data gives the same text in any pieces, and every byte that is none
     fc.asyncProperty(noise, sizesArbitrary, async (raw, sizes) => {
       const text = await clean(raw)
       assert.is(await clean(raw, sizes), text)
-      assert.is(await clean(raw, [Infinity], fast), text)
       assert.not.match(text, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
     }),
     { numRuns: 10 },
   )
-})
-
-test('binary data is counted as it is cleaned', () => {
-  const count = fast.openRewriter()!.counter!
-  const byte = fc.oneof(
-    fc.constantFrom(0x00, 0x07, 0x09, 0x0a, 0x1b, 0x1b, 0x41, 0x5b, 0x5c, 0x5d, 0x6d, 0x7f),
-    fc.constantFrom(0x80, 0x85, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xc3),
-    fc.constantFrom(0xe0, 0xe1, 0xed, 0xf0, 0xf1, 0xf4, 0xf5, 0xff),
-    fc.nat(255),
-  )
-  const pieces = fc.array(fc.array(byte, { maxLength: 90, size: 'max' }), {
-    minLength: 1,
-    maxLength: 4,
-  })
-  fc.assert(
-    fc.property(pieces, fc.constantFrom(1, 1, 1, 150), (parts, times) => {
-      const raw = Uint8Array.from(Array<number[]>(times).fill(parts.flat()).flat())
-      const rewriter = fast.openRewriter()!
-      const state = rewriter.binaryState
-      const text = Buffer.from(rewriter.rewriteBinary(raw, 0, raw.length))
-      const unfinished = rewriter.endCharacter() ? 3 : 0
-      const counted = count(raw, raw.length, state)
-      assert.is(counted.bytes, text.length + unfinished)
-      assert.is(counted.newlines, text.filter((one) => one === 0x0a).length)
-      assert.is(counted.state, rewriter.binaryState)
-    }),
-    { numRuns: 500 },
-  )
-  const lines = Buffer.alloc(partBytes, 'line\n')
-  const { shownBytes } = count(lines, lines.length, fast.openRewriter()!.binaryState)
-  assert.is(mostFollowing * shownBytes, mostShownBytes)
 })
 
 test('text is valid UTF-8 without controls but tab and newline', async () => {
