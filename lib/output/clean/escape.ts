@@ -72,6 +72,11 @@ export class EscapeParser {
     return { ...this.#signs }
   }
 
+  /** Whether it reads binary data, now and to the end. */
+  get isBinary(): boolean {
+    return this.#isBinary
+  }
+
   /** Whether this is no output for a terminal. */
   get isFile(): boolean {
     return this.#signs.invalid >= enoughInvalid

@@ -159,7 +159,7 @@ export class Filter {
 
   /** Text that needs no more than to be passed on, from the first byte on; null: none. */
   #findPlain(bytes: Uint8Array, from: number, to: number) {
-    if (!this.#parser.isAtText || this.#page.isOpen) return null
+    if (!this.#parser.isAtText || this.#parser.isBinary || this.#page.isOpen) return null
     const { control, high, newlines } = scan(bytes, from, to)
     if (control) return null
     if (!high) return { end: to, newlines }
