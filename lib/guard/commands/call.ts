@@ -9,7 +9,7 @@ export interface Shell {
   runWords(words: readonly Text[], scope: Scope, stdin: Text | null): Text
   /** Reads a script at the end, in the scope as it is then. */
   later(source: Text, scope: Scope): void
-  /** Notes what is written into a file, or hands it to the `>(…)` that the path stands for. */
+  /** Notes what is written into a file. */
   write(path: Text, text: Text, scope: Scope): void
   /** The text of a file that the command itself wrote, or what a `<(…)` prints; null: not known. */
   readFile(path: Text, scope: Scope): Text | null

@@ -1,14 +1,11 @@
 import { unknown, type Text } from '../shell/text.ts'
 import type { Call, Commands } from './call.ts'
-import { containerCommands } from './containers.ts'
-import { fd, find } from './find.ts'
+import { fd, find, parallel, xargs } from './find.ts'
 import { inlineCodeCommands } from './inline-code.ts'
-import { make } from './make.ts'
 import { printingCommands, unfollowedOutput } from './print.ts'
 import { readGitScripts, scriptCommands } from './scripts.ts'
 import { stateCommands } from './state.ts'
 import { wrapperCommands } from './wrappers.ts'
-import { parallel, xargs } from './xargs.ts'
 
 export interface CommandTable {
   /** Changes the scope, reads what the command would start; gives what it prints. */
@@ -21,9 +18,6 @@ const otherCommands: Commands = new Map([
   ['find', find],
   ['fd', fd],
   ['fdfind', fd],
-  ['make', make],
-  ['gmake', make],
-  ['sem', parallel],
   ['xargs', xargs],
   ['parallel', parallel],
 ])
@@ -35,7 +29,6 @@ const tables: readonly Commands[] = [
   scriptCommands,
   wrapperCommands,
   inlineCodeCommands,
-  containerCommands,
   otherCommands,
 ]
 

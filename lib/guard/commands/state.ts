@@ -1,25 +1,16 @@
-import { empty, quote, Text, unknown } from '../shell/text.ts'
+import { empty, Text, unknown } from '../shell/text.ts'
 import type { Commands, Follow } from './call.ts'
 
 const silent: Follow = () => empty
 
 const cd: Follow = ({ args, scope }) => {
-  const target = args.findLast((word) => word.is('-') || !word.test(/^-[LPe@]*$|^--$/))
+  const target = args.findLast((word) => word.is('-') || !word.test(/^-[LPe@]*$|^--$|^[+-]\d+$/))
   scope.enter(target === undefined ? (scope.variables.get('HOME')?.values ?? [unknown]) : [target])
   return empty
 }
 
-const pushd: Follow = (call) => {
-  const { scope, args } = call
-  const [target] = args
-  if (target === undefined || target.test(/^[+-]\d+$/)) return empty
-  scope.directoryStack = [...scope.directoryStack, scope.directories]
-  return cd(call)
-}
-
 const popd: Follow = ({ scope }) => {
-  scope.directories = scope.directoryStack.at(-1) ?? [unknown]
-  scope.directoryStack = scope.directoryStack.slice(0, -1)
+  scope.enter([new Text('-')])
   return empty
 }
 
@@ -63,48 +54,21 @@ const shift: Follow = ({ args, scope }) => {
   return empty
 }
 
+/** `read a b`: the words of any line of the input, the rest of them in the last name. */
 const read: Follow = ({ args, scope, stdin }) => {
-  const names: string[] = []
-  for (let index = 0; index < args.length; index++) {
-    const word = args[index]?.chars ?? ''
-    if (/^-\w*[adinNptu]$/.test(word)) {
-      index++
-      if (word.endsWith('a')) names.push(args[index]?.chars ?? '')
-    } else if (!word.startsWith('-')) names.push(word)
-  }
-  if (names.some((name) => !/^[A-Za-z_]\w*(?:\[.*\])?$/.test(name))) return empty
-  if (names.length === 0) names.push('REPLY')
-  const lines = linesOf(stdin)
-  const isArray = args.some((word) => word.test(/^-\w*a/))
-  for (const [index, name] of names.entries()) {
-    if (isArray) {
-      scope.assignElements(
-        name,
-        lines.flatMap((line) => line.split(/\s+/)),
-      )
-      continue
-    }
-    const isLast = index === names.length - 1
-    const values = lines.map((line) => {
-      const fields = line.split(/\s+/).filter(({ length }) => length > 0)
-      return isLast ? Text.join(fields.slice(index), ' ') : (fields[index] ?? empty)
+  const named = args.filter(
+    (word, at) => !word.startsWith('-') && !args[at - 1]?.test(/^-[dinNptu]$/),
+  )
+  const names = named.length > 0 ? named : [new Text('REPLY')]
+  if (names.some((name) => !name.test(/^[A-Za-z_]\w*(?:\[.*\])?$/))) return empty
+  const lines = stdin?.split('\n').filter(({ length }) => length > 0) ?? [unknown]
+  for (const [index, { chars: name }] of names.entries()) {
+    const fields = lines.map((line) => {
+      const words = line.split(/\s+/).slice(index)
+      return index === names.length - 1 ? Text.join(words, ' ') : (words[0] ?? empty)
     })
-    scope.assign(name, values)
+    scope.assign(name, fields)
   }
-  return empty
-}
-
-const linesOf = (stdin: Text | null): Text[] =>
-  stdin === null ? [unknown] : stdin.split('\n').filter(({ length }) => length > 0)
-
-const mapfile: Follow = ({ args, scope, stdin, shell }) => {
-  const callback = args[args.findIndex((word) => word.is('-C')) + 1]
-  if (callback && args.some((word) => word.is('-C'))) {
-    shell.runScript(callback, scope.clone(), null)
-  }
-  const last = args.at(-1)
-  const name = last && !last.startsWith('-') ? last.chars : 'MAPFILE'
-  scope.assignElements(name, linesOf(stdin))
   return empty
 }
 
@@ -116,29 +80,13 @@ const alias: Follow = ({ args, scope }) => {
   return empty
 }
 
-const hash: Follow = ({ args: [option, path, name], scope }) => {
-  if (option?.is('-p') && path && name) scope.aliases.set(name.chars, quote(path))
-  return empty
-}
-
-/** `cp /bin/rm x`: later `x` is `rm`. */
-const copyProgram: Follow = ({ args, scope }) => {
-  const [from, to, ...others] = args.filter((word) => !word.startsWith('-'))
-  if (!from || !to || others.length > 0) return empty
-  if (!from.test(/^\/(?:usr\/)?s?bin\/[\w.-]+$/) || !to.isKnown) return empty
-  const named = to.endsWith('/') ? from : to
-  scope.aliases.set(named.chars.slice(named.chars.lastIndexOf('/') + 1), from)
-  return empty
-}
-
 const silentNames = 'true false : exit return shopt umask wait sleep mkdir touch rm'.split(' ')
 
 /** Commands that change the state of the shell, or print nothing. */
 export const stateCommands: Commands = new Map([
   ...Object.entries({
     cd,
-    chdir: cd,
-    pushd,
+    pushd: cd,
     popd,
     export: declare,
     declare,
@@ -149,13 +97,7 @@ export const stateCommands: Commands = new Map([
     set,
     shift,
     read,
-    mapfile,
-    readarray: mapfile,
     alias,
-    hash,
-    cp: copyProgram,
-    ln: copyProgram,
-    install: copyProgram,
   }),
   ...silentNames.map((name): [string, Follow] => [name, silent]),
 ])

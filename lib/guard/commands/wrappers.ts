@@ -10,8 +10,6 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   readonly assignments?: boolean
   /** Options whose value is a script for `sh -c`. */
   readonly scriptOptions?: readonly string[]
-  /** Options whose value is split into words in front of the rest. */
-  readonly splitOptions?: readonly string[]
   /** Options whose value is the directory to start in. */
   readonly directoryOptions?: readonly string[]
   /** With one of these nothing is started. */
@@ -71,7 +69,7 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     shortValues: 'uCSP',
     longValues: 'unset chdir split-string',
     assignments: true,
-    splitOptions: ['S', 'split-string'],
+    scriptOptions: ['S', 'split-string'],
     directoryOptions: ['C', 'chdir'],
   },
   command: { ...inShell, idleOptions: ['v', 'V'] },
@@ -127,77 +125,39 @@ const dangerous = new Set(
 /** Follows what a wrapper with known options starts. */
 const startInner =
   (wrapper: Wrapper): Follow =>
-  ({ args, scope: outer, stdin, shell }) => {
-    const inner = unwrap(args, wrapper)
-    if (!inner) return args.at(-1) ?? empty
+  ({ name, args, scope: outer, stdin, shell }) => {
+    const { operands: own = 0, idleOptions = [], scriptOptions = [], startsShell = [] } = wrapper
+    const options = readOptions(args, { ...wrapper, stopsAtOperand: true })
+    if (options.has(...idleOptions)) return args.at(-1) ?? empty
     const scope = wrapper.staysInShell ? outer : outer.clone()
-    for (const assignment of inner.assignments) {
-      const at = assignment.chars.indexOf('=')
-      scope.assign(assignment.chars.slice(0, at), [assignment.slice(at + 1)])
+    for (const directory of options.valuesOf(...(wrapper.directoryOptions ?? []))) {
+      scope.enter([directory])
     }
-    if (inner.directory !== null) scope.enter([inner.directory])
-    const outputs = inner.scripts.map((script) => shell.runScript(script, scope, stdin))
-    const split = splitValue(args, wrapper)
-    if (split !== null) {
-      outputs.push(
-        shell.runScript(Text.join(['env', split, ...inner.words.map(quote)], ' '), scope, stdin),
-      )
-    } else if (inner.words.length === 0) {
-      if (inner.startsShell && stdin !== null) shell.runScript(stdin, scope, null)
-    } else if (wrapper.joins)
-      outputs.push(shell.runScript(Text.join(inner.words, ' '), scope, stdin))
-    else outputs.push(shell.runWords(inner.words, scope, stdin))
+    let words: readonly Text[] = options.operands
+    if (words[0]?.is('-')) words = words.slice(1)
+    while (wrapper.assignments && words[0]?.test(/^[A-Za-z_]\w*=/)) {
+      const at = words[0].chars.indexOf('=')
+      scope.assign(words[0].chars.slice(0, at), [words[0].slice(at + 1)])
+      words = words.slice(1)
+    }
+    words = words.slice(own)
+    const scripts = options.valuesOf(...scriptOptions)
+    // `flock file -c script`, `su user -c script`: the option comes after the operand.
+    const late = scriptOptions.includes('c') ? words.findIndex((word) => word.is('-c')) : -1
+    if (late >= 0) scripts.push(words[late + 1] ?? empty)
+    // `env -S 'a b' c`: the text is split as words, then the rest follows.
+    const rest = name === 'env' ? words.map(quote) : []
+    const outputs = scripts.map((script) =>
+      shell.runScript(Text.join([script, ...rest], ' '), scope, stdin),
+    )
+    if (words.length > 0 && wrapper.joins) {
+      outputs.push(shell.runScript(Text.join(words, ' '), scope, stdin))
+    } else if (words.length > 0) outputs.push(shell.runWords(words, scope, stdin))
+    else if (stdin && (startsShell === 'always' || options.has(...startsShell))) {
+      shell.runScript(stdin, scope, null)
+    }
     return Text.join(outputs)
   }
-
-interface Unwrapped {
-  readonly words: readonly Text[]
-  readonly scripts: readonly Text[]
-  readonly assignments: readonly Text[]
-  readonly directory: Text | null
-  /** Whether a shell is started that reads what the wrapper reads. */
-  readonly startsShell: boolean
-}
-
-/** What a wrapper starts; null: nothing. */
-function unwrap(args: readonly Text[], wrapper: Wrapper): Unwrapped | null {
-  const { operands: own = 0, idleOptions = [], scriptOptions, directoryOptions = [] } = wrapper
-  const options = readOptions(args, { ...wrapper, stopsAtOperand: true })
-  if (options.has(...idleOptions)) return null
-  let words: readonly Text[] = options.operands
-  if (words[0]?.is('-')) words = words.slice(1)
-  const isAssignment = (word: Text): boolean =>
-    wrapper.assignments === true && word.test(/^[A-Za-z_]\w*=/)
-  const end = words.findIndex((word) => !isAssignment(word))
-  const assignments = words.slice(0, end < 0 ? words.length : end)
-  words = words.slice(assignments.length + own)
-  const scripts = options.valuesOf(...(scriptOptions ?? []))
-  if (scriptOptions) {
-    // `flock file -c script`, `su user -c script`: the option comes after the operand.
-    const late = words.findIndex((word) => word.test(/^-\w*c$|^--command$/))
-    if (late >= 0) scripts.push(words[late + 1] ?? empty)
-    const attached = words.find((word) => word.startsWith('--command='))
-    if (attached) scripts.push(attached.slice('--command='.length))
-  }
-  const { startsShell = [] } = wrapper
-  return {
-    words,
-    scripts,
-    assignments,
-    directory: options.valueOf(...directoryOptions),
-    startsShell: startsShell === 'always' || options.has(...startsShell),
-  }
-}
-
-/** `env -S 'a b' c`: the text is split as words, then the rest follows. */
-function splitValue(args: readonly Text[], wrapper: Wrapper): Text | null {
-  if (!wrapper.splitOptions) return null
-  const index = args.findIndex((word) => word.test(/^-[A-Za-z0]*S|^--split-string/))
-  const word = args[index]
-  if (!word) return null
-  const [option = ''] = /^--split-string=?|^-[A-Za-z0]*?S/.exec(word.chars) ?? []
-  return word.length > option.length ? word.slice(option.length) : (args[index + 1] ?? empty)
-}
 
 /** Reads on from each word that names a program which a rule may catch. */
 const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
@@ -205,7 +165,7 @@ const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
     const word = words[index] ?? empty
     const base = baseName(word).chars
     const before = words[index - 1]?.chars ?? ''
-    if (dangerous.has(base) || wrapperCommands.has(base)) {
+    if (dangerous.has(base.replace(/\..*/, '')) || wrapperCommands.has(base)) {
       if (name === base || isOwnSubcommand(name, base)) continue
       shell.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
@@ -227,8 +187,49 @@ const runsScript = (option: string, program: string): boolean =>
   /^(?:-c|--run|--command|--exec|--shell-command)$/.test(option) &&
   !/^(?:perf|gdb|valgrind)$/.test(program)
 
+/** The folder of this machine and its place in the container, of a word that mounts one. */
+function mountOf(word: Text, before: Text | undefined): readonly Text[] {
+  if (word.is('--privileged')) return [new Text('/dev'), new Text('/dev')]
+  const isOption = before?.test(/^(?:-v|--volume|--device|--mount)$/)
+  if (!isOption && !word.test(/^--(?:volume|device|mount)=/)) return []
+  const value = isOption ? word : word.slice(word.chars.indexOf('=') + 1)
+  const fields = value
+    .split(/[:,]/)
+    .map((field) => field.replace(/^(?:source|src|target|destination|dst)=/g, () => ''))
+  const [source, target = source] = fields.filter((field) => field.test(/^[/.~…]/))
+  return source && target ? [source, target] : []
+}
+
+/**
+ * `docker run -v /:/host image command`: in the command, the place of a mount stands for the folder
+ * that is mounted there. What a container does elsewhere is its own.
+ */
+const container: Follow = (call) => {
+  const words = call.words.slice(call.words.findIndex((word) => word.test(/^(?:run|create)$/)))
+  const mounts = words.map((word, at) => mountOf(word, words[at - 1]))
+  let isReached = false
+  const translate = (text: Text): Text =>
+    mounts.reduce((own, [source = empty, target = empty]) => {
+      const escaped = target.chars.replace(/[^\w/]/g, '\$&')
+      return target.length === 0
+        ? own
+        : own.replace(new RegExp(`(?<![\w.])${escaped}(?![\w.-])`, 'g'), () => {
+            isReached = true
+            return source
+          })
+    }, text)
+  const inner = words.map((word, at) => (mounts[at]?.length === 0 ? translate(word) : word))
+  const stdin = call.stdin && translate(call.stdin)
+  if (!isReached) return empty
+  const scope = call.scope.clone()
+  const folder = inner.findIndex((word) => word.test(/^(?:-w|--workdir)$/))
+  scope.directories = [(folder >= 0 && inner[folder + 1]) || new Text('/container')]
+  return startAnywhere({ ...call, words: inner, scope, stdin })
+}
+
 /** Commands that start another one. */
 export const wrapperCommands: Commands = new Map([
+  ...['docker', 'podman', 'nerdctl'].map((name): [string, Follow] => [name, container]),
   ...looseWrappers.map((name): [string, Follow] => [name, startAnywhere]),
   ...plainWrappers.map((name): [string, Follow] => [name, startInner({})]),
   ...Object.entries(wrappers).map(([name, own]): [string, Follow] => [name, startInner(own)]),

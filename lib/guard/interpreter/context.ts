@@ -137,12 +137,12 @@ export class Context {
     name: string,
     words: readonly Text[],
     { writes, redirected }: Channels,
-    { directories, mounts }: Scope,
+    { directories }: Scope,
     read: SeenCommand['read'],
   ): void {
     const { text, likelihood, standsAlone } = this.frame
     const { home, directory: start, saw } = this.options
-    const places = { directories, mounts, start, home }
+    const places = { directories, start, home }
     const args = words.slice(1)
     const seen = { name, words, args, writes, redirected, standsAlone, places, read }
     saw(seen, readable(text), likelihood)

@@ -12,7 +12,14 @@ import type {
 import { forkBomb } from '../rules/rule.ts'
 import { isForkBomb } from '../shell/grammar.ts'
 import { Scope, type Variable } from '../shell/scope.ts'
-import { empty, obscured, Text, unknown, withoutPlaceholders } from '../shell/text.ts'
+import {
+  absoluteNames,
+  empty,
+  obscured,
+  Text,
+  unknown,
+  withoutPlaceholders,
+} from '../shell/text.ts'
 import { expandText, expandWord } from '../shell/word.ts'
 import { branch, walkCompound } from './compound.ts'
 import { Context, type InterpreterOptions, type Node, type Reader } from './context.ts'
@@ -20,7 +27,6 @@ import { Functions } from './functions.ts'
 import { redirect } from './redirections.ts'
 import { assign, readArguments } from './simple-command.ts'
 import { type Programs, start } from './start.ts'
-import { WrittenFiles } from './written-files.ts'
 
 const maxOutputLength = 65_536
 /**
@@ -40,7 +46,9 @@ export class Interpreter implements Reader {
   /** Set when the grammar at hand could not read a nested script. */
   needsGrammar = false
   private readonly options: InterpreterOptions
-  private readonly files = new WrittenFiles()
+  /** The texts of the files that the command itself writes, and of `<(…)`, by the path. */
+  private readonly files = new Map<string, Text>()
+  private processes = 0
   private readonly functions = new Functions()
   private readonly programs: Programs
   private readonly delayed: { source: Text; scope: Scope }[] = []
@@ -125,13 +133,11 @@ export class Interpreter implements Reader {
   // Files and substitutions.
 
   write(path: Text, text: Text, scope: Scope): void {
-    const script = this.files.consumerOf(path)
-    if (script) this.runParsed(script, scope.clone(), text)
-    else this.files.write(path, text, scope)
+    if (text.length > 0 && !text.equals(unknown)) this.files.set(keyOf(path, scope), text)
   }
 
   readFile(path: Text, scope: Scope): Text | null {
-    return this.files.read(path, scope)
+    return this.files.size === 0 ? null : (this.files.get(keyOf(path, scope)) ?? null)
   }
 
   substitute(script: ParsedScript | undefined, scope: Scope): Text {
@@ -142,7 +148,8 @@ export class Interpreter implements Reader {
   }
 
   processFile({ operator, script }: ProcessSubstitutionPart, scope: Scope): Text {
-    const path = this.files.addProcess(operator === '>' ? (script ?? null) : null)
+    // bash counts down from here, and these count up.
+    const path = new Text(`/dev/fd/${63 + this.processes++}`)
     const output = this.substitute(script, scope)
     if (script && operator === '<') this.write(path, output, scope)
     return path
@@ -267,3 +274,6 @@ export class Interpreter implements Reader {
     return streams.finish(output)
   }
 }
+
+const keyOf = (path: Text, { directories: [directory = empty] }: Scope): string =>
+  Text.join(absoluteNames(path, directory), '/').key

@@ -1,13 +1,6 @@
 import { readOptions } from '../shell/options.ts'
 import { absoluteNames, Text } from '../shell/text.ts'
-import {
-  type Caught,
-  forkBomb,
-  pathsOnHost,
-  type Places,
-  type Rule,
-  type SeenCommand,
-} from './rule.ts'
+import { type Caught, forkBomb, type Places, type Rule, type SeenCommand } from './rule.ts'
 
 /** Devices under /dev that hold no file system. */
 const harmless =
@@ -46,135 +39,89 @@ export const diskDestroy: Rule = {
   },
 }
 
+/** How a program destroys what is on the device that one of its arguments names. */
+interface Destroyer {
+  /** Which arguments may name the device; all of them by default. */
+  readonly where?: 'last' | 'behind the first' | 'output'
+  /** It does so only with one of these words. */
+  readonly only?: RegExp
+  /** It does not with one of these. */
+  readonly never?: RegExp
+}
+
+const always: Destroyer = {}
+const copies: Destroyer = { where: 'last' }
+const downloads: Destroyer = { where: 'output' }
+const partitions: Destroyer = { never: /^-\w*[lsdxJ]|^--(?:list|dump|json|show)/ }
+
+/** Sources: the manual page of each program. */
+const destroyers: Readonly<Record<string, Destroyer>> = {
+  ...{ tee: always, shred: always, scrub: always, blkdiscard: always, truncate: always },
+  ...{ pvcreate: always, luksformat: always, sponge: always, nwipe: always, sg_format: always },
+  ...{ cp: copies, mv: copies, install: copies, rsync: copies, bmaptool: copies, xfs_copy: copies },
+  ...{ curl: downloads, wget: downloads, aria2c: downloads, openssl: downloads },
+  ...{ fdisk: partitions, sfdisk: partitions, cfdisk: partitions, gdisk: partitions },
+  ...{ cgdisk: partitions, ntfsclone: downloads },
+  ddrescue: { where: 'behind the first' },
+  'qemu-img': { where: 'last', only: /^(?:convert|create|resize|commit|rebase|dd)$/ },
+  bcachefs: { only: /^format$/ },
+  wipefs: { only: /^-\w*[ao]|^--all/ },
+  badblocks: { only: /^-\w*w/ },
+  sgdisk: {
+    only: /^-\w*[ozZdnNlRgmGsrth]|^--(?:zap|clear|delete|new|load|replicate|mbrtogpt|largest)/,
+  },
+  parted: { only: /^(?:mklabel|mktable|mkpart|mkfs|cp|move|resize|rm|resizepart)$/ },
+  cryptsetup: { only: /^(?:luksFormat|erase|luksErase|reencrypt)$/ },
+  hdparm: { only: /^--(?:security-erase|trim-sector|write-sector)/ },
+  nvme: { only: /^(?:format|sanitize)$/ },
+  mdadm: { only: /^--(?:zero-superblock|create)/ },
+}
+
+/** What destroys without the name of a device. */
+const destroysByName =
+  /^(?:[lvp]v|vg)remove |^diskutil (?:erase\w*|zeroDisk|secureErase|partitionDisk|reformat)\b|^z(?:pool|fs) (?:destroy|labelclear)\b/i
+
 function destroyed({ name, args, places, redirected }: SeenCommand): Caught | null {
-  const anyOf = (words: readonly Text[], does: string): Caught | null => {
+  const has = (pattern: RegExp): boolean => args.some((word) => word.test(pattern))
+  const firstOn = (words: readonly Text[], does: string): Caught | null => {
     for (const word of words) {
       const caught = onDisk(word, places, does)
       if (caught) return caught
     }
     return null
   }
-  const operands = (shortValues = ''): readonly Text[] =>
-    readOptions(args, { shortValues }).operands
-  const has = (pattern: RegExp): boolean => args.some((word) => word.test(pattern))
+  if (destroysByName.test(`${name} ${args[0]?.chars ?? ''}`)) {
+    return { does: 'destroys a volume, a disk or a storage pool', certain: true }
+  }
   if (/^(?:mkfs(?:\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(?:_\w+)?)$/.test(name)) {
-    const unknownOperand = operands().some((word) => !word.isKnown)
-    const caught = anyOf(args, 'makes a new file system on')
-    return (
-      caught ??
-      (unknownOperand
-        ? {
-            does: 'makes a new file system on a device that is not known before the run',
-            certain: false,
-          }
-        : null)
-    )
+    const does = 'makes a new file system on'
+    const isUnknown = readOptions(args, {}).operands.some((word) => !word.isKnown)
+    const doubt = { does: `${does} a device that is not known before the run`, certain: false }
+    return firstOn(args, does) ?? (isUnknown ? doubt : null)
   }
-  if (name.startsWith('partclone.')) return anyOf(writtenBy(args), 'writes over the device')
-  switch (name) {
-    case 'dd':
-    case 'dcfldd':
-    case 'dc3dd': {
-      const target = args.findLast((word) => word.startsWith('of='))?.slice(3)
-      if (target === undefined) return null
-      if (target.beginsWith('uog')) {
-        return {
-          does: 'writes over a file or device that is not known before the run',
-          certain: false,
-        }
-      }
-      return onDisk(target, places, 'writes over the device', true)
-    }
-    case 'tee':
-    case 'shred':
-    case 'scrub':
-    case 'blkdiscard':
-    case 'mkdosfs':
-    case 'truncate':
-    case 'pvcreate':
-    case 'luksformat':
-    case 'sponge':
-    case 'nwipe':
-    case 'sg_format':
-      return anyOf(operands('ns'), 'destroys what is on')
-    case 'cp':
-    case 'mv':
-    case 'install':
-    case 'rsync':
-    case 'bmaptool':
-    case 'xfs_copy': {
-      const last = operands().at(-1)
-      return last === undefined ? null : onDisk(last, places, 'writes over the device')
-    }
-    case 'ddrescue':
-      return anyOf(operands().slice(1), 'writes over the device')
-    case 'qemu-img':
-      return has(/^(?:convert|create|resize|commit|rebase|dd)$/)
-        ? anyOf(
-            operands('OofFBSlrmn')
-              .slice(args[0]?.is('convert') ? -1 : 1)
-              .concat(args.flatMap((word) => (word.startsWith('of=') ? word.slice(3) : []))),
-            'writes over the device',
-          )
+  if (/^(?:dd|dcfldd|dc3dd)$/.test(name)) {
+    const target = args.findLast((word) => word.startsWith('of='))?.slice(3)
+    return target?.beginsWith('uog')
+      ? { does: 'writes over a file or device that is not known before the run', certain: false }
+      : target
+        ? onDisk(target, places, 'writes over the device', true)
         : null
-    case 'curl':
-    case 'wget':
-    case 'aria2c':
-    case 'openssl':
-    case 'ntfsclone':
-      return anyOf(writtenBy(args), 'writes over the device')
-    case 'lvremove':
-    case 'vgremove':
-    case 'pvremove':
-      return { does: 'destroys a volume of disks', certain: true }
-    case 'bcachefs':
-      return has(/^format$/) ? anyOf(args, 'makes a new file system on') : null
-    case 'wipefs':
-      return has(/^-\w*a|^--all/) || has(/^-\w*o/)
-        ? anyOf(operands('ot'), 'wipes the signatures of')
-        : null
-    case 'badblocks':
-      return has(/^-\w*w/) ? anyOf(operands('bcdeopit'), 'overwrites') : null
-    case 'sgdisk':
-      return has(
-        /^-\w*[ozZdnNlRgmGsrth]|^--(?:zap|clear|delete|new|load|replicate|mbrtogpt|largest)/,
-      )
-        ? anyOf(args, 'changes the partitions of')
-        : null
-    case 'gdisk':
-    case 'cgdisk':
-    case 'fdisk':
-    case 'cfdisk':
-    case 'sfdisk':
-      return has(/^-\w*[lsdxJ]|^--(?:list|dump|json|show)/)
-        ? null
-        : anyOf(args, 'changes the partitions of')
-    case 'parted':
-      return redirected || has(/^(?:mklabel|mktable|mkpart|mkfs|cp|move|resize|rm|resizepart)$/)
-        ? anyOf(args, 'changes the partitions of')
-        : null
-    case 'cryptsetup':
-      return has(/^(?:luksFormat|erase|luksErase|reencrypt)$/)
-        ? anyOf(args, 'destroys what is on')
-        : null
-    case 'hdparm':
-      return has(/^--(?:security-erase|trim-sector|write-sector)/) ? anyOf(args, 'erases') : null
-    case 'nvme':
-      return has(/^(?:format|sanitize)$/) ? anyOf(args, 'erases') : null
-    case 'mdadm':
-      return has(/^--(?:zero-superblock|create)/) ? anyOf(args, 'destroys the array on') : null
-    case 'diskutil':
-      return has(/^(?:erase\w*|zeroDisk|secureErase|partitionDisk|reformat)$/i)
-        ? { does: 'erases a disk', certain: true }
-        : null
-    case 'zpool':
-    case 'zfs':
-      return has(/^(?:destroy|labelclear)$/)
-        ? { does: 'destroys a storage pool', certain: true }
-        : null
-    default:
-      return null
   }
+  const destroyer = name.startsWith('partclone.') ? downloads : destroyers[name]
+  if (!destroyer) return null
+  const { where, only, never } = destroyer
+  const isInput = redirected && name === 'parted'
+  if ((only && !has(only) && !isInput) || (never && has(never))) return null
+  const { operands } = readOptions(args, {})
+  const words =
+    where === 'last'
+      ? operands.slice(-1)
+      : where === 'behind the first'
+        ? operands.slice(1)
+        : where === 'output'
+          ? writtenBy(args)
+          : args
+  return firstOn(words, 'destroys what is on')
 }
 
 /** The files that options such as `-o` name. */
@@ -188,8 +135,8 @@ const writtenBy = (args: readonly Text[]): Text[] =>
     return option === '' ? [] : [word.slice(option.length)]
   })
 
-function onDisk(given: Text, places: Places, does: string, anyDevice = false): Caught | null {
-  for (const [path, directory] of pathsOnHost(given, places)) {
+function onDisk(path: Text, places: Places, does: string, anyDevice = false): Caught | null {
+  for (const directory of places.directories) {
     const [root, ...rest] = absoluteNames(path, directory)
     if (!root?.is('dev') || rest.length === 0) continue
     const device = Text.join(rest, '/')

@@ -1,5 +1,5 @@
 import { absoluteNames, pathNames, Text } from '../shell/text.ts'
-import { type Caught, pathsOnHost, type Places } from './rule.ts'
+import type { Caught, Places } from './rule.ts'
 
 /** Folders of a system whose loss breaks it. Sources: hier(7), and macOS's file-system overview. */
 const systemFolders = `
@@ -35,9 +35,9 @@ const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
  * Whether the recursive removal of `path` takes away more than a project can lose: the root, a home,
  * the directory of the request or one above it, `.git`, a system folder, or everything in one of them.
  */
-export function criticalTarget(given: Text, places: Places): Caught | null {
-  if (given.length === 0) return null
-  for (const [path, directory] of pathsOnHost(given, places)) {
+export function criticalTarget(path: Text, places: Places): Caught | null {
+  if (path.length === 0) return null
+  for (const directory of places.directories) {
     const certain = path.isKnown && (path.startsWith('/') || directory.isKnown)
     if (isOnlyUnknown(path)) {
       return { does: 'removes a folder recursively that is not known before the run', certain }
@@ -150,8 +150,8 @@ function isOthers(folder: readonly Text[], start: readonly string[]): boolean {
 
 /** Whether a glob takes a `.git` with it that may be there: `foo/.*`, `foo/.g*`. */
 export function mayTakeGit(path: Text, places: Places): boolean {
-  return pathsOnHost(path, places).some(([own, directory]) => {
-    const parts = absoluteNames(own, directory)
+  return places.directories.some((directory) => {
+    const parts = absoluteNames(path, directory)
     const last = parts.pop()
     if (!last?.isGlob || !last.isKnown || !last.startsWith('.') || !last.matches('.git'))
       return false

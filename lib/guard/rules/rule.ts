@@ -1,6 +1,5 @@
 import type { Decision } from '../../protocol/result/verdict.ts'
-import type { Mount } from '../shell/scope.ts'
-import { absoluteNames, Text } from '../shell/text.ts'
+import type { Text } from '../shell/text.ts'
 
 /** One simple command as it would be started: quotes, variables and wrappers resolved. */
 export interface SeenCommand {
@@ -24,26 +23,9 @@ export interface SeenCommand {
 export interface Places {
   /** Where the command may be running; several after a branch. */
   readonly directories: readonly Text[]
-  /** What a container sees of this machine; null: the command runs in none. */
-  readonly mounts: readonly Mount[] | null
   /** The directory of the request. */
   readonly start: string
   readonly home: string
-}
-
-/** The paths of this machine that a path may stand for, each with the directory it is seen from. */
-export function pathsOnHost(path: Text, { directories, mounts }: Places): [Text, Text][] {
-  if (mounts === null) return directories.map((directory) => [path, directory])
-  return directories.flatMap((directory) => {
-    const names = absoluteNames(path, directory)
-    return mounts.flatMap(({ outside, inside }): [Text, Text][] => {
-      const isBelow = inside.every((name, at) => names[at]?.matches(name.chars))
-      if (isBelow) return [[Text.join([outside, ...names.slice(inside.length)], '/'), outside]]
-      // Above the mount, so that all of the mounted folder is below the path.
-      const isAbove = names.every((name, at) => name.matches(inside[at]?.chars ?? ''))
-      return isAbove ? [[Text.join([outside, '/', new Text('*', '*')]), outside]] : []
-    })
-  })
 }
 
 /** The name under which a function that multiplies itself is seen. */

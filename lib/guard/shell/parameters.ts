@@ -1,6 +1,6 @@
 import type { ParameterExpansionPart, ParameterOperation, Word } from 'unbash'
 import type { Scope, Variable } from './scope.ts'
-import { empty, given, Text, unknown } from './text.ts'
+import { empty, given, obscured, Text, unknown } from './text.ts'
 
 /** What a `$…` stands for: possible texts, or a list that stays a list inside quotes. */
 export interface Expanded {
@@ -11,7 +11,7 @@ export interface Expanded {
 /** Reads a word as quoted text: every text that it may be. */
 export type ReadText = (word: Word) => readonly Text[]
 
-/** A longer value is not cut or matched: it counts as unknown. */
+/** A longer value is not cut: it counts as unknown. */
 const maxLength = 200
 
 const numbers = new Set(
@@ -31,9 +31,6 @@ function lookUp(name: string, scope: Scope): Expanded | null {
     const list = scope.parameters ?? [unknown]
     return { values: [Text.join(list, ' ')], list }
   }
-  if (name === '#' && scope.parameters) {
-    return { values: [new Text(String(scope.parameters.length))] }
-  }
   if (name === '#' || numbers.has(name)) return { values: [given] }
   if (/^[1-9]\d*$/.test(name)) {
     if (!scope.parameters) return null
@@ -51,64 +48,55 @@ export function expandSimple(name: string, scope: Scope): Expanded {
   return lookUp(name, scope) ?? { values: [unknown] }
 }
 
-/** What `${…}` may be. */
+/**
+ * What `${…}` may be. Defaults, the elements of an array and the removal of a constant are followed;
+ * what any other operation makes of a constant is not.
+ */
 export function expandParameter(
   part: ParameterExpansionPart,
   scope: Scope,
   readText: ReadText,
 ): Expanded {
-  const { operation } = part
-  const index = part.index && readText(part.index)
-  let base = index
-    ? element(scope.variables.get(part.parameter), part.index?.text ?? '', index)
+  const { operation, index } = part
+  // Also where their values are not followed, the scripts in the operands are read.
+  const base = index
+    ? element(scope.variables.get(part.parameter), readText(index))
     : lookUp(part.parameter, scope)
   if (part.prefix === '#') return { values: [given] }
-  if (part.prefix === '!') {
-    if (index) return { values: [unknown] }
-    base = base && indirect(base, scope)
-  }
+  if (part.prefix === '!') return { values: [base ? obscured : unknown] }
   if (!operation) return base ?? { values: [unknown] }
   if (operation.type === 'Default') {
     return withDefault(part.parameter, base, operation, scope, readText)
   }
-  const operand = (word: Word): Text => readText(word)[0] ?? unknown
-  if (operation.type === 'Slice' && base?.list) {
-    return sliceList(base.list, part.index === undefined, operation, operand)
+  for (const word of wordsOf(operation)) readText(word)
+  const change = (value: Text): Text => {
+    if (!value.isKnown) return value.has('o') ? obscured : unknown
+    return operation.type === 'Remove'
+      ? remove(value, operation.operator, readText(operation.operand)[0] ?? unknown)
+      : obscured
   }
-  const apply = (value: Text): Text => applyOperation(value, operation, operand)
-  if (base?.list) {
-    const list = base.list.map(apply)
-    return { values: [Text.join(list, ' ')], list }
-  }
-  return { values: (base?.values ?? [unknown]).map(apply) }
+  const offset = operation.type === 'Slice' && !operation.length ? operation.offset.text.trim() : ''
+  const list = /^\d+$/.test(offset)
+    ? base?.list?.slice(Math.max(0, Number(offset) - (index ? 0 : 1)))
+    : base?.list?.map(change)
+  const values = base ? base.values.map(change) : [unknown]
+  return list ? { values, list } : { values }
 }
 
-function indirect(base: Expanded, scope: Scope): Expanded {
-  return {
-    values: base.values.flatMap((name) =>
-      name.isKnown ? expandSimple(name.chars, scope).values : [unknown],
-    ),
-  }
+function wordsOf(operation: ParameterOperation): readonly Word[] {
+  return Object.values(operation).filter(
+    (value): value is Word => typeof value === 'object' && value.type === 'Word',
+  )
 }
 
-function element(
-  variable: Variable | undefined,
-  spelling: string,
-  index: readonly Text[],
-): Expanded | null {
+/** The elements of an array; which of them a subscript means is followed where it is a number. */
+function element(variable: Variable | undefined, [index]: readonly Text[]): Expanded | null {
   if (!variable) return null
-  const elements = variable.elements ?? variable.values
-  if (spelling === '@' || spelling === '*') {
-    return { values: [Text.join(elements, ' ')], list: elements }
-  }
-  const position = index[0] === undefined ? Number.NaN : numberIn(index[0])
-  if (variable.elements && Number.isInteger(position)) {
-    return { values: [elements.at(position) ?? empty] }
-  }
-  return { values: elements }
+  const { values, elements: list = values } = variable
+  if (index?.test(/^[@*]$/)) return { values: [Text.join(list, ' ')], list }
+  const position = index?.test(/^-?\d+$/) && variable.elements ? Number(index.chars) : null
+  return { values: position === null ? list : [list.at(position) ?? empty] }
 }
-
-const numberIn = (text: Text): number => (text.isKnown ? Number(text.chars) : Number.NaN)
 
 function withDefault(
   name: string,
@@ -138,66 +126,10 @@ function withDefault(
   }
 }
 
-function sliceList(
-  list: readonly Text[],
-  positional: boolean,
-  operation: Extract<ParameterOperation, { type: 'Slice' }>,
-  operand: (word: Word) => Text,
-): Expanded {
-  const offset = numberIn(operand(operation.offset))
-  const length = operation.length ? numberIn(operand(operation.length)) : list.length
-  if (!Number.isInteger(offset) || !Number.isInteger(length)) return { values: [unknown], list }
-  const start = positional && offset > 0 ? offset - 1 : offset
-  const cut = list.slice(start, start < 0 ? undefined : start + length)
-  return { values: [Text.join(cut, ' ')], list: cut }
-}
-
-/** What `${name<operation>}` makes of one value. `operand` reads a word as quoted text. */
-function applyOperation(
-  value: Text,
-  operation: ParameterOperation,
-  operand: (word: Word) => Text,
-): Text {
-  switch (operation.type) {
-    case 'Default':
-    case 'Transform':
-      return value
-    case 'CaseModification':
-      return changeCase(value, operation.operator)
-    case 'Slice':
-      return slice(value, operand(operation.offset), operation.length && operand(operation.length))
-    case 'Remove':
-      return remove(value, operation.operator, operand(operation.operand).activated())
-    case 'Replace':
-      return replace(
-        value,
-        operation.operator,
-        operand(operation.pattern),
-        operand(operation.replacement),
-      )
-    default:
-      return unknown
-  }
-}
-
-function changeCase(value: Text, operator: '^' | '^^' | ',' | ',,'): Text {
-  const change = ({ 0: text }: RegExpExecArray): string =>
-    operator.startsWith('^') ? text.toUpperCase() : text.toLowerCase()
-  return value.replace(operator.length === 2 ? /\p{L}+/gu : /^\p{L}/gu, change)
-}
-
-function slice(value: Text, offsetText: Text, lengthText: Text | undefined): Text {
-  const offset = numberIn(offsetText)
-  const length = lengthText === undefined ? null : numberIn(lengthText)
-  if (!value.isKnown || !Number.isInteger(offset)) return unknown
-  if (length !== null && !Number.isInteger(length)) return unknown
-  const start = offset < 0 ? Math.max(0, value.length + offset) : offset
-  if (length === null) return value.slice(start)
-  return value.slice(start, length < 0 ? value.length + length : start + length)
-}
-
-function remove(value: Text, operator: '#' | '##' | '%' | '%%', pattern: Text): Text {
-  if (!value.isKnown || value.length > maxLength || pattern.length > maxLength) return unknown
+/** `${name%pattern}` of a constant. */
+function remove(value: Text, operator: '#' | '##' | '%' | '%%', operand: Text): Text {
+  const pattern = operand.activated()
+  if (value.length > maxLength || pattern.length > maxLength) return obscured
   const cuts = Array.from({ length: value.length + 1 }, (_, index) => index)
   const fromStart = operator.startsWith('#')
   const longest = operator.length === 2
@@ -207,26 +139,4 @@ function remove(value: Text, operator: '#' | '##' | '%' | '%%', pattern: Text): 
     if (pattern.matches(taken.chars)) return fromStart ? value.slice(cut) : value.slice(0, cut)
   }
   return value
-}
-
-function replace(
-  value: Text,
-  operator: '/' | '//' | '/#' | '/%',
-  pattern: Text,
-  replacement: Text,
-): Text {
-  if (!value.isKnown || !pattern.isKnown || value.length > maxLength) return unknown
-  if (pattern.activated().isGlob) return unknown
-  const { chars: part, length } = pattern
-  if (part === '') return value
-  if (operator === '//') return value.replaceAll(part, replacement)
-  if (operator === '/#') {
-    return value.startsWith(part) ? Text.join([replacement, value.slice(length)]) : value
-  }
-  if (operator === '/%') {
-    return value.endsWith(part) ? Text.join([value.slice(0, -length), replacement]) : value
-  }
-  const at = value.chars.indexOf(part)
-  if (at < 0) return value
-  return Text.join([value.slice(0, at), replacement, value.slice(at + length)])
 }

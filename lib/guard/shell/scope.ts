@@ -22,13 +22,6 @@ export interface ShellFunction {
   readonly source: string
 }
 
-/** A folder or device of this machine that a container sees. */
-export interface Mount {
-  readonly outside: Text
-  /** The names of the path in the container. */
-  readonly inside: readonly Text[]
-}
-
 /** What is known of a shell's state at one point of the command. */
 export class Scope {
   variables = new Map<string, Variable>()
@@ -36,11 +29,8 @@ export class Scope {
   aliases = new Map<string, Text>()
   /** Absolute; several where it depends on a branch. */
   directories: readonly Text[]
-  directoryStack: readonly (readonly Text[])[] = []
   /** `$1`, `$2`, …; null: given from outside. */
   parameters: readonly Text[] | null = null
-  /** In a container, what it sees of this machine; null: not in one. */
-  mounts: readonly Mount[] | null = null
   /** Counts what every copy does, with all of them. */
   readonly effort: Effort
 
@@ -55,9 +45,7 @@ export class Scope {
     copy.variables = new Map(this.variables)
     copy.functions = new Map(this.functions)
     copy.aliases = new Map(this.aliases)
-    copy.directoryStack = this.directoryStack
     copy.parameters = this.parameters
-    copy.mounts = this.mounts
     return copy
   }
 
