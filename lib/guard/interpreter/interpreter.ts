@@ -237,7 +237,7 @@ export class Interpreter implements Reader {
     const name = expandText(node.name, scope, this)[0]?.chars ?? node.name.text
     const { source } = this.context
     this.functions.define(name, node, scope, source)
-    if (isForkBomb(name, node, this.options.grammar)) {
+    if (isForkBomb(name, node.body, this.options.grammar)) {
       const text = source.slice(node.pos, node.end)
       this.context.within({ text }, () => this.sawForkBomb())
     }

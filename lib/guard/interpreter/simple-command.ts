@@ -7,12 +7,6 @@ import type { Reader } from './context.ts'
 /** How many readings of one command are followed one by one. */
 const maxReadings = 24
 
-/** Variables whose value another program runs as a command. */
-const commandVariables = new Set(
-  `PROMPT_COMMAND GIT_SSH_COMMAND GIT_EXTERNAL_DIFF PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR
-  GIT_SEQUENCE_EDITOR`.split(/\s+/),
-)
-
 /** Every list of words that the command may be started with. */
 export function readArguments({ name, suffix }: Command, scope: Scope, reader: Reader): Text[][] {
   const expand = (word: Word, position: number): Text[][] =>
@@ -64,9 +58,6 @@ export function assign(
     name,
     before.flatMap((start) => values.map((text) => Text.join([start, text]))),
   )
-  if (commandVariables.has(name)) {
-    for (const text of values) reader.runScript(text, scope.clone(), null)
-  }
 }
 
 /**

@@ -67,16 +67,9 @@ const operandsOf = (args: readonly Text[]): Text[] => args.filter((word) => !wor
 
 /** `rsync --delete empty/ folder`: what is not in the source is removed from the folder. */
 function emptiedByRsync(args: readonly Text[]): ReturnType<typeof removed> {
-  const options = readOptions(args, {
-    shortValues: 'efBMT',
-    longValues: `rsh filter exclude include exclude-from include-from files-from block-size remote-option
-      temp-dir compare-dest copy-dest link-dest backup-dir suffix max-delete max-size min-size timeout
-      bwlimit log-file out-format password-file port rsync-path chmod chown usermap groupmap partial-dir`,
-  })
-  if (options.has('n', 'dry-run') || !options.flags.some((flag) => /^del(?:ete.*)?$/.test(flag))) {
-    return null
-  }
-  const sources = [...options.operands]
+  const has = (pattern: RegExp): boolean => args.some((word) => word.test(pattern))
+  if (has(/^-\w*n|^--dry-run/) || !has(/^--del/)) return null
+  const sources = readOptions(args, { shortValues: 'efBMT' }).operands.slice()
   const target = sources.pop()
   // On another machine the folders of this one mean nothing.
   if (!target || target.test(/^[^/]*:/)) return null

@@ -34,39 +34,17 @@ function expandFirst(text: string): string[] | null {
   return null
 }
 
+const quotation = /\\[^]?|'[^']*'?|`[^`]*`?|\$'(?:\\[^]|[^'\\])*'?|"(?:\\[^]|[^"\\])*"?/y
+
 /** The end of the quotation, escape or expansion that starts here; `at` itself if none does. */
 function skipQuoted(text: string, at: number): number {
-  const character = text[at]
-  if (character === '\\') return at + 2
-  if (character === "'" || character === '`') return endOf(text, character, at + 1)
-  if (character === '"') {
-    for (let index = at + 1; index < text.length; index++) {
-      if (text[index] === '\\') index++
-      else if (text[index] === '"') return index + 1
-    }
-    return text.length
+  const [open, close] = text.startsWith('${', at) ? '{}' : text.startsWith('$(', at) ? '()' : ''
+  if (!open) {
+    quotation.lastIndex = at
+    return at + (quotation.exec(text)?.[0].length ?? 0)
   }
-  if (character !== '$') return at
-  if (text[at + 1] === "'") {
-    for (let index = at + 2; index < text.length; index++) {
-      if (text[index] === '\\') index++
-      else if (text[index] === "'") return index + 1
-    }
-    return text.length
-  }
-  if (text[at + 1] === '{') return balanced(text, at + 1, '{', '}')
-  if (text[at + 1] === '(') return balanced(text, at + 1, '(', ')')
-  return at
-}
-
-function endOf(text: string, character: string, from: number): number {
-  const end = text.indexOf(character, from)
-  return end < 0 ? text.length : end + 1
-}
-
-function balanced(text: string, from: number, open: string, close: string): number {
   let depth = 0
-  for (let index = from; index < text.length; index++) {
+  for (let index = at + 1; index < text.length; index++) {
     if (text[index] === open) depth++
     else if (text[index] === close && --depth === 0) return index + 1
   }

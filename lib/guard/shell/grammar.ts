@@ -1,4 +1,4 @@
-import type { Command, Function, ParsedScript, Statement, SyntaxNode, Word } from 'unbash'
+import type { Command, ParsedScript, Statement, SyntaxNode, Word } from 'unbash'
 
 /** The parser, as far as the guard needs it. */
 export interface Grammar {
@@ -62,25 +62,22 @@ function wholeScript(source: string, commands: Statement[]): ParsedScript {
   return { type: 'Script', pos: 0, end: source.length, shebang: undefined, commands }
 }
 
-/** Whether a function starts itself at least twice at a time, or again and again in the background. */
-export function isForkBomb(name: string, node: Function, grammar: Grammar): boolean {
+/** Whether a function starts itself at least twice at a time, or in the background of a loop. */
+export function isForkBomb(name: string, node: SyntaxNode, grammar: Grammar): boolean {
   let calls = 0
-  let concurrent = false
-  let endless = false
-  const look = (child: SyntaxNode, sideBySide: boolean, looped: boolean): void => {
+  let isConcurrent = false
+  const look = (child: SyntaxNode, isBeside: boolean, isLooped: boolean): void => {
     if (child.type === 'Command' && child.name?.value === name) {
-      calls++
-      if (sideBySide) concurrent = true
-      if (sideBySide && looped) endless = true
+      calls += isBeside && isLooped ? 2 : 1
+      isConcurrent ||= isBeside
     }
-    const isConcurrent =
-      sideBySide ||
+    const beside =
+      isBeside ||
       child.type === 'Pipeline' ||
       (child.type === 'Statement' && child.background === true)
-    const isLoop =
-      looped || child.type === 'While' || child.type === 'For' || child.type === 'ArithmeticFor'
-    grammar.forEachChild(child, (inner) => look(inner, isConcurrent, isLoop))
+    const looped = isLooped || /^(?:While|For|ArithmeticFor)$/.test(child.type)
+    grammar.forEachChild(child, (inner) => look(inner, beside, looped))
   }
-  look(node.body, false, false)
-  return endless || (concurrent && calls > 1)
+  look(node, false, false)
+  return isConcurrent && calls > 1
 }

@@ -1,5 +1,3 @@
-import { endOfSet, inSet } from './glob-set.ts'
-
 /**
  * Text as far as it is known before the run. Beside its characters it tells, for each of them,
  * whether it is simply itself, the active part of a glob, or stands for what only the run decides.
@@ -146,18 +144,9 @@ export class Text {
     if (!/[*?[]/.test(this.chars)) return this
     const { chars } = this
     const marks = [...(this.marks ?? ' '.repeat(chars.length))]
-    // Before this position no set ends.
-    let openUntil = 0
-    for (let at = 0; at < chars.length; at++) {
-      const character = chars.charAt(at)
-      if (character === '*' || character === '?') marks[at] = character
-      if (character !== '[' || at < openUntil) continue
-      const end = endOfSet(chars, at)
-      if (chars[end] === ']') {
-        marks[at] = '['
-        marks[end] = ']'
-        at = end
-      } else openUntil = end
+    for (const { 0: glob, index } of chars.matchAll(globs)) {
+      marks[index] = glob.charAt(0)
+      if (glob.length > 1) marks[index + glob.length - 1] = ']'
     }
     return new Text(this.chars, marks.join(''))
   }
@@ -203,9 +192,8 @@ export class Text {
     if (mark !== '[') return this.chars.charAt(at) === character ? 1 : 0
     const close = this.marks?.indexOf(']', at) ?? -1
     if (close < 0) return 0
-    const body = this.chars.slice(at + 1, close)
-    const negated = body.startsWith('!') || body.startsWith('^')
-    return inSet(negated ? body.slice(1) : body, character) === negated ? 0 : close - at + 1
+    const [, not, body = ''] = /^([!^]?)([^]*)$/.exec(this.chars.slice(at + 1, close)) ?? []
+    return isInSet(body, character) === (not !== '') ? 0 : close - at + 1
   }
 
   /** As the parser takes it: globs as typed, a placeholder for each unknown value. */
@@ -225,6 +213,17 @@ export class Text {
     return new Text(value.replace(anyPlaceholders, '…'), marks)
   }
 }
+
+/** `*`, `?`, and a set, which ends within a reasonable length. */
+const globs = /[*?]|\[[!^]?\]?(?:\[:\w{1,10}:\]|[^\]/]){0,200}\]/g
+
+/** A class such as `[:alpha:]` is taken to hold every character. */
+const isInSet = (body: string, character: string): boolean =>
+  body.includes('[:') ||
+  body.includes(character) ||
+  [...body.matchAll(/([^])-([^])/g)].some(
+    ([, first = '', last = '']) => character >= first && character <= last,
+  )
 
 /**
  * What is unknown goes through the parser as one of three private-use characters, since a script

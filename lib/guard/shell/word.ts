@@ -222,9 +222,8 @@ function extend({ fields, current }: Reading, piece: Piece, value: Text, scope: 
   if (piece.quoted) return { fields, current: current ? Text.join([current, value]) : value }
   const active = value.activated()
   const items = split(active, scope)
-  const separators = separatorsOf(scope)
-  const startsApart = active.length > 0 && separators.includes(active.chars.charAt(0))
-  const endsApart = active.length > 0 && separators.includes(active.chars.at(-1) ?? '')
+  const startsApart = active.test(/^\s/)
+  const endsApart = active.test(/\s$/)
   let reading: Reading = { fields, current }
   if (startsApart && current !== null) reading = { fields: [...fields, current], current: null }
   reading = append(reading, items)
@@ -243,24 +242,9 @@ function append({ fields, current }: Reading, items: readonly Text[]): Reading {
   return { fields: [...fields, joined, ...rest], current: last }
 }
 
-const separatorsOf = (scope: Scope): string =>
-  scope.variables.get('IFS')?.values[0]?.chars ?? ' \t\n'
-
-/** Word splitting: white space among the separators runs together, others part empty fields too. */
+/** Word splitting. With separators of its own, what a value comes to is not followed. */
 function split(text: Text, scope: Scope): Text[] {
-  const separators = separatorsOf(scope)
-  const fields: Text[] = []
-  let start = 0
-  let afterField = false
-  for (let at = 0; at <= text.length; at++) {
-    const character = text.chars.charAt(at)
-    if (at < text.length && !separators.includes(character)) continue
-    const hasField = at > start
-    const isSpace = /\s/.test(character)
-    if (hasField) fields.push(text.slice(start, at))
-    else if (at < text.length && !isSpace && !afterField) fields.push(empty)
-    afterField = isSpace && (hasField || afterField)
-    start = at + 1
-  }
-  return fields
+  const own = scope.variables.get('IFS')?.values ?? []
+  if (text.length > 0 && own.some((value) => value.test(/\S/))) return [obscured]
+  return text.split(/\s+/).filter(({ length }) => length > 0)
 }
