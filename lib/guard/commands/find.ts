@@ -9,6 +9,8 @@ const partTests =
 const bareTests = /^-(?:nouser|nogroup|executable|readable|writable|empty)$/
 const nameTests = /^-(?:i?(?:name|lname|path|wholename|regex))$/
 
+/** More roots and names are not put together. */
+const maxTargets = 10_000
 /** Stands for what a search finds by something else than its name. */
 const found = new Text('found')
 const removal = [new Text('rm'), new Text('-r')]
@@ -31,6 +33,7 @@ export const find: Follow = ({ args: own, scope, shell }) => {
   const targets = (): Text[] => {
     const passed = names
     if (passed === null) return [...roots]
+    if (roots.length * passed.length > maxTargets) return [obscured]
     return roots.flatMap((root) => passed.map((name) => below(root, name)))
   }
   const narrow = (name: Text | null): void => {

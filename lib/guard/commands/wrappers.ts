@@ -1,5 +1,5 @@
 import { type OptionStyle, readOptions } from '../shell/options.ts'
-import { anyText, baseName, empty, quote, Text } from '../shell/text.ts'
+import { anyText, baseName, empty, quote, Text, unknown } from '../shell/text.ts'
 import type { Commands, Follow } from './call.ts'
 
 /** How a command that starts another one reads what stands before it. */
@@ -207,13 +207,17 @@ function mountOf(word: Text, before: Text | undefined): readonly Text[] {
 const container: Follow = (call) => {
   const words = call.words.slice(call.words.findIndex((word) => word.test(/^(?:run|create)$/)))
   const mounts = words.map((word, at) => mountOf(word, words[at - 1]))
+  for (const { length } of mounts) {
+    if (length > 0) call.scope.effort.spendOnTexts(words)
+    if (call.scope.effort.isSpent) return unknown
+  }
   let isReached = false
   const translate = (text: Text): Text =>
     mounts.reduce((own, [source = empty, target = empty]) => {
-      const escaped = target.chars.replace(/[^\w/]/g, '\$&')
+      const escaped = target.chars.replace(/[^\w/]/g, '\\$&')
       return target.length === 0
         ? own
-        : own.replace(new RegExp(`(?<![\w.])${escaped}(?![\w.-])`, 'g'), () => {
+        : own.replace(new RegExp(`(?<![\\w.])${escaped}(?![\\w.-])`, 'g'), () => {
             isReached = true
             return source
           })
