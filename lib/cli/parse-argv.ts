@@ -1,4 +1,3 @@
-import { cac } from 'cac'
 import { wrongUsage } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/flag.ts'
 import { check, checkWritten } from '../protocol/shape/check.ts'
@@ -27,62 +26,17 @@ export interface ParseOptions {
   offFlags?: readonly Flag[]
 }
 
-/** Reads the words of a command line by a table of flags. Throws `MisuseError`. */
+/**
+ * Reads the words of a command line by a table of flags, as a shell reads its own: short options may be joined, as
+ * in `-euo pipefail`, and the value of `-c` is the first word that is no option, as in `-c -e 'echo hi'` or
+ * `-c -- 'echo hi'`. Throws `MisuseError`.
+ */
 export function parseArgv(
   argv: readonly string[],
   flags: readonly Flag[],
-  options: ParseOptions = {},
+  { goesOn = () => true, offFlags = [], home }: ParseOptions = {},
 ): ParsedArgv {
-  const cli = cac('nacre')
-  const { marked, used, shellOptions, ...words } = spellOut(argv, flags, options)
-  for (const flag of used) {
-    cli.option(flag.shape === null ? `--${flag.name}` : `--${flag.name} <value>`, flag.description)
-  }
-  cli.globalCommand.ignoreOptionDefaultValue()
-  const found = cli.parse(['', '', ...marked], { run: false }).options
-  const parsed: ParsedArgv = { options: {}, ...words }
-  if (shellOptions.length > 0) parsed.options[shellOptionList] = shellOptions
-  for (const flag of used) {
-    const key = optionKey(flag)
-    const given: unknown = found[toOptionName(key)]
-    if (given !== undefined && !(key in parsed.options)) {
-      parsed.options[key] = readValue(flag, given, options.home)
-    }
-  }
-  return parsed
-}
-
-/** The key of a flag in `options`: `--no-guard` and `--guard` are two sides of `guard`. */
-export function optionKey(flag: Flag): string {
-  return flag.name.replace(/^no-/, '')
-}
-
-function toOptionName(key: string): string {
-  return key.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
-}
-
-/** Stands before each value: cac makes numbers of `1e3` and `007` and drops a value like `-x`. */
-const mark = ':'
-
-interface SpelledOut extends Omit<ParsedArgv, 'options'> {
-  /** Every option by its long name, with its value in the same word. */
-  marked: string[]
-  /** cac takes its time for each flag that it is told of. */
-  used: Set<Flag>
-  shellOptions: string[]
-}
-
-/**
- * Takes the words apart as a shell takes its own: short options may be joined, as in `-euo pipefail`, and
- * the value of `-c` is the first word that is no option, as in `-c -e 'echo hi'` or `-c -- 'echo hi'`.
- */
-function spellOut(
-  argv: readonly string[],
-  flags: readonly Flag[],
-  { goesOn = () => true, offFlags = [] }: ParseOptions,
-): SpelledOut {
-  const marked: string[] = []
-  const used = new Set<Flag>()
+  const options: Record<string, unknown> = {}
   const names = new Set<string>()
   const positionals: string[] = []
   let isSeparated = false
@@ -93,7 +47,7 @@ function spellOut(
 
   /** Takes one option; gives how many of the words behind it were its value. */
   function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
-    if (flag.isSingle && used.has(flag)) {
+    if (flag.isSingle && names.has(flag.name)) {
       throw wrongUsage(`\`${name}\` was given twice; give it once`)
     }
     names.add(flag.name)
@@ -103,13 +57,11 @@ function spellOut(
         shellOptions.push(flag.toShellOption(''))
         return 0
       }
-      used.add(flag)
-      marked.push(flag.name.startsWith('no-') ? `--${flag.name}` : `--${flag.name}=true`)
+      options[optionKey(flag)] = !flag.name.startsWith('no-')
       return 0
     }
     if (flag.takesFirstWord) firstWordIsTaken = true
     if (flag.takesFirstWord && !name.startsWith('--')) {
-      used.add(flag)
       waiting = flag
       return 0
     }
@@ -126,8 +78,10 @@ function spellOut(
       shellOptions.push(flag.toShellOption(value))
       return
     }
-    used.add(flag)
-    marked.push(`--${flag.name}=${mark}${value}`)
+    const key = optionKey(flag)
+    const read = readWord(`--${flag.name}`, value, shape, home)
+    const isMany = shape.kind === 'list' || shape.kind === 'record'
+    options[key] = isMany ? [...((options[key] as unknown[] | undefined) ?? []), read] : read
   }
 
   /** Gives the option that waits for a word this one. False: none waits. */
@@ -189,7 +143,13 @@ function spellOut(
     }
   }
   giveToWaiting(undefined)
-  return { marked, used, shellOptions, positionals, isSeparated }
+  if (shellOptions.length > 0) options[shellOptionList] = shellOptions
+  return { options, positionals, isSeparated }
+}
+
+/** The key of a flag in `options`: `--no-guard` and `--guard` are two sides of `guard`. */
+export function optionKey(flag: Flag): string {
+  return flag.name.replace(/^no-/, '')
 }
 
 function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
@@ -202,23 +162,11 @@ function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
   )
 }
 
-function readValue(flag: Flag, given: unknown, home: string | undefined): unknown {
-  const { shape } = flag
-  // cac gives the text 'true' for an option whose name has a dash, and the boolean for others.
-  if (shape === null) return given === 'true' ? true : given
-  if (given === false) return given
-  const values = [given].flat().map((value) => {
-    const word = String(value).slice(mark.length)
-    return convert(`--${flag.name}`, word, shape, home)
-  })
-  return shape.kind === 'list' || shape.kind === 'record' ? values : values.at(-1)
-}
-
 /** A word of the command line as the value that it stands for; of a list or a record one of its parts. */
-function convert(name: string, word: string, shape: Shape, home: string | undefined): unknown {
+function readWord(name: string, word: string, shape: Shape, home: string | undefined): unknown {
   switch (shape.kind) {
     case 'list':
-      return convert(name, word, shape.items, home)
+      return readWord(name, word, shape.items, home)
     case 'record':
       return word
     case 'text': {
