@@ -11,7 +11,7 @@ export const commands: CommandTable = {
   guard: () => import('./guard/command.ts'),
   config: () => import('./config/command.ts'),
   doctor: () => import('./doctor/command.ts'),
-  completion: () => import('./completion/command.ts'),
+  completion: () => import('./completion.ts'),
 }
 
 /** Those that nacre calls itself. */

@@ -22,8 +22,8 @@ export interface Command {
   takesPromptOptions?: boolean
   /** What its help says beside usage, description and options, line by line. */
   details?: readonly string[]
-  /** The actions that an id follows, and what it is an id of; completions offer such ids. */
-  takesIds?: { of: IdKind; behind: readonly string[] }
+  /** What an id is of, and the actions that such an id follows; completions offer them. */
+  takesIds?: Partial<Record<IdKind, readonly string[]>>
   /** Command lines that work; a test runs them. */
   examples: readonly string[]
   /** The command is not for people: it tells nothing of the configuration. */
@@ -35,7 +35,7 @@ export interface Command {
 }
 
 /** What has ids that a completion can offer. */
-export type IdKind = 'jobs' | 'artifacts' | 'conversations'
+export type IdKind = 'jobs' | 'running' | 'artifacts' | 'conversations' | 'keys'
 
 /** What a subcommand may know of the configuration; the executor has the rest. */
 export interface CommandConfiguration {

@@ -110,6 +110,7 @@ function testShell(
         [['nacre', 'job', 'read', ''], job],
         [['nacre', 'artifact', 'show', 'art'], artifact],
         [['nacre', '--resume', ''], conversation],
+        [['nacre', 'config', 'get', 'timeouts.s'], 'timeouts.slow'],
       ]
       for (const [words, id] of offered) {
         const found = await ask(words, text, env)
@@ -117,6 +118,8 @@ function testShell(
       }
       const actions = await ask(['nacre', 'job', ''], text, env)
       assert.not(actions.includes(job), 'an id is offered behind an action only')
+      const running = await ask(['nacre', 'job', 'kill', ''], text, env)
+      assert.not(running.includes(job), 'a job that has ended cannot be killed')
     }),
   )
 }

@@ -55,8 +55,8 @@ export const command: Command = {
     'An id may be shortened to its beginning, with or without `run_`.',
   ],
   takesIds: {
-    of: 'jobs',
-    behind: ['show', 'read', 'tasks', 'wait', 'write', 'attach', 'kill', 'resume'],
+    jobs: ['show', 'read', 'tasks', 'wait', 'resume'],
+    running: ['write', 'attach', 'kill'],
   },
   examples: [
     "nacre -c 'npm run dev' --background --ready port:3000",
