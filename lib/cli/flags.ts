@@ -2,7 +2,7 @@ import { type FieldName, fieldNames, fields } from '../protocol/request/fields.t
 import { type Flag, option, toggle } from '../protocol/request/flag.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
-import { otherShellFlags, shellFlags } from './shell-flags.ts'
+import { shellFlags } from './shell-flags.ts'
 
 /** Fields whose option is not their name, or that have none. */
 const spelledOtherwise: Partial<Record<FieldName, string | null>> = {
@@ -105,10 +105,4 @@ export const promptFlags: readonly Flag[] = [
   ),
 ]
 
-export const flags: readonly Flag[] = [
-  ...doorFlags,
-  ...shellFlags,
-  ...promptFlags,
-  ...runFlags,
-  ...otherShellFlags,
-]
+export const flags: readonly Flag[] = [...doorFlags, ...shellFlags, ...promptFlags, ...runFlags]

@@ -23,10 +23,6 @@ export const shellFlags: readonly Flag[] = [
   toggle('stdin', 'Read the commands from standard input; words behind it are $1, $2, …', {
     short: 's',
   }),
-]
-
-/** The others that bash has, which its users know and the help only names. */
-export const otherShellFlags: readonly Flag[] = [
   named('allexport', 'a', 'Export every variable that is set'),
   named('notify', 'b', 'Tell at once of jobs that have ended'),
   named('noglob', 'f', 'Do not expand names of files'),
@@ -50,7 +46,7 @@ export const otherShellFlags: readonly Flag[] = [
 
 /** What `+` switches off, by its letter: also those whose letter means something else behind `-`. */
 export const shellOffFlags: readonly Flag[] = [
-  ...[...shellFlags, ...otherShellFlags].flatMap((flag) => {
+  ...shellFlags.flatMap((flag) => {
     const { toShellOption } = flag
     const given = toShellOption?.('') ?? '-'
     if (flag.shape !== null) {

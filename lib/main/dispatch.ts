@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { exitStatusOf, failureStatus } from '../cli/exit-status.ts'
 import { flags, globalFlags, promptFlags, runFlags } from '../cli/flags.ts'
-import { describeCommand, describeFlag, describeUsage } from '../cli/help.ts'
+import { writeCommandHelp, writeFlagHelp, writeUsage } from '../cli/help.ts'
 import { parseArgv, type ParsedArgv } from '../cli/parse-argv.ts'
 import { chooseMode, isDoorChosen, optionsGoOn, readInvocation } from '../cli/invocation.ts'
 import { readPromptOptions } from '../cli/prompt-options.ts'
@@ -50,6 +50,10 @@ export async function dispatch(argv: readonly string[], begin: Begin): Promise<n
 /** A subcommand, which options of nacre may stand before, or a front door. */
 async function choose(argv: readonly string[], begin: Begin, streams: Streams): Promise<number> {
   if (argv[0] === 'help') return help(argv.slice(1), streams)
+  if (argv[0] === '-h' && argv.length === 1) {
+    await streams.stdout.write(writeUsage(version, await listCommands(), true))
+    return 0
+  }
   const first = findCommand(argv[0])
   if (first) return runCommand(await first(), argv.slice(1), streams)
   const parsed = parseArgv(argv, flags, {
@@ -64,27 +68,27 @@ async function choose(argv: readonly string[], begin: Begin, streams: Streams): 
   return runCommand(await named(), [...before, ...positionals.slice(1)], streams)
 }
 
-/** `nacre help`, `nacre help job`, `nacre help timeout`, `nacre help --man`. */
+/** `nacre help`, `nacre help job`, `nacre help job wait`, `nacre help timeout`, `nacre help --man`. */
 async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
   if (word === undefined) {
-    await streams.stdout.write(describeUsage(version, await listCommands()))
+    await streams.stdout.write(writeUsage(version, await listCommands()))
     return 0
   }
-  if (more.length > 0) throw wrongUsage('Write it so: nacre help <word>')
-  if (word === '--man') {
+  if (word === '--man' && more.length === 0) {
     const { makeManual } = await import('./manual.ts')
     await streams.stdout.write(await makeManual())
     return 0
   }
-  const named = findCommand(word)
+  const command = await findCommand(word)?.()
+  const actions = command?.usage.match(/[\w-]+/g)
+  if (more.length > 1 || !more.every((action) => actions?.includes(action))) {
+    throw wrongUsage('Write it so: nacre help <word>')
+  }
   const name = word.replace(/^-{1,2}/, '')
   const flag = flags.find((known) => known.name === name || known.short === name)
-  if (!named && !flag) {
-    const known = [...Object.keys(commands), ...flags.map((known) => known.name)]
-    throw unknownName('word', word, known)
-  }
-  const text = named ? describeCommand(await named()) : flag ? describeFlag(flag) : ''
-  await streams.stdout.write(text)
+  if (command) await streams.stdout.write(writeCommandHelp(command))
+  else if (flag) await streams.stdout.write(writeFlagHelp(flag))
+  else throw unknownName('word', word, [...Object.keys(commands), ...flags.map((it) => it.name)])
   return 0
 }
 
@@ -109,7 +113,7 @@ async function runCommand(
     home: process.env['HOME'],
   })
   if (options['help']) {
-    await streams.stdout.write(describeCommand(command))
+    await streams.stdout.write(writeCommandHelp(command))
     return 0
   }
   if (command.takesNoWords && positionals.length > 0) {
@@ -159,7 +163,7 @@ async function open(parsed: ParsedArgv, begin: Begin, streams: Streams): Promise
   const mode = isScript ? 'print' : chosen
   switch (mode) {
     case 'help':
-      await streams.stdout.write(describeUsage(version, await listCommands()))
+      await streams.stdout.write(writeUsage(version, await listCommands()))
       return 0
     case 'version':
       await streams.stdout.write(`${version}\n`)

@@ -3,10 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { flags } from '../../lib/cli/flags.ts'
-import { describeFlag } from '../../lib/cli/help.ts'
-import { chooseMode, optionsGoOn, readInvocation } from '../../lib/cli/invocation.ts'
-import { parseArgv } from '../../lib/cli/parse-argv.ts'
-import { shellOffFlags } from '../../lib/cli/shell-flags.ts'
 import { commands, innerCommands } from '../../lib/commands/commands.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { withHome } from '../helpers/home.ts'
@@ -62,24 +58,20 @@ for (const [name, load] of Object.entries({ ...commands, ...innerCommands })) {
   }
 }
 
-test(
-  'examples of options had values that nacre refuses, and nothing to run',
-  withHome(async ({ workspace }) => {
-    for (const name of ['script.sh', 'prompts.txt']) writeFileSync(join(workspace, name), '')
-    const examples = flags.map((flag) => /Example:\n {2}(.*)\n/.exec(describeFlag(flag))?.[1])
-    const script = `nacre() { printf '%s\\0' "$@"; echo; }\n${examples.join('\n')}`
-    const { stdout } = await runProgram('bash', ['-c', script], { cwd: workspace })
-    const lines = stdout.toString().split('\n').slice(0, -1)
-    assert.is(lines.length, flags.length)
-    for (const line of lines) {
-      const words = line.split('\0').slice(0, -1)
-      const parsed = parseArgv(words, flags, { goesOn: optionsGoOn, offFlags: shellOffFlags })
-      const defaults = { outputFormat: 'text', artifactDir: null, defaults: {} } as const
-      readInvocation(parsed, defaults)
-      assert.is.not(chooseMode(parsed, []), 'repl', words.join(' '))
-    }
-  }),
-)
+test('-h is one screen, and --help is all of it', async () => {
+  const [brief, whole] = await Promise.all([runCli(['-h']), runCli(['--help'])])
+  assert.ok(brief.stdout.toString().split('\n').length <= 24)
+  for (const { name } of flags) assert.ok(whole.stdout.toString().includes(`--${name}`), name)
+})
+
+test('help takes the action of a command, and an option', async () => {
+  const helpOf = async (...words: string[]) => (await runCli(['help', ...words])).stdout.toString()
+  assert.is(await helpOf('job', 'wait'), await helpOf('job'))
+  assert.match(await helpOf('timeout'), /--timeout <duration> +\w/)
+  const { status, stderr } = await runCli(['help', 'job', 'wai'])
+  assert.is(status, 125)
+  assert.match(stderr.toString(), 'nacre help <word>')
+})
 
 test('the name of a command that only nacre calls was suggested', async () => {
   for (const words of [['help', 'repl'], ['rea']]) {
