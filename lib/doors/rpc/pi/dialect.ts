@@ -1,9 +1,18 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentSession } from '../../../agent/session.ts'
+import { createInjectionQueue, type InjectionQueue } from '../../../agent/injection.ts'
+import { readOn } from '../../../executor/run/run.ts'
 import { createLazy } from '../../../protocol/deferred.ts'
-import { messageOf } from '../../../protocol/errors.ts'
+import { messageOf, MisuseError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { parsePrompt } from '../../../protocol/request/prompt.ts'
+import type { Result } from '../../../protocol/result/result.ts'
+import { describeTrouble } from '../../../render/messages.ts'
 import type { Connection } from '../../../wire/connection.ts'
 import type { RpcContext } from '../context.ts'
-import { type PiCommand, piCommands, type PiState } from './commands.ts'
-import { Conversation } from './conversation.ts'
+import { createEventWriter } from './events.ts'
+import { describeModel, type PiMessage, textOfMessage } from './messages.ts'
 
 /*
  * The RPC mode of pi (`pi --mode rpc`, package @mariozechner/pi-coding-agent, docs/rpc.md there): a
@@ -19,40 +28,263 @@ export interface PiDialect {
   cancelAll(): void
 }
 
+/** A line of the client: `type` says which command, the rest are its arguments. */
+type PiCommand = Readonly<Record<string, unknown>> & { type: unknown }
+
+/** What pi calls a session. */
+interface Conversation {
+  readonly sessionId: string
+  name: string | undefined
+  /** `provider/name`; null: as configured. */
+  model: string | null
+  readonly messages: PiMessage[]
+  /** How much text they hold. */
+  chars: number
+  /** Commands that the model is told of with the first message. */
+  readonly commands: InjectionQueue
+  /** The conversation with the model; null before its first message. */
+  session: AgentSession | null
+}
+
+/** Text that is kept of all messages together; the oldest go first. */
+const keptChars = 8 * 1024 * 1024
+
+/**
+ * The published client takes all lines of one read before whoever waits for a response goes on: an event that it
+ * is to wait for after the response must not come in the same read.
+ */
+const afterResponseMs = 50
+
 export function createPiDialect(context: RpcContext, connection: Connection): PiDialect {
+  const { executor } = context
   const agent = createLazy(async () => {
     const { createAgent } = await import('../../../agent/agent.ts')
-    return createAgent(context.executor, context.agentSettings())
+    return createAgent(executor, context.agentSettings())
   })
-  const state: PiState = {
-    context,
-    conversation: new Conversation(context.agentSettings().model, context.executor.artifacts),
-    running: new Set(),
-    session: null,
-    followUps: [],
-    working: Promise.resolve(),
-    agent: agent.open,
-    emit: (event) => connection.stream(`${JSON.stringify(event)}\n`),
-  }
+  /** Commands of the client, and those of the shell among them. */
   const underWay = new Set<Promise<void>>()
+  const running = new Set<AbortController>()
+  /** What is said after the prompt that is under way. */
+  const followUps: string[] = []
+  let conversation = begin(context.agentSettings().model)
+  /** Settles when no prompt is under way. */
+  let working: Promise<void> = Promise.resolve()
 
-  function respond(response: Record<string, unknown>): void {
-    connection.send(`${JSON.stringify(response)}\n`)
+  const send = (message: object) => connection.send(`${JSON.stringify(message)}\n`)
+  const emit = (event: object) => connection.stream(`${JSON.stringify(event)}\n`)
+
+  function begin(model: string | null): Conversation {
+    const commands = createInjectionQueue(executor.artifacts)
+    const sessionId = randomUUID()
+    return { sessionId, name: undefined, model, messages: [], chars: 0, commands, session: null }
+  }
+
+  function stopAll(): void {
+    for (const aborting of running) aborting.abort()
+    followUps.length = 0
+    conversation.session?.cancel()
+  }
+
+  /** Gives the `data` of the response; a rejection is its `error`. */
+  const commands = new Map<unknown, (command: PiCommand) => unknown>(
+    Object.entries({
+      bash: (command) => bash(command.id, command.command, false),
+      abort_bash() {
+        for (const aborting of running) aborting.abort()
+      },
+
+      prompt,
+      async steer({ message }) {
+        const text = asText(message, 'message')
+        if (conversation.session?.steer(text) !== true) await beginPrompt(text)
+      },
+      async follow_up({ message }) {
+        const text = asText(message, 'message')
+        if (conversation.session?.isWorking) followUps.push(text)
+        else await beginPrompt(text)
+      },
+      async abort() {
+        stopAll()
+        await working
+      },
+
+      get_state: () => ({
+        model: conversation.model === null ? null : describeModel(conversation.model),
+        thinkingLevel: 'off',
+        isStreaming: conversation.session?.isWorking ?? false,
+        isCompacting: false,
+        steeringMode: 'one-at-a-time',
+        followUpMode: 'one-at-a-time',
+        sessionId: conversation.sessionId,
+        sessionName: conversation.name,
+        autoCompactionEnabled: true,
+        messageCount: conversation.messages.length,
+        pendingMessageCount: followUps.length,
+      }),
+      get_messages: () => ({ messages: conversation.messages }),
+      get_last_assistant_text: () => ({
+        text: textOfMessage(conversation.messages.findLast(({ role }) => role === 'assistant')),
+      }),
+      get_session_stats,
+      get_commands: () => ({ commands: [] }),
+      get_fork_messages: () => ({ messages: [] }),
+
+      new_session() {
+        stopAll()
+        conversation = begin(conversation.model)
+        return { cancelled: false }
+      },
+      set_session_name({ name }) {
+        conversation.name = asText(name, 'name')
+      },
+
+      async set_model({ provider, modelId }) {
+        const model = `${asText(provider, 'provider')}/${asText(modelId, 'modelId')}`
+        try {
+          await (await agent.open()).checkModel(model)
+        } catch (error) {
+          throw new Error(`Model not found: ${model} (${messageOf(error)})`, { cause: error })
+        }
+        conversation.model = model
+        conversation.session?.setModel(model)
+        return describeModel(model)
+      },
+      cycle_model: () => null,
+      cycle_thinking_level: () => null,
+      async get_available_models() {
+        const models = await (await agent.open()).listModels()
+        return { models: models.map(describeModel) }
+      },
+    } satisfies Record<string, (command: Record<string, unknown>) => unknown>),
+  )
+
+  function get_session_stats() {
+    const { sessionId, messages, session } = conversation
+    const count = (role: string) => messages.filter((it) => it.role === role).length
+    const usage = session?.usage()
+    const { inputTokens: input = 0, outputTokens: output = 0, cacheReadTokens = 0 } = usage ?? {}
+    return {
+      sessionId,
+      userMessages: count('user'),
+      assistantMessages: count('assistant'),
+      toolCalls: count('toolResult'),
+      toolResults: count('toolResult'),
+      totalMessages: messages.length,
+      tokens: { input, output, cacheRead: cacheReadTokens, cacheWrite: 0, total: input + output },
+      cost: usage?.costUsd ?? 0,
+    }
+  }
+
+  /** A command is answered when it has ended, a message for the model as soon as it is taken. */
+  async function prompt({ id, message }: Record<string, unknown>): Promise<unknown> {
+    const text = asText(message, 'message')
+    const read = parsePrompt(text)
+    if (read.kind === 'command') {
+      await bash(id, read.command, !read.injected)
+      const others = working
+      working = tellEnd().then(() => others)
+      return { disposition: 'handled' }
+    }
+    if (text.trim() === '') throw new Error('`message` is empty')
+    if (conversation.session?.isWorking) {
+      throw new Error('Agent is already processing; use steer or follow_up')
+    }
+    return beginPrompt(text)
+  }
+
+  /** A client that waits for the end of a prompt waits for these events. */
+  async function tellEnd(): Promise<void> {
+    await delay(afterResponseMs)
+    await emit({ type: 'agent_start' })
+    await emit({ type: 'agent_end', messages: [] })
+    await emit({ type: 'agent_settled' })
+  }
+
+  /** Settles when the model is at work; what it does is told by events. */
+  async function beginPrompt(text: string): Promise<void> {
+    const opened = await agent.open()
+    const { model, commands: queue } = conversation
+    const session = (conversation.session ??= opened.open({}, { commands: queue }))
+    if (model !== null) session.setModel(model)
+    await opened.checkModel(session.model)
+    working = work(session, text).catch(async (error: unknown) => {
+      // Also after a fault of nacre's own a client that waits for the end must hear of one.
+      await emit({ type: 'extension_error', error: messageOf(error) })
+      await emit({ type: 'agent_end', messages: [] })
+    })
+  }
+
+  async function work(session: AgentSession, text: string): Promise<void> {
+    const own = conversation
+    const writer = createEventWriter((message) => addMessage(own, message))
+    const stopListening = session.listen(async (event) => {
+      for (const written of writer(event)) {
+        if ((await emit(written)) === 'closed') session.cancel()
+      }
+      if (event.type === 'start') own.model = event.model
+    })
+    try {
+      await session.prompt(text.trim())
+    } finally {
+      stopListening()
+    }
+    const next = own === conversation ? followUps.shift() : undefined
+    if (next !== undefined) await work(session, next)
+  }
+
+  /** Runs a command as pi does: plain bash, merged output, no deadline of its own. Clean text is told as it comes. */
+  async function bash(id: unknown, command: unknown, excludeFromContext: boolean) {
+    const own = conversation
+    const aborting = new AbortController()
+    running.add(aborting)
+    try {
+      const run = await executor.start(
+        {
+          command: command as string,
+          origin: 'rpc',
+          streams: 'merged',
+          login: false,
+          timeoutSeconds: limits.timeoutSeconds.background,
+        },
+        { signal: aborting.signal },
+      )
+      const place = { cursor: 0 }
+      const tellNew = async () => {
+        for (const delta of readOn(run, place)) {
+          if ((await emit({ type: 'bash_execution_update', id, delta })) === 'closed') return false
+        }
+        return true
+      }
+      for await (const { type } of run.events) if (type === 'output' && !(await tellNew())) break
+      const result = await run.result
+      if (result.status === 'denied' || result.status === 'not_started') {
+        throw new MisuseError(result.status, describeTrouble(result).join('\n'))
+      }
+      await tellNew()
+      if (!excludeFromContext) await own.commands.add(result)
+      const told = describeBash(result)
+      const isHidden = excludeFromContext && { excludeFromContext }
+      const role = 'bashExecution'
+      addMessage(own, { role, command, ...told, timestamp: Date.now(), ...isHidden })
+      return told
+    } finally {
+      running.delete(aborting)
+    }
   }
 
   async function perform(command: PiCommand): Promise<void> {
     const { id, type } = command
     const head = { id, type: 'response', command: type }
     try {
-      const known = piCommands.get(type)
+      const known = commands.get(type)
       if (!known) {
         const name = typeof type === 'string' ? type : JSON.stringify(type)
         throw new Error(`Unknown command: ${name.slice(0, 100)}`)
       }
-      const data = await known(command, state)
-      respond({ ...head, success: true, ...(data === undefined ? {} : { data }) })
+      const data = await known(command)
+      send({ ...head, success: true, ...(data === undefined ? {} : { data }) })
     } catch (error) {
-      respond({ ...head, success: false, error: messageOf(error) })
+      send({ ...head, success: false, error: messageOf(error) })
     }
   }
 
@@ -65,17 +297,40 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
       underWay.add(performed)
     },
     refuse(why) {
-      respond({
-        type: 'response',
-        command: 'parse',
-        success: false,
-        error: `Failed to parse command: ${why}`,
-      })
+      const error = `Failed to parse command: ${why}`
+      send({ type: 'response', command: 'parse', success: false, error })
     },
-    idle: async () => void (await Promise.all([...underWay, state.working])),
-    cancelAll() {
-      for (const running of state.running) running.abort()
-      state.session?.cancel()
-    },
+    idle: async () => void (await Promise.all([...underWay, working])),
+    cancelAll: stopAll,
   }
+}
+
+function addMessage(conversation: Conversation, message: PiMessage): void {
+  const { messages } = conversation
+  messages.push(message)
+  conversation.chars += sizeOf(message)
+  while (conversation.chars > keptChars && messages.length > 1) {
+    conversation.chars -= sizeOf(messages.shift())
+  }
+}
+
+function sizeOf(message: PiMessage | undefined): number {
+  return message === undefined ? 0 : JSON.stringify(message).length
+}
+
+/** How pi's clients know the end of a command: `exitCode` is absent where there is none. */
+function describeBash({ status, output, exitCode, truncation, artifact }: Result) {
+  return {
+    output: output ?? '',
+    ...(exitCode !== null && { exitCode }),
+    cancelled: status === 'stopped',
+    truncated: truncation !== null,
+    // The complete raw output.
+    ...(artifact && { fullOutputPath: artifact.path }),
+  }
+}
+
+function asText(value: unknown, name: string): string {
+  if (typeof value === 'string') return value
+  throw new TypeError(`\`${name}\` must be a text`)
 }

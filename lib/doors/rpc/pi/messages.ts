@@ -75,3 +75,9 @@ export function toolResultMessage(event: Extract<AgentEvent, { type: 'tool_resul
     timestamp: Date.now(),
   }
 }
+
+/** The text of a message of a model; null where there is none. */
+export function textOfMessage(message: PiMessage | undefined): string | null {
+  const content = message?.['content'] as readonly { text?: string }[] | undefined
+  return content?.map(({ text = '' }) => text).join('') ?? null
+}
