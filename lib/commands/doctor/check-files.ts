@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { CommandContext } from '../../doors/command.ts'
-import { adviseOn, type Check, works } from './check.ts'
+import { adviseOn, type Check, works } from './check-runs.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 
 /** Whether every file of the configuration can be read and is right. */

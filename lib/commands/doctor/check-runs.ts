@@ -1,4 +1,75 @@
-import { adviseOn, type Attempt, type Check, works } from './check.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { version } from '../../protocol/version.ts'
+import { describeTrouble } from '../../render/messages.ts'
+
+/** What was found out about one thing that nacre uses. */
+export interface Check {
+  name: string
+  /** `missing`: something does not work that nacre can do without. `broken`: it cannot. */
+  status: 'ok' | 'missing' | 'broken'
+  /** What there is, or why there is nothing. */
+  detail: string
+  /** What to do about it; null where nothing is to be done. */
+  advice: string | null
+}
+
+/**
+ * What to do about a failure of the system that has its own cause, whatever was tried; `otherwise` where
+ * it has none.
+ */
+export function adviseOn(failure: string, otherwise: string): string {
+  const known = Object.keys(causes).find((code) => failure.includes(code))
+  return (known === undefined ? undefined : causes[known]) ?? otherwise
+}
+
+const causes: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full (or out of inodes): free some of it, or name a folder on another disk.',
+  EDQUOT: 'Your quota on that disk is used up: free some of it, or name a folder on another disk.',
+  EROFS: 'That file system is read-only: name a folder on one that can be written.',
+  EMFILE: 'Too many files are open: raise `ulimit -n`.',
+  ENFILE: 'Too many files are open on this machine.',
+  EAGAIN: 'No more processes can be started: look at `ulimit -u` and what runs here.',
+}
+
+export function works(name: string, detail: string): Check {
+  return { name, status: 'ok', detail, advice: null }
+}
+
+/** Runs a command and tells what it wrote, and why it failed if it did. */
+export type Attempt = (
+  command: string,
+  changes?: Partial<RequestInput>,
+) => Promise<{ result: Result; text: string; failure: string | null }>
+
+/** `place`: what is the same for every command, such as the host. */
+export function createAttempt(
+  run: (input: RequestInput) => Promise<Result>,
+  place: Partial<RequestInput>,
+): Attempt {
+  return async (command, changes) => {
+    const result = await run({
+      origin: 'print',
+      command,
+      streams: 'merged',
+      pty: false,
+      sandbox: 'off',
+      guard: false,
+      artifact: 'never',
+      ...place,
+      ...changes,
+    })
+    return { result, text: (result.output ?? '').trim(), failure: describeFailure(result) }
+  }
+}
+
+function describeFailure(result: Result): string | null {
+  const { command, status, exitCode, signal } = result
+  if (exitCode === 0) return null
+  return (
+    describeTrouble(result)[0] ?? `\`${command}\` ended with ${status} ${exitCode ?? signal ?? ''}`
+  )
+}
 
 /** The shell that agents and scripts get. */
 export async function checkShell(attempt: Attempt): Promise<Check> {
@@ -34,7 +105,8 @@ export async function checkTerminal(attempt: Attempt): Promise<Check> {
     pty: true,
   })
   const fallback = result.notices.find((notice) => /script\(1\)|pty_off/.test(notice))
-  if (text === 'yes' && fallback === undefined)
+  // A login may have written something before.
+  if (text.endsWith('yes') && fallback === undefined)
     return works(name, 'a program runs on one of its own')
   const advice = fallback?.startsWith('pty_off')
     ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
@@ -69,4 +141,51 @@ export async function checkSandbox(attempt: Attempt): Promise<Check> {
     advice:
       `Runs that ask for a sandbox do not start; all others do. ${adviseOn(detail, '')}`.trim(),
   }
+}
+
+/** What works on another machine. What to do about a terminal or a session is known for this one only. */
+export async function checkHost(attempt: Attempt): Promise<Check[]> {
+  const { result, failure } = await attempt('true')
+  if (failure !== null) {
+    const isUnreachable = result.error?.code === 'host_unreachable'
+    const advice = isUnreachable ? 'Try its own client by hand first.' : null
+    return [{ name: 'connection', status: 'broken', detail: failure, advice }]
+  }
+  return [
+    await checkShell(attempt),
+    await checkStop(attempt),
+    { ...(await checkTerminal(attempt)), advice: null },
+    { ...(await checkSessions(attempt)), advice: null },
+    await checkNacre(attempt),
+  ]
+}
+
+/** A stop with something that has left the group and takes no notice of TERM. */
+async function checkStop(attempt: Attempt): Promise<Check> {
+  const name = 'stop'
+  const command =
+    "trap '' TERM; command -v setsid >/dev/null && (setsid sleep 300 &); echo begun; sleep 300"
+  const { result } = await attempt(command, { timeoutSeconds: 1 })
+  if (result.status !== 'stopped') {
+    const detail = `a command that was to be stopped is ${result.status}`
+    return { name, status: 'broken', detail, advice: 'Do not rely on stops and time limits there.' }
+  }
+  const left = result.survivors.map(({ pid, command: words }) => `${pid} ${words}`).join(', ')
+  if (left === '') return works(name, 'ends all that a command has started')
+  const advice = 'Without /proc only the group of a command is found.'
+  return { name, status: 'missing', detail: `left behind: ${left}`, advice }
+}
+
+/** A shell is enough there, but for a sandbox; jobs of a scheduler have nothing else. */
+export async function checkNacre(attempt: Attempt): Promise<Check> {
+  // Where a nacre there has the run, the mark is its own.
+  const carrier = 'case $NACRE_RUN in *-there) echo shell;; *) echo nacre;; esac'
+  const { text } = await attempt(`command -v nacre >/dev/null && nacre --version; ${carrier}`)
+  const found = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]
+  const other = found === version ? '' : `, another than here (${version})`
+  const installed = found === undefined ? 'not installed there' : `version ${found}${other}`
+  const detail = text.endsWith('nacre')
+    ? `${installed}; it carries the runs`
+    : `${installed}; a shell carries the runs: no sandbox, and a daemon that drops its environment outlives a stop`
+  return works('nacre', detail)
 }

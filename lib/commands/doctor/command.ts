@@ -11,9 +11,16 @@ import {
   checkTemporaryFolder,
   wrongConfiguration,
 } from './check-files.ts'
-import { checkHost } from './check-host.ts'
-import { checkPipes, checkSandbox, checkSessions, checkShell, checkTerminal } from './check-runs.ts'
-import { type Check, createAttempt } from './check.ts'
+import {
+  type Check,
+  checkHost,
+  checkPipes,
+  checkSandbox,
+  checkSessions,
+  checkShell,
+  checkTerminal,
+  createAttempt,
+} from './check-runs.ts'
 
 export const command: Command = {
   name: 'doctor',
@@ -40,7 +47,8 @@ export const command: Command = {
 async function tryHost(context: CommandContext, host: string): Promise<Check[]> {
   let checks: Check[] = []
   await context.useExecutor(async (executor) => {
-    checks = await checkHost(host, (input) => executor.run(input))
+    const place = { host, timeoutSeconds: hostTimeoutSeconds }
+    checks = await checkHost(createAttempt((input) => executor.run(input), place))
     return 0
   })
   return checks
@@ -60,6 +68,8 @@ async function tryHere(context: CommandContext): Promise<Check[]> {
 
 /** Far above what any of these commands takes, so that nothing can hang here. */
 const timeoutSeconds = 20
+/** A scheduler may let a job wait for a while. */
+const hostTimeoutSeconds = 60
 
 /**
  * What can only be known by running a command. Where the executor does not take the configuration (a
