@@ -37,7 +37,7 @@ const flagGroups: readonly (readonly [title: string, flags: readonly Flag[]])[] 
 ]
 
 /** Command lines that work; a test runs them. */
-export const examples: readonly string[] = [
+const examples: readonly string[] = [
   "nacre -c 'git log --oneline | head -3'",
   `find . -name '*.md' -exec nacre -c 'wc -l "$1"' _ {} \\;`,
   'nacre --timeout 5m -- make test',

@@ -2,8 +2,16 @@ import { fields } from '../protocol/request/fields.ts'
 import type { ConfiguredProviders } from '../protocol/configuration.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
-import type { Entry } from './entry.ts'
 import type { UserRule } from '../protocol/user-rule.ts'
+
+/** One key with its value, checked, and the place where it was said. */
+export interface Entry {
+  /** `sandbox`, `timeouts.slow`. */
+  name: string
+  value: unknown
+  /** `/home/me/.config/nacre/config.json:3`, or the name of a variable. */
+  place: string
+}
 
 /** What holds for a start of nacre before its flags: plain values, nothing left to read. */
 export interface Configuration {

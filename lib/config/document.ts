@@ -2,9 +2,13 @@ import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { ValueNode } from '@humanwhocodes/momoa'
 import { isObject } from '../protocol/shape/shape.ts'
-import { codeOf, messageOf } from '../protocol/errors.ts'
+import { codeOf, messageOf, MisuseError } from '../protocol/errors.ts'
 import { readRegularFile } from '../system/look.ts'
-import { wrongConfiguration } from './entry.ts'
+
+/** Everything that is wrong in a configuration is misuse: the place, then one sentence. */
+export function wrongConfiguration(place: string, message: string): MisuseError {
+  return new MisuseError('invalid_configuration', `${place}: ${message}`)
+}
 
 /** A JSON file that knows where each of its values stands. */
 export interface Document {
@@ -25,12 +29,12 @@ export async function readDocument(
   const text = readText(file, within)
   if (text === null) return null
   const { evaluate, parse } = await import('@humanwhocodes/momoa')
-  const read = (given: string) => parse(given, { mode: 'jsonc', allowTrailingCommas: true }).body
   let body: ValueNode
   try {
-    body = read(text)
+    ;({ body } = parse(text, { mode: 'jsonc', allowTrailingCommas: true }))
   } catch (error) {
-    throw unreadable(file, text, error, read)
+    const [, said = '', line = '1'] = /^(.*?) ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
+    throw wrongConfiguration(`${file}:${line}`, `This is no JSON: ${said}`)
   }
   const value: unknown = evaluate(body)
   if (!isObject(value)) throw wrongConfiguration(`${file}:1`, 'The configuration must be an object')
@@ -64,30 +68,6 @@ function findVisible(path: string): string {
     return path
   } catch {
     return findVisible(dirname(path))
-  }
-}
-
-function unreadable(file: string, text: string, error: unknown, read: (text: string) => unknown) {
-  const [, said = '', line = '1'] = /^(.*?)\.? ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
-  const wrong = (where: number | string, sentence: string) =>
-    wrongConfiguration(`${file}:${where}`, `This is no JSON: ${sentence}`)
-  const isToken = said.startsWith('Unexpected token')
-  if (isToken ? endsTooEarly(text, messageOf(error), read) : said.startsWith('Unexpected end')) {
-    return wrong(text.trimEnd().split('\n').length, 'the file ends too early')
-  }
-  if (!isToken) return wrong(line, said)
-  const at = error instanceof Error && 'offset' in error ? Number(error.offset) : 0
-  const [token] = /^(?:"[^"\n]*"?|[\w.+-]+|.)/.exec(text.slice(at)) ?? ['']
-  return wrong(line, `\`${token}\` is not expected here`)
-}
-
-/** At the end of a text the parser may name the last token in place of the end; with more text it does not. */
-function endsTooEarly(text: string, said: string, read: (text: string) => unknown): boolean {
-  try {
-    read(`${text}\n:`)
-    return false
-  } catch (error) {
-    return messageOf(error) !== said
   }
 }
 

@@ -3,7 +3,7 @@ import { type JsonSchema, jsonSchema, type ObjectSchema } from '../protocol/shap
 import { wantedWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'
-import type { Entry } from './entry.ts'
+import type { Entry } from './configuration.ts'
 import { groups, keys } from './keys.ts'
 
 /** Every key with what the entries say of it, in the order in which they win. */

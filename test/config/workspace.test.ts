@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keys } from '../../lib/config/keys.ts'
 import { readConfiguration } from '../../lib/config/read-configuration.ts'
-import { isTrusted } from '../../lib/config/workspace.ts'
+import { isTrusted } from '../../lib/config/read-said.ts'
 import { type Home, withHome } from '../helpers/home.ts'
 
 const read = ({ env, workspace }: Home) => readConfiguration({ environment: env, cwd: workspace })
