@@ -5,8 +5,7 @@ import { nearestName, unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
 import type { PrintOptions, Subject } from '../protocol/print-options.ts'
 import type { RunFields } from '../protocol/request/request.ts'
-import { readPromptOptions } from './prompt-options.ts'
-import { readRunOptions, readShellOptions } from './run-options.ts'
+import { readPromptOptions, readRunOptions, readShellOptions } from './options.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
 export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'

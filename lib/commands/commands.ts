@@ -7,9 +7,9 @@ export const commands: CommandTable = {
   job: () => import('./job/command.ts'),
   mcp: () => import('../doors/mcp/command.ts'),
   acp: () => import('../doors/acp/command.ts'),
-  artifact: () => import('./artifact/command.ts'),
-  guard: () => import('./guard/command.ts'),
-  config: () => import('./config/command.ts'),
+  artifact: () => import('./artifact.ts'),
+  guard: () => import('./guard.ts'),
+  config: () => import('./config.ts'),
   doctor: () => import('./doctor/command.ts'),
   completion: () => import('./completion.ts'),
 }

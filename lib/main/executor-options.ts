@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { placeOptions } from '../cli/run-options.ts'
+import { placeOptions } from '../cli/options.ts'
 import { programWords } from '../system/runtime.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'

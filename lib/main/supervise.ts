@@ -1,4 +1,4 @@
-import { placeOptions } from '../cli/run-options.ts'
+import { placeOptions } from '../cli/options.ts'
 import { stateDirectory } from '../config/paths.ts'
 import { programWords } from '../system/runtime.ts'
 import type { SupervisedOptions } from '../executor/executor.ts'

@@ -11,19 +11,23 @@ import {
   type ListToolsResult,
   McpError,
   ReadResourceRequestSchema,
+  type ListResourcesResult,
+  type ReadResourceResult,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Executor, TextBounds } from '../../executor/executor.ts'
-import { createReach } from '../../executor/reach.ts'
+import { createReach, type Reach } from '../../executor/reach.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/limits.ts'
 import { interruption } from '../../protocol/ports.ts'
 import type { Streams } from '../streams.ts'
-import { createProgress } from './progress.ts'
-import { artifactTemplate, listArtifacts, readArtifact } from './resources.ts'
 import { createStdioTransport, type FindWrong } from './transport.ts'
+import { StringDecoder } from 'node:string_decoder'
+import { nowMs } from '../../system/clock.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
+import { startOf } from '../../protocol/words.ts'
 
 /**
  * Clients give up on a call after 60 s: what takes longer goes on as a job before that, with time to
@@ -188,4 +192,74 @@ async function asProtocolError<T>(act: () => Promise<T>): Promise<T> {
     if (!(error instanceof MisuseError)) throw error
     throw new McpError(ErrorCode.InvalidParams, error.message, { code: error.code })
   }
+}
+
+/** Output is told this far apart at the least; what comes between goes with the next. */
+const everyMs = 100
+/** A message has so many characters, those of the newest output. */
+const maxChars = 4000
+
+interface Progress {
+  /** How many bytes of output have come so far. */
+  progress: number
+  /** What came since the last one. */
+  message: string
+}
+
+/** Tells a client of live output while a call runs, so that it neither waits in the dark nor gives up. */
+function createProgress(send: (progress: Progress) => Promise<void>): RunListener {
+  const decoder = new StringDecoder('utf8')
+  let bytes = 0
+  let text = ''
+  let sentAtMs = -Infinity
+
+  return async (event) => {
+    if (event.type === 'output') {
+      bytes += event.bytes.length
+      text = (text + decoder.write(Buffer.from(event.bytes))).slice(-maxChars)
+    }
+    const due = event.type === 'exited' || nowMs() - sentAtMs >= everyMs
+    if (text === '' || !due) return
+    const message = text
+    text = ''
+    sentAtMs = nowMs()
+    await send({ progress: bytes, message })
+  }
+}
+
+const mimeType = 'text/plain'
+
+const artifactTemplate = {
+  name: 'artifact',
+  title: 'Complete output of a command',
+  uriTemplate: 'artifact://{id}',
+  mimeType,
+}
+
+/** What earlier runs of this connection left, newest first. */
+async function listArtifacts({ artifacts }: Reach): Promise<ListResourcesResult> {
+  const list = (await artifacts?.list()) ?? []
+  return {
+    resources: list.map(({ id, uri, command, bytes, createdAt }) => ({
+      uri,
+      name: id,
+      title: startOf(command, 80),
+      description: `Output of \`${command}\`, ${createdAt}`,
+      size: bytes,
+      mimeType,
+    })),
+  }
+}
+
+/** The beginning of an artifact as clean text; the tool artifact reads the rest. */
+async function readArtifact(uri: string, { artifacts }: Reach): Promise<ReadResourceResult> {
+  if (artifacts === null) {
+    throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'uri')
+  }
+  const { text, line, column } = await artifacts.read(uri)
+  const more =
+    line === null
+      ? ''
+      : `\n[to go on, call the tool artifact with line ${line}, column ${column}]\n`
+  return { contents: [{ uri, mimeType, text: text + more }] }
 }

@@ -1,6 +1,6 @@
-import type { ConfiguredKey } from '../../protocol/configuration.ts'
-import type { Command, CommandContext } from '../../doors/command.ts'
-import { answerFlags, chooseAction, tell, wantsJson, wrongWords } from '../answer.ts'
+import type { ConfiguredKey } from '../protocol/configuration.ts'
+import type { Command, CommandContext } from '../doors/command.ts'
+import { answerFlags, chooseAction, tell, wantsJson, wrongWords } from './answer.ts'
 
 /** Gives the exit status, where that is not 0. */
 type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>
