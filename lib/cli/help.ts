@@ -36,7 +36,7 @@ const flagGroups: readonly (readonly [title: string, flags: readonly Flag[]])[] 
   ['Shaping a run (a duration is seconds, or 500ms, 30s, 5m, 2h; 0 is none)', runFlags],
 ]
 
-/** Command lines that work; a test runs them. */
+/** Command lines that work. */
 const examples: readonly string[] = [
   "nacre -c 'git log --oneline | head -3'",
   `find . -name '*.md' -exec nacre -c 'wc -l "$1"' _ {} \\;`,

@@ -54,7 +54,7 @@ export function writeManual({ version, date, commands, keys, variables }: Manual
         ...Object.entries(variables),
         [
           keyVariables.join(', '),
-          'each sets the key that it is named after; what is no simple value is JSON',
+          'each sets the key that it is named after; a list of paths is parted by colons, what is no simple value is JSON',
         ],
       ],
     }),

@@ -127,7 +127,7 @@ _nacre() {
 }
 complete -o bashdefault -o default -F _nacre nacre
 `,
-  // To be sourced, or to be put on the \`fpath\` as \`_nacre\`.
+  // To be sourced, or to be put on the `fpath` as `_nacre`.
   zsh: (rows) => `#compdef nacre
 # nacre completion for zsh: source <(nacre completion zsh)
 _nacre_rows=${quoteWord(`\n${writeRows(rows).join('\n')}`)}
