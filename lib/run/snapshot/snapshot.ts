@@ -3,17 +3,16 @@ import { basename, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
-import { borrowDefinitions } from './borrowed.ts'
-import { captureSetUp } from './capture.ts'
-import { type Definitions, selectDefinitions } from './definitions.ts'
-import { type StartFiles, startFilesOf } from './start-files.ts'
+import { captureSetUp, type StartFiles, startFilesOf } from './capture.ts'
 import {
   checkSetUp,
   composeDefinitions,
   composeSetUp,
   noSetUp,
   type ReadableSetUp,
-} from './text.ts'
+  selectDefinitions,
+  selectSimpleAliases,
+} from './definitions.ts'
 
 /** What a run takes over of what the person has set up in their start files. */
 export interface SetUp {
@@ -62,16 +61,16 @@ interface Shell {
 interface Found {
   exports: ReadonlyMap<string, string>
   setUp: ReadableSetUp
-  /** What a bash can take over of it, where this is another shell. */
-  borrowed: Definitions
+  /** Those that mean the same in a bash, if this is another shell. */
+  simpleAliases: ReadonlyMap<string, string>
   notices: string[]
 }
 
 /**
  * Runs a person's start files once for each shell, and again when one of them has changed, and keeps what
  * they set up in memory: values of variables may be secrets. Variables and PATH are those of the person's
- * own shell (`$SHELL`). Functions, aliases and options are those of the shell that runs the command, and of
- * the person's own shell those that mean the same there. Start files that fail, ask, or take more than 2 s
+ * own shell (`$SHELL`). Functions, aliases and options are those of the shell that runs the command; a bash
+ * also gets the simple aliases of the person's own shell. Start files that fail, ask, or take more than 2 s
  * cost a notice.
  */
 export function createSnapshots(): Snapshots {
@@ -103,8 +102,7 @@ export function createSnapshots(): Snapshots {
       if (captured.kind === 'failed') return failed(startFile, captured.why)
       const { parts } = captured
       const setUp = await checkSetUp(shell, parts)
-      const isForeign = name !== 'bash' && basename(use.file) === 'bash'
-      const borrowed = isForeign ? await borrowDefinitions(parts, name, use.file) : noSetUp
+      const simpleAliases = name === 'bash' ? new Map() : selectSimpleAliases(parts, name)
       const notices = setUp.dropped.map(
         (part) => `${startFile}: its ${part} could not be taken over`,
       )
@@ -113,7 +111,7 @@ export function createSnapshots(): Snapshots {
           `${startFile} was taken over up to a fault of its syntax; \`${name} -n ${startFile}\` shows it`,
         )
       }
-      return { exports: findChanged(parts.exports, use.env), setUp, borrowed, notices }
+      return { exports: findChanged(parts.exports, use.env), setUp, simpleAliases, notices }
     } catch (error) {
       return failed(startFile, messageOf(error))
     }
@@ -123,9 +121,7 @@ export function createSnapshots(): Snapshots {
     const paths = shell?.startFiles.find(use.env) ?? []
     const [startFile] = paths
     if (shell === null || startFile === undefined) return nothing
-    const key = [shell.file, use.file, use.forModel, use.env['PATH'], ...paths.map(identify)].join(
-      '\0',
-    )
+    const key = [shell.file, use.forModel, use.env['PATH'], ...paths.map(identify)].join('\0')
     const found = known.get(key) ?? capture(shell, startFile, use)
     known.set(key, found)
     return found
@@ -143,7 +139,10 @@ export function createSnapshots(): Snapshots {
       const values = exported ?? definitions
       const before = made.get(definitions)?.get(values)
       if (before) return before
-      const merged = isOne ? definitions.setUp : withBorrowed(definitions.setUp, values.borrowed)
+      const merged =
+        isOne || running?.name !== 'bash'
+          ? definitions.setUp
+          : withAliases(definitions.setUp, values.simpleAliases)
       const setUp = createSetUp(
         use.forModel ? withoutQuestions(merged) : merged,
         values.exports,
@@ -221,7 +220,7 @@ function describeShell(file: string): Shell | null {
 const nothing: Found = {
   exports: new Map(),
   setUp: noSetUp,
-  borrowed: noSetUp,
+  simpleAliases: new Map(),
   notices: [],
 }
 
@@ -250,13 +249,9 @@ const ofOneShell =
   /^(?:_|PWD|OLDPWD|SHLVL|PS\d|PROMPT_COMMAND|PROMPT|RPROMPT|IFS|HIST.*|BASH_ENV|ENV|ZDOTDIR|SHELLOPTS|BASHOPTS|COLUMNS|LINES|TTY|GPG_TTY|SSH_AGENT_PID|SSH_AUTH_SOCK|NACRE.*|\d+)$/
 
 /** What stands in the start files of the shell that a person uses wins. */
-function withBorrowed(setUp: ReadableSetUp, { functions, aliases }: Definitions): ReadableSetUp {
-  const isFree = ([name]: [string, string]) => !functions.has(name) && !aliases.has(name)
-  return {
-    ...setUp,
-    functions: new Map([...[...setUp.functions].filter(isFree), ...functions]),
-    aliases: new Map([...[...setUp.aliases].filter(isFree), ...aliases]),
-  }
+function withAliases(setUp: ReadableSetUp, aliases: Found['simpleAliases']): ReadableSetUp {
+  const functions = new Map([...setUp.functions].filter(([name]) => !aliases.has(name)))
+  return { ...setUp, functions, aliases: new Map([...setUp.aliases, ...aliases]) }
 }
 
 /** Aliases that do nothing but make a program ask before it acts. */

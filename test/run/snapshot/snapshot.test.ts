@@ -355,65 +355,28 @@ shellTest('zsh', "a zsh gets a zsh user's functions, aliases, variables and PATH
   })
 })
 
-shellTest('zsh', "a bash gets a zsh user's variables and PATH before its own", async () => {
-  const rc = 'export GREETING=never; alias loud="echo never"; mine() { echo mine; }'
-  await withPerson({ zshrc, rc, shell: '/usr/bin/zsh' }, async ({ run, home }) => {
+shellTest('zsh', "a bash gets a zsh user's variables, PATH and simple aliases", async () => {
+  const rc = 'export GREETING=never; alias say="echo never"; mine() { echo mine; }'
+  const aliases = [
+    `alias say="echo 'it is' so"`,
+    'alias more=say',
+    `alias up='print up'`,
+    `alias mv='nocorrect mv'`,
+    `alias two='echo a; echo b'`,
+    `alias dollar='echo $HOME'`,
+    `alias again='two'`,
+    `alias -g G='| grep'`,
+  ]
+  const own = `${zshrc}\n${aliases.join('\n')}`
+  await withPerson({ zshrc: own, rc, shell: '/usr/bin/zsh' }, async ({ run, home }) => {
     for (const way of ways) {
-      const { stdout, notices } = await run('mine; loud; echo ${PATH%%:*}', way)
-      assert.equal([stdout, notices], [`mine\nhello LOUD, good-day\n${home}/mine\n`, []])
+      const { stdout, notices } = await run(
+        'mine; say; more; echo $GREETING ${PATH%%:*}; type -t up two dollar again G loud greet; type -t mv',
+        way,
+      )
+      const wanted = `mine\nit is so\nit is so\ngood-day ${home}/mine\nfile\n`
+      assert.equal([stdout, notices], [wanted, []])
     }
-  })
-})
-
-/** Functions that mean the same to a bash, once it is told that a parameter is one word. */
-const zshFunctions = [
-  `show() { printf '<%s>' "$@"; echo }`,
-  'bare() { show $1 x$2/y ${3:-other} ${4} }',
-  `all() { show $@ end $* }`,
-  `quoted() { show "$1 $2" "\${1:-none}" "\${2#b}" '$1' $(show 1) "$(show $1)" }`,
-  `loop() { for each in $@; do show $each; done; if [[ $1 == a* ]]; then show starts; fi }`,
-  `choose() { case $2 in (b*) show b ;; (*) show other ;; esac; return 3 }`,
-  `vars() { local copy=$1; copy=$copy$2; show $copy $# $((1 + 2)); }`,
-  `piped() { show $1 | sed 's/</[/'; (cd / && pwd) > /dev/null 2>&1 || echo no }`,
-  `alias again='show again'`,
-].join('\n')
-
-shellTest('zsh', 'functions of a zsh do in a bash what they do at home', async () => {
-  const names = ['show', 'bare', 'quoted', 'choose', 'vars', 'piped', 'again']
-  const words = [`a b c d`, `'a  b' '' 'c*' ''`, `'' 'b b'`, `'*' '$x' "it's"`, '']
-  const command = words.flatMap((args) => names.map((name) => `${name} ${args}; echo $?`))
-  // Empty arguments, which a zsh drops from `$@`, are kept.
-  command.push(`all 'a  b' '*'`, `loop 'a  b' '*'`)
-  const oracle = spawnSync('zsh', ['-f'], { input: `${zshFunctions}\n${command.join('\n')}` })
-  await withPerson({ zshrc: zshFunctions, shell: '/usr/bin/zsh' }, async ({ run }) => {
-    const { stdout, stderr, notices } = await run(command.join('\n'))
-    assert.equal([stdout, stderr, notices], [oracle.stdout.toString(), '', []])
-  })
-})
-
-shellTest('zsh', 'a function of a zsh that a bash would read otherwise is not there', async () => {
-  const refused = {
-    arrays: 'local -a all; all=(a b); echo $all[1]',
-    subscript: 'echo $1[2]',
-    modifier: 'echo $1:h',
-    flags: 'echo ${(U)1}',
-    printing: 'print -l $1',
-    escapes: String.raw`echo "a\tb"`,
-    tied: 'path+=(/x); echo $path',
-    qualifier: 'ls *(.)',
-    equals: 'ls =ls',
-    document: 'cat <<END\n$1\nEND\n',
-    depends: 'arrays x',
-    optional: 'setopt nullglob; echo *.none',
-  }
-  const zshrc = Object.entries(refused).map(([name, body]) => `${name}() { ${body}\n}`)
-  const own = [...zshrc, `alias -g G='| grep'`, `alias up='print up'`, 'kept() { echo kept }']
-  await withPerson({ zshrc: own.join('\n'), shell: '/usr/bin/zsh' }, async ({ run }) => {
-    const names = [...Object.keys(refused), 'up', 'G']
-    const { stdout, notices } = await run(
-      `kept; for name in ${names.join(' ')}; do type -t $name; done; eval :`,
-    )
-    assert.equal([stdout, notices], ['kept\n', []])
   })
 })
 
