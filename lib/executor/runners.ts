@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { createLazy } from '../protocol/deferred.ts'
 import type { KeptPlace, Runner } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
@@ -8,7 +7,6 @@ import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { Confine } from '../run/launch.ts'
 import type { SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { createStartTurns } from '../run/start-turns.ts'
-import { createSpareFifos } from '../run/pipe/spare-fifos.ts'
 import { nameKeys } from '../run/environment.ts'
 import { createPrepareLaunch, type LaunchOptions } from '../run/shell.ts'
 import type { Sessions, TerminalSession } from '../protocol/sessions.ts'
@@ -50,7 +48,7 @@ export interface Runners {
 
 export function createRunners(groups: ControlGroups, options: RunnersOptions): Runners {
   const { stateDir, sandbox, ending } = options
-  const pipes = createFifoPool(stateDir === null ? null : createSpareFifos(join(stateDir, 'pipes')))
+  const pipes = createFifoPool()
   const sandboxes = createLazy(async () => {
     const { createSandbox } = await import('../run/sandbox/sandbox.ts')
     return createSandbox(sandbox)

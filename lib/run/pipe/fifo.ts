@@ -6,7 +6,6 @@ import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { isScarce } from '../start-failure.ts'
-import type { SpareFifos } from './spare-fifos.ts'
 import {
   describeNoPlace,
   isRefusedByPlace,
@@ -67,19 +66,15 @@ const maxIdle = 16
 
 /**
  * Makes FIFOs several at once, since `mkfifo` is a process. On Linux their names are gone as soon as
- * they are open, so that nothing is left behind however nacre ends. The first ones come from
- * `spares`, where there are any. In a `shared` folder, which somebody else removes, they keep them.
+ * they are open, so that nothing is left behind however nacre ends. In a `shared` folder, which somebody
+ * else removes, they keep them.
  */
-export function createFifoPool(
-  spares: SpareFifos | null = null,
-  shared: SharedFolder | null = null,
-): FifoPool {
+export function createFifoPool(shared: SharedFolder | null = null): FifoPool {
   const anonymous = process.platform === 'linux' && shared === null
   const free: Idle[] = []
   const directories: string[] = []
   let batch: Promise<void> | null = null
   let closed = false
-  let refilling: Promise<void> | null = null
 
   async function make(): Promise<void> {
     const { directory, paths } = await (shared === null ? makeNamed() : makeNamedIn(shared.path))
@@ -97,15 +92,6 @@ export function createFifoPool(
     if (shared === null) directories.push(directory)
   }
 
-  /** One made earlier, without waiting. False: there is none. */
-  function takeSpare(): boolean {
-    const path = anonymous ? (spares?.take() ?? null) : null
-    if (path === null) return false
-    free.push({ fd: openSync(path, readFlags) })
-    unlinkSync(path)
-    return true
-  }
-
   function makeMore(): Promise<void> {
     batch ??= make().finally(() => {
       batch = null
@@ -114,9 +100,7 @@ export function createFifoPool(
   }
 
   async function take() {
-    while (free.length === 0 && !takeSpare()) await makeMore()
-    // While the command runs, so that nobody waits for it.
-    refilling ??= spares?.refill() ?? null
+    while (free.length === 0) await makeMore()
     const idle = free.pop() as Idle
     const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
     const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
@@ -161,7 +145,6 @@ export function createFifoPool(
     async close() {
       closed = true
       await batch?.catch(() => undefined)
-      await refilling
       for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
       for (const directory of directories) removeTemporaryFolder(directory)
     },

@@ -1,7 +1,7 @@
-import { statSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import type { Socket } from 'node:net'
+import { quoteWord } from '../../protocol/words.ts'
 import type { Launch } from '../launch.ts'
-import { composeHandOver } from './hand-over.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { setReferenced } from '../../system/runtime.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
@@ -32,22 +32,19 @@ export interface Prestarted {
 const delayMs = 5
 
 /**
- * Keeps one bash waiting. It serves one command and becomes it by `exec`: the program itself, or
- * `bash -c` anew. So the command finds everything as in a shell started for it (`$0`, `$-`, `$$`,
- * `$PPID`, `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a
- * process by nacre, and for a plain program also that of its shell. `withhold` takes away what other
- * commands could read of the waiting shell's environment (proc(5)); its own command gets it all the same.
+ * Keeps one bash waiting, in `/`, which nobody unmounts. It serves one command and becomes it by `exec`: the
+ * program itself, or `bash -c` anew. So the command finds everything as in a shell started for it (`$0`, `$-`, `$$`, `$PPID`,
+ * `$LINENO`, messages, signals), and no state can leak. What is saved is the start of a process by nacre,
+ * and for a plain program also that of its shell.
+ * `withhold` takes away what other commands could read of the waiting shell's environment (proc(5)); its
+ * own command gets it all the same.
  */
 export function createPrestarted(
   uninherited: Uninherited,
   groups?: ControlGroups,
   withhold: (env: Launch['env']) => Launch['env'] = (env) => env,
 ): Prestarted {
-  let waiting: {
-    child: StartedProcess
-    launch: Launch
-    place: string
-  } | null = null
+  let waiting: { child: StartedProcess; launch: Launch } | null = null
   let timer: NodeJS.Timeout | null = null
   let starting: Promise<void> | null = null
   let closed = false
@@ -61,7 +58,7 @@ export function createPrestarted(
       file: launch.file,
       args: ['--norc', '-c', program, launch.argv0],
       argv0: launch.argv0,
-      cwd: launch.cwd,
+      cwd: '/',
       env,
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
@@ -73,7 +70,7 @@ export function createPrestarted(
         // Its exit tells the same.
         child.stdin?.on('error', () => undefined)
         setReferenced([child, child.stdin as Socket], false)
-        waiting = { child, launch: { ...launch, env }, place: identify(launch.cwd) }
+        waiting = { child, launch: { ...launch, env } }
       },
       // The next run is then the start of a process.
       () => undefined,
@@ -94,10 +91,9 @@ export function createPrestarted(
       timer = null
       await starting
       if (waiting === null || !canWaitFor(launch)) return null
-      const { child, launch: ready, place } = waiting
+      const { child, launch: ready } = waiting
       if (ready.file !== launch.file || ready.argv0 !== launch.argv0) return null
-      if (ready.cwd !== launch.cwd || place !== identify(launch.cwd)) return null
-      const text = composeHandOver(ready.env, launch, paths)
+      const text = composeCommand(ready.env, launch, paths)
       if (text === null) return null
       waiting = null
       child.ref()
@@ -152,8 +148,78 @@ function canWaitFor(launch: Launch): boolean {
 const meaningful =
   /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|BASH_XTRACEFD|BASH_COMPAT|TMOUT|BASH_FUNC_.*)$/
 
-/** Which directory a path names now. */
-function identify(directory: string): string {
-  const stat = statSync(directory, { throwIfNoEntry: false })
-  return stat ? `${stat.dev}:${stat.ino}` : 'none'
+/** A longer command is better given to a new process: a waiting shell may have to read byte by byte. */
+const maxChars = 4096
+
+/**
+ * The text by which a waiting bash, started with `ready`, becomes the process of `launch`; null if it cannot.
+ */
+function composeCommand(
+  ready: Launch['env'],
+  launch: Launch,
+  { stdout, stderr }: StreamPaths,
+): string | null {
+  const environment = composeEnvironment(ready, launch.env)
+  if (environment === null || !mayEnter(launch.cwd)) return null
+  const command = launch.args[1] ?? ''
+  const text = [
+    `cd -P -- ${quoteWord(launch.cwd)}`,
+    ...environment,
+    `exec </dev/null >${quoteWord(stdout)} 2>${quoteWord(stderr)}`,
+    ...composeProgram(command),
+    `exec -a ${quoteWord(launch.argv0)} ${quoteWord(launch.file)} -c ${quoteWord(command)}`,
+  ].join('\n')
+  return text.length > maxChars || text.includes('\0') ? null : text
 }
+
+/**
+ * For a command of plain words, of which the first names a program: bash would become that program without a
+ * process in between, and so does the waiting shell. If the program is not found, or is a builtin, the next
+ * line runs the command as a shell does, with its message.
+ */
+function composeProgram(command: string): string[] {
+  const words = command.trim().split(/[ \t]+/)
+  const [name = ''] = words
+  if (!words.every((word) => plainWord.test(word)) || command.includes('\n')) return []
+  if (/[=%]/.test(name) || reservedWord.test(name)) return []
+  if (name.includes('/')) {
+    return [`[[ -f ${name} && -x ${name} ]] && _=${name} exec ${words.join(' ')}`]
+  }
+  // Of a builtin, `hash` keeps no path.
+  const path = `\${BASH_CMDS[${name}]}`
+  return [`hash ${name} 2>/dev/null && [[ ${path} ]] && _="${path}" exec ${words.join(' ')}`]
+}
+
+/** Nothing in it means anything to a shell. */
+const plainWord = /^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*$/
+
+const reservedWord =
+  /^(?:if|then|else|elif|fi|case|esac|for|select|while|until|do|done|in|function|time|coproc)$/
+
+/** A new process can begin where nacre stands even if nobody may enter that, and tells why it cannot. */
+function mayEnter(directory: string): boolean {
+  try {
+    accessSync(directory, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What makes one environment out of the other behind a `cd`; null if a shell cannot. */
+function composeEnvironment(from: Launch['env'], to: Launch['env']): string[] | null {
+  const steps: string[] = []
+  for (const name of new Set([...Object.keys(from), ...Object.keys(to), 'PWD', 'OLDPWD'])) {
+    const value = to[name]
+    const isOfDirectory = name === 'PWD' || name === 'OLDPWD'
+    if (value === from[name] && !isOfDirectory) continue
+    // Names that a shell cannot hold, or that it keeps itself.
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || ownVariables.test(name)) return null
+    steps.push(value === undefined ? `unset -v ${name}` : `export ${name}=${quoteWord(value)}`)
+  }
+  return steps
+}
+
+/** Set by bash as it starts, so that a later change is not the same as another start. */
+const ownVariables =
+  /^(?:_|SHLVL|IFS|PPID|E?UID|GROUPS|S?RANDOM|SECONDS|LINENO|OPTIND|OPTERR|PS4|SHELL|HOSTNAME|HOSTTYPE|MACHTYPE|OSTYPE|EPOCH(?:SECONDS|REALTIME)|DIRSTACK|FUNCNAME|TERM|COLUMNS|LINES)$/

@@ -31,7 +31,7 @@ export function createSessionOutputs(ours: FifoPool): SessionOutputs {
   return {
     async place(shared) {
       await close()
-      pipes = shared === null ? ours : createFifoPool(null, shared)
+      pipes = shared === null ? ours : createFifoPool(shared)
       outputs = createPair(pipes)
     },
     async open(streams, sink) {

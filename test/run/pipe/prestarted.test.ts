@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
@@ -71,7 +71,8 @@ async function withBench(check: (bench: Bench) => Promise<void>, environment = {
       directory,
       fresh: (command, more) => run(plain, command, more),
       async waited(command, more) {
-        inner.prepare(await prepare(parseRequest(request('true', more), { cwd: directory })))
+        const { cwd: _, ...before } = more ?? {}
+        inner.prepare(await prepare(parseRequest(request('true', before), { cwd: directory })))
         await until(() => inner.ready)
         return run(waiting, command, more)
       },
@@ -164,10 +165,16 @@ test('where it would not be the same, the run gets a shell of its own', async ()
   })
 })
 
-test('a run in another directory gets a shell of its own', async () => {
-  await withBench(async ({ waited, fresh }) => {
-    await waited('true')
-    assert.equal((await fresh('pwd', { cwd: '/usr' })).stdout, '/usr\n')
+test('a waiting shell serves a run in any directory', async () => {
+  await withBench(async ({ waited, fresh, directory }) => {
+    const linked = join(directory, "a link's")
+    symlinkSync('/usr/lib', linked)
+    for (const cwd of ['/usr', linked, '/']) {
+      const command = 'pwd; pwd -P; echo "$PWD [$OLDPWD]"; cd - 2>&1; env | grep PWD | sort'
+      const { prestarted, ...result } = await waited(command, { cwd })
+      const { prestarted: _, ...expected } = await fresh(command, { cwd })
+      assert.equal([prestarted, result], [true, expected])
+    }
   })
 })
 
