@@ -25,7 +25,6 @@ export const knownSaboteurs: readonly string[] = [
     `unset __nacre_${name}`,
     `readonly __nacre_${name}`,
   ]),
-  '__nacre_c=(a b c d e f g h)',
   'for v in $(compgen -v); do unset $v; done 2>/dev/null',
   'for v in $(compgen -v); do declare -i $v; done 2>/dev/null',
   'for v in $(compgen -v); do readonly $v; done 2>/dev/null',
@@ -40,7 +39,6 @@ export const knownSaboteurs: readonly string[] = [
   'ulimit -n 3',
   "trap 'unset __nacre_c' DEBUG",
   "trap 'exec 1>&-' DEBUG",
-  "shopt -s extdebug; trap 'false' DEBUG",
   'mapfile -d "" -t __nacre_c </dev/null',
   'declare -i _',
 ]

@@ -5,9 +5,9 @@ import type { Request } from '../../protocol/request/request.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import type { PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
-import { bashDialect } from './shell/bash.ts'
-import type { SessionDialect } from './shell/dialect.ts'
-import { zshDialect } from './shell/zsh.ts'
+import { bashDialect } from './bash.ts'
+import type { SessionDialect } from './dialect.ts'
+import { zshDialect } from './zsh.ts'
 import type { SessionInfo } from '../../protocol/sessions.ts'
 import { createShelf } from './shelf.ts'
 import { createSession, type Session } from './session.ts'
@@ -45,7 +45,7 @@ export interface SessionRunnerOptions {
 export function createSessionRunner(options: SessionRunnerOptions): SessionRunner {
   const { idleMs = limits.sessionIdleMinutes * 60_000 } = options
   const sessions = createShelf<Session>({ most: options.maxSessions })
-  /** Where sessions stood that ended because nobody used them. */
+  /** Where the last sessions stood that ended because nobody used them. */
   const expired = new Map<string, string>()
 
   function open(
@@ -67,6 +67,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
         onIdle() {
           expired.set(name, session.info().cwd)
           sessions.drop(name)
+          for (const oldest of expired.keys()) if (expired.size > maxExpired) expired.delete(oldest)
         },
       }),
     )
@@ -109,6 +110,8 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
     closeAll: () => sessions.closeAll(),
   }
 }
+
+const maxExpired = 1000
 
 /** The shells that can keep a session. */
 const dialects: ReadonlyMap<string, SessionDialect> = new Map([

@@ -1,9 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isUnnamedPipe } from '../../system/descriptors.ts'
-import { type FileIdentity, holdsFile } from '../../system/process/process-details.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
-import { codeOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import type { SharedFolder } from '../pipe/fifo.ts'
@@ -14,16 +12,13 @@ export interface SessionStdin {
   release(): void
 }
 
-/** Between two looks at whether the shell has opened a FIFO. */
-const lookEveryMs = 10
-
 /**
- * For a command of the shell `pid`. `shared`: the folder that the shell sees, where it does not see the
- * system's own. Throws `StartError` where a descriptor cannot be opened by another process.
+ * `shared`: the folder that the shell sees, if it does not see the system's own. Throws `StartError` if the
+ * shell cannot open a descriptor of ours.
  */
 export function openSessionStdin(
   stdin: Stdin,
-  { pid, shared }: { pid: number; shared: SharedFolder | null },
+  { shared }: { shared: SharedFolder | null },
 ): SessionStdin {
   const release = () => undefined
   if (stdin.kind === 'text') return openText(stdin.text, shared)
@@ -32,40 +27,13 @@ export function openSessionStdin(
   // A socket cannot be opened by its path in /proc (ENXIO).
   const given = fstatSync(stdin.fd)
   if (isSeen && !given.isSocket()) {
-    const path = `/proc/${process.pid}/fd/${stdin.fd}`
-    if (!given.isFIFO() || isUnnamedPipe(stdin.fd)) return { path, release }
-    return { path, release: writeUntilOpened(path, given, pid) }
+    // To open a FIFO by its name waits for a writer (fifo(7)), which may be gone.
+    const isNamed = given.isFIFO() && !isUnnamedPipe(stdin.fd)
+    if (!isNamed) return { path: `/proc/${process.pid}/fd/${stdin.fd}`, release }
   }
-  const what = isSeen ? 'a socket' : 'an open file'
+  const what = !isSeen ? 'an open file' : given.isSocket() ? 'a socket' : 'a named pipe'
   const message = `A session reads a text or nothing here, not ${what}: pass the text`
   throw new StartError('session_stdin', message)
-}
-
-/**
- * To open a FIFO that has a name waits for a writer (fifo(7)), also where the last one has written all and
- * is gone. nacre is one until the shell `pid` has opened it. Gives what ends that.
- */
-function writeUntilOpened(path: string, own: FileIdentity, pid: number): () => void {
-  let writer = openAsWriter(path)
-  const timer = setInterval(() => {
-    if (holdsFile(pid, own)) release()
-  }, lookEveryMs)
-  function release(): void {
-    clearInterval(timer)
-    if (writer !== null) closeSync(writer)
-    writer = null
-  }
-  return release
-}
-
-/** Null where it is not ours to write. */
-function openAsWriter(path: string): number | null {
-  try {
-    return openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
-  } catch (error) {
-    if (codeOf(error) === 'EACCES') return null
-    throw error
-  }
 }
 
 /** A file, whose name is gone at once where the system has `/proc`. */

@@ -10,8 +10,8 @@ import {
   type ProcessEntry,
   sendSignal,
 } from '../../system/process/process-table.ts'
-import type { SessionDialect } from './shell/dialect.ts'
-import type { SessionShell } from './shell/shell.ts'
+import type { SessionDialect } from './dialect.ts'
+import type { SessionShell } from './shell.ts'
 import { type StopSteps, stopTree, type TreeRoot } from '../stop.ts'
 import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
 

@@ -1,5 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { bashDialect } from '../session/shell/bash.ts'
+import { bashDialect } from '../session/bash.ts'
 import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { zshDialect } from '../session/shell/zsh.ts'
+import { zshDialect } from '../session/zsh.ts'
 import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
 
 /**

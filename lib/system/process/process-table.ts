@@ -166,13 +166,6 @@ export function ageMs({ startTime }: ProcessEntry): number {
   return uptimeSeconds * 1000 - Number(startTime) * tickMs
 }
 
-/** How long a process has run on a processor so far; 0 where that is not known. Linux only. */
-export function readCpuMs(pid: number): number {
-  const fields = readStat(pid)
-  if (fields === null) return 0
-  return (Number(fields[11]) + Number(fields[12])) * tickMs
-}
-
 /** The fields of `/proc/<pid>/stat` behind the name, which stands in brackets and may hold anything. */
 function readStat(pid: number): string[] | null {
   const stat = readProc(pid, 'stat')

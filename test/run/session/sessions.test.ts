@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
@@ -113,19 +113,6 @@ test('set -x shows the command, and nothing of ours', async () => {
   })
 })
 
-test('what replaces builtin or eval is undone, with a notice', async () => {
-  await withSessions(async ({ run }) => {
-    for (const command of ['builtin() { echo mine; }', 'enable -n builtin', 'enable -n eval']) {
-      const first = await run(`${command}; kept=1`)
-      assert.is(first.code, 0)
-      assert.match(first.notices?.join() ?? '', /has restored them/)
-      const next = await run('echo $kept; hi() { echo hi; }; alias al=hi')
-      assert.equal([next.stdout, next.notices], ['1\n', []])
-      assert.is((await run('al')).stdout, 'hi\n')
-    }
-  })
-})
-
 test('a command cannot reach what carries commands and records', async () => {
   await withSessions(async ({ run }) => {
     await run('kept=1')
@@ -205,18 +192,14 @@ test('standard input is a text, nothing, or closed', async () => {
   })
 })
 
-test('a session reads from a named pipe also what a writer has left that is gone', async () => {
+test('a session reads no named pipe', async () => {
   if (process.platform !== 'linux') return console.log('SKIP named pipes: they want /proc')
   await withSessions(async ({ directory, run }) => {
     const path = join(directory, 'pipe')
     execFileSync('mkfifo', [path])
-    const writer = openSync(path, 'r+')
-    const fd = openSync(path, 'r')
-    writeSync(writer, 'left\n')
-    closeSync(writer)
-    const { stdout } = await run('cat', { stdin: { kind: 'descriptor', fd }, timeoutSeconds: 5 })
+    const fd = openSync(path, 'r+')
+    await rejects(run('cat', { stdin: { kind: 'descriptor', fd } }), 'session_stdin')
     closeSync(fd)
-    assert.is(stdout, 'left\n')
   })
 })
 

@@ -1,9 +1,9 @@
-import { markVariable, sessionVariable } from '../../../system/process/run-variables.ts'
-import type { Request } from '../../../protocol/request/request.ts'
-import { quoteWord } from '../../../protocol/words.ts'
-import { frameHead } from '../frames.ts'
-import { composeExports, findShell, findNamedShell, markThere, noRcFile } from '../script.ts'
-import { composeStop, type StopThere } from '../stop-script.ts'
+import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import { quoteWord } from '../../protocol/words.ts'
+import { frameHead } from './frames.ts'
+import { composeExports, findShell, findNamedShell, markThere, noRcFile } from './script.ts'
+import { composeStop, type StopThere } from './stop-script.ts'
 
 /**
  * A shell on another machine that keeps its state. It reads one line a command: the mark of its run and

@@ -1,6 +1,5 @@
-import { quoteWord } from '../../../protocol/words.ts'
-import type { SessionDialect } from './dialect.ts'
-import { suspendedOptions } from './turn.ts'
+import { quoteWord } from '../../protocol/words.ts'
+import { type SessionDialect, suspendedOptions } from './dialect.ts'
 
 /*
  * The program of a session's bash.
@@ -14,8 +13,8 @@ import { suspendedOptions } from './turn.ts'
  *
  * The loop is one line, so that `$LINENO` counts from 1 in every command. A stray `break` leaves the
  * loop; the shell then reads the next line, which is the same loop. Where nothing can be read any more
- * (`set -n`), bash meets the end of its script and exits: a session never hangs in a shell that has lost
- * its way.
+ * (`set -n`), bash meets the end of its script and exits. Likewise the shell exits with the status of the
+ * command if that has taken away what the loop needs: the next run gets a fresh shell.
  *
  * Between runs `set -aekvx` and the traps on ERR and DEBUG are off and kept by us; they are set again
  * as the first part of the next command. Otherwise they would act on the loop: `set -e` with a last
@@ -53,7 +52,7 @@ export const bashDialect: SessionDialect = {
       '\\builtin shopt -s expand_aliases; ',
       setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null 2>/dev/null; `,
       // Set, since the user's set-up may have said `set -u`.
-      '__nacre_s= __nacre_g=(0); ',
+      '__nacre_s= __nacre_g=(0) __nacre_c=([6]=); ',
       `\\builtin trap ${quoteWord(skipRest)} URG; `,
       line(1),
       line(2),
@@ -99,23 +98,21 @@ function createLoop(number: number, turnPath: string): string {
     suspend,
     // With the marks by which bash keeps quoting apart among the separators no record can be printed.
     `[[ \${IFS-} != *[$'\\1\\177']* ]] || IFS=$' \\t\\n'`,
-    '__nacre_w= __nacre_r= __nacre_o=',
+    '__nacre_w= __nacre_o=',
     // Quoted: `set -k` would take a bare assignment away.
     `\\builtin eval '__nacre_w=1'`,
-    // In POSIX mode `unset` is found before any function of that name.
-    '[[ $__nacre_w ]] || { POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; ' +
-      `\\enable builtin eval; \\builtin shopt -s expand_aliases; ${suspend}; __nacre_r=1; }`,
-    `\\builtin enable ${needed} || ${giveUp}`,
+    // A function `builtin` may be in the way.
+    `[[ $__nacre_w ]] && \\builtin enable ${needed} || ${giveUp}`,
     // As an integer, `$_` makes an error of every command whose last word is not a number.
     `[[ \${_@a} != *i* ]] || ${giveUp}`,
     // The command may have taken away what it was given.
-    `[[ \${__nacre_c[6]+x} ]] || ${readTurn} || ${giveUp}`,
+    `[[ \${__nacre_c[6]+x} ]] || ${giveUp}`,
     '__nacre_t=${__nacre_c[5]-}',
     // A shell that is restricted, may open no more files or has lost its input would run no command. One
     // that could be asked after the last one has opened files for that.
     "if [[ ! ${__nacre_s-} ]]; then { \\builtin eval '__nacre_o=1'; } <&0 >/dev/null 2>/dev/null; " +
       'else __nacre_o=1; fi',
-    '__nacre_x+=" $__nacre_r $__nacre_o ${__nacre_s-}"',
+    '__nacre_x+=" $__nacre_o ${__nacre_s-}"',
     // Before the record, so that a shell in which they cannot be set is given up with this command.
     `\\builtin unset -v __nacre_c __nacre_s __nacre_p __nacre_w || ${giveUp}`,
     `\\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0' "$__nacre_t" "$PWD" "$__nacre_x" "$__nacre_t" || ${giveUp}`,

@@ -1,4 +1,4 @@
-import { quoteWord } from '../../../protocol/words.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import type { SessionDialect } from './dialect.ts'
 
 /*
@@ -16,7 +16,7 @@ export const zshDialect: SessionDialect = {
       '\\builtin unsetopt allexport errexit verbose xtrace',
       // A shell that may open no more files would run no command.
       '{ { __nacre_o=1; } <&0 >/dev/null 2>/dev/null; } always { TRY_BLOCK_ERROR=0; }',
-      '__nacre_x="$__nacre_q $__nacre_f 1 $__nacre_g ${__nacre_p-}  $__nacre_o $__nacre_s"',
+      '__nacre_x="$__nacre_q $__nacre_f 1 $__nacre_g ${__nacre_p-} $__nacre_o $__nacre_s"',
       '__nacre_g=0 __nacre_q=1',
       `\\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0' "$__nacre_t" "$PWD" "$__nacre_x" "$__nacre_t"`,
       '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',

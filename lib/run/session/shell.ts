@@ -1,27 +1,20 @@
 import { closeSync, ftruncateSync, openSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
-import { makeFilledFolder, removeTemporaryFolder } from '../../../system/temporary-folder.ts'
-import { codeOf } from '../../../protocol/errors.ts'
-import type { FifoPool, SharedFolder } from '../../pipe/fifo.ts'
-import type { Launch, ShellUse } from '../../launch.ts'
-import type { ControlGroup, ControlGroups } from '../../../system/process/control-group.ts'
-import type { OpenUsage, UsageSource } from '../../../system/process/group-usage.ts'
-import {
-  startProcess,
-  type StartedProcess,
-  type Uninherited,
-} from '../../../system/process/spawn.ts'
-import { findConfined } from '../../../system/process/process-details.ts'
-import { sendSignal } from '../../../system/process/process-table.ts'
-import { setReferenced } from '../../../system/runtime.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { codeOf } from '../../protocol/errors.ts'
+import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
+import type { Launch, ShellUse } from '../launch.ts'
+import type { ControlGroup, ControlGroups } from '../../system/process/control-group.ts'
+import type { OpenUsage, UsageSource } from '../../system/process/group-usage.ts'
+import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
+import { findConfined } from '../../system/process/process-details.ts'
+import { setReferenced } from '../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'
-import { describeFailedStart, type TurnEnd } from './exit.ts'
-import { createRecordReader } from './record.ts'
-import { createStrayWatch } from './stray-watch.ts'
-import { describeStartFailure } from '../../start-failure.ts'
-import { stopTree } from '../../stop.ts'
+import { createRecordReader, describeFailedStart, type TurnEnd } from './record.ts'
+import { describeStartFailure } from '../start-failure.ts'
+import { stopTree } from '../stop.ts'
 
 /** A real shell that waits for commands. */
 export interface SessionShell extends UsageSource {
@@ -126,15 +119,14 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
     const input = await options.pipes.openInput()
     inputFd = input.writeFd
     const child = await spawnShell(launch, directory, input.readFd, options)
-    const watch = createStrayWatch(inputFd, giveUp)
-    return { launch, turnFd, script, scriptFd, scriptBytes, child, watch }
+    return { launch, turnFd, script, scriptFd, scriptBytes, child }
   }
 
   const started = await start().catch((error: unknown) => {
     release()
     throw error
   })
-  const { launch, turnFd, script, scriptFd, child, watch } = started
+  const { launch, turnFd, script, scriptFd, child } = started
   const seenAs = launch.shared ?? directory
   let { scriptBytes } = started
   let lines = script.lines
@@ -143,8 +135,6 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   const records = createRecordReader()
   let token = readyToken
   let settle: ((end: TurnEnd) => void) | null = null
-  let endWatch = () => {}
-  let astray = false
   let alive = true
   const handles = [child, child.stdout as Socket]
 
@@ -154,7 +144,6 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
   function end(turnEnd: TurnEnd): void {
     const done = settle
     settle = null
-    endWatch()
     setBusy(false)
     done?.(turnEnd)
   }
@@ -176,7 +165,7 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       alive = false
       child.stdout?.destroy()
       release()
-      end(astray ? { kind: 'astray' } : { kind: 'gone', code, signal })
+      end({ kind: 'gone', code, signal })
       resolve()
     })
   })
@@ -188,11 +177,6 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       // It is gone, and its exit is yet to be heard.
       if (codeOf(error) !== 'EPIPE') throw error
     }
-  }
-
-  function giveUp(): void {
-    astray = true
-    sendSignal(pid, 'SIGKILL')
   }
 
   function awaitTurn(): Promise<TurnEnd> {
@@ -223,7 +207,6 @@ export async function startSessionShell(options: SessionShellOptions): Promise<S
       turnBytes = bytes
       const ended = awaitTurn()
       wake()
-      endWatch = watch(pid)
       return ended
     },
     readUsage: () => (usage ?? group)?.readUsage() ?? null,

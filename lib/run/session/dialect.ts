@@ -1,3 +1,6 @@
+/** Options that are off between runs. */
+export const suspendedOptions = 'aekvx'
+
 /** What differs between the shells that keep sessions. */
 export interface SessionDialect {
   /** The program of the session's shell. */

@@ -1,3 +1,7 @@
+import { type Exit, StartError } from '../../protocol/ports.ts'
+import type { Launch } from '../launch.ts'
+import { describeScarcity } from '../start-failure.ts'
+
 /** What a session's bash tells after each command. */
 export interface SessionRecord {
   /** `$?` of the command. */
@@ -16,8 +20,6 @@ export interface SessionRecord {
   started: boolean
   /** Whether what was kept from the last run had been set again before the command ran. */
   restored: boolean
-  /** A function `builtin` was in the way and had to be removed. */
-  repaired: boolean
   /** Whether the shell can still open files, so that another command can run in it. */
   usable: boolean
   /** As `trap -p` prints them, without the last newline; empty where none is set. */
@@ -51,10 +53,10 @@ export function createRecordReader(): RecordReader {
 }
 
 /**
- * `$?`, `$-`, the line, four marks, and what the shell was asked after the command: `$?`, every stage of the
+ * `$?`, `$-`, the line, three marks, and what the shell was asked after the command: `$?`, every stage of the
  * last pipeline and `$_`. A command may have put something else there.
  */
-const words = /^(\d+) (\S*) (\d+) (\S*) (\S*) (\S*) (\S*) (?:(\d+) ([\d ]*)\/(.*)|.*)$/s
+const words = /^(\d+) (\S*) (\d+) (\S*) (\S*) (\S*) (?:(\d+) ([\d ]*)\/(.*)|.*)$/s
 
 /** The first whole record of this token in the text, or null. The traps stand before it. */
 function parseRecord(text: string, token: string): SessionRecord | null {
@@ -66,8 +68,8 @@ function parseRecord(text: string, token: string): SessionRecord | null {
   // `$_` of a zsh may hold NUL, which no variable of the next command can.
   const found = end > from ? words.exec(rest.join('')) : null
   if (found === null) return null
-  const [, status, flags, line, started, restored, repaired, usable] = found
-  const [ended, pipeStatus, lastArgument = ''] = found.slice(8)
+  const [, status, flags, line, started, restored, usable] = found
+  const [ended, pipeStatus, lastArgument = ''] = found.slice(7)
   return {
     status: Number(ended ?? status),
     pipeStatus: pipeStatus?.split(' ').filter(Boolean).map(Number) ?? null,
@@ -78,7 +80,6 @@ function parseRecord(text: string, token: string): SessionRecord | null {
     // A command may have taken this away; it has run then.
     started: started !== '0',
     restored: restored === '1',
-    repaired: repaired === '1',
     usable: usable === '1',
     errTrap: findTrap(traps, 'ERR'),
     debugTrap: findTrap(traps, 'DEBUG'),
@@ -89,4 +90,48 @@ function parseRecord(text: string, token: string): SessionRecord | null {
 function findTrap(text: string, signal: string): string {
   if (text === '') return ''
   return new RegExp(`^trap -- (?:(?!^trap -- ).)* ${signal}$`, 'ms').exec(text)?.[0] ?? ''
+}
+
+/** How a turn ended: the shell told, or it is gone. */
+export type TurnEnd =
+  | { kind: 'record'; record: SessionRecord }
+  | { kind: 'gone'; code: number | null; signal: string | null }
+
+/** How a run of a session ended, by the end of its turn. `stopped`: nacre ended it. */
+export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string[] } {
+  const pipeStatus = end.kind === 'record' ? end.record.pipeStatus : null
+  const ended = (code: number | null, signal: string | null, notices: string[]) =>
+    stopped
+      ? { code: null, signal: 'SIGTERM', pipeStatus, notices }
+      : { code, signal, pipeStatus, notices }
+  if (end.kind === 'gone') return ended(end.code, end.signal, [])
+  const { started, status } = end.record
+  const notices: string[] = []
+  if (!started) {
+    notices.push('The command did not run: the session could not open its input or output')
+  }
+  return ended(started ? status : 125, null, notices)
+}
+
+/** How a shell was lost in a turn; for `describeLoss`. */
+export function describeEnd(end: Exclude<TurnEnd, { kind: 'record' }>): string {
+  const { code, signal } = end
+  return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
+}
+
+/** Notices for the first run of the next shell. */
+export function describeLoss(how: string, cwd: string): string {
+  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
+}
+
+/** Tells the failure by the status with which the session's program gives up before it is ready. */
+export function describeFailedStart(code: number | null, launch: Launch): StartError {
+  if (code === 120) return describeScarcity('EMFILE')
+  const [name, message] =
+    code === 121
+      ? ['session_shell_too_old', `A session needs bash 4.4 or newer: ${launch.file} is older`]
+      : code === 122
+        ? ['cwd_not_accessible', `Working directory may not be entered: ${launch.cwd}`]
+        : ['session_failed', `${launch.file} ended before the session was ready (status ${code})`]
+  return new StartError(name, message)
 }

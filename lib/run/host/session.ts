@@ -1,29 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { createId } from '../../../protocol/ids.ts'
-import { limits } from '../../../protocol/limits.ts'
-import { takesOwnShell } from '../../../protocol/origin.ts'
+import { createId } from '../../protocol/ids.ts'
+import { limits } from '../../protocol/limits.ts'
+import { takesOwnShell } from '../../protocol/origin.ts'
 import {
   type Exit,
   type Runner,
   StartError,
   type StopOptions,
   type StopReport,
-} from '../../../protocol/ports.ts'
-import type { Request } from '../../../protocol/request/request.ts'
-import { sessionVariable } from '../../../system/process/run-variables.ts'
-import { waitUntil } from '../../../system/wait.ts'
-import { type ActiveTurn, createSessionQueue } from '../../session/queue.ts'
-import { sessionClosed } from '../../start-limit.ts'
-import type { Session } from '../../session/session.ts'
-import type { HostClient } from '../client.ts'
-import { endThere } from '../end-there.ts'
-import { describeEnd, type Follower, followFrames } from '../follower.ts'
-import { describeCommand, describeStop } from '../remote-command.ts'
-import { markThere } from '../script.ts'
-import { runMark } from '../stop-script.ts'
-import { createFrameReader, type Frame, frameHead } from '../frames.ts'
-import { composeSessionScript, composeTurn, nameTurn } from './script.ts'
+} from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import { sessionVariable } from '../../system/process/run-variables.ts'
+import { waitUntil } from '../../system/wait.ts'
+import { type ActiveTurn, createSessionQueue } from '../session/queue.ts'
+import { sessionClosed } from '../start-limit.ts'
+import type { Session } from '../session/session.ts'
+import type { HostClient } from './client.ts'
+import { endThere } from './end-there.ts'
+import { describeEnd, type Follower, followFrames } from './follower.ts'
+import { describeCommand, describeStop } from './remote-command.ts'
+import { markThere } from './script.ts'
+import { runMark } from './stop-script.ts'
+import { createFrameReader, type Frame, frameHead } from './frames.ts'
+import { composeSessionScript, composeTurn, nameTurn } from './session-script.ts'
 
 export interface HostSessionOptions {
   name: string

@@ -1,0 +1,167 @@
+import type { Request } from '../../protocol/request/request.ts'
+import { quoteWord } from '../../protocol/words.ts'
+import { suspendedOptions, type SessionDialect } from './dialect.ts'
+import type { SessionRecord } from './record.ts'
+
+/**
+ * The fields of a command as the loop reads them, each ended by NUL: paths of stdin, stdout and
+ * stderr, `$?` and `$_` of the run before, the mark of the run (and token of its record), the text.
+ */
+export function encodeTurn(fields: {
+  stdin: string
+  stdout: string
+  stderr: string
+  status: number
+  lastArgument: string
+  mark: string
+  text: string
+}): string {
+  const { stdin, stdout, stderr, status, lastArgument, mark, text } = fields
+  return [stdin, stdout, stderr, status, lastArgument, mark, text, ''].join('\0')
+}
+
+/** What a session's shell does not keep by itself from one command to the next. */
+export interface CarriedState {
+  /** `$?` and `$_` of the command before. */
+  readonly status: number
+  readonly lastArgument: string
+  /** The text of the next command, which gives back what is carried. */
+  compose(request: Request): string
+  /** From the record of the command that was composed last. */
+  remember(record: SessionRecord, stopped: boolean): void
+  /** Forgets everything, since the next command runs in a new shell. */
+  reset(): void
+}
+
+export function createCarriedState(dialect: SessionDialect): CarriedState {
+  let suspended: Suspended = nothingSuspended
+  /** Names of variables that the last command was lent. */
+  let lent: string[] = []
+  let sent: { suspended: Suspended; lent: string[] } = { suspended, lent }
+  let status = 0
+  let lastArgument = ''
+
+  return {
+    get status() {
+      return status
+    },
+    get lastArgument() {
+      return lastArgument
+    },
+    compose({ command, env, stdin }) {
+      sent = { suspended, lent }
+      lent = lentNames(env)
+      const closeStdin = stdin.kind === 'closed'
+      const formerEnv = sent.lent
+      return composeText(dialect, { command, env, formerEnv, closeStdin, suspended, status })
+    },
+    remember(record, stopped) {
+      status = record.status
+      lastArgument = record.lastArgument
+      const wasSent = sent.suspended !== nothingSuspended || sent.lent.length + lent.length > 0
+      if (wasSent && !record.restored) {
+        // Our part was not run either (a syntax error in the first line): the next command gets it.
+        lent = sent.lent
+        return
+      }
+      // A stop takes the place of the DEBUG trap.
+      const debugTrap = stopped ? sent.suspended.debugTrap : record.debugTrap
+      const { errTrap } = record
+      const options = suspendedFlags(record.flags)
+      const plain = options === '' && errTrap === '' && debugTrap === ''
+      suspended = plain ? nothingSuspended : { options, errTrap, debugTrap }
+    },
+    reset() {
+      suspended = nothingSuspended
+      lent = []
+      status = 0
+      lastArgument = ''
+    },
+  }
+}
+
+/** What is off between runs and has to be set again before the next command. */
+interface Suspended {
+  /** Letters of `set`. */
+  options: string
+  /** As `trap -p` prints them; empty where none is set. */
+  errTrap: string
+  debugTrap: string
+}
+
+const nothingSuspended: Suspended = { options: '', errTrap: '', debugTrap: '' }
+
+/** Those letters of `$-` that are off between runs. */
+function suspendedFlags(flags: string): string {
+  return flags.replaceAll(notSuspended, '')
+}
+
+const notSuspended = new RegExp(`[^${suspendedOptions}]`, 'g')
+
+/**
+ * The text that a session evaluates for a command. All of ours stands on the command's own first
+ * line and after its last, so that its lines count from 1.
+ */
+function composeText(
+  dialect: SessionDialect,
+  options: {
+    command: string
+    /** Variables for this command only. */
+    env: Readonly<Record<string, string>>
+    /** Names of what the run before was given and this one is not to see. */
+    formerEnv: readonly string[]
+    closeStdin: boolean
+    suspended: Suspended
+    /** `$?` of the run before. */
+    status: number
+  },
+): string {
+  const { command, env, formerEnv, closeStdin, suspended, status } = options
+  const steps = formerEnv.map((name) => dialect.restoreVariable(name))
+  for (const name of lentNames(env))
+    steps.push(dialect.lendVariable(name, quoteWord(env[name] ?? '')))
+  // Not `builtin exec`: its redirections end with it.
+  if (closeStdin) steps.push('\\exec <&-')
+  // `$_` and, in a place where `set -e` does not mind it, `$?` again.
+  if (steps.length > 0) steps.push(`\\builtin : ${dialect.lastArgument}`)
+  const restored = restoreSuspended(suspended)
+  if (restored !== '') steps.push(restored)
+  if (steps.length > 0 && status !== 0) steps.push(`(\\builtin exit ${status}) && \\builtin :`)
+  const after = canAskAfter(command, suspended) ? `\n${dialect.ask}` : ''
+  // What `set -x` has to say of ours is not for the reader.
+  const before = steps.length === 0 ? '' : `{ __nacre_p=1; ${steps.join('; ')}; } 2>/dev/null; `
+  return before + command + after
+}
+
+/** The names that `composeText` lends, to be given back with the next command. */
+function lentNames(env: Readonly<Record<string, string>>): string[] {
+  return Object.keys(env).filter((name) => !fixedVariables.has(name))
+}
+
+/** Read-only in every bash, which passes them by in its environment too. */
+const fixedVariables = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])
+
+function restoreSuspended({ options, errTrap, debugTrap }: Suspended): string {
+  if (options === '' && errTrap === '' && debugTrap === '') return ''
+  const steps: string[] = []
+  if (options !== '') steps.push(`\\builtin set -${options}`)
+  // The DEBUG trap last, since it acts on whatever follows.
+  for (const trap of [errTrap, debugTrap]) {
+    // As one line: `trap -p` prints newlines inside of single quotes only.
+    if (trap !== '') steps.push(`\\builtin ${trap.replaceAll('\n', () => `'$'\\n''`)}`)
+  }
+  return steps.join('; ')
+}
+
+/**
+ * Whether a line of ours may follow: not if a last backslash or a here-document could swallow it, nor if a DEBUG
+ * trap or a trace (`set -x`, `set -v`) would show it.
+ */
+function canAskAfter(command: string, { options, debugTrap }: Suspended): boolean {
+  if (debugTrap !== '' || /[xv]/.test(options)) return false
+  // It may not be able to open a file for that line.
+  if (/\bulimit\b|\brestricted|\bset\s[^\n;&|]*-[a-zA-Z]*r/.test(command)) return false
+  if (/\bDEBUG\b|\bxtrace\b|\bverbose\b|\bset\s[^\n;&|]*[-+][a-zA-Z]*[xv]/.test(command))
+    return false
+  return !command.endsWith('\\') && !/(?<!<)<<(?!<)/.test(command)
+}
