@@ -1,7 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createDeferred } from '../protocol/deferred.ts'
-import { nowMs } from '../system/clock.ts'
 import { findWorkspace } from '../system/git.ts'
 import { createGuard } from '../guard/guard.ts'
 import type { ArtifactStore } from '../output/artifact/store.ts'
@@ -14,31 +13,44 @@ import type { Result } from '../protocol/result/result.ts'
 import type { Sessions } from '../protocol/sessions.ts'
 import type { Verdict } from '../protocol/result/verdict.ts'
 import { createAudit } from './audit.ts'
-import { type Call, createCall } from './run/call.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import { type Jobs, notFound } from './jobs/port.ts'
 import { type ExecutorOptions, keepWithin, openArtifacts, type RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
-import { createEndedRun } from './run/ended-run.ts'
-import { createNamedSession, type NamedSession, type RunStarter } from './named-session.ts'
-import type { LiveRun, Run } from './run/run.ts'
+import { LiveRun, type Run, type RunParts } from './run.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
 import { createSessionOrder, type Turn } from './session-order.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
-import { startRun } from './run/start-run.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
-export type {
-  Approve,
-  ExecutorOptions,
-  RunOptions,
-  SupervisedOptions,
-  TextBounds,
-} from './options.ts'
-export type { NamedSession, RunStarter } from './named-session.ts'
-export type { Run } from './run/run.ts'
+export type { Approve, ExecutorOptions, RunOptions, TextBounds } from './options.ts'
+export type { Run } from './run.ts'
+
+/** Whoever starts runs: an executor, or one session of it. */
+export interface RunStarter {
+  /**
+   * Takes one command the whole way, and gives the run as soon as its process has started (or waits for
+   * its session). A run that was denied or could not start is one that has ended. Rejects with
+   * `MisuseError` only.
+   */
+  start: (input: RequestInput, options?: RunOptions) => Promise<Run>
+  /** Does what `start` does and waits for the `result`. */
+  run: (input: RequestInput, options?: RunOptions) => Promise<Result>
+}
+
+/**
+ * One session as its user holds it; two of the same name are the same session. Its runs come one after
+ * another.
+ */
+export interface NamedSession extends RunStarter {
+  readonly name: string
+  /** Ends the shell with all that it started. False: there was none. */
+  close(): Promise<boolean>
+  /** `close`, at the end of a block. */
+  [Symbol.asyncDispose](): Promise<void>
+}
 
 export interface Executor extends RunStarter {
   /** Does what `run` does, for a run that may outlive this process: where there is a holder, in that. */
@@ -128,41 +140,28 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   ): Promise<LiveRun> {
     refuseIfClosed()
     const request = keepWithin(parseRequest(input, context), options)
-    return order.enter(request, (turn) => admit(request, options, opened, turn))
+    return order.enter(request, (turn) => admit({ request, options, opened }, turn))
   }
 
   async function admit(
-    request: Request,
-    options: RunOptions,
-    opened: Promise<void> | null,
+    { request, options, opened }: Pick<RunParts, 'request' | 'options' | 'opened'>,
     turn: Turn,
   ): Promise<LiveRun> {
     const verdict = await decide(request, guard, options)
     const dismissed = await turn(options.signal)
     const record = (result: Result) => audit?.record(result, verdict.decision)
-    const call = createCall(options, opened, record, forPrograms ? request : null)
-    if (verdict.decision !== 'allow') return end(request, deniedResult(request, verdict), call)
-    if (options.signal?.aborted) {
-      return end(request, neverStartedResult(request, options.signal), call)
-    }
+    const forProgram = forPrograms ?? false
+    const run = new LiveRun({ request, options, opened, forProgram, record, onStart, onDetach })
+    if (verdict.decision !== 'allow') return run.refuse(deniedResult(request, verdict))
+    if (options.signal?.aborted) return run.refuse(neverStartedResult(request, options.signal))
     // A run that becomes a job at its deadline only is not refused: nothing that it does is to be lost.
     const isJob = request.waitMs !== null || request.ready !== null
     const refusal = dismissed ?? (isJob ? await refuseAsJob(request) : null)
-    if (refusal) return end(request, notStartedResult(request, refusal), call)
+    if (refusal) return run.refuse(notStartedResult(request, refusal))
+    const tasks = request.array ? await openTasks() : null
     // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
-    const begun = launch(request, call)
-    starting.add(begun)
-    try {
-      return await begun
-    } finally {
-      starting.delete(begun)
-    }
-  }
-
-  /** The end of a run that nothing was started for. */
-  async function end(request: Request, result: Result, call: Call): Promise<LiveRun> {
-    return createEndedRun({ request, result: await call.settle(result), call })
+    return launch(run, tasks ?? runners.choose(request, options.signal), options)
   }
 
   /** Why a run would be one job too many; null where it may start. */
@@ -173,23 +172,30 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
   }
 
-  /** Starts the process. `startedAt`: of a run that was begun by another nacre. */
+  /** A run that nobody is asked about: a task of an array, or one that was begun by another nacre. */
+  function goOn(request: Request, runner?: Runner, startedAt?: Date): Promise<LiveRun> {
+    const record = (result: Result) => audit?.record(result, 'allow')
+    const run = new LiveRun({ request, options: {}, record, onStart, onDetach })
+    return launch(run, runner ?? runners.choose(request), {}, startedAt)
+  }
+
   async function launch(
-    request: Request,
-    call: Call,
-    given?: Runner,
+    run: LiveRun,
+    runner: Runner,
+    { text = true }: RunOptions,
     startedAt?: Date,
   ): Promise<LiveRun> {
-    const { signal, text = true } = call.options
-    const agoMs = startedAt ? Math.max(0, Date.now() - startedAt.getTime()) : 0
-    const times = { startedAtMs: nowMs() - agoMs, startedAt: startedAt ?? new Date() }
-    const runner = given ?? (request.array ? await openTasks() : runners.choose(request, signal))
-    const capture = await openCapture(request, text)
+    const begun = openCapture(run.request, text).then((capture) =>
+      run.start(runner, capture, startedAt),
+    )
+    starting.add(begun)
     try {
-      return await startRun({ request, call, runner, capture, times, onStart, onLeave })
+      return await begun
     } catch (error) {
       if (!(error instanceof StartError)) throw error
-      return end(request, notStartedResult(request, error.failure, error.reason), call)
+      return run.refuse(notStartedResult(run.request, error.failure, error.reason))
+    } finally {
+      starting.delete(begun)
     }
   }
 
@@ -203,10 +209,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   async function openTasks(): Promise<Runner> {
     const { createArrayRunner } = await import('./array/array-runner.ts')
     return createArrayRunner({
-      startTask(task, runner) {
-        const call = createCall({}, null, (result) => audit?.record(result, 'allow'))
-        return launch(task, call, runner)
-      },
+      startTask: (task, runner) => goOn(task, runner),
       dir: stateDir === null ? null : join(stateDir, 'jobs'),
       named: options.hosts ?? {},
       environment,
@@ -215,7 +218,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   }
 
   /** A run has become a job: every nacre of this user is to find it. */
-  async function onLeave(run: LiveRun): Promise<void> {
+  async function onDetach(run: LiveRun): Promise<void> {
     jobs.leave(run)
     await (await openRegistry())?.declare(run)
   }
@@ -227,7 +230,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
       createRegistry(
         join(stateDir, 'jobs'),
         jobs,
-        (run) => jobs.shrink(run),
+        (run) => jobs.release(run),
         options.taker ? { words: options.taker, environment } : null,
       ),
     )
@@ -240,9 +243,9 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     if (stateDir === null || registered === null) throw notFound(id)
     const { takeUpJob } = await import('./jobs/take-up.ts')
     const dir = join(stateDir, 'jobs')
-    return takeUpJob(dir, registered.known.resolve(id), ({ request, startedAt, place }) => {
-      const call = createCall({}, null, (result) => audit?.record(result, 'allow'))
-      return launch(request, call, place ? runners.resume(place) : undefined, new Date(startedAt))
+    return takeUpJob(dir, registered.known.resolve(id), async ({ request, startedAt, place }) => {
+      const runner = place ? runners.resume(place) : request.array ? await openTasks() : undefined
+      return goOn(request, runner, new Date(startedAt))
     })
   }
 
@@ -281,14 +284,16 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     return (await begin(input, options)).result
   }
 
-  async function hold(input: RequestInput, runOptions: RunOptions = {}): Promise<Result> {
-    const { approve } = runOptions
-    if (!options.holder) return run(input, runOptions)
-    const wanted = parseRequest(input, context)
-    return options.holder(input, {
-      ...runOptions,
-      approve: approve && ((asked, ...rest) => approve({ ...wanted, ...asked }, ...rest)),
-    })
+  function createSession(name: string): NamedSession {
+    return {
+      name,
+      start: (input, options) => start({ ...input, session: name }, options),
+      run: (input, options) => run({ ...input, session: name }, options),
+      close: () => closeSession(name),
+      async [Symbol.asyncDispose]() {
+        await closeSession(name)
+      },
+    }
   }
 
   const closeOnce = (how?: StopOptions) => (closing ??= close(how))
@@ -296,8 +301,8 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   return {
     start,
     run,
-    hold,
-    session: (name) => createNamedSession(name, { start, run, sessions: { close: closeSession } }),
+    hold: (input, wanted = {}) => (options.holder ?? run)(input, wanted),
+    session: createSession,
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,

@@ -74,7 +74,7 @@ export interface ExecutorOptions {
    * Takes a run that may outlive this process into a process of its own. Default: such a run stays here, and
    * ends with the executor.
    */
-  holder?: (input: RequestInput, options: SupervisedOptions) => Promise<Result>
+  holder?: (input: RequestInput, options: RunOptions) => Promise<Result>
   /**
    * Whoever waits for the runs of this executor may be gone at any moment: other nacres find each run
    * from its start on, though it is no job yet. Default: false.
@@ -114,8 +114,8 @@ export function keepWithin(request: Request, { atMost, text }: RunOptions): Requ
 }
 
 /** Answers what the guard asks: true lets the command run. */
-export type Approve<Asked = Request> = (
-  request: Asked,
+export type Approve = (
+  request: Pick<Request, 'id' | 'command' | 'cwd'>,
   verdict: Verdict,
   signal: AbortSignal | undefined,
 ) => boolean | Promise<boolean>
@@ -134,11 +134,6 @@ export interface RunOptions {
    * another run of the same session, which begins after this one.
    */
   approve?: Approve | undefined
-}
-
-/** Of a run that another process takes through its executor, which tells only what a person is shown. */
-export interface SupervisedOptions extends Pick<RunOptions, 'signal' | 'onEvent'> {
-  approve?: Approve<Pick<Request, 'id' | 'command' | 'cwd'>> | undefined
 }
 
 /** The store of artifacts that they name; null where nothing is kept. */

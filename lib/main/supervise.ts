@@ -1,7 +1,7 @@
 import { placeOptions } from '../cli/options.ts'
 import { stateDirectory } from '../config/paths.ts'
 import { programWords } from '../system/runtime.ts'
-import type { SupervisedOptions } from '../executor/executor.ts'
+import type { RunOptions } from '../executor/executor.ts'
 import type { PrintOptions } from '../protocol/print-options.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
@@ -10,7 +10,7 @@ import type { Result } from '../protocol/result/result.ts'
 export async function supervise(
   { artifactDir, print: { run, model } }: { artifactDir: string | null; print: PrintOptions },
   input: RequestInput,
-  options: SupervisedOptions,
+  options: RunOptions,
 ): Promise<Result> {
   const { runSupervised } = await import('../commands/supervise/run-supervised.ts')
   const { cwd, workspace, ...place } = placeOptions(run)

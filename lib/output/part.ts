@@ -29,24 +29,6 @@ function refuseStream(): never {
   throw new MisuseError('invalid_field', message, 'stream')
 }
 
-/** Copies of the last bytes of each text. */
-export function copyLast(texts: KeptTexts, maxBytes: number): KeptTexts {
-  return mapTexts(texts, ({ text, start }) => {
-    const asked = Math.max(text.length - maxBytes, 0)
-    const from = asked === 0 ? 0 : characterStart(text, asked)
-    return { text: Buffer.from(text.subarray(from)), start: start + from }
-  })
-}
-
-function mapTexts(texts: KeptTexts, change: (kept: KeptText) => KeptText): KeptTexts {
-  const { output, stdout, stderr } = texts
-  return {
-    output: change(output),
-    ...(stdout && { stdout: change(stdout) }),
-    ...(stderr && { stderr: change(stderr) }),
-  }
-}
-
 /** The part of `kept` that a reading gives; `kept` is a text from its byte `start` on to its end. */
 export function readPart(kept: Buffer, start: number, reading: Omit<Reading, 'stream'>): TextPart {
   const total = start + kept.length

@@ -1,7 +1,7 @@
 /** A promise and what settles it. */
 export interface Deferred<Value> {
   promise: Promise<Value>
-  resolve: (value: Value) => void
+  resolve: (value: Value | PromiseLike<Value>) => void
 }
 
 /** `Promise.withResolvers`, which Node 20 lacks. */

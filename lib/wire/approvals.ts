@@ -9,7 +9,11 @@ type ApprovalParams = ClientMethods['approval.request']['params']
 /** Questions to the client that wait for their answer. */
 export interface Approvals {
   /** False where the client says no, answers with an error, or `signal` aborts before. */
-  ask(request: Request, verdict: Verdict, signal: AbortSignal): Promise<boolean>
+  ask(
+    request: Pick<Request, 'id' | 'command' | 'cwd'>,
+    verdict: Verdict,
+    signal: AbortSignal,
+  ): Promise<boolean>
   /** Takes a message of the client that answers one of ours; others are passed by. */
   answer(message: Readonly<Record<string, unknown>>): void
 }

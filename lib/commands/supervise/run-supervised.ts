@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import type { SupervisedOptions } from '../../executor/executor.ts'
+import type { RunOptions } from '../../executor/executor.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -30,7 +30,7 @@ export interface Supervision {
 export async function runSupervised(
   supervision: Supervision,
   input: RequestInput,
-  { signal, onEvent, approve }: SupervisedOptions,
+  { signal, onEvent, approve }: RunOptions,
 ): Promise<Result> {
   const { supervisor, socket, ended } = await callSupervisor(supervision, input)
   let isStarted = false

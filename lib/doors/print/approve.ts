@@ -1,6 +1,5 @@
 import type { Approve } from '../../executor/executor.ts'
 import type { PrintOptions } from '../../protocol/print-options.ts'
-import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../streams.ts'
 
@@ -16,7 +15,7 @@ const pauseMs = 50
 export function createApprove(
   { subject, prompt }: PrintOptions,
   streams: Streams,
-): Approve<Pick<Request, 'command'>> | undefined {
+): Approve | undefined {
   const isTaken = subject === null && prompt === null
   if (isTaken || streams.input !== 'terminal' || !streams.stderr.isTerminal) return undefined
   return async ({ command }, { reason, rule }, signal) => {

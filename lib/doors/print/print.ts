@@ -1,7 +1,7 @@
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
-import { mayReturnEarly } from '../../executor/run/wait.ts'
+import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
 import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Result } from '../../protocol/result/result.ts'

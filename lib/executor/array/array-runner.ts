@@ -20,7 +20,7 @@ import { openArrayScheduler, type SchedulerPlace } from '../../run/host/clients.
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { createRunning } from '../../run/running.ts'
 import { nowMs } from '../../system/clock.ts'
-import type { LiveRun } from '../run/run.ts'
+import type { LiveRun } from '../run.ts'
 import { startQueue } from './queue.ts'
 import {
   cancelPatienceMs,

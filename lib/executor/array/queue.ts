@@ -1,7 +1,7 @@
 import type { StopOptions, StopReport } from '../../protocol/ports.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { hasSucceeded, type TaskEnd } from '../../protocol/result/tasks.ts'
-import type { LiveRun } from '../run/run.ts'
+import type { LiveRun } from '../run.ts'
 import type { RunningTask } from './tally.ts'
 
 /** Tasks that run a few at a time, where no scheduler does that. */

@@ -1,7 +1,7 @@
 import type { Result } from '../../protocol/result/result.ts'
 import type { WireCall } from '../../wire/method.ts'
 import { notifyOfRun } from '../../wire/run-events.ts'
-import type { LiveRun } from '../run/run.ts'
+import type { LiveRun } from '../run.ts'
 
 /** The side of a connection that is told what happens to a job. */
 export type Follower = Pick<WireCall, 'id' | 'notify'>

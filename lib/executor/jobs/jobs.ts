@@ -4,9 +4,7 @@ import type { StopOptions } from '../../protocol/ports.ts'
 import { parseReady } from '../../protocol/request/times.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { startOf } from '../../protocol/words.ts'
-import { shrinkRun } from '../run/ended-run.ts'
-import type { LiveRun } from '../run/run.ts'
-import { waitAtMost } from '../run/wait.ts'
+import type { LiveRun } from '../run.ts'
 import type { KnownJobs } from './known-jobs.ts'
 import type { Taker } from './take-up.ts'
 import { type Jobs, type JobWait, notFound } from './port.ts'
@@ -19,11 +17,11 @@ export interface JobTable extends Jobs {
   /** The jobs of this process that run. */
   listOwn(): JobEntry[]
   stopAll(reason: StopReason, how?: StopOptions, which?: (run: LiveRun) => boolean): Promise<void>
-  /** Frees the memory of an ended job whose text is on disk. */
-  shrink(run: LiveRun): void
+  /** The end of a job, with its text, is on disk: nothing of it stays here. */
+  release(run: LiveRun): void
 }
 
-/** Jobs of this process that stay in memory after their end; every other one is on disk. */
+/** Ended jobs of this process that stay in memory where they cannot be kept on disk. */
 const keptAfterEnd = 64
 
 /** `openKnown` gives the jobs of all nacres; null where nothing is kept. */
@@ -56,7 +54,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     const place = await locate(id)
     return 'known' in place
       ? place.known.wait(place.id, { ...given, timeoutSeconds })
-      : waitAtMost(place, { timeoutMs: timeoutSeconds * 1000, ready, signal: given.signal })
+      : place.waitAtMost({ timeoutMs: timeoutSeconds * 1000, ready, signal: given.signal })
   }
 
   return {
@@ -102,12 +100,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     },
     async read(id, reading = {}) {
       const place = await locate(id)
-      if ('known' in place) return place.known.read(place.id, reading)
-      // Memory keeps only the end of an ended job's text; the disk has all of it.
-      const kept = ended.has(place.id)
-        ? await (await openKnown())?.readKept(place.id, reading)
-        : null
-      return kept ?? place.read(reading)
+      return 'known' in place ? place.known.read(place.id, reading) : place.read(reading)
     },
     async resume(given) {
       const place = await locate(given)
@@ -155,9 +148,8 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     async stopAll(reason, how, which = () => true) {
       await Promise.all([...alive.values()].filter(which).map((run) => run.stop(reason, how)))
     },
-    shrink(run) {
-      const result = run.look()
-      if (ended.has(run.id)) ended.set(run.id, shrinkRun(run, result))
+    release(run) {
+      ended.delete(run.id)
     },
   }
 }

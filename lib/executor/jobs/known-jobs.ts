@@ -42,8 +42,6 @@ export interface KnownJobs {
   read(id: string, reading: Reading): Promise<JobOutput>
   /** The tasks of an array that have ended. */
   tasks(id: string): Promise<TaskEnd[]>
-  /** From the text that an ended job has left on disk; null where there is none. */
-  readKept(id: string, reading: Reading): Promise<JobOutput | null>
   wait(id: string, wait: JobWait & { timeoutSeconds: number }): Promise<Result>
   follow(id: string, follower: Follower, signal: AbortSignal): Promise<Result>
   /** Has it go on where its nacre was killed; gives how it stands. */
@@ -168,11 +166,6 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       // Ends that nobody has taken yet.
       await lost.settle(findRecord(id))
       return array.readEnds()
-    },
-
-    async readKept(id, reading) {
-      const record = readRecord(dir, id)
-      return record && lost.readText(record, reading)
     },
 
     wait(id, { timeoutSeconds, ready, signal }) {

@@ -101,8 +101,6 @@ export interface LostJobs {
   settle(record: JobRecord): Promise<JobRecord>
   resultOf: (record: JobRecord) => Promise<Result>
   read(record: JobRecord, reading: Reading): Promise<JobOutput>
-  /** From the text that an ended job has left on disk; null where there is none. */
-  readText(record: JobRecord, reading: Reading): JobOutput | null
   wait(record: JobRecord, timeoutMs: number, signal?: AbortSignal): Promise<Result>
   kill: (record: JobRecord) => Promise<Result>
 }
@@ -175,5 +173,5 @@ export function createLostJobs(dir: string, troubles: ReadonlyMap<string, string
     return resultOf(await finish(record, { survivors, notices }))
   }
 
-  return { settle, resultOf, read, readText, wait, kill }
+  return { settle, resultOf, read, wait, kill }
 }

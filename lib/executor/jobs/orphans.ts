@@ -4,7 +4,7 @@ import { type ControlGroup, listGroupsOf } from '../../system/process/control-gr
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
-import { describeJob } from './describe-job.ts'
+import { describeJob } from '../results.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import {
   describeProcess,

@@ -3,7 +3,7 @@ import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/job.t
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/result/tasks.ts'
-import type { Run } from '../run/run.ts'
+import type { Run } from '../run.ts'
 import type { Follower } from './follow.ts'
 
 /** What ends a wait before the end of the job. */
@@ -22,7 +22,7 @@ export interface JobWait {
  * of this process that is no job yet is found too. Unknown and ambiguous ids are `MisuseError`s.
  */
 export interface Jobs {
-  /** The run of this process, alive, or a job of it that ended lately; also before its start is told. */
+  /** The run of this process that is alive, also before its start is told, or an ended job that is in no record. */
   find(id: string): Run
   /** In the order in which they were started. */
   list(filter?: JobFilter): Promise<JobEntry[]>

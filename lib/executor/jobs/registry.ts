@@ -1,7 +1,7 @@
 import { messageOf } from '../../protocol/errors.ts'
 import { createLazy } from '../../protocol/deferred.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
-import type { LiveRun } from '../run/run.ts'
+import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process/process-table.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import { findSocketPlace } from '../../system/socket-place.ts'

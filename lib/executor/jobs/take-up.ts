@@ -9,7 +9,7 @@ import { isAlive } from '../../system/process/process-table.ts'
 import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { startPiped } from '../../system/process/spawn.ts'
 import { findArray } from '../array/store.ts'
-import type { LiveRun, Run } from '../run/run.ts'
+import type { LiveRun, Run } from '../run.ts'
 import { type JobRecord, readRecord, reopenRecord } from './record.ts'
 
 /** What starts a nacre that takes up a job, whose id is added. */

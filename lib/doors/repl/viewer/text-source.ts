@@ -1,6 +1,6 @@
 import type { Executor, Run } from '../../../executor/executor.ts'
 import { splitLines } from '../../../protocol/words.ts'
-import { readOn } from '../../../executor/run/run.ts'
+import { readOn } from '../../../executor/run-events.ts'
 
 type ArtifactStore = NonNullable<Executor['artifacts']>
 

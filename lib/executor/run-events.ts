@@ -1,0 +1,200 @@
+import { createDeferred } from '../protocol/deferred.ts'
+import { OutputLimitError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import type { ListenerAnswer, RunEvent, RunListener, StreamName } from '../protocol/result/event.ts'
+import type { JobOutput } from '../protocol/result/job.ts'
+import type { Reading } from '../protocol/result/reading.ts'
+
+type Answer = ListenerAnswer | Promise<ListenerAnswer>
+
+/** The answer of two who take output: either may hold it up, and either may say that nobody reads it. */
+export function both(one: Answer, other: Answer): Answer {
+  if (!(one instanceof Promise) && !(other instanceof Promise)) return one ?? other
+  return Promise.all([one, other]).then((answers) => answers.find(Boolean))
+}
+
+/** Gives a program bytes of its own. A result that cannot hold all output is given up, unless it is a job's. */
+export function listenForProgram(
+  onEvent: RunListener | undefined,
+  isWhole: () => boolean,
+): RunListener {
+  const written: Partial<Record<StreamName, number>> = {}
+  return (event) => {
+    if (event.type !== 'output') return onEvent?.(event)
+    const { stream, bytes } = event
+    const total = (written[stream] = (written[stream] ?? 0) + bytes.length)
+    if (total > limits.wholeBytes && isWhole()) throw new OutputLimitError(stream)
+    return onEvent?.({ ...event, bytes: Uint8Array.from(bytes) })
+  }
+}
+
+/** A run's listener, whose mistake ends the run and reaches its caller, never the event loop. */
+export interface GuardedListener {
+  emit: RunListener
+  /** Throws what the listener threw first, if it did. */
+  rethrow(): void
+}
+
+/** `onFailure` is told once; after that the listener hears no more. */
+export function guardListener(
+  onEvent: RunListener | undefined,
+  onFailure: (error: unknown) => void,
+): GuardedListener {
+  let failure: { error: unknown } | null = null
+
+  function fail(error: unknown): void {
+    if (failure) return
+    failure = { error }
+    onFailure(error)
+  }
+
+  return {
+    emit(event) {
+      if (failure || !onEvent) return
+      try {
+        const answer = onEvent(event)
+        return typeof answer === 'object' ? Promise.resolve(answer).catch(fail) : answer
+      } catch (error) {
+        fail(error)
+      }
+    },
+    rethrow() {
+      if (failure) throw failure.error
+    },
+  }
+}
+
+/** Output that a reader has not taken yet holds up the command from here on. */
+const highWaterBytes = 256 * 1024
+
+/** The events of one run, for whoever iterates over them. */
+export interface EventStream extends AsyncIterable<RunEvent> {
+  /** Gives an event to every reader. A promise comes back where one of them has yet to take it. */
+  push(event: RunEvent): ListenerAnswer | Promise<ListenerAnswer>
+}
+
+/**
+ * Keeps what a reader is yet to take, and nothing where nobody reads. A reader that comes late begins
+ * with `started` and with what comes next; after the end it gets `started` and `exited`.
+ */
+export function createEventStream(): EventStream {
+  const readers = new Set<Reader>()
+  let started: RunEvent | null = null
+  let exited: RunEvent | null = null
+
+  return {
+    push(event) {
+      if (event.type === 'started') started = event
+      if (event.type === 'exited') exited = event
+      if (readers.size === 0) return
+      // The runner uses the memory of the bytes again, so a reader gets a copy.
+      const kept =
+        event.type === 'output' ? { ...event, bytes: Uint8Array.from(event.bytes) } : event
+      const waits = [...readers].flatMap((reader) => reader.push(kept) ?? [])
+      return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
+    },
+    [Symbol.asyncIterator]() {
+      const reader = createReader(() => readers.delete(reader))
+      readers.add(reader)
+      for (const event of [started, exited]) if (event) void reader.push(event)
+      return reader.iterator
+    },
+  }
+}
+
+interface Reader {
+  push(event: RunEvent): Promise<void> | undefined
+  iterator: AsyncIterator<RunEvent>
+}
+
+function createReader(close: () => void): Reader {
+  const queue: RunEvent[] = []
+  let heldBytes = 0
+  let more = createDeferred()
+  let hasRoom: (() => void) | null = null
+  let over = false
+
+  function release(): void {
+    hasRoom?.()
+    hasRoom = null
+  }
+
+  /** Also several who wait at once. */
+  function wake(): void {
+    more.resolve()
+    more = createDeferred()
+  }
+
+  function finish(): IteratorResult<RunEvent> {
+    over = true
+    queue.length = 0
+    close()
+    release()
+    wake()
+    return { done: true, value: undefined }
+  }
+
+  return {
+    push(event) {
+      queue.push(event)
+      wake()
+      if (event.type !== 'output') return undefined
+      heldBytes += event.bytes.length
+      if (heldBytes < highWaterBytes) return undefined
+      return new Promise((resolve) => {
+        const before = hasRoom
+        hasRoom = () => {
+          before?.()
+          resolve()
+        }
+      })
+    },
+    iterator: {
+      async next() {
+        while (queue.length === 0 && !over) await more.promise
+        const event = queue.shift()
+        if (over || event === undefined) return finish()
+        if (event.type === 'output') heldBytes -= event.bytes.length
+        if (heldBytes < highWaterBytes) release()
+        if (event.type === 'exited') {
+          over = true
+          close()
+        }
+        return { done: false, value: event }
+      },
+      return: async () => finish(),
+    },
+  }
+}
+
+/** A run whose text is read as it comes. */
+interface TextRun {
+  readonly events: AsyncIterable<RunEvent>
+  read(reading?: Reading): JobOutput
+}
+
+/** The text of a run from a place on, piece by piece; the place moves on with it. */
+export function* readOn(run: Pick<TextRun, 'read'>, place: { cursor: number }): Generator<string> {
+  for (;;) {
+    const { text, cursor } = run.read(place)
+    if (text === '') return
+    place.cursor = cursor
+    yield text
+  }
+}
+
+/** Follows the text of a run by its events; what is not whole yet waits for its newline or the end. */
+export async function* readLines(run: TextRun): AsyncGenerator<string> {
+  const place = { cursor: 0 }
+  let unfinished = ''
+  function* readNew(): Generator<string> {
+    for (const text of readOn(run, place)) {
+      const lines = (unfinished + text).split('\n')
+      unfinished = lines.pop() ?? ''
+      yield* lines
+    }
+  }
+  for await (const { type } of run.events) if (type === 'output') yield* readNew()
+  yield* readNew()
+  if (unfinished !== '') yield unfinished
+}

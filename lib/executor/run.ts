@@ -1,0 +1,414 @@
+import type { Capture, Captured } from '../output/capture.ts'
+import { type KeptTexts, readKept } from '../output/part.ts'
+import { createDeferred } from '../protocol/deferred.ts'
+import { messageOf, MisuseError, OutputLimitError } from '../protocol/errors.ts'
+import {
+  interruption,
+  type KeptPlace,
+  type OutputSink,
+  type Runner,
+  type Running,
+  shutdown,
+  type StopOptions,
+  type StopReport,
+} from '../protocol/ports.ts'
+import type { Request } from '../protocol/request/request.ts'
+import type { RunEvent } from '../protocol/result/event.ts'
+import type { JobEntry, JobOutput } from '../protocol/result/job.ts'
+import type { Reading } from '../protocol/result/reading.ts'
+import type { Result, StopReason } from '../protocol/result/result.ts'
+import { nowMs } from '../system/clock.ts'
+import type { RunOptions } from './options.ts'
+import { describeJob, endedResult, runningResult } from './results.ts'
+import {
+  both,
+  createEventStream,
+  type GuardedListener,
+  guardListener,
+  listenForProgram,
+  readLines,
+} from './run-events.ts'
+import { createDeadlines, type Deadlines, type WaitLimits, waitUntilOver } from './wait.ts'
+
+/**
+ * One command taken through the executor, from its start on. Also a run that was denied or did not
+ * start is one: it has ended.
+ */
+export interface Run {
+  readonly id: string
+  readonly request: Request
+  /** Of its first process; null where it has none, or none yet (it waits for its session). */
+  readonly pid: number | null
+  /**
+   * The result as the caller asked to wait for it: the final one, or a running one, and then the run is
+   * a job. Rejects with what the run's listener threw, and with nothing else.
+   */
+  readonly result: Promise<Result>
+  /** The final result. Never rejects. */
+  readonly ended: Promise<Result>
+  /**
+   * What happens, in order, for each `for await` over it. One that begins right after `start` gets
+   * everything; while it has not taken what came, the command waits.
+   */
+  readonly events: AsyncIterable<RunEvent>
+  /** The clean text line by line, without the newlines, to its end. */
+  lines(): AsyncIterable<string>
+  /** How it stands. */
+  look(): Result
+  /** A part of the clean text; the caller holds the cursor. */
+  read(reading?: Reading): JobOutput
+  /**
+   * Writes to its terminal or its open standard input, after what was written before. Settles when all
+   * of it has been taken. Rejects with `MisuseError` where nobody reads, and where too much waits to be
+   * read already (`input_full`).
+   */
+  write(data: string): Promise<void>
+  /** Ends its input, after what was written. Throws `MisuseError` where there is none. */
+  endInput(): void
+  /** Changes the size of its terminal. */
+  resize(columns: number, rows: number): void
+  /**
+   * Stops everything that it started; the first reason is kept. `interrupt`: as Ctrl-C does, with INT
+   * first. Gives the final result.
+   */
+  stop(reason?: StopReason, options?: StopOptions): Promise<Result>
+  /** The path of the control group that holds all that it started; null where there is none. */
+  readonly group: string | null
+  /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
+  detach(): Result
+  /** No other nacre can find it as a job, since its record could not be written. */
+  readonly isHidden: boolean
+  /** At the end of a block (`await using run = …`): stops it, unless it has ended or is a job. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** What the executor gives its run, and hears of it. */
+export interface RunParts {
+  request: Request
+  options: RunOptions
+  /** Until it settles, output is held back: whoever gets the run can listen to all of it. */
+  opened?: Promise<void> | null | undefined
+  /** A program reads the result by itself. */
+  forProgram?: boolean
+  /** Is told of the end; gives a notice where it could not be written down. */
+  record(result: Result): string | null | undefined
+  /** Makes the run one that can be found; its start is told after that. */
+  onStart(run: LiveRun): Promise<void>
+  /** Is told once, when the run becomes a job. */
+  onDetach(run: LiveRun): Promise<void>
+}
+
+/** What may wait to be read by one run. */
+const inputMaxBytes = 4 * 1024 * 1024
+const noText: KeptTexts = { output: { text: Buffer.alloc(0), start: 0 } }
+
+/**
+ * A run from the verdict on: it is refused, or started and followed to its end. Every cause of a stop comes
+ * together in `#stop`. It is a class for the reason that `run/running.ts` gives.
+ */
+export class LiveRun implements Run {
+  readonly id: string
+  readonly request: Request
+  readonly events = createEventStream()
+  readonly ended: Promise<Result>
+  readonly result: Promise<Result>
+  readonly #parts: RunParts
+  readonly #listener: GuardedListener
+  /** It has been refused, or its process runs. */
+  readonly #begun = createDeferred()
+  /** The run can be found, and its start has been told. */
+  readonly #told = createDeferred()
+  /** Its caller is to wait no more: it left, or the deadline says so. */
+  readonly #left = createDeferred()
+  readonly #end = createDeferred<Result>()
+  readonly #notices: string[] = []
+  #running: Running | null = null
+  #capture: Capture | null = null
+  #deadlines: Deadlines | null = null
+  #startedAtMs = 0
+  #startedAt = new Date()
+  #endedAt: Date | null = null
+  #stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
+  #final: Result | null = null
+  #declared: Promise<void> | null = null
+  #unreadBytes = 0
+  #isHidden = false
+
+  constructor(parts: RunParts) {
+    const { request, options, forProgram } = parts
+    this.id = request.id
+    this.request = request
+    this.#parts = parts
+    const isWhole = () => request.text === 'whole' && !this.isJob
+    const onEvent = forProgram ? listenForProgram(options.onEvent, isWhole) : options.onEvent
+    this.#listener = guardListener(onEvent, (error) => this.#failListener(error))
+    this.ended = this.#end.promise
+    this.result = this.#begun.promise.then(() => this.#waitAsAsked())
+    // A caller that holds the run need not look at its result: that is no fault of nacre's.
+    this.result.catch(() => undefined)
+  }
+
+  /** Ends it with this result, before anything was started for it. */
+  async refuse(result: Result): Promise<this> {
+    this.#end.resolve(this.#settle(result))
+    await this.ended
+    this.#begun.resolve()
+    return this
+  }
+
+  /**
+   * Starts its process, with the output on the way to the capture and to whoever listens. What the runner
+   * rejects with is thrown, and the capture is finished then. `startedAt`: of a run that another nacre began.
+   */
+  async start(runner: Runner, capture: Capture, startedAt = new Date()): Promise<this> {
+    const { id, request } = this
+    this.#startedAt = startedAt
+    this.#startedAtMs = nowMs() - Math.max(0, Date.now() - startedAt.getTime())
+    let isTold = false
+    const told = this.#told.promise
+      .then(() => this.#parts.opened)
+      .then(() => {
+        isTold = true
+      })
+    const sink: OutputSink = {
+      write: (stream, bytes) => {
+        this.#deadlines?.touch()
+        if (!isTold) return told.then(() => sink.write(stream, bytes))
+        return both(capture.write(stream, bytes), this.#emit({ type: 'output', id, stream, bytes }))
+      },
+      tellTask: (end, counts) =>
+        told.then(() => this.#emit({ type: 'task', id, ...end, ...counts })),
+    }
+    try {
+      const running = await runner(request, sink)
+      this.#follow(running, capture)
+      await this.#parts.onStart(this)
+      await this.#emit({ type: 'started', id, pid: running.pid, command: request.command })
+      return this
+    } catch (error) {
+      await capture.finish()
+      throw error
+    } finally {
+      // Its end waits for this.
+      this.#told.resolve()
+    }
+  }
+
+  #follow(running: Running, capture: Capture): void {
+    const { request } = this
+    const { signal } = this.#parts.options
+    this.#running = running
+    this.#capture = capture
+    // Those of an array are its tasks'.
+    const limits = request.array ? { timeoutMs: null, inactivityMs: null } : request
+    const onTimeout = () => {
+      if (request.onTimeout === 'background') this.#left.resolve()
+      else void this.#stop('timeout')
+    }
+    const onInactivity = () => void this.#stop('inactivity')
+    this.#deadlines = createDeadlines(limits, { onTimeout, onInactivity }, running.begun)
+    const onAbort = () => {
+      const reason = signal?.reason === shutdown ? shutdown : 'cancel'
+      void this.#stop(reason, { interrupt: signal?.reason === interruption })
+    }
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+    const release = () => signal?.removeEventListener('abort', onAbort)
+    this.#end.resolve(this.#conclude(running, capture, release))
+    this.#begun.resolve()
+  }
+
+  async #conclude(running: Running, capture: Capture, release: () => void): Promise<Result> {
+    const exit = await running.exited
+    const stopped = this.#stopping && {
+      reason: this.#stopping.reason,
+      ...(await this.#stopping.report),
+    }
+    this.#deadlines?.clear()
+    release()
+    const progress = this.#measure(running, await capture.finish())
+    // A caller that waits for nothing is told of a job, however soon the command has ended.
+    await this.#declared
+    await this.#told.promise
+    return this.#settle(endedResult(this.request, progress, exit, stopped))
+  }
+
+  /** Takes the final result; it is told and written down before anybody else sees it. */
+  async #settle(result: Result): Promise<Result> {
+    const notice = this.#parts.record(result)
+    if (notice) result.notices.push(notice)
+    await this.#emit({ type: 'exited', id: this.id, result })
+    this.#final = result
+    this.#endedAt = new Date()
+    return result
+  }
+
+  #emit(event: RunEvent) {
+    return both(this.#listener.emit(event), this.events.push(event))
+  }
+
+  #failListener(error: unknown): void {
+    if (this.#running === null) return
+    const isLimit = error instanceof OutputLimitError
+    this.notice(isLimit ? error.message : `Its listener failed: ${messageOf(error)}`)
+    void this.#stop(isLimit ? 'output_limit' : 'cancel')
+  }
+
+  #stop(reason: StopReason, options?: StopOptions): Promise<StopReport> {
+    if (this.#running === null) return Promise.resolve({ survivors: [] })
+    this.#stopping ??= { reason, report: this.#running.stop(reason, options) }
+    return this.#stopping.report
+  }
+
+  #measure(running: Running, captured: Captured) {
+    const durationMs = nowMs() - this.#startedAtMs
+    const { sandbox } = running
+    return { captured, durationMs, notices: this.#notices, sandbox, tasks: running.tasks() }
+  }
+
+  /** To the end, for a while, until it is ready, until its deadline leaves it running, or the caller leaves. */
+  async #waitAsAsked(): Promise<Result> {
+    const { waitMs, ready } = this.request
+    const over = Promise.race([this.ended, this.#left.promise])
+    if (waitMs === null && ready === null) await over
+    else if (waitMs !== 0) await waitUntilOver(this, over, { timeoutMs: waitMs, ready })
+    if (this.#final === null) {
+      this.detach()
+      await this.#declared
+    }
+    this.#listener.rethrow()
+    return this.look()
+  }
+
+  /** Waits for the end at most so long. Gives how it stands then. */
+  async waitAtMost(limits: WaitLimits): Promise<Result> {
+    await waitUntilOver(this, this.ended, limits)
+    return this.look()
+  }
+
+  get pid(): number | null {
+    return this.#running?.pid ?? null
+  }
+
+  get group(): string | null {
+    return this.#running?.group ?? null
+  }
+
+  /** ISO 8601, UTC. */
+  get startedAt(): string {
+    return this.#startedAt.toISOString()
+  }
+
+  /** Its caller waits no more. */
+  get isJob(): boolean {
+    return this.#declared !== null
+  }
+
+  /** Settles when every nacre of this user can find the run, where it is a job. */
+  get declared(): Promise<void> {
+    return this.#declared ?? Promise.resolve()
+  }
+
+  get isHidden(): boolean {
+    return this.#isHidden
+  }
+
+  /** Where it goes on without this process; null where it does not. */
+  get place(): KeptPlace | null {
+    return this.#running?.kept ?? null
+  }
+
+  /** As a line of the list of jobs. */
+  describe(): JobEntry {
+    const { id, pid, startedAt } = this
+    const { command, cwd, origin, pty } = this.request
+    const owner = { ownerPid: process.pid, ownerAlive: true }
+    const times = { startedAt, endedAt: this.#endedAt?.toISOString() ?? null }
+    const facts = { id, command, cwd, origin, pid, pty: pty !== null, ...owner, ...times }
+    return describeJob({ ...facts, artifact: null }, this.#final)
+  }
+
+  lines(): AsyncIterable<string> {
+    return readLines(this)
+  }
+
+  look(): Result {
+    if (this.#final) return this.#final
+    if (!this.#running || !this.#capture) throw new Error('a run is looked at before its start')
+    const progress = this.#measure(this.#running, this.#capture.snapshot())
+    return runningResult(this.request, progress, this.#running.waitingForInput())
+  }
+
+  read(reading: Reading = {}): JobOutput {
+    const part = this.#capture?.read(reading) ?? readKept(noText, reading)
+    return { ...part, status: this.#final?.status ?? 'running' }
+  }
+
+  /** All clean text that is kept. */
+  kept(): KeptTexts {
+    return this.#capture?.kept() ?? noText
+  }
+
+  async write(data: string): Promise<void> {
+    const running = this.#openInput()
+    const bytes = Buffer.byteLength(data)
+    if (this.#unreadBytes > 0 && this.#unreadBytes + bytes > inputMaxBytes) {
+      const message = `${this.#unreadBytes} bytes of input wait to be read; write more once they are`
+      throw new MisuseError('input_full', message, 'data')
+    }
+    this.#unreadBytes += bytes
+    try {
+      await running.write(data)
+    } finally {
+      this.#unreadBytes -= bytes
+    }
+  }
+
+  endInput(): void {
+    this.#openInput().endInput()
+  }
+
+  /** A terminal whose program has ended would take what is written and tell nobody. */
+  #openInput(): Running {
+    if (this.#running && !this.#final) return this.#running
+    throw new MisuseError('no_input', `The run \`${this.id}\` has ended`, 'job_id')
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#running?.resize(columns, rows)
+  }
+
+  async stop(reason: StopReason = 'cancel', options?: StopOptions): Promise<Result> {
+    if (!this.#final) await this.#stop(reason, options)
+    return this.ended
+  }
+
+  detach(): Result {
+    this.#left.resolve()
+    if (this.#declared === null && this.#running !== null) {
+      this.#running.leave()
+      this.#declared = this.#parts.onDetach(this)
+    }
+    return this.look()
+  }
+
+  /** A short sentence for the reader of the result. */
+  notice(text: string): void {
+    if (this.#final) this.#final.notices.push(text)
+    else this.#notices.push(text)
+  }
+
+  /** As `notice`, for a job that no other nacre can find. */
+  hide(text: string): void {
+    this.#isHidden = true
+    this.notice(text)
+  }
+
+  quietMs(): number {
+    return this.#deadlines?.quietMs() ?? 0
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.isJob) await this.stop()
+  }
+}
