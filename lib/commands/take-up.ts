@@ -1,6 +1,6 @@
 import { wrongUsage } from '../protocol/errors.ts'
 import { shutdown } from '../protocol/ports.ts'
-import { leaveGroupOfRun } from '../system/process/own-group.ts'
+import { leaveGroupOfRun } from '../system/process/own-process.ts'
 import type { Command } from '../doors/command.ts'
 import { holdToEnd } from './supervise/command.ts'
 

@@ -19,7 +19,7 @@ import { type Jobs, notFound } from './jobs/port.ts'
 import { type ExecutorOptions, keepWithin, openArtifacts, type RunOptions } from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { LiveRun, type Run, type RunParts } from './run.ts'
-import type { Registry } from './jobs/registry.ts'
+import type { Registry } from './jobs/holder.ts'
 import { createRunners } from './runners.ts'
 import { createSessionOrder, type Turn } from './session-order.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
@@ -226,7 +226,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   /** Loaded with the first run that may become a job. Null where nothing is kept. */
   function openRegistry(): Promise<Registry> | null {
     if (stateDir === null) return null
-    registry ??= import('./jobs/registry.ts').then(({ createRegistry }) =>
+    registry ??= import('./jobs/holder.ts').then(({ createRegistry }) =>
       createRegistry(
         join(stateDir, 'jobs'),
         jobs,

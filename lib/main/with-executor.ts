@@ -4,7 +4,7 @@ import type { Streams } from '../doors/streams.ts'
 import { messageOf } from '../protocol/errors.ts'
 import { interruption, shutdown } from '../protocol/ports.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
-import { listIgnored } from '../system/process/ignored-signals.ts'
+import { listIgnored } from '../system/process/own-process.ts'
 
 /** After a fault of nacre's own its runs have so long to end, which is as long as the graces of a stop last. */
 const crashGraceMs = 6000

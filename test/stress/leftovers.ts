@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findOwnGroup } from '../../lib/system/process/own-group.ts'
+import { findOwnGroup } from '../../lib/system/process/own-process.ts'
 
 /**
  * What a nacre that has ended should not have left of itself but has, below the home of a user with the

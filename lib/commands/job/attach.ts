@@ -1,4 +1,4 @@
-import type { Follower } from '../../executor/jobs/follow.ts'
+import type { Follower } from '../../executor/jobs/port.ts'
 import type { Jobs } from '../../executor/jobs/port.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import type { Result } from '../../protocol/result/result.ts'

@@ -126,7 +126,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     async follow(id, follower, signal) {
       const place = await locate(id)
       if ('known' in place) return place.known.follow(place.id, follower, signal)
-      const { followRun } = await import('./follow.ts')
+      const { followRun } = await import('./holder.ts')
       return followRun(place, follower, signal)
     },
     async write(id, data, { end = false } = {}) {

@@ -1,23 +1,31 @@
+import { createReadStream } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import { MisuseError } from '../../protocol/errors.ts'
+import { codeOf, MisuseError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { StopReport } from '../../protocol/ports.ts'
 import { idPattern } from '../../protocol/ids.ts'
 import type { JobEntry, JobOutput } from '../../protocol/result/job.ts'
 import type { Reading } from '../../protocol/result/reading.ts'
 import type { AllMethods, MethodName, RpcMethods } from '../../protocol/rpc/messages.ts'
-import type { Result, StopReason } from '../../protocol/result/result.ts'
+import type { Result, StopReason, Survivor } from '../../protocol/result/result.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
-import { removeLeftGroups } from '../../system/process/control-group.ts'
+import { openControlGroup, removeLeftGroups } from '../../system/process/control-group.ts'
 import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
-import { isAlive } from '../../system/process/process-table.ts'
+import { isAlive, type ProcessEntry } from '../../system/process/process-table.ts'
+import { pause } from '../../system/wait.ts'
+import { nowMs } from '../../system/clock.ts'
+import { createTreeSearch, stopTree, type TreeRoot } from '../../run/stop.ts'
+import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
+import { readKept } from '../../output/part.ts'
+import { describeLostArray, type LostArray, openLostArray } from '../array/lost-array.ts'
+import { beginResult } from '../results.ts'
 import { findArray } from '../array/store.ts'
 import type { TaskEnd } from '../../protocol/result/tasks.ts'
-import type { Follower } from './follow.ts'
+import type { Follower } from './port.ts'
 import { type JobWait, notFound } from './port.ts'
-import { createLostJobs, lostResult } from './lost.ts'
-import { describeOrphan, endOrphan, findOrphans } from './orphans.ts'
-import { pruneJobs } from './prune.ts'
+import { describeOrphan, endOrphan, findOrphans, rootFrom } from './orphans.ts'
 import { callTaker, type Taker } from './take-up.ts'
 import {
   describeRecord,
@@ -25,8 +33,11 @@ import {
   type JobRecord,
   listDamaged,
   listIds,
+  pruneJobs,
+  readKeptTexts,
   readRecord,
   readRecords,
+  writeEnd,
 } from './record.ts'
 
 /** The jobs of every nacre of this user, as their records, their holders and the process table tell. */
@@ -51,6 +62,9 @@ export interface KnownJobs {
   kill(id: string, reason: StopReason): Promise<Result>
 }
 
+/** How often a job that nobody holds is looked at while somebody waits for it. */
+const lookEveryMs = 200
+
 /** How long a list waits for a job's other machine; who takes the job up goes on with it. */
 const listPatienceMs = 2000
 
@@ -58,7 +72,6 @@ const listPatienceMs = 2000
 export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
   /** Why jobs on other machines were not taken up. */
   const troubles = new Map<string, string>()
-  const lost = createLostJobs(dir, troubles)
 
   function resolve(given: string): string {
     const begin = given.startsWith('run_') ? given : `run_${given}`
@@ -106,7 +119,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       }
     }
     // The owner may have written the end since.
-    return otherwise(await lost.settle(readRecord(dir, record.id) ?? record))
+    return otherwise(await settle(readRecord(dir, record.id) ?? record))
   }
 
   /** A job that goes on at another machine though its nacre was killed is held by a new one from now on. */
@@ -120,7 +133,76 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
     return record
   }
 
-  const show = (id: string) => ask(findRecord(id), ['shell.status', { id }], lost.resultOf)
+  /** Writes down the end of a job whose owner could not; gives the record as it is then. */
+  async function settle(record: JobRecord): Promise<JobRecord> {
+    if (record.endedAt !== null || isAlive(record.owner) || record.kept) return record
+    const array = openLostArray(dir, record.id)
+    if (array ? await array.refresh() : findProcesses(record).length > 0) return record
+    return finish(record, null)
+  }
+
+  async function finish(record: JobRecord, stopped: StopReport | null) {
+    const array = openLostArray(dir, record.id)
+    const captured = await (await recapture(record, array)).finish()
+    const lost = lostResult(record, { captured, running: false, stopped })
+    const told = stopped?.notices ?? []
+    const result = array ? describeLostArray(lost, array.summarize(), told) : lost
+    return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
+  }
+
+  async function resultOf(record: JobRecord): Promise<Result> {
+    if (record.result) return record.result
+    const array = openLostArray(dir, record.id)
+    const captured = (await recapture(record, array)).snapshot()
+    const lost = lostResult(record, { captured, running: true, stopped: null })
+    const trouble = troubles.get(record.id)
+    if (trouble !== undefined) {
+      return { ...lost, host: record.kept?.request.host ?? null, notices: [trouble] }
+    }
+    if (array) await array.refresh()
+    return array ? describeLostArray(lost, array.summarize(), []) : lost
+  }
+
+  async function readLost(record: JobRecord, reading: Reading): Promise<JobOutput> {
+    const status = record.result?.status ?? 'running'
+    const array = openLostArray(dir, record.id)
+    return (
+      readText(record, reading) ?? { ...(await recapture(record, array)).read(reading), status }
+    )
+  }
+
+  /** From the text that an ended job has left on disk; null where there is none. */
+  function readText(record: JobRecord, reading: Reading): JobOutput | null {
+    if (record.result === null) return null
+    const texts = readKeptTexts(dir, record)
+    return texts && { ...readKept(texts, reading), status: record.result.status }
+  }
+
+  async function waitForLost(
+    record: JobRecord,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    const deadline = nowMs() + timeoutMs
+    let current = record
+    while (current.endedAt === null && nowMs() < deadline && !signal?.aborted) {
+      const pauseMs = Math.min(lookEveryMs, Math.max(1, deadline - nowMs()))
+      await pause(pauseMs, signal)
+      current = await settle(readRecord(dir, current.id) ?? current)
+    }
+    return resultOf(current)
+  }
+
+  async function killLost(record: JobRecord): Promise<Result> {
+    if (record.endedAt !== null) return resultOf(record)
+    const trouble = troubles.get(record.id)
+    if (trouble !== undefined) throw new MisuseError('host_unreachable', trouble, 'job_id')
+    const notices = (await openLostArray(dir, record.id)?.cancel()) ?? []
+    const { survivors } = await stopTree(rootOf(record))
+    return resultOf(await finish(record, { survivors, notices }))
+  }
+
+  const show = (id: string) => ask(findRecord(id), ['shell.status', { id }], resultOf)
 
   return {
     resolve,
@@ -133,7 +215,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       const alive = await Promise.all(
         readRecords(dir, 'alive').map((it) => takeUp(it, listPatienceMs)),
       )
-      for (const record of alive) settled.push(await lost.settle(record))
+      for (const record of alive) settled.push(await settle(record))
       const ids = new Set(settled.map(({ id }) => id))
       const ended = runningOnly ? [] : readRecords(dir, 'ended').filter(({ id }) => !ids.has(id))
       return [
@@ -147,7 +229,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
 
     read(id, reading) {
       const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
-      return ask(findRecord(id), ['shell.output', params], (record) => lost.read(record, reading))
+      return ask(findRecord(id), ['shell.output', params], (record) => readLost(record, reading))
     },
 
     async resume(id) {
@@ -164,7 +246,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
         throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
       }
       // Ends that nobody has taken yet.
-      await lost.settle(findRecord(id))
+      await settle(findRecord(id))
       return array.readEnds()
     },
 
@@ -175,7 +257,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
         ...(ready === undefined ? {} : { ready }),
       }
       return ask(findRecord(id), ['shell.wait', params, { signal }], (record) =>
-        lost.wait(record, timeoutSeconds * 1000, signal),
+        waitForLost(record, timeoutSeconds * 1000, signal),
       )
     },
 
@@ -189,7 +271,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
         { signal, onNotification },
       ]
       return ask(findRecord(id), question, (record) =>
-        lost.wait(record, Number.MAX_SAFE_INTEGER, signal),
+        waitForLost(record, Number.MAX_SAFE_INTEGER, signal),
       )
     },
 
@@ -208,7 +290,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
       const record = readRecord(dir, id)
       if (record === null) return killOrphan(id)
       const params = { id, reason: reason === 'cancel' || reason === 'timeout' ? reason : 'kill' }
-      return ask(record, ['shell.cancel', params as { id: string }], lost.kill)
+      return ask(record, ['shell.cancel', params as { id: string }], killLost)
     },
   }
 
@@ -233,3 +315,78 @@ const leastWaitSeconds = 0.001
 
 /** What is known of the output of a run without a record. */
 const nothing = { output: '', truncation: null, artifact: null, notices: [] }
+
+/** How the processes of a job are found without its owner. */
+function rootOf(record: JobRecord): TreeRoot {
+  const { id, process: first } = record
+  const group = record.group === null ? null : openControlGroup(record.group)
+  return { ...(first && isAlive(first) ? rootFrom(first.pid, id) : { pid: null, mark: id }), group }
+}
+
+/** What is still alive of a job whose owner is gone. */
+function findProcesses(record: JobRecord): ProcessEntry[] {
+  return createTreeSearch(rootOf(record))()
+}
+
+/** The clean text of a job whose owner was killed, made anew from its artifact. */
+async function recapture(record: JobRecord, array: LostArray | null): Promise<Capture> {
+  const capture = createCapture({
+    runId: record.id,
+    command: record.command,
+    request: {
+      streams: 'merged',
+      head: null,
+      tail: null,
+      maxLines: limits.maxLines,
+      maxBytes: limits.maxBytes,
+      truncate: 'tail',
+      artifact: 'never',
+      pty: record.pty,
+    },
+    store: null,
+  })
+  for (const kept of [record.artifact, record.stderrArtifact]) {
+    if (kept) await replay(kept.path, capture)
+  }
+  await array?.recapture(capture)
+  return capture
+}
+
+async function replay(path: string, capture: Capture): Promise<void> {
+  try {
+    for await (const bytes of createReadStream(path)) await capture.write('output', bytes as Buffer)
+  } catch (error) {
+    // Nothing was written yet, or it has been removed since.
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+/** How a job stands that nobody holds any more. */
+interface Loss {
+  captured: Captured
+  /** Its processes are alive. */
+  running: boolean
+  /** What the stop of the job has told, where it has just been stopped. */
+  stopped: { survivors: Survivor[] } | null
+}
+
+/** The result of a run whose holder is gone. */
+type LostRun = Pick<JobRecord, 'id' | 'origin' | 'command' | 'cwd' | 'startedAt' | 'artifact'>
+
+function lostResult(record: LostRun, { captured, running, stopped }: Loss): Result {
+  const owner = 'The nacre that held it was killed'
+  const what = running ? 'what it writes now is lost' : 'how it ended is not known'
+  const { notices, ...text } = captured
+  return {
+    ...beginResult({ ...record, host: null }, text),
+    ...text,
+    status: running ? 'running' : 'stopped',
+    reason: running ? null : stopped ? 'kill' : 'shutdown',
+    survivors: stopped?.survivors ?? [],
+    durationMs: Math.max(0, Date.now() - Date.parse(record.startedAt)),
+    artifact: record.artifact && { ...record.artifact, complete: false },
+    jobId: running ? record.id : null,
+    error: running || stopped ? null : { code: 'job_lost', message: `${owner}: ${what}` },
+    notices: [`${owner}: ${stopped ? 'its last output may be missing' : what}`, ...notices],
+  }
+}

@@ -4,7 +4,10 @@ import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/result/tasks.ts'
 import type { Run } from '../run.ts'
-import type { Follower } from './follow.ts'
+import type { WireCall } from '../../wire/method.ts'
+
+/** The side of a connection that is told what happens to a job. */
+export type Follower = Pick<WireCall, 'id' | 'notify'>
 
 /** What ends a wait before the end of the job. */
 export interface JobWait {

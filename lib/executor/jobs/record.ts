@@ -11,9 +11,11 @@ import { describeJob } from '../results.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Origin, Request, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
+import { limits } from '../../protocol/limits.ts'
 import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, readRegularFile, replaceFile } from '../../system/private-files.ts'
-import { isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
+import { isAlive, isRunning, type ProcessIdentity } from '../../system/process/process-table.ts'
+import { ownerOfSocket } from '../../system/socket-place.ts'
 
 /**
  * What every nacre of this user knows of a job: `<state>/jobs/<id>.json` while it goes on,
@@ -51,7 +53,7 @@ export interface JobRecord {
 }
 
 /** The folder of the records of ended jobs. */
-export function endedFolder(dir: string): string {
+function endedFolder(dir: string): string {
   return join(dir, 'ended')
 }
 
@@ -210,7 +212,7 @@ export function removeRecord(dir: string, id: string): void {
  * The names in a folder; none where there is no folder yet, or none can be: nothing is noted in a state
  * folder that is no folder, or that this user may not enter.
  */
-export function listFiles(dir: string): string[] {
+function listFiles(dir: string): string[] {
   try {
     return readdirSync(dir)
   } catch (error) {
@@ -246,4 +248,44 @@ export function describeRecord(record: JobRecord): JobEntry {
   const facts = { id, command, cwd, origin, ...owner, startedAt, endedAt, artifact }
   const { process: first, pty, result } = record
   return describeJob({ ...facts, pid: first?.pid ?? null, pty: pty !== null }, result)
+}
+
+/**
+ * A nacre writes the texts of a job shortly before its record: a text without a record that is older than
+ * this was left behind.
+ */
+const draftMs = 60_000
+const dayMs = 24 * 3600 * 1000
+
+/**
+ * Removes ended jobs that are too old or too many, and what killed nacres left in the folder. A record
+ * is as old as its file, which was written when the job ended: no record is read for this.
+ */
+export function pruneJobs(dir: string): void {
+  const ended = listIds(dir, 'ended')
+    .map((id) => ({ id, ageMs: ageOf(join(endedFolder(dir), `${id}.json`)) }))
+    .sort((a, b) => a.ageMs - b.ageMs)
+  for (const [index, { id, ageMs }] of ended.entries()) {
+    if (index >= limits.jobsKept || ageMs > limits.jobAgeDays * dayMs) removeRecord(dir, id)
+  }
+  for (const name of listFiles(dir)) {
+    if (isLeft(dir, name)) rmSync(join(dir, name), { force: true })
+  }
+  const kept = new Set(listIds(dir, 'ended'))
+  for (const name of listFiles(endedFolder(dir))) {
+    const path = join(endedFolder(dir), name)
+    if (!kept.has(name.split('.')[0] ?? '') && ageOf(path) > draftMs) rmSync(path, { force: true })
+  }
+}
+
+function isLeft(dir: string, name: string): boolean {
+  const owner = ownerOfSocket(name)
+  if (owner !== null) return !isRunning(owner)
+  return name.endsWith('.new') && ageOf(join(dir, name)) > draftMs
+}
+
+/** How long ago a file was written; one that is gone is new. */
+function ageOf(path: string): number {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat === undefined ? 0 : Date.now() - stat.mtimeMs
 }

@@ -1,16 +1,16 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
-import { isAlive } from '../../system/process/process-table.ts'
+import { identifySelf, isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { startPiped } from '../../system/process/spawn.ts'
 import { findArray } from '../array/store.ts'
 import type { LiveRun, Run } from '../run.ts'
-import { type JobRecord, readRecord, reopenRecord } from './record.ts'
+import { type JobRecord, readOwnFile, readRecord, reopenRecord } from './record.ts'
 
 /** What starts a nacre that takes up a job, whose id is added. */
 export interface Taker {
@@ -70,9 +70,7 @@ const patienceMs = 30_000
  */
 async function claimJob(dir: string, id: string): Promise<LostJob | null> {
   const path = join(dir, `${id}.claim`)
-  const fd = await openClaim(path)
-  if (fd === null) return null
-  closeSync(fd)
+  if (!(await writeClaim(path))) return null
   const release = () => rmSync(path, { force: true })
   try {
     const record = readRecord(dir, id)
@@ -89,29 +87,30 @@ async function claimJob(dir: string, id: string): Promise<LostJob | null> {
   }
 }
 
-/** Null where another nacre has taken it meanwhile. */
-async function openClaim(path: string): Promise<number | null> {
-  let deadline = nowMs() + patienceMs
+/** False where another nacre takes it, or has taken it meanwhile. The claim of a killed one counts for nothing. */
+async function writeClaim(path: string): Promise<boolean> {
+  const deadline = nowMs() + patienceMs
   let hasWaited = false
-  let claimedAs: number | undefined
-  for (;;) {
-    try {
-      const fd = openSync(path, 'wx', 0o600)
-      if (!hasWaited) return fd
-      closeSync(fd)
+  while (nowMs() < deadline) {
+    const claim = readOwnFile(path)
+    if (claim === null) {
+      if (hasWaited) return false
+      try {
+        writeFileSync(path, JSON.stringify(identifySelf()), { flag: 'wx', mode: 0o600 })
+        return true
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error
+      }
+    } else if (claim !== '' && !isAlive(JSON.parse(claim) as ProcessIdentity)) {
       rmSync(path, { force: true })
-      return null
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
+      hasWaited = false
+    } else {
+      // An empty one is being written.
+      hasWaited = true
+      await delay(50)
     }
-    hasWaited = true
-    const now = statSync(path, { throwIfNoEntry: false })?.ino
-    if (now !== claimedAs) deadline = nowMs() + patienceMs
-    // Who has claimed it may have been killed.
-    else if (nowMs() > deadline) rmSync(path, { force: true })
-    claimedAs = now
-    await delay(50)
   }
+  return false
 }
 
 function describeLost(dir: string, record: JobRecord): Omit<LostJob, 'release'> | null {

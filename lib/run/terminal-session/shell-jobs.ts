@@ -1,4 +1,4 @@
-import { listIgnored } from '../../system/process/ignored-signals.ts'
+import { listIgnored } from '../../system/process/own-process.ts'
 import { readVariable } from '../../system/process/process-details.ts'
 import { listTree, readProcess } from '../../system/process/process-table.ts'
 import { markVariable } from '../../system/process/run-variables.ts'

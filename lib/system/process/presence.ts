@@ -1,6 +1,6 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findOwnGroup } from './own-group.ts'
+import { findOwnGroup } from './own-process.ts'
 import { lookIntoFile, lookIntoFolder } from '../look.ts'
 import { makePrivateFolder } from '../private-files.ts'
 import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'

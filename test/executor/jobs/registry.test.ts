@@ -17,14 +17,13 @@ import * as assert from 'uvu/assert'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import { identifyProcess, isAlive } from '../../../lib/system/process/process-table.ts'
 import { openJobs } from '../../../lib/executor/jobs/jobs.ts'
-import { pruneJobs } from '../../../lib/executor/jobs/prune.ts'
 import {
-  endedFolder,
   type JobRecord,
   listIds,
   readKeptTexts,
   readRecord,
   listDamaged,
+  pruneJobs,
   readRecords,
   writeEnd,
   writeRecord,
@@ -123,7 +122,7 @@ test('the oldest ended jobs go, never one that runs', ({ dir }) => {
     })
     writeEnd(dir, record, { output: { text: Buffer.from('text'), start: 0 } })
     const seconds = Date.now() / 1000 - days * 24 * 3600
-    utimesSync(join(endedFolder(dir), `${record.id}.json`), seconds, seconds)
+    utimesSync(join(join(dir, 'ended'), `${record.id}.json`), seconds, seconds)
     return record.id
   }
   const old = end(8)
@@ -131,13 +130,13 @@ test('the oldest ended jobs go, never one that runs', ({ dir }) => {
   pruneJobs(dir)
   assert.equal(listIds(dir, 'alive'), [running.id])
   assert.equal(listIds(dir, 'ended').sort(), ended.slice(5).sort())
-  assert.not.ok(existsSync(join(endedFolder(dir), `${old}.text`)))
+  assert.not.ok(existsSync(join(join(dir, 'ended'), `${old}.text`)))
 })
 
 test('what killed nacres left in the folder goes, what is in use stays', ({ dir }) => {
   const record = makeRecord()
   writeRecord(dir, record)
-  mkdirSync(endedFolder(dir))
+  mkdirSync(join(dir, 'ended'))
   // A number that no process has: the largest that Linux gives is 4194304.
   const left = [
     '4194999-abcdefgh.sock',

@@ -1,16 +1,29 @@
+import { chmodSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { messageOf } from '../../protocol/errors.ts'
 import { createLazy } from '../../protocol/deferred.ts'
 import type { JobEntry } from '../../protocol/result/job.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf, isAlive } from '../../system/process/process-table.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
-import { findSocketPlace } from '../../system/socket-place.ts'
-import type { Jobs } from './port.ts'
+import { findSocketPlace, type SocketPlace } from '../../system/socket-place.ts'
+import { settleWithin } from '../../system/wait.ts'
+import { connectSocket, receiveMessages } from '../../wire/connection.ts'
+import { notifyOfRun } from '../../wire/run-events.ts'
+import { createRpcServer, type RpcServer } from '../../wire/server.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { createJobPeer, socketMethods } from './methods.ts'
+import type { Follower, Jobs } from './port.ts'
 import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
 import type { Taker } from './take-up.ts'
-import { pruneJobs } from './prune.ts'
-import { type JobRecord, readRecords, removeRecord, writeEnd, writeRecord } from './record.ts'
-import { serveJobs } from './socket.ts'
+import {
+  type JobRecord,
+  pruneJobs,
+  readRecords,
+  removeRecord,
+  writeEnd,
+  writeRecord,
+} from './record.ts'
 
 /** Makes the jobs of one executor known to every nacre of this user. */
 export interface Registry {
@@ -138,4 +151,86 @@ function draftRecord(run: LiveRun): JobRecord {
     kept: run.place && { request, place: run.place },
     textStarts: {},
   }
+}
+
+/** How long an asker that does not read may hold up the end of nacre. */
+const flushMs = 1000
+
+interface JobServer {
+  readonly path: string
+  /** Gives the answers that are under way first. Every job must have ended. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves the protocol of `--rpc` on a private socket: those methods that look after jobs. Starting
+ * commands is not among them. Only this user reaches the socket: its folder is nobody else's.
+ */
+async function serveJobs(jobs: Jobs, place: SocketPlace): Promise<JobServer> {
+  const served = new Set<{ socket: Socket; rpc: RpcServer; flush: () => Promise<void> }>()
+  const server = createServer((socket) => {
+    const one = serveSocket(socket, jobs)
+    served.add(one)
+    socket.on('close', () => {
+      served.delete(one)
+      one.rpc.cancelAll()
+    })
+    // The one who asked is gone; `close` follows and does what is to be done.
+    socket.on('error', () => socket.destroy())
+    // Only its jobs keep nacre alive; a connection that asks nothing does not.
+    socket.unref()
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(place.path, resolve)
+  })
+  chmodSync(place.path, 0o600)
+  server.unref()
+  return {
+    path: place.path,
+    async close() {
+      server.close()
+      await Promise.all(
+        [...served].map(async ({ socket, rpc, flush }) => {
+          await rpc.idle()
+          await settleWithin(flushMs, flush())
+          socket.destroy()
+        }),
+      )
+      place.remove()
+    },
+  }
+}
+
+function serveSocket(socket: Socket, jobs: Jobs) {
+  const connection = connectSocket(socket)
+  const peer = createJobPeer()
+  const rpc = createRpcServer({
+    connection,
+    methods: socketMethods,
+    prepare: (call) => Object.assign(call, { jobs, peer }),
+  })
+  void receiveMessages(socket, connection, rpc)
+  return { socket, rpc, flush: () => connection.end() }
+}
+
+/** Tells what a run of this process writes from now on, and its end. */
+export async function followRun(
+  run: LiveRun,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<Result> {
+  if (signal.aborted) return run.look()
+  const tell = notifyOfRun(follower, true)
+  const events = run.events[Symbol.asyncIterator]()
+  const leave = () => void events.return?.()
+  signal.addEventListener('abort', leave, { once: true })
+  let final: Result | null = null
+  for await (const event of { [Symbol.asyncIterator]: () => events }) {
+    // The run itself knows of its end only when everybody has heard of it.
+    if (event.type === 'exited') final = event.result
+    if (event.type !== 'started' && (await tell(event)) === 'closed') break
+  }
+  signal.removeEventListener('abort', leave)
+  return final ?? run.look()
 }
