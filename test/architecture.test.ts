@@ -88,11 +88,8 @@ test('only the entry and its edges touch the process', () => {
   // `process.env` as a default of a library call, and the streams of a front door, are the edges.
   // The addon is looked for beside the program; a client starts a process of its own.
   const allowed = new Set([
-    'main/agent-settings.ts',
-    'main/configure.ts',
     'main/dispatch.ts',
-    'main/executor-options.ts',
-    'main/supervise.ts',
+    'main/settings.ts',
     'main/with-executor.ts',
     'executor/executor.ts',
     'run/terminal/pty/addon.ts',

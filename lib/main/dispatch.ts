@@ -8,10 +8,14 @@ import { readPromptOptions, readRunOptions } from '../cli/options.ts'
 import { shellOffFlags } from '../cli/shell-flags.ts'
 import { version } from '../protocol/version.ts'
 import { logicalDirectory, stateDirectory } from '../config/paths.ts'
-import { agentSettings } from './agent-settings.ts'
-import { configure, configureNothing, describeConfiguration } from './configure.ts'
-import { executorOptions } from './executor-options.ts'
-import { supervise } from './supervise.ts'
+import {
+  agentSettings,
+  configure,
+  configureNothing,
+  describeConfiguration,
+  executorOptions,
+  supervise,
+} from './settings.ts'
 import { withExecutor } from './with-executor.ts'
 import { findWorkspace } from '../system/git.ts'
 import type { Command } from '../doors/command.ts'

@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -110,6 +111,9 @@ test('what has ended survives a kill of nacre, and the rest is named, and runs w
     const artifacts = join(home.env['XDG_STATE_HOME'] ?? '', 'nacre', 'artifacts')
     const files = readdirSync(artifacts).map((name) => join(artifacts, name))
     rmSync(files.find((file) => readFileSync(file, 'utf8') === 'task 1\r\n') ?? '')
+    // A nacre that was killed while it took the job up has left its claim.
+    const claim = join(home.env['XDG_STATE_HOME'] ?? '', 'nacre', 'jobs', `${id}.claim`)
+    writeFileSync(claim, JSON.stringify({ pid: child.pid, startTime: '1', boot: '' }))
     assert.is((await home.json(['job', 'resume', id]))['status'], 'running')
     // Held open for reading too, so that none waits for a writer.
     gate = openSync(go, 'r+')

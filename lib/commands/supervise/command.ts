@@ -5,11 +5,10 @@ import { limits } from '../../protocol/limits.ts'
 import { option } from '../../protocol/request/flag.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { leaveGroupOfRun } from '../../system/process/own-process.ts'
-import { createApprovals } from '../../wire/approvals.ts'
 import { connectSocket, receiveMessages } from '../../wire/connection.ts'
 import { bindMethods, cancelHandler, type WireCall } from '../../wire/method.ts'
 import { encodeEvent } from '../../wire/run-events.ts'
-import { createRpcServer } from '../../wire/server.ts'
+import { createApprovals, createRpcServer } from '../../wire/server.ts'
 import type { Command } from '../../doors/command.ts'
 
 /**

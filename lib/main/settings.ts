@@ -1,0 +1,163 @@
+import { dirname, join, resolve } from 'node:path'
+import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
+import { placeOptions } from '../cli/options.ts'
+import { assemble, type Configuration } from '../config/configuration.ts'
+import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
+import { readConfiguration } from '../config/read-configuration.ts'
+import type { CommandConfiguration } from '../doors/command.ts'
+import type { ExecutorOptions, RunOptions } from '../executor/executor.ts'
+import { originPolicies } from '../protocol/origin.ts'
+import type { PrintOptions, PromptOptions } from '../protocol/print-options.ts'
+import type { RequestInput, RunFields } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
+import type { UserRule } from '../protocol/user-rule.ts'
+import { programWords } from '../system/runtime.ts'
+
+/** Reads the configuration once; of the flags, those that say where it lies. */
+export function configure(options: Readonly<Record<string, unknown>>): Promise<Configuration> {
+  return readConfiguration({
+    environment: process.env,
+    cwd: logicalDirectory(process.env),
+    runCwd: options['cwd'] as string | undefined,
+    workspace: options['workspace'] as string | undefined,
+  })
+}
+
+/** The configuration of a nacre for which nothing is configured. */
+export function configureNothing(): Configuration {
+  return assemble({ files: [], candidates: [], neverTerminals: false })
+}
+
+/** What a subcommand may know of the configuration. */
+export async function describeConfiguration(
+  options: Readonly<Record<string, unknown>>,
+): Promise<CommandConfiguration> {
+  const configuration = await configure(options)
+  const { configurationSchema, findReports, reportKeys } = await import('../config/report.ts')
+  const { files, notices, model, entries, values, candidates } = configuration
+  const keys = reportKeys(entries, values)
+  return {
+    files,
+    notices,
+    model,
+    keys,
+    findKeys: (name) => findReports(keys, name),
+    places: candidates.map((path) => ({ path, isThere: files.includes(path) })),
+    schema: configurationSchema,
+  }
+}
+
+/** What a front door wants of its executor. */
+export interface DoorOptions {
+  toTerminal: boolean
+  /** A person sits at the standard input. */
+  personAtInput?: boolean
+  artifactDir?: string | null
+  /** What flags say of every run; it wins over what is configured. */
+  run?: RunFields
+  /** The door gives what shapes one run with that run. */
+  givesRunOptions?: boolean
+  /** Rules of this call, over those that are configured. */
+  rules?: readonly UserRule[]
+  toolNames?: readonly string[] | (() => readonly string[])
+  holder?: ExecutorOptions['holder']
+  /** Its runs outlive it even where it is killed. */
+  leavesRuns?: boolean
+}
+
+/** What is configured, as the executor takes it. */
+export function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
+  const artifactDir = door.artifactDir ?? configuration.artifactDir
+  const cwd = logicalDirectory(process.env)
+  const { run = {} } = door
+  const { defaults } = configuration
+  return {
+    cwd,
+    // The environment is copied, since every look at `process.env` asks the system for all of it.
+    environment: { ...process.env },
+    stateDir: stateDirectory(process.env),
+    ...(artifactDir === null ? {} : { artifactDir }),
+    artifactLimits: configuration.artifactLimits,
+    defaults: {
+      ...defaults,
+      ...(door.givesRunOptions ? placeOptions(run) : run),
+      ...(run.cwd !== undefined && { cwd: resolve(cwd, run.cwd) }),
+      ...(run.workspace !== undefined && { workspace: resolve(cwd, run.workspace) }),
+      env: { ...defaults.env, ...run.env },
+    },
+    timeoutSeconds: configuration.timeoutSeconds,
+    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
+    prefix: configuration.prefix,
+    personAtInput: door.personAtInput ?? false,
+    hosts: configuration.hosts,
+    agentHosts: configuration.agentHosts,
+    modelKeys: Object.values(configuration.providers).flatMap(({ keyEnv }) => keyEnv ?? []),
+    guardOptions: {
+      rules: [...configuration.guardRules, ...(door.rules ?? [])],
+      defaultDecision: configuration.guardDefault,
+      suggestTool: configuration.suggestTool,
+      toolNames: door.toolNames ?? [],
+    },
+    sandbox: {
+      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
+      writable: configuration.writableFolders,
+      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
+    },
+    reaper: [...programWords(process), 'reap'],
+    pruner: [...programWords(process), 'artifact', 'prune'],
+    taker: [...programWords(process), 'take-up'],
+    ...(door.holder && { holder: door.holder }),
+    declaresRuns: door.leavesRuns ?? false,
+    toTerminal: door.toTerminal,
+  }
+}
+
+/** Takes one run to a nacre of its own; loaded with the first that may outlive this process. */
+export async function supervise(
+  { artifactDir, print: { run, model } }: { artifactDir: string | null; print: PrintOptions },
+  input: RequestInput,
+  options: RunOptions,
+): Promise<Result> {
+  const { runSupervised } = await import('../commands/supervise/run-supervised.ts')
+  const { cwd, workspace, ...place } = placeOptions(run)
+  const named = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace })
+  const supervision = {
+    program: programWords(process),
+    environment: process.env,
+    stateDir: stateDirectory(process.env),
+    options: [
+      ...named.flatMap(([name, value]) => (value ? [`--${name}`, value] : [])),
+      ...model.allow.flatMap(({ match }) => ['--allow', match]),
+    ],
+  }
+  const env = { ...place.env, ...input.env }
+  return runSupervised(supervision, { ...place, ...input, env }, options)
+}
+
+/** What is configured and asked for of a model that works here. */
+export function agentSettings(
+  configuration: Configuration,
+  { run, prompt }: { run: RunFields; prompt: PromptOptions },
+): AgentSettings {
+  const base = logicalDirectory(process.env)
+  const cwd = resolve(base, run.cwd ?? configuration.defaults.cwd ?? '.')
+  const workspace = run.workspace ?? configuration.defaults.workspace
+  const sandbox = run.sandbox ?? configuration.defaults.sandbox ?? originPolicies.agent.sandbox
+  const { timeoutSeconds = null } = run
+  return {
+    model: prompt.model ?? configuration.model,
+    providers: configuration.providers,
+    environment: { ...process.env },
+    cwd,
+    workspace: workspace === undefined ? null : resolve(base, workspace),
+    userFolder: dirname(userConfigFile(process.env)),
+    conversationFolder: prompt.keep ? join(stateDirectory(process.env), 'conversations') : null,
+    sandbox: configuration.sandboxMayFallBack && run.sandbox === undefined ? 'auto' : sandbox,
+    limits: {
+      maxSteps: prompt.maxSteps ?? usualMaxSteps,
+      maxCostUsd: prompt.maxCostUsd,
+      timeoutMs: timeoutSeconds === null ? null : timeoutSeconds * 1000,
+    },
+    saysYes: prompt.yes,
+  }
+}
