@@ -1,4 +1,4 @@
-import type { GrepOptions } from '../output/artifact/search/grep.ts'
+import type { GrepOptions } from '../output/artifact/search.ts'
 import { noArtifact } from '../output/artifact/store.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RequestInput } from '../protocol/request/request.ts'

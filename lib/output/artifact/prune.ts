@@ -135,8 +135,7 @@ async function listStored(dir: string): Promise<Stored[]> {
     const stored = byId.get(id) ?? { id, names: [], bytes: 0, changedMs: 0 }
     stored.names.push(name)
     stored.bytes += info.size
-    // The index that earlier versions kept is as young as its first reader.
-    if (!name.endsWith('.index')) stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
+    stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
     byId.set(id, stored)
   })
   return [...byId.values()]

@@ -6,9 +6,7 @@ import type { StreamName } from '../../protocol/result/event.ts'
 import { createId, idPattern } from '../../protocol/ids.ts'
 import type { LineRange } from '../../protocol/result/reading.ts'
 import { startOf } from '../../protocol/words.ts'
-import type { GrepOptions } from './search/grep.ts'
 import { isAlive } from '../../system/process/process-table.ts'
-import type { LineIndex, ScanOptions } from './line-index.ts'
 import {
   idOf,
   namesIn,
@@ -20,9 +18,9 @@ import {
   takeTurn,
   visitEach,
 } from './prune.ts'
-import type { RawBytes } from './read.ts'
-import { pathsOf, readRecord } from './record.ts'
-import type { ArtifactText } from './text.ts'
+import { openStored, pathsOf, type RawBytes, readRaw, readRecord } from './record.ts'
+import type { FindOptions, GrepOptions } from './search.ts'
+import type { ArtifactText, LineIndex, Place, ScanOptions } from './text.ts'
 import { type ArtifactView, ArtifactWriter } from './writer.ts'
 
 export interface StoreOptions {
@@ -72,6 +70,8 @@ export interface ArtifactStore {
   /** Raw bytes, at most 1 MiB a call; a negative offset counts from the end. */
   readBytes(id: string, range?: Pick<LineRange, 'offset' | 'limit'>): Promise<RawBytes>
   grep(id: string, options: GrepOptions): Promise<Matches>
+  /** The next line of an open text that matches, or the one before; null: there is none. */
+  findNext(text: ArtifactText, options: FindOptions): Promise<Place | null>
   remove(id: string): Promise<void>
   /** Removes what is too old or too much. A `pruner` does so while artifacts are made, at most once a minute. */
   prune(): Promise<Pruned>
@@ -99,11 +99,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
   /** Reading cleans again, and what cleans is loaded when it is needed. */
   async function open(id: string): Promise<ArtifactText> {
     const path = await pathOf(id)
-    const [{ openStored }, { ArtifactText }, { LineIndex }] = await Promise.all([
-      import('./read.ts'),
-      import('./text.ts'),
-      import('./line-index.ts'),
-    ])
+    const { ArtifactText, LineIndex } = await import('./text.ts')
     const file = await openStored(path)
     const index = indexes.get(path) ?? new LineIndex()
     indexes.delete(path)
@@ -174,13 +170,11 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     open,
     read: (id, range, options) => useText(id, (text) => text.read(range, options)),
     readBytes: async (id, { offset = 0, limit = limits.maxBytes } = {}) =>
-      (await import('./read.ts')).readRaw(
-        await pathOf(id),
-        offset,
-        Math.min(limit, limits.rawReadBytes),
-      ),
+      readRaw(await pathOf(id), offset, Math.min(limit, limits.rawReadBytes)),
     grep: async (id, grepOptions) =>
-      useText(id, async (text) => (await import('./search/grep.ts')).grepText(text, grepOptions)),
+      useText(id, async (text) => (await import('./search.ts')).grepText(text, grepOptions)),
+    findNext: async (text, findOptions) =>
+      (await import('./search.ts')).findInText(text, findOptions),
     async remove(id) {
       const paths = pathsOf(dir, (await find(id)).id)
       for (const path of Object.values(paths)) await promises.rm(path, { force: true })

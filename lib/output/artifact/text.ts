@@ -2,17 +2,63 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Lines } from '../../protocol/result/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Bounds, checkLineRange, type LineRange } from '../../protocol/result/reading.ts'
-import { Filter } from '../clean/filter.ts'
+import { LastBytes } from '../bytes/ends.ts'
+import { countNewlines } from '../bytes/scan.ts'
+import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars, placeAfter } from '../line-cutter.ts'
 import { boundsOf } from '../part.ts'
-import type { FindOptions } from './search/grep.ts'
-import type { Landmark } from './landmarks.ts'
-import { LineIndex, type Place, type ScanOptions } from './line-index.ts'
+
+/** What a long scan tells and hears. */
+export interface ScanOptions {
+  /** Ends the scan; the promise rejects with its reason. */
+  signal?: AbortSignal | undefined
+  /** How many bytes of the file were read so far, of how many. */
+  onProgress?: ((done: number, total: number) => void) | undefined
+}
+
+/** A place in a text: lines, and characters of the line, to pass over. */
+export interface Place {
+  line: number
+  column: number
+}
+
+/** A place from which a new filter gives the same text as one that has read the file from its start. */
+interface Landmark extends Place, Omit<Restart, 'unread'> {
+  /** Where in the file it is. */
+  raw: number
+}
 
 const newline = 0x0a
-const chunkBytes = 64 * 1024
+/** So much of a file is read at once, and twice as much is read again at most for any line. */
+const chunkBytes = 128 * 1024
 
-/** The clean text of a raw file: any line of it is found by a seek once it was passed. */
+/** Where the lines of a file are, as far as somebody has read it: a landmark in each chunk. */
+export class LineIndex {
+  /** In the order of their places. */
+  readonly #landmarks: Landmark[] = [
+    { raw: 0, line: 0, column: 0, isInLine: false, invalid: 0, dropped: 0 },
+  ]
+  /** The size of the file when it was read to its end, and how many lines its text had. */
+  end: { size: number; lines: number } | null = null
+
+  add(mark: Landmark): void {
+    if (mark.raw > this.#landmarks.at(-1)!.raw) this.#landmarks.push(mark)
+  }
+
+  /** The last landmark at or before a place. */
+  before(place: Place): Landmark {
+    let low = 0
+    let high = this.#landmarks.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if (isBehind(this.#landmarks[middle]!, place)) high = middle - 1
+      else low = middle
+    }
+    return this.#landmarks[low]!
+  }
+}
+
+/** The clean text of a raw file, cleaned again by each reading from the landmark before its place. */
 export class ArtifactText {
   readonly #file: FileHandle
   readonly #index: LineIndex
@@ -27,31 +73,24 @@ export class ArtifactText {
     return this.#file.close()
   }
 
-  /** Lines of the text. Looks over what nobody has read yet. */
   async countLines(options: ScanOptions = {}): Promise<number> {
-    for (;;) {
-      const { size } = await this.#file.stat()
-      const lines = this.#index.linesOf(size)
-      if (lines !== null) return lines
-      await this.#index.cover(this.#file, { line: Infinity, column: 0 }, options)
-    }
+    const { size } = await this.#file.stat()
+    const { end } = this.#index
+    if (end?.size === size) return end.lines
+    // Nothing stands behind this place: the whole file is read before the first piece.
+    await this.readOn({ line: Infinity, column: 0 }, options).next()
+    return this.#index.end!.lines
   }
 
-  /** The next line that matches a pattern, or the one before; null where there is none. */
-  async find(options: FindOptions): Promise<{ line: number; column: number } | null> {
-    return (await import('./search/grep.ts')).findInText(this, options)
-  }
-
-  /** A line at or before `line`, from which reading begins at once; both count from 0. */
-  async landmarkLine(line: number, options: ScanOptions = {}): Promise<number> {
-    await this.#index.cover(this.#file, { line, column: 0 }, options)
+  /** A line at or before this one, from which reading begins with little to read again. */
+  lineBefore(line: number): number {
     const mark = this.#index.before({ line, column: 0 })
-    return mark.line + (mark.column > 0 && mark.line < line ? 1 : 0)
+    return mark.line + (mark.column > 0 ? 1 : 0)
   }
 
   /**
    * A part of the text within its bounds, and the place to go on; with `tail` the end of the text.
-   * Throws `MisuseError` where the range contradicts itself.
+   * Throws `MisuseError` if the range contradicts itself.
    */
   async read(range: LineRange = {}, options: ScanOptions = {}): Promise<Lines> {
     checkLineRange(range)
@@ -62,103 +101,103 @@ export class ArtifactText {
     return this.#readFrom(place, { maxLines, maxBytes, head }, options)
   }
 
-  /** The text from a place on, piece by piece. Past the end there is none. */
-  async *readOn(place: Place, options: ScanOptions = {}): AsyncGenerator<Buffer> {
-    if (place.line > 0 || place.column > 0) {
-      await this.#index.cover(this.#file, place, options)
-    }
+  /** The text from a place on, a piece for each chunk of the file. Past the end there is none. */
+  async *readOn(
+    place: Place,
+    { signal, onProgress }: ScanOptions = {},
+  ): AsyncGenerator<Buffer<ArrayBuffer>> {
     const from = this.#index.before(place)
-    let lines = place.line - from.line
-    let chars = lines === 0 ? place.column - from.column : place.column
-    for await (const text of this.#clean(from, options)) {
-      let at = 0
-      while (lines > 0 && at < text.length) {
-        const found = text.indexOf(newline, at)
-        at = found < 0 ? text.length : found + 1
-        if (found >= 0) lines--
+    const size = onProgress ? (await this.#file.stat()).size : 0
+    let at: Place = from
+    let pieces: Buffer[] = []
+    const filter = new Filter({
+      at: from,
+      emit(bytes, newlines) {
+        const text = asBuffer(bytes)
+        const next = placeBehind(at, text, newlines)
+        if (isBehind(next, place)) pieces.push(Buffer.from(text.subarray(bytesTo(place, at, text))))
+        at = next
+      },
+    })
+    /** A landmark, as long as nothing reaches back over this byte of the text, until that is final. */
+    let candidate: { mark: Landmark; end: number } | null = null
+    const chunk = Buffer.allocUnsafeSlow(chunkBytes)
+    let { raw } = from
+    for (;;) {
+      signal?.throwIfAborted()
+      const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, raw)
+      if (bytesRead === 0) break
+      raw += bytesRead
+      await filter.write(chunk.subarray(0, bytesRead))
+      const { held, restart } = filter
+      const lowest = held.takeLowest()
+      const { end, emitted } = held.position
+      if (candidate !== null && lowest < candidate.end) candidate = null
+      if (candidate !== null && emitted >= candidate.end) {
+        this.#index.add(candidate.mark)
+        candidate = null
       }
-      if (lines === 0 && chars > 0 && at < text.length) {
-        const found = text.indexOf(newline, at)
-        const rest = text.subarray(at, found < 0 ? text.length : found)
-        const passed = placeAfter(rest, chars)
-        chars = passed < rest.length || found >= 0 ? 0 : chars - countChars(rest)
-        at += passed
+      if (candidate === null && restart !== null) {
+        const { unread, ...others } = restart
+        const standing = placeBehind(at, asBuffer(held.bytes))
+        candidate = { mark: { ...standing, ...others, raw: raw - unread }, end }
       }
-      if (at < text.length) yield text.subarray(at)
+      onProgress?.(raw, Math.max(raw, size))
+      const ready = pieces
+      pieces = []
+      if (ready.length > 0) yield Buffer.concat(ready)
     }
+    filter.end()
+    this.#index.end = { size: raw, lines: linesBefore(at) }
+    if (pieces.length > 0) yield Buffer.concat(pieces)
   }
 
   async #readFrom(place: Place, bounds: Bounds, options: ScanOptions): Promise<Lines> {
+    // One character more tells that the text goes on.
     const wanted = Math.min(bounds.maxBytes ?? limits.maxBytes, limits.maxBytes) + 4
-    const maxLines = Math.min(bounds.head ?? bounds.maxLines ?? limits.maxLines, limits.maxLines)
-    const pieces: Buffer[] = []
-    let bytes = 0
-    let lines = 0
+    let text = Buffer.alloc(0)
     for await (const piece of this.readOn(place, options)) {
-      const taken = piece.subarray(0, wanted - bytes)
-      pieces.push(taken)
-      bytes += piece.length
-      lines += countNewlines(taken)
-      // One byte more tells that the text goes on.
-      if (bytes > wanted || lines > maxLines) break
+      text = Buffer.concat([text, piece])
+      if (text.length > wanted) break
     }
-    const text = Buffer.concat(pieces)
     const { to } = boundsOf(text, bounds)
+    if (to === 0) return this.#nothing(options)
     const shown = text.subarray(0, to)
-    if (shown.length === 0) return this.#nothing(options)
-    const newlines = countNewlines(shown)
-    const lineEnd = shown.lastIndexOf(newline) + 1
-    const endsLine = lineEnd === shown.length
-    const isEnd = bytes <= wanted && to === text.length
-    const next = isEnd
-      ? null
-      : {
-          line: place.line + newlines,
-          column: endsLine
-            ? 0
-            : countChars(shown.subarray(lineEnd)) + (newlines === 0 ? place.column : 0),
-        }
-    const last = place.line + newlines + (endsLine ? 0 : 1)
+    const next = placeBehind(place, shown)
+    const last = linesBefore(next)
+    const isEnd = to === text.length
     return {
       text: shown.toString(),
       from: place.line + 1,
       to: last,
       // A line is passed over or not: within one, only line and column go on.
       nextOffset: isEnd ? null : last,
-      line: next === null ? null : next.line + 1,
-      column: next === null ? null : next.column + 1,
+      line: isEnd ? null : next.line + 1,
+      column: isEnd ? null : next.column + 1,
       totalLines: isEnd ? last : null,
     }
   }
 
   async #readTail(count: number, bounds: Bounds, options: ScanOptions): Promise<Lines> {
-    const total = await this.countLines(options)
+    const lines = await this.countLines(options)
     const maxLines = Math.min(count, bounds.maxLines ?? limits.maxLines, limits.maxLines)
-    const maxBytes = Math.min(bounds.maxBytes ?? limits.maxBytes, limits.maxBytes)
-    let first: Place = { line: Math.max(total - maxLines, 0), column: 0 }
-    const near = this.#index.fromEnd(maxBytes + 1)
-    // Of lines that are long, not all may fit.
-    if (near.line >= first.line) first = near
-    let text: Buffer = Buffer.alloc(0)
-    let dropped = 0
-    for await (const piece of this.readOn(first, options)) {
-      text = Buffer.concat([text, piece])
-      if (text.length <= 4 * maxBytes) continue
-      const kept = text.subarray(text.length - maxBytes - 1)
-      dropped += countNewlines(text.subarray(0, text.length - kept.length))
-      text = kept
-    }
+    // One byte more tells whether a line begins where they begin.
+    const last = new LastBytes(limits.maxBytes + 1)
+    const first = { line: Math.max(lines - maxLines, 0), column: 0 }
+    for await (const piece of this.readOn(first, options)) last.write(piece)
+    const text = last.bytes
     const { from } = boundsOf(text, { ...bounds, tail: count })
     const shown = text.subarray(from)
     if (shown.length === 0) return this.#nothing(options)
+    const totalLines = this.#index.end!.lines
     return {
       text: shown.toString(),
-      from: first.line + dropped + countNewlines(text.subarray(0, from)) + 1,
-      to: total,
+      from: totalLines - linesBefore(placeBehind({ line: 0, column: 0 }, shown)) + 1,
+      to: totalLines,
       nextOffset: null,
       line: null,
       column: null,
-      totalLines: total,
+      totalLines,
     }
   }
 
@@ -166,30 +205,34 @@ export class ArtifactText {
     const totalLines = await this.countLines(options)
     return { text: '', from: 0, to: 0, nextOffset: null, line: null, column: null, totalLines }
   }
-
-  async *#clean(from: Landmark, { signal, onRead }: ScanOptions): AsyncGenerator<Buffer> {
-    let pieces: Buffer[] = []
-    const filter = new Filter({ emit: (bytes) => pieces.push(Buffer.from(bytes)), at: from })
-    const chunk = Buffer.allocUnsafeSlow(chunkBytes)
-    const size = onRead ? (await this.#file.stat()).size : 0
-    for (let raw = from.raw; ;) {
-      signal?.throwIfAborted()
-      const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, raw)
-      if (bytesRead === 0) break
-      raw += bytesRead
-      onRead?.(raw, Math.max(raw, size))
-      await filter.write(chunk.subarray(0, bytesRead))
-      const ready = pieces
-      pieces = []
-      yield* ready
-    }
-    filter.end()
-    yield* pieces
-  }
 }
 
-function countNewlines(bytes: Buffer): number {
-  let newlines = 0
-  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) newlines++
-  return newlines
+function isBehind(one: Place, other: Place): boolean {
+  return one.line > other.line || (one.line === other.line && one.column > other.column)
+}
+
+/** A trailing newline is not another line. */
+function linesBefore({ line, column }: Place): number {
+  return line + (column > 0 ? 1 : 0)
+}
+
+/** The place behind a text that begins at `at`. */
+function placeBehind(at: Place, text: Buffer, newlines = countNewlines(text)): Place {
+  if (newlines === 0) return { line: at.line, column: at.column + countChars(text) }
+  const lineStart = text.lastIndexOf(newline) + 1
+  return { line: at.line + newlines, column: countChars(text.subarray(lineStart)) }
+}
+
+/** How many bytes of a text that begins at `at` stand before a place in it. A line ends before its newline. */
+function bytesTo(place: Place, at: Place, text: Buffer): number {
+  if (!isBehind(place, at)) return 0
+  let start = 0
+  for (let { line } = at; line < place.line; line++) start = text.indexOf(newline, start) + 1
+  const chars = place.column - (place.line === at.line ? at.column : 0)
+  const found = text.indexOf(newline, start)
+  return start + placeAfter(text.subarray(start, found < 0 ? text.length : found), chars)
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

@@ -10,12 +10,6 @@ export interface Search {
   onProgress: (done: number) => void
 }
 
-/** A search for a pattern. */
-export interface PatternSearch extends Search {
-  /** Hears of a line, from 0, that was passed over and in which a long match may have been missed. */
-  onInParts: (line: number) => void
-}
-
 const unwatched: Search = { signal: new AbortController().signal, onProgress: () => undefined }
 
 /** A place in a text; both count from 0. */
@@ -30,12 +24,7 @@ export interface TextSource {
   read(from: number, count: number, column?: number): Promise<string[]>
   countLines(search: Search): Promise<number>
   /** The first line that matches from this one on, or back from it; null: there is none. */
-  find(
-    pattern: RegExp,
-    from: number,
-    backwards: boolean,
-    search: PatternSearch,
-  ): Promise<TextPlace | null>
+  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<TextPlace | null>
   /** Gives the whole text, piece by piece. */
   readAll(search: Search): AsyncIterable<string | Uint8Array>
   /** Whether more text may come. */
@@ -108,13 +97,13 @@ function readHeld(run: Run): string[] {
   return splitLines([...readOn(run, { cursor: 0 })].join(''))
 }
 
-/** The whole clean text of an artifact, by its index of lines. */
+/** The whole clean text of an artifact, cleaned again where it is looked at. */
 export async function openArtifact(id: string, artifacts: ArtifactStore): Promise<TextSource> {
   const [text, info] = await Promise.all([artifacts.open(id), artifacts.find(id)])
-  const scanOf = ({ signal, onProgress }: Search) => {
-    const tell = (done: number, total: number) => onProgress(total === 0 ? 1 : done / total)
-    return { signal, onProgress: tell, onRead: tell }
-  }
+  const scanOf = ({ signal, onProgress }: Search) => ({
+    signal,
+    onProgress: (done: number, total: number) => onProgress(done / total),
+  })
   return {
     grows: info.isLive,
     readAll: (search) => text.readOn({ line: 0, column: 0 }, scanOf(search)),
@@ -133,14 +122,10 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
       return lines
     },
     countLines: (search) => text.countLines(scanOf(search)),
-    async find(pattern, from, backwards, search) {
+    async find({ source, ignoreCase }, from, backwards, search) {
       if (from < 0) return null
-      const options = { pattern: pattern.source, ignoreCase: pattern.ignoreCase, backwards }
-      // There they count from 1, and the line to search from is not looked at itself.
-      const beside = backwards ? from + 2 : from
-      const onInParts = (line: number) => search.onInParts(line - 1)
-      const found = await text.find({ ...options, from: beside, onInParts, ...scanOf(search) })
-      return found === null ? null : { line: found.line - 1, column: found.column - 1 }
+      const wanted = { pattern: source, ignoreCase, from, backwards }
+      return artifacts.findNext(text, { ...wanted, ...scanOf(search) })
     },
     close: () => text.close(),
   }
@@ -173,9 +158,8 @@ export function joinTexts(first: TextSource, second: TextSource): TextSource {
       const border = await countFirst()
       const findFirst = () => first.find(pattern, Math.min(from, border - 1), backwards, search)
       const findSecond = async () => {
-        const onInParts = (line: number) => search.onInParts(line + border)
         const start = backwards ? from - border : Math.max(0, from - border)
-        const found = await second.find(pattern, start, backwards, { ...search, onInParts })
+        const found = await second.find(pattern, start, backwards, search)
         return found && { ...found, line: found.line + border }
       }
       if (backwards) return (from < border ? null : await findSecond()) ?? findFirst()

@@ -126,12 +126,8 @@ export function createViewer(options: ViewerOptions): FullScreen {
 
   async function searchOn(search: Search, from: number, back: boolean): Promise<void> {
     if (!pattern) return
-    const inParts: number[] = []
-    const onInParts = (line: number) => void inParts.push(line + 1)
-    const found = await source.find(pattern, from, back, { ...search, onInParts })
-    const missed = inParts.length === 0 ? '' : `line ${inParts[0]} may hold a match over 256 KiB`
-    if (found !== null) message = missed
-    else message = `not found${missed && `, but ${missed}`}: ${pattern.source}`
+    const found = await source.find(pattern, from, back, search)
+    message = found === null ? `not found: ${pattern.source}` : ''
     if (found === null) return
     left = isOnScreen(found.column) ? left : Math.max(0, found.column - Math.floor(width / 3))
     await goTo(found.line)

@@ -69,36 +69,28 @@ test('a text that is handed over tells how far it is, can be stopped, and keeps 
   assert.equal([copied, ahead], [1, ['y']])
 })
 
-test('a search tells in which line it may have missed a match', () =>
+test('an artifact is searched both ways, past a line of any length', () =>
   withFolder(async (dir) => {
     const store = createArtifactStore({ dir })
     const writer = store.create({ runId: 'run_x', command: 'cat', stream: 'output' })
-    await writer.write(Buffer.from(`short\nb${'a'.repeat(2_200_000)}\nbac\nend\n`))
+    await writer.write(Buffer.from(`short\nb${'a'.repeat(2_200_000)}d\nbac\nend\n`))
     const { artifact } = await writer.finish()
     const source = await openArtifact(artifact!.id, store)
-    const viewer = createViewer({ ...plainOptions, source })
     try {
-      const shown = () => viewer.draw(80, 3, false)
-      const shows = (text: string) => until(() => shown().includes(text), shown)
-      viewer.enter()
-      viewer.draw(80, 3, true)
-      await shows('3–4 of 4')
-      viewer.input('g/ba+d$\r')
-      await shows('not found, but line 2 may hold a match over 256 KiB: ba+d$')
-      viewer.input('/ba+c$\r')
-      await shows(' line 2 may hold a match over 256 KiB ')
-      await shows('bac')
-      viewer.input('N')
-      await shows(' not found, but line 2 ')
+      assert.equal(await source.find(/SHORT|d$/i, 3, true, quiet), { line: 3, column: 2 })
+      assert.equal(await source.find(/a{9}d$/, 0, false, quiet), { line: 1, column: 2_199_992 })
+      assert.equal(await source.find(/SHORT|c/i, 2, true, quiet), { line: 2, column: 2 })
+      assert.equal(await source.find(/SHORT/i, 1, true, quiet), { line: 0, column: 0 })
+      assert.is(await source.find(/short/, -1, true, quiet), null)
+      assert.is(await source.find(/short/, 1, false, quiet), null)
     } finally {
-      viewer.leave()
       await source.close()
     }
   }))
 
 test('two texts are read, counted and searched as one', async () => {
   const lines = ['a', 'match', 'b', 'match', 'c']
-  const search = { ...quiet, onInParts: () => undefined }
+  const search = quiet
   for (let border = 0; border <= lines.length; border++) {
     const first = openLines(() => lines.slice(0, border))
     const second = openLines(() => lines.slice(border))

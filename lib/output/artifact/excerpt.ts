@@ -1,6 +1,6 @@
-import type { Matches } from '../../../protocol/result/artifacts.ts'
-import { limits } from '../../../protocol/limits.ts'
-import type { Match } from './match.ts'
+import type { Matches } from '../../protocol/result/artifacts.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Match } from './matcher.ts'
 
 /** What is shown of a search. */
 export interface ExcerptOptions {
