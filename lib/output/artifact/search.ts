@@ -49,6 +49,9 @@ export interface FindOptions extends ScanOptions {
   backwards?: boolean
 }
 
+/** A search backwards matches what stands between so many landmarks at once: about a megabyte. */
+const landmarksBack = 8
+
 /** Where the next match is; null: there is none. */
 export async function findInText(text: ArtifactText, options: FindOptions): Promise<Place | null> {
   const { from, backwards = false, signal } = options
@@ -56,7 +59,9 @@ export async function findInText(text: ArtifactText, options: FindOptions): Prom
   try {
     if (!backwards) return await findFirst(text, matcher, options)
     for (let end = from + 1; end > 0;) {
-      const start = text.lineBefore(end - 1)
+      let start = end
+      for (let mark = 0; mark < landmarksBack && start > 0; mark++)
+        start = text.lineBefore(start - 1)
       const found = await findLast(text, matcher, start, end, options)
       if (found !== null) return found
       end = start
