@@ -6,6 +6,7 @@ import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/ids.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { isScarce } from '../start-failure.ts'
+import { findProgram, systemPath } from '../../system/programs.ts'
 import {
   describeNoPlace,
   isRefusedByPlace,
@@ -181,7 +182,8 @@ class PlaceRefused extends Error {}
 async function makeNamedIn(directory: string): Promise<NamedFifos> {
   const paths = Array.from({ length: perBatch }, () => join(directory, createId('pipe')))
   try {
-    await promisify(execFile)('mkfifo', ['-m', '600', ...paths])
+    const mkfifo = findProgram('mkfifo', systemPath) ?? 'mkfifo'
+    await promisify(execFile)(mkfifo, ['-m', '600', ...paths])
     return { directory, paths }
   } catch (error) {
     for (const path of paths) if (existsSync(path)) unlinkSync(path)
