@@ -7,10 +7,11 @@ const lib = join(import.meta.dirname, '../lib')
 
 /** Who may import whom; a room may always import itself. The table of lib/README.md. */
 const layers: Record<string, string[]> = {
-  main: ['cli', 'config', 'commands', 'doors', 'agent', 'executor', 'system', 'protocol'],
+  main: ['cli', 'config', 'commands', 'repl', 'doors', 'agent', 'executor', 'system', 'protocol'],
   index: ['executor', 'system', 'protocol'],
   client: ['wire', 'protocol'],
   commands: ['doors', 'agent', 'executor', 'render', 'wire', 'system', 'protocol'],
+  repl: ['doors', 'agent', 'executor', 'render', 'wire', 'system', 'protocol'],
   doors: ['agent', 'executor', 'render', 'wire', 'system', 'protocol'],
   agent: ['executor', 'render', 'system', 'protocol'],
   executor: ['guard', 'run', 'output', 'wire', 'system', 'protocol'],

@@ -85,7 +85,7 @@ test('holds what a user needs and nothing else', ({ paths }) => {
   const expected = [
     /^(README\.md|CHANGELOG\.md|LICENSE|package\.json)$/,
     // What README.md leads to.
-    /^lib\/doors\/repl\/recording\.svg$/,
+    /^lib\/repl\/recording\.svg$/,
     /^lib\/(README|RECIPES|config\/CONFIGURATION|guard\/THREATS|doors\/rpc\/PROTOCOL)\.md$/,
     /^bin\/(nacre\.js|load\.js|package\.json)$/,
     /^dist\/esm\/([\w-]+\.js|(index|client)\.d\.ts|package\.json)$/,

@@ -13,7 +13,7 @@ import * as pty from 'node-pty'
 import { drawAnimation, type Frame, readRow } from './animation.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const output = join(root, 'lib/doors/repl/recording.svg')
+const output = join(root, 'lib/repl/recording.svg')
 const size = { columns: 84, rows: 22 }
 const limitMs = 15_000
 /** Between two keys of somebody who types, and before what was shown has been read. */

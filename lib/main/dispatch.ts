@@ -225,7 +225,7 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
   const { artifactDir, print } = readInvocation(parsed, configuration)
   await tell(configuration.notices, streams)
   const options = executorOptions(configuration, { artifactDir, toTerminal: false, run: print.run })
-  const { repl } = await import('../doors/repl/repl.ts')
+  const { repl } = await import('../repl/repl.ts')
   const cwd = resolve(logicalDirectory(process.env), print.run.cwd ?? '.')
   const { sandbox: mode = 'off' } = options.defaults ?? {}
   const sandbox = mode === 'auto' ? 'workspace' : mode

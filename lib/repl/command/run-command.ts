@@ -1,0 +1,227 @@
+import type { Approve, Executor, Run } from '../../executor/executor.ts'
+import { formatDuration } from '../../render/messages.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import type { TerminalSession } from '../../protocol/sessions.ts'
+import { nowMs } from '../../system/clock.ts'
+import {
+  describeFaults,
+  joinWrapped,
+  renderClose,
+  renderEnd,
+  renderMissing,
+} from '../screen/block.ts'
+import type { Display } from '../screen/display.ts'
+import type { ShownCommand, Wanted } from './shown-command.ts'
+import { keptRuns, type ReplState } from '../state.ts'
+import { createStyle, type Style } from '../screen/style.ts'
+
+export interface CommandRunnerParts {
+  executor: Executor
+  display: Display
+  style: Style
+  state: ReplState
+  colored: boolean
+  session: () => Promise<TerminalSession>
+  approve: Approve
+  /** What came before is to be printed before what is printed now. */
+  beforePrint: () => void
+  /** Hears of a result that goes before the next message to a model. */
+  onFinished: (result: Result) => void
+}
+
+/** A command that goes on though nobody waits for it, by the number that a person calls it by. */
+export interface NumberedJob {
+  number: number
+  run: Run
+  command: string
+  startedMs: number
+  /** Set when it has ended. */
+  result: Result | null
+}
+
+export interface CommandRunner {
+  /** Settles when the command has ended (with its result) or goes on in the background (null). */
+  run(wanted: Wanted): Promise<Result | null>
+  /** Shows a job on its terminal again. */
+  attach(job: NumberedJob): Promise<void>
+  jobs(): readonly NumberedJob[]
+  /** Those of them that go on. */
+  runningJobs(): readonly NumberedJob[]
+  /** The terminal has another size. */
+  resize(columns: number, rows: number): void
+}
+
+/** A command that took longer and ended unseen is told of. */
+const noticedMs = 10_000
+/** Rows around the output of an ended command: headline, what is missing, end, prompt, status bar. */
+const otherRows = 6
+const sessionName = 'repl'
+/** The terminal behind a command, which the first prompt does without. */
+const loadShownCommand = () => import('./shown-command.ts')
+
+/** What every command of a person's shell has in common. */
+export function sessionRequest(state: Pick<ReplState, 'sandbox'>): Omit<RequestInput, 'command'> {
+  return {
+    origin: 'repl',
+    session: sessionName,
+    pty: true,
+    ...(state.sandbox === null ? {} : { sandbox: state.sandbox }),
+  }
+}
+
+export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
+  const { executor, display, style, state } = parts
+  // It is there when the first command is typed.
+  setImmediate(() => void loadShownCommand())
+  const jobs: NumberedJob[] = []
+  const shownJobs = new Map<NumberedJob, ShownCommand>()
+  let current: ShownCommand | null = null
+
+  function headline(command: string): string[] {
+    const [first = '', ...rest] = command.split('\n')
+    return [
+      `${style.bold('!')} ${style.bold(first)}`,
+      ...rest.map((line) => `  ${style.bold(line)}`),
+    ]
+  }
+
+  async function show(shown: ShownCommand, ...how: Parameters<ShownCommand['show']>) {
+    current = shown
+    try {
+      return await shown.show(...how)
+    } finally {
+      current = null
+    }
+  }
+
+  /** `asked`: the person has been told why it did not run. */
+  async function finish(shown: ShownCommand, result: Result, asked = false): Promise<void> {
+    if (shown.wanted.shownAs === undefined) keep(result, shown.wanted)
+    await followShell()
+    parts.beforePrint()
+    const tail = shown.emulator.tail(Math.max(3, display.rows - otherRows))
+    // Whoever empties the screen wants to see nothing on it.
+    const wantsNothing = shown.emulator.wasCleared && tail.lines.length === 0
+    if (!wantsNothing || result.exitCode !== 0) {
+      display.print(renderMissing(result, style, tail))
+      display.printWhole(joinWrapped(tail))
+      display.print(renderClose(result, style, asked))
+    }
+    shown.emulator.close()
+    notify(shown.wanted.command, result)
+  }
+
+  function keep(result: Result, { injected }: Wanted): void {
+    state.runs.push({ result, injected })
+    if (injected) parts.onFinished(result)
+    if (state.runs.length > keptRuns) state.runs.shift()
+  }
+
+  async function followShell(): Promise<void> {
+    state.cwd = (await parts.session()).info().cwd
+  }
+
+  /** Rings where nobody has looked for as long as the command took. */
+  function notify(command: string, result: Result): void {
+    if (result.durationMs < noticedMs || result.status === 'stopped') return
+    if (display.hasFocus && nowMs() - display.lastKeyMs < noticedMs) return
+    const told = `${command.split('\n')[0] ?? ''}: ${renderEnd(result, plainStyle)}`
+    display.terminal.write(
+      `\u0007\u001B]9;${told.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)}\u0007`,
+    )
+  }
+
+  function leaveRunning(shown: ShownCommand, run: Run): void {
+    run.detach()
+    let number = 1
+    while (jobs.some((job) => job.number === number && job.result === null)) number++
+    const job: NumberedJob = {
+      number: Math.max(number, jobs.length + 1),
+      run,
+      command: shown.wanted.command,
+      startedMs: shown.startedMs,
+      result: null,
+    }
+    jobs.push(job)
+    shownJobs.set(job, shown)
+    const id = `%${job.number}`
+    display.printWhole(joinWrapped(shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4)))))
+    display.print([
+      style.yellow(`[${id}] goes on in the background`) +
+        style.dim(` · /view -f ${id} follows · /attach ${id} shows it · /kill ${id} stops it`),
+    ])
+    void run.ended.then((result) => endJob(job, shown, result))
+  }
+
+  /** What ends while somebody does something else is told between two lines. */
+  async function endJob(job: NumberedJob, shown: ShownCommand, result: Result): Promise<void> {
+    await shown.emulator.settle()
+    job.result = result
+    if (current === shown) return
+    shownJobs.delete(job)
+    shown.emulator.close()
+    keep(result, shown.wanted)
+    const [command = ''] = job.command.split('\n')
+    display.print([
+      `${style.dim(`[%${job.number}]`)} ${command}  ${renderEnd(result, style)}`,
+      ...describeFaults(result, false).map(style.yellow),
+    ])
+    notify(job.command, result)
+  }
+
+  return {
+    jobs: () => jobs,
+    runningJobs: () => jobs.filter(({ result }) => result === null),
+    async run(wanted) {
+      parts.beforePrint()
+      display.printWhole(headline(wanted.shownAs ?? wanted.command.trimStart()))
+      let asked = false
+      const stop = new AbortController()
+      const { createShownCommand } = await loadShownCommand()
+      const shown = createShownCommand(wanted, parts)
+      const started = executor.start(
+        { ...sessionRequest(state), command: wanted.command },
+        {
+          signal: stop.signal,
+          approve(request, verdict, signal) {
+            asked = true
+            return parts.approve(request, verdict, signal)
+          },
+          onEvent(event) {
+            if (event.type === 'output') shown.emulator.write(event.bytes)
+          },
+        },
+      )
+      const result = await show(shown, started, () => stop.abort())
+      const { run } = shown
+      if (result) await finish(shown, result, asked)
+      else if (run) leaveRunning(shown, run)
+      return result
+    },
+    async attach(job) {
+      const shown = shownJobs.get(job)
+      if (!shown) return
+      display.printWhole(headline(job.command))
+      shown.resize(display.columns, display.rows)
+      const result = await show(shown, Promise.resolve(job.run), () => undefined)
+      if (!result) {
+        display.print([
+          style.yellow(`[%${job.number}] goes on after ${formatDuration(nowMs() - job.startedMs)}`),
+        ])
+        return
+      }
+      shownJobs.delete(job)
+      await finish(shown, result)
+    },
+    resize(columns, rows) {
+      void parts.session().then(
+        (session) => session.resize({ columns, rows }),
+        () => undefined,
+      )
+      current?.resize(columns, rows)
+    },
+  }
+}
+
+const plainStyle = createStyle({ NO_COLOR: '1' })

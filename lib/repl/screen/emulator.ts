@@ -1,0 +1,150 @@
+import xterm from '@xterm/headless'
+import { limitCounts } from '../../system/emulator-counts.ts'
+import { createFlood } from './flood.ts'
+import { mirrorModes, type MirroredModes } from './mirrored-modes.ts'
+import { paintLine } from './paint.ts'
+
+/** A terminal without a screen, which a program on a pty draws on. */
+export interface Emulator {
+  /** Draws the bytes soon; what of a flood can no longer be seen is passed over. */
+  write(bytes: Uint8Array): void
+  /** Settles when everything is drawn. */
+  settle(): Promise<void>
+  resize(columns: number, rows: number): void
+  /** Gives its screen, line by line. */
+  paint(): string[]
+  /** The last lines of its text with their colours, and the cursor where it is among them. */
+  tail(rows: number): Tail
+  readonly cursor: { row: number; column: number } | null
+  /** Whether the program has the whole screen now: the alternate one, or every key and the mouse. */
+  readonly isFullScreen: boolean
+  /** Whether its text needs more rows than are left beside the REPL's own lines. */
+  readonly isFilled: boolean
+  /** Whether the program has emptied the screen, and not only that of a full-screen program. */
+  readonly wasCleared: boolean
+  /** Whether more comes than anybody can read. */
+  readonly isFlooded: boolean
+  readonly modes: MirroredModes
+  close(): void
+}
+
+export interface Tail {
+  lines: string[]
+  /** Which of them go on from the one before: the terminal has wrapped them. */
+  wrapped: boolean[]
+  /** How many lines of text, as the program ended them, these are. */
+  count: number
+  cursor: { row: number; column: number } | null
+}
+
+export interface EmulatorOptions {
+  columns: number
+  rows: number
+  colored: boolean
+  /** What the terminal answers to a program's question; typed into the pty. */
+  onAnswer: (data: string) => void
+  /** Modes for the real terminal, while the program has it. */
+  onModes: (text: string) => void
+  /** Is called when something new is drawn. */
+  onDrawn: () => void
+  /** The program empties the screen; `all`: and what has scrolled away. */
+  onCleared: (all: boolean) => void
+}
+
+const scrollback = 1000
+/** So many windows full of text are drawn of a flood: the window may grow, and lines be drawn over. */
+const windowsKept = 4
+/** Rows of the REPL beside a running command: its headline, how long it has run, the status bar, some air. */
+const ownRows = 6
+
+export function createEmulator(options: EmulatorOptions): Emulator {
+  const { columns, rows, colored } = options
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
+  limitCounts(terminal)
+  const modes = mirrorModes(terminal, options.onModes)
+  terminal.onData((data) => options.onAnswer(data))
+  /** Where the text begins since the screen was emptied. */
+  let start: xterm.IMarker | undefined
+  function clear(all: boolean): false {
+    const { active, normal } = terminal.buffer
+    if (active.type === 'alternate') return false
+    start = terminal.registerMarker(-normal.cursorY)
+    options.onCleared(all)
+    return false
+  }
+  terminal.parser.registerCsiHandler({ final: 'J' }, ([what]) =>
+    what === 2 || what === 3 ? clear(what === 3) : false,
+  )
+  terminal.parser.registerEscHandler({ final: 'c' }, () => clear(false))
+  const isFullScreen = () => terminal.buffer.active.type === 'alternate' || modes.takesKeyboard
+  const flood = createFlood({
+    draw: (bytes) =>
+      new Promise((resolve) =>
+        terminal.write(bytes, () => {
+          resolve()
+          options.onDrawn()
+        }),
+      ),
+    mayPass: () => !isFullScreen(),
+    lines: () => windowsKept * terminal.rows,
+  })
+
+  return {
+    modes,
+    write: (bytes) => flood.add(bytes),
+    settle: () => flood.settle(),
+    resize: (toColumns, toRows) => terminal.resize(toColumns, toRows),
+    paint() {
+      const { active } = terminal.buffer
+      return Array.from({ length: terminal.rows }, (_, row) =>
+        paintLine(active.getLine(active.baseY + row), terminal.cols, { colored, isFull: false }),
+      )
+    },
+    tail(wanted) {
+      const { normal } = terminal.buffer
+      const cursorLine = normal.baseY + normal.cursorY
+      let end = normal.length
+      const isEmpty = (row: number) => (normal.getLine(row)?.translateToString(true) ?? '') === ''
+      while (end > cursorLine + 1 && isEmpty(end - 1)) end--
+      // A cursor at the start of an empty line has ended the line above.
+      if (end === cursorLine + 1 && normal.cursorX === 0 && isEmpty(end - 1)) end--
+      const from = Math.max(start?.line ?? 0, end - wanted, 0)
+      const rowsShown = Array.from({ length: end - from }, (_, row) => normal.getLine(from + row))
+      const row = cursorLine - from
+      return {
+        lines: rowsShown.map((line, at) =>
+          paintLine(line, terminal.cols, {
+            colored,
+            isFull: rowsShown[at + 1]?.isWrapped ?? false,
+          }),
+        ),
+        wrapped: rowsShown.map((line) => line?.isWrapped ?? false),
+        count: rowsShown.filter((line) => !line?.isWrapped).length,
+        cursor:
+          modes.showsCursor && row >= 0
+            ? { row, column: Math.min(normal.cursorX, terminal.cols - 1) }
+            : null,
+      }
+    },
+    get cursor() {
+      const { cursorX, cursorY } = terminal.buffer.active
+      return modes.showsCursor
+        ? { row: cursorY, column: Math.min(cursorX, terminal.cols - 1) }
+        : null
+    },
+    get isFullScreen() {
+      return isFullScreen()
+    },
+    get isFilled() {
+      const { normal } = terminal.buffer
+      return normal.baseY > 0 || normal.cursorY >= terminal.rows - ownRows
+    },
+    get isFlooded() {
+      return flood.isPassing
+    },
+    get wasCleared() {
+      return start !== undefined
+    },
+    close: () => terminal.dispose(),
+  }
+}

@@ -1,0 +1,198 @@
+import { quoteWord } from '../../protocol/words.ts'
+import { messageOf } from '../../protocol/errors.ts'
+import { fields } from '../../protocol/request/fields.ts'
+import { describeDamaged } from '../../render/messages.ts'
+import { outputLines } from '../screen/block.ts'
+import { countOf, formatBytes, oneLine } from '../screen/columns.ts'
+import { recall } from '../line/history.ts'
+import { helpLines } from './help.ts'
+import { attach, killJob, listJobs, numbers, runningNumbers, view } from './jobs.ts'
+import type { SlashCommand, SlashContext } from './slash-command.ts'
+
+const sandboxModes = fields.sandbox.values
+const keySets = ['emacs', 'vi']
+
+/** Every slash command, in the order of the help. They work in both modes and from the palette. */
+export const slashCommands: readonly SlashCommand[] = [
+  {
+    name: 'help',
+    description: 'what can be typed',
+    run: (_, context) => context.print(helpLines(slashCommands, context)),
+  },
+  {
+    name: 'bash',
+    description: 'bash mode: every line runs',
+    run: (_, { state }) => void (state.bash = true),
+  },
+  { name: 'jobs', description: 'what goes on, and what has ended lately', run: listJobs },
+  {
+    name: 'attach',
+    hint: '[%n|run]',
+    description: 'show a job on its terminal again',
+    complete: runningNumbers,
+    run: attach,
+  },
+  {
+    name: 'kill',
+    hint: '[%n|run]',
+    description: 'stop a job',
+    complete: runningNumbers,
+    run: killJob,
+  },
+  {
+    name: 'view',
+    hint: '[-f] [%n|run|artifact]',
+    description: 'all output of the last command, a job or an artifact; -f follows',
+    complete: (context) => ['-f', ...numbers(context)],
+    run: view,
+  },
+  { name: 'artifacts', description: 'outputs that are kept on disk', run: listArtifacts },
+  { name: 'again', description: 'run the last command again', run: again },
+  { name: 'copy', description: 'the output of the last command to the clipboard', run: copyOutput },
+  {
+    name: 'cd',
+    hint: '[directory]',
+    description: 'go to another directory',
+    run: (rest, { runLine }) => runLine(composeCd(rest), false),
+  },
+  {
+    name: 'model',
+    hint: '[provider/name]',
+    description: 'show or choose the model',
+    complete: ({ talk }) => talk.listModels(),
+    run: (rest, { talk }) => talk.chooseModel(rest.trim()),
+  },
+  {
+    name: 'resume',
+    hint: '[conversation]',
+    description: 'pick a conversation, or go on with one',
+    run: (rest, { talk }) => talk.resume(rest.trim()),
+  },
+  {
+    name: 'export',
+    hint: '[file]',
+    description: 'write the conversation as Markdown, or as JSON into a .json file',
+    run: (rest, { talk }) => talk.export(rest.trim()),
+  },
+  {
+    name: 'usage',
+    description: 'tokens and cost of the conversation',
+    run: (_, { talk }) => talk.tellUsage(),
+  },
+  {
+    name: 'sandbox',
+    hint: sandboxModes.join('|'),
+    description: 'show or choose the sandbox of your shell',
+    complete: () => sandboxModes,
+    run: chooseSandbox,
+  },
+  {
+    name: 'guard',
+    hint: '[forget <n>]',
+    description: 'what you have allowed; forget takes it back',
+    complete: () => ['forget'],
+    run: showApprovals,
+  },
+  {
+    name: 'keys',
+    hint: keySets.join('|'),
+    description: 'how the line is edited',
+    complete: () => keySets,
+    run: chooseKeys,
+  },
+  { name: 'history', hint: '[words]', description: 'what was typed', run: listHistory },
+  { name: 'clear', description: 'empty the screen', run: (_, { display }) => display.clear() },
+  { name: 'quit', description: 'leave nacre', run: (_, { state }) => void (state.quit = true) },
+]
+
+async function listArtifacts(_: string, { executor, print }: SlashContext): Promise<void> {
+  const list = (await executor.artifacts?.list()) ?? []
+  const lines = list.slice(0, 30).map(({ id, bytes, createdAt, command }) => {
+    const when = createdAt.slice(0, 16).replace('T', ' ')
+    return `${id}  ${when}  ${formatBytes(bytes)}  ${oneLine(command)}`
+  })
+  const damaged = describeDamaged((await executor.artifacts?.listDamaged()) ?? [])
+  print([...(lines.length === 0 ? ['No artifacts.'] : lines), ...damaged])
+}
+
+async function again(_: string, { state, runLine, print }: SlashContext): Promise<void> {
+  const last = state.runs.at(-1)
+  if (!last) return print(['Nothing has run yet.'])
+  await runLine(last.result.command, last.injected)
+}
+
+function copyOutput(_: string, { state, display, print }: SlashContext): void {
+  const last = state.runs.at(-1)
+  if (!last) return print(['Nothing has run yet.'])
+  const lines = outputLines(last.result)
+  if (lines.length === 0) return print(['The last command has written nothing.'])
+  display.copy(lines.join('\n'))
+  print([
+    `Copied ${countOf(lines.length, 'line')}${last.result.artifact ? ' (what is shown of it)' : ''}.`,
+  ])
+}
+
+function chooseSandbox(rest: string, { state, print }: SlashContext): void {
+  const wanted = rest.trim()
+  const mode = sandboxModes.find((known) => known === wanted)
+  if (wanted !== '' && !mode)
+    return print([`No such sandbox: ${wanted}; ${sandboxModes.join(', ')}`])
+  if (mode) state.sandbox = mode
+  print([
+    `Sandbox: ${state.sandbox ?? state.configuredSandbox}${mode ? '; your next command gets a new shell in it' : ''}`,
+  ])
+}
+
+function chooseKeys(rest: string, { state, print }: SlashContext): void {
+  const wanted = rest.trim()
+  if (wanted !== '' && !keySets.includes(wanted))
+    return print([`No such keys: ${wanted}; ${keySets.join(', ')}`])
+  if (wanted !== '') state.viKeys = wanted === 'vi'
+  print([
+    state.viKeys
+      ? 'Keys: vi; Esc begins a command. "keys": "vi" in the configuration keeps them.'
+      : 'Keys: emacs',
+  ])
+}
+
+function showApprovals(rest: string, { approvals, print, style }: SlashContext): void {
+  const place = /^forget\s+(\d+)$/.exec(rest.trim())?.[1]
+  try {
+    if (place !== undefined) {
+      return print([approvals.remove(Number(place) - 1) ? 'Forgotten.' : `There is no ${place}.`])
+    }
+    const list = approvals.list()
+    if (list.length === 0) return print(['Nothing is allowed beforehand.'])
+    print([
+      `${countOf(list.length, 'approval')} · /guard forget <n> takes one back`,
+      ...list.map(({ approval: { command, cwd, rule }, lasting }, index) => {
+        const how = style.dim(`${rule}, ${lasting ? 'always' : 'until nacre ends'}, in ${cwd}`)
+        return `${index + 1}  ${oneLine(command)}  ${how}`
+      }),
+    ])
+  } catch (error) {
+    print([style.red(`Remembered approvals cannot be used: ${messageOf(error)}`)])
+  }
+}
+
+function listHistory(rest: string, { history, state, print, style }: SlashContext): void {
+  const words = rest.trim().toLowerCase()
+  const found = history.list().filter(({ text }) => text.toLowerCase().includes(words))
+  if (found.length === 0) return print(['Nothing found.'])
+  print(
+    found.slice(-50).map((entry) => {
+      const text = oneLine(recall(entry, false) ?? entry.text)
+      const failed = entry.exitCode ? style.red(`  ✗ ${entry.exitCode}`) : ''
+      const place = entry.cwd === '' || entry.cwd === state.cwd ? '' : style.dim(`  ${entry.cwd}`)
+      return text + failed + place
+    }),
+  )
+}
+
+/** `/cd` as the shell itself would have it, quotes and all. */
+export function composeCd(rest: string): string {
+  const wanted = rest.trim()
+  if (wanted === '') return 'cd'
+  const isBare = /^[^\s'"\\$`~*?[]*$/.test(wanted) || wanted === '-' || /^~|["'\\$]/.test(wanted)
+  return `cd ${isBare ? wanted : quoteWord(wanted)}`
+}

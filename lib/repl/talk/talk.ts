@@ -1,0 +1,189 @@
+import { createLazy } from '../../protocol/deferred.ts'
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { PromptResult } from '../../protocol/result/prompt.ts'
+import { createInjectionQueue } from '../../agent/injection.ts'
+import type { AgentSession } from '../../agent/session.ts'
+import type { ConversationInfo } from '../../agent/conversations/entry.ts'
+import type { AgentSettings } from '../../agent/settings.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
+import { messageOf } from '../../protocol/errors.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { countOf } from '../screen/columns.ts'
+import { pick } from '../line/picker.ts'
+import type { Display } from '../screen/display.ts'
+import type { ReplState } from '../state.ts'
+import type { Style } from '../screen/style.ts'
+
+/** A person's conversation with a model. What it needs is loaded with the first word of it. */
+export interface Talk {
+  /**
+   * Settles when the model has answered, or was cancelled. `answer` runs what the person types meanwhile that is
+   * no message.
+   */
+  ask(text: string, answer: (line: string) => Promise<void>): Promise<void>
+  /** A person's own command: the next message begins with how it ended. */
+  addCommand(result: Result): void
+  /** `provider/name`; an empty text shows what is set and what there is. */
+  chooseModel(name: string): Promise<void>
+  /** Every model that can be asked now. */
+  listModels(): Promise<string[]>
+  /** Goes on with an earlier conversation; with an empty text the person picks one. */
+  resume(id: string): Promise<void>
+  /** Writes the conversation into a file: JSON where its name says so, else Markdown. */
+  export(file: string): Promise<void>
+  tellUsage(): void
+}
+
+export interface TalkParts {
+  executor: Executor
+  settings: AgentSettings
+  display: Display
+  style: Style
+  state: ReplState
+  approve: Approve
+}
+
+/** What a prompt is told without a model, in the words of the REPL. */
+const noModel =
+  'No model is set: choose one with /model provider/name, or set the key of a provider ' +
+  '(ANTHROPIC_API_KEY, OPENAI_API_KEY, …) before nacre starts. A command needs none: !command'
+
+export function createTalk(parts: TalkParts): Talk {
+  const { executor, settings, display, style, state, approve } = parts
+  /** What the person runs, also before a conversation has begun. */
+  const commands = createInjectionQueue(executor.artifacts)
+  const agent = createLazy(async () => {
+    const { createAgent } = await import('../../agent/agent.ts')
+    return createAgent(executor, settings)
+  })
+  let session: AgentSession | null = null
+  const models = createLazy(async () => (await agent.open()).listModels())
+
+  /** A conversation works where the person was when it began. */
+  async function open(resume: string | null = null): Promise<AgentSession> {
+    const opened = (await agent.open()).open({ resume }, { cwd: state.cwd, approve, commands })
+    if (state.model !== null) opened.setModel(state.model)
+    return (session = opened)
+  }
+
+  /** What is misused is told; everything else is a fault. */
+  async function tellMisuse(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      display.print([style.red(messageOf(error))])
+    }
+  }
+
+  function tellEnd({ status, steps, usage, error }: PromptResult): void {
+    if (error) display.print([style.red(error.code === 'no_model' ? noModel : error.message)])
+    else if (status === 'cancelled') display.print([style.yellow('✗ cancelled')])
+    const { inputTokens, outputTokens, costUsd } = usage
+    if (inputTokens + outputTokens === 0) return
+    const cost = costUsd ? ` · $${costUsd.toFixed(4)}` : ''
+    const tokens = `${countOf(inputTokens, 'token')} in, ${outputTokens.toLocaleString('en-US')} out`
+    display.print([style.dim(`${countOf(steps, 'step')} · ${tokens}${cost}`)])
+  }
+
+  async function pickConversation(list: readonly ConversationInfo[]): Promise<string | null> {
+    if (list.length > 0) {
+      const choices = list.map(({ id, title, updatedAt }) => {
+        return {
+          value: id,
+          label: title,
+          hint: `${updatedAt.slice(0, 16).replace('T', ' ')}  ${id}`,
+        }
+      })
+      return pick(display, { title: 'conversation:', choices, style })
+    }
+    display.print(['No conversations.'])
+    return null
+  }
+
+  return {
+    async ask(text, answer) {
+      const { createTurnView } = await import('./turn-view.ts')
+      const talking = session ?? (await open())
+      let answered = Promise.resolve()
+      async function answerNext(before: Promise<void>, line: string): Promise<void> {
+        await before
+        await answer(line)
+        if (state.quit) talking.cancel()
+      }
+      const run = (line: string) => void (answered = answerNext(answered, line))
+      const turn = createTurnView({ session: talking, display, style, state, run })
+      const stopListening = talking.listen((event) => {
+        if (event.type === 'start') state.model = event.model
+        turn.hear(event)
+      })
+      const close = display.open(turn.view)
+      try {
+        const result = await talking.prompt(text)
+        close()
+        tellEnd(result)
+        // A command of the person's keeps the keys until it has ended.
+        await answered
+      } finally {
+        close()
+        stopListening()
+        turn.end()
+      }
+    },
+    addCommand: (result) => void commands.add(result),
+    async chooseModel(name) {
+      if (name === '') {
+        const known = await this.listModels()
+        return display.print([
+          state.model === null ? 'No model is set: /model provider/name' : `Model: ${state.model}`,
+          ...known.slice(0, 50).map((model) => style.dim(`  ${model}`)),
+        ])
+      }
+      await tellMisuse(async () => {
+        await (await agent.open()).checkModel(name)
+        state.model = name
+        session?.setModel(name)
+        display.print([`Model: ${name}`])
+      })
+    },
+    listModels: models.open,
+    async resume(id) {
+      const { conversations } = await agent.open()
+      const chosen = id === '' ? await pickConversation(conversations.list()) : id
+      if (chosen === null) return
+      await tellMisuse(async () => {
+        const opened = await open(chosen)
+        const count = opened.conversation.messages.length
+        display.print([`Going on with ${chosen} (${countOf(count, 'message')}).`])
+      })
+    },
+    async export(file) {
+      const id = session?.conversation.id
+      if (id === undefined) return display.print(['Nothing was said yet.'])
+      await tellMisuse(async () => {
+        const { conversations } = await agent.open()
+        const { exportJson, exportMarkdown } = await import('../../agent/conversations/export.ts')
+        const entries = conversations.read(id)
+        const path = resolve(state.cwd, file === '' ? `${id}.md` : file)
+        const text = path.endsWith('.json')
+          ? `${JSON.stringify(exportJson(entries), null, 2)}\n`
+          : exportMarkdown(entries)
+        writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
+        display.print([`Written: ${path}`])
+      })
+    },
+    tellUsage() {
+      const { inputTokens, outputTokens, cacheReadTokens, costUsd } = session?.usage() ?? {
+        inputTokens: 0,
+        outputTokens: 0,
+        cacheReadTokens: 0,
+        costUsd: 0,
+      }
+      const count = (tokens: number) => tokens.toLocaleString('en-US')
+      display.print([
+        `${count(inputTokens)} tokens in (${count(cacheReadTokens)} from the cache), ${count(outputTokens)} out`,
+        costUsd === null ? 'The price of this model is not known.' : `$${costUsd.toFixed(4)}`,
+      ])
+    },
+  }
+}

@@ -1,0 +1,211 @@
+import { stripVTControlCharacters } from 'node:util'
+import { Markdown } from '@mariozechner/pi-tui/dist/components/markdown.js'
+import type { AgentEvent } from '../../agent/events.ts'
+import type { AgentSession } from '../../agent/session.ts'
+import { formatDuration } from '../../render/messages.ts'
+import { parsePrompt } from '../../protocol/request/prompt.ts'
+import type { ReplState } from '../state.ts'
+import { nowMs } from '../../system/clock.ts'
+import { expandTabs, fit } from '../screen/columns.ts'
+import type { Display } from '../screen/display.ts'
+import { isKey, typeAtEnd } from '../screen/keyboard.ts'
+import type { Style } from '../screen/style.ts'
+import type { View } from '../screen/view.ts'
+
+export interface TurnView {
+  readonly view: View
+  hear(event: AgentEvent): void
+  /** Nothing draws any more. */
+  end(): void
+}
+
+export interface TurnViewParts {
+  session: AgentSession
+  display: Display
+  style: Style
+  state: Pick<ReplState, 'bash'>
+  /** Runs a line that is no message to the model. */
+  run: (line: string) => void
+}
+
+/** So many lines of a command's output are shown while it runs, and stay. */
+const outputLines = 6
+/** So many characters of the output of a command are kept for that. */
+const keptChars = 8000
+const tickMs = 100
+
+interface ShownCall {
+  headline: string
+  output: string
+}
+
+/**
+ * A turn of the model while it goes on: what it says as Markdown, its commands with their last lines,
+ * what it has not heard yet, and a line in which the person types. What is over is printed for good.
+ */
+export function createTurnView(parts: TurnViewParts): TurnView {
+  const { session, display, style, state } = parts
+  const startedMs = nowMs()
+  const markdown = createMarkdown(style)
+  const calls = new Map<string, ShownCall>()
+  let said = ''
+  let typed = ''
+  let unheard = ''
+  let step = 0
+  let cancelling = false
+  // A question that nobody answers any more does not keep the process.
+  const ticking = setInterval(() => display.refresh(), tickMs).unref()
+
+  function isMessage(text: string): boolean {
+    if (state.bash || text === 'v' || text.startsWith('!')) return false
+    return parsePrompt(text).kind === 'message'
+  }
+
+  function printSaid(): void {
+    if (said.trim() !== '') display.print(markdown(said.trim(), display.columns - 1))
+    said = ''
+  }
+
+  const view: View = {
+    render(columns, rows) {
+      const commands = [...calls.values()].flatMap(({ headline, output }) => [
+        fit(headline, columns - 1),
+        ...lastLines(output).map((line) => style.dim(fit(`  ${line}`, columns - 1))),
+      ])
+      const queued = session.queued.map((text) => style.dim(fit(`» ${text}`, columns - 1)))
+      const room = Math.max(1, rows - commands.length - queued.length - 3)
+      const text = said.trim() === '' ? [] : markdown(said, columns - 1).slice(-room)
+      const elapsed = formatDuration(Math.floor((nowMs() - startedMs) / tickMs) * tickMs)
+      const doing = cancelling ? 'stopping' : step > 1 ? `working · step ${step}` : 'working'
+      const back = queued.length > 0 ? ' · Up takes back what is queued' : ''
+      const told = `${doing} · ${elapsed} · Enter queues a message, !command runs${back} · Esc stops`
+      const mark = state.bash ? 'bash> ' : '» '
+      const line = `${state.bash ? style.mint(mark) : style.salmon(mark)}${typed}`
+      const lines = [
+        ...text,
+        ...commands,
+        ...queued,
+        style.dim(fit(told, columns - 1)),
+        fit(line, columns - 1),
+      ]
+      return {
+        lines,
+        cursor: {
+          row: lines.length - 1,
+          column: Math.min(columns - 1, mark.length + typed.length),
+        },
+      }
+    },
+    key(data) {
+      if (isKey(data, 'escape', 'ctrl+c')) {
+        cancelling = true
+        session.cancel()
+      } else if (isKey(data, 'enter')) {
+        const text = typed.trim()
+        if (!isMessage(text)) parts.run(text)
+        if (text === '' || !isMessage(text) || session.steer(text)) typed = ''
+      } else if (isKey(data, 'up')) {
+        if (typed === '') typed = session.takeBack() ?? ''
+      } else typed = typeAtEnd(typed, data)
+    },
+  }
+
+  function hear(event: AgentEvent): void {
+    switch (event.type) {
+      case 'step':
+        ;({ step } = event)
+        break
+      case 'text':
+        said += event.text
+        break
+      case 'message':
+        printSaid()
+        break
+      case 'tool_call':
+        calls.set(event.id, { headline: headlineOf(event, style), output: '' })
+        break
+      case 'tool_output': {
+        const call = calls.get(event.id)
+        if (call) call.output = (call.output + event.data).slice(-keptChars)
+        break
+      }
+      case 'tool_result': {
+        const call = calls.get(event.id)
+        calls.delete(event.id)
+        const last = event.reply.text.trimEnd().split('\n').at(-1) ?? ''
+        const end = event.reply.isError ? style.red(`  ✗ ${last}`) : style.green(`  ✓ ${last}`)
+        display.print([
+          call?.headline ?? '',
+          ...lastLines(call?.output ?? '').map((line) => style.dim(`  ${line}`)),
+          end,
+        ])
+        break
+      }
+      case 'steer':
+        display.print([`${style.salmon('»')} ${event.text}`])
+        break
+      case 'retry':
+        said = ''
+        display.print([style.yellow(`${event.message}; trying again`)])
+        break
+      case 'notice':
+        display.print([style.yellow(event.message)])
+        break
+      case 'result':
+        unheard = [...session.queued, typed].filter((text) => text !== '').join('\n')
+        break
+    }
+    display.refresh()
+  }
+
+  return {
+    view,
+    hear,
+    end() {
+      clearInterval(ticking)
+      printSaid()
+      // As a paste, it is for the prompt.
+      if (unheard !== '') display.keepKey(`\u001B[200~${unheard}\u001B[201~`)
+    },
+  }
+}
+
+function headlineOf(
+  { name, arguments: given }: Extract<AgentEvent, { type: 'tool_call' }>,
+  style: Style,
+): string {
+  const { command } = given
+  const [first = '', ...rest] =
+    typeof command === 'string' ? command.split('\n') : [`${name} ${JSON.stringify(given)}`]
+  return `${style.mint('$')} ${style.bold(first)}${rest.length > 0 ? ' …' : ''}`
+}
+
+/** The last lines, without what a terminal would act on; a redrawn line stands in its last state. */
+function lastLines(output: string): string[] {
+  const lines = stripVTControlCharacters(output).replace(/\n$/, '').split('\n')
+  return lines
+    .slice(-outputLines)
+    .map((line) => expandTabs(line.split('\r').findLast((part) => part !== '') ?? ''))
+    .filter((line, _, all) => all.length > 1 || line !== '')
+}
+
+function createMarkdown(style: Style): (text: string, columns: number) => string[] {
+  const theme = {
+    heading: style.bold,
+    link: style.mint,
+    linkUrl: style.dim,
+    code: style.salmon,
+    codeBlock: (text: string) => text,
+    codeBlockBorder: style.dim,
+    quote: style.dim,
+    quoteBorder: style.dim,
+    hr: style.dim,
+    listBullet: style.salmon,
+    bold: style.bold,
+    italic: (text: string) => text,
+    strikethrough: style.dim,
+    underline: style.bold,
+  }
+  return (text, columns) =>
+    new Markdown(text, 0, 0, theme).render(Math.max(20, columns)).map((line) => line.trimEnd())
+}

@@ -1,0 +1,182 @@
+import type { Executor, Run } from '../../executor/executor.ts'
+import { splitLines } from '../../protocol/words.ts'
+import { readOn } from '../../executor/run-events.ts'
+
+type ArtifactStore = NonNullable<Executor['artifacts']>
+
+export interface Search {
+  signal: AbortSignal
+  /** How far it has come, from 0 to 1. */
+  onProgress: (done: number) => void
+}
+
+const unwatched: Search = { signal: new AbortController().signal, onProgress: () => undefined }
+
+/** A place in a text; both count from 0. */
+export interface TextPlace {
+  line: number
+  column: number
+}
+
+/** A text that may be too long to hold, read where it is looked at. Lines count from 0. */
+export interface TextSource {
+  /** Gives of each line what stands from `column` on; of long ones a part. */
+  read(from: number, count: number, column?: number): Promise<string[]>
+  countLines(search: Search): Promise<number>
+  /** The first line that matches from this one on, or back from it; null: there is none. */
+  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<TextPlace | null>
+  /** Gives the whole text, piece by piece. */
+  readAll(search: Search): AsyncIterable<string | Uint8Array>
+  /** Whether more text may come. */
+  readonly grows: boolean
+  close(): Promise<void>
+}
+
+/** So many bytes of a line are enough for any screen. */
+const farBytes = 8192
+
+/** A text at hand; of a run that goes on, `read` gives all that there is now. */
+export function openLines(
+  read: () => readonly string[],
+  grows: () => boolean = () => false,
+): TextSource {
+  return {
+    get grows() {
+      return grows()
+    },
+    async *readAll() {
+      yield read()
+        .map((line) => `${line}\n`)
+        .join('')
+    },
+    read: async (from, count, column = 0) =>
+      read()
+        .slice(from, from + count)
+        .map((line) => line.slice(column)),
+    countLines: async () => read().length,
+    async find(pattern, from, backwards) {
+      const lines = read()
+      const step = backwards ? -1 : 1
+      for (let line = from; line >= 0 && line < lines.length; line += step) {
+        const column = (lines[line] ?? '').search(pattern)
+        if (column >= 0) return { line, column }
+      }
+      return null
+    },
+    close: async () => undefined,
+  }
+}
+
+/** What a run has written so far: from its artifact as soon as it has one, and little before. */
+export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
+  const grows = () => run.look().status === 'running'
+  const held = openLines(() => readHeld(run), grows)
+  let kept: Promise<TextSource> | null = null
+
+  function find(): TextSource | Promise<TextSource> {
+    const artifact = kept ? null : run.look().artifact
+    if (artifact && artifacts) kept = openArtifact(artifact.id, artifacts)
+    return kept ?? held
+  }
+
+  return {
+    get grows() {
+      return grows()
+    },
+    async *readAll(search) {
+      yield* (await find()).readAll(search)
+    },
+    read: async (...range) => (await find()).read(...range),
+    countLines: async (search) => (await find()).countLines(search),
+    find: async (...wanted) => (await find()).find(...wanted),
+    close: async () => (await kept)?.close(),
+  }
+}
+
+function readHeld(run: Run): string[] {
+  return splitLines([...readOn(run, { cursor: 0 })].join(''))
+}
+
+/** The whole clean text of an artifact, cleaned again where it is looked at. */
+export async function openArtifact(id: string, artifacts: ArtifactStore): Promise<TextSource> {
+  const [text, info] = await Promise.all([artifacts.open(id), artifacts.find(id)])
+  const scanOf = ({ signal, onProgress }: Search) => ({
+    signal,
+    onProgress: (done: number, total: number) => onProgress(done / total),
+  })
+  return {
+    grows: info.isLive,
+    readAll: (search) => text.readOn({ line: 0, column: 0 }, scanOf(search)),
+    async read(from, count, column = 0) {
+      const lines: string[] = []
+      // A part is bounded by bytes too.
+      while (lines.length < count) {
+        const offset = from + lines.length
+        const range = { limit: count - lines.length, offset }
+        const inLine = { limit: 1, offset, column: column + 1, maxBytes: farBytes }
+        const part = await text.read(column > 0 ? inLine : range)
+        if (part.to === 0) break
+        lines.push(...splitLines(part.text))
+        if (part.nextOffset === null) break
+      }
+      return lines
+    },
+    countLines: (search) => text.countLines(scanOf(search)),
+    async find({ source, ignoreCase }, from, backwards, search) {
+      if (from < 0) return null
+      const wanted = { pattern: source, ignoreCase, from, backwards }
+      return artifacts.findNext(text, { ...wanted, ...scanOf(search) })
+    },
+    close: () => text.close(),
+  }
+}
+
+/** Two texts, the second behind the first, neither of which grows. */
+export function joinTexts(first: TextSource, second: TextSource): TextSource {
+  let lines: number | null = null
+  // Who asked may give up; the next one counts anew.
+  const countFirst = async (search: Search = unwatched) =>
+    (lines ??= await first.countLines(search))
+
+  return {
+    grows: false,
+    async *readAll({ signal, onProgress }) {
+      yield* first.readAll({ signal, onProgress: (done) => onProgress(done / 2) })
+      yield* second.readAll({ signal, onProgress: (done) => onProgress((1 + done) / 2) })
+    },
+    async read(from, count, column) {
+      const border = await countFirst()
+      const part = from < border ? await first.read(from, count, column) : []
+      const more = Math.min(count, from + count - border)
+      if (more > 0) part.push(...(await second.read(Math.max(0, from - border), more, column)))
+      return part
+    },
+    async countLines(search) {
+      return (await countFirst(search)) + (await second.countLines(search))
+    },
+    async find(pattern, from, backwards, search) {
+      const border = await countFirst()
+      const findFirst = () => first.find(pattern, Math.min(from, border - 1), backwards, search)
+      const findSecond = async () => {
+        const start = backwards ? from - border : Math.max(0, from - border)
+        const found = await second.find(pattern, start, backwards, search)
+        return found && { ...found, line: found.line + border }
+      }
+      if (backwards) return (from < border ? null : await findSecond()) ?? findFirst()
+      return (from < border ? await findFirst() : null) ?? findSecond()
+    },
+    async close() {
+      await Promise.all([first.close(), second.close()])
+    },
+  }
+}
+
+/** As a regular expression; what is none is looked for as it is. Capitals in it count, as in less -i. */
+export function compilePattern(text: string): RegExp {
+  const flags = /\p{Lu}/u.test(text) ? 'u' : 'iu'
+  try {
+    return new RegExp(text, flags)
+  } catch {
+    return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags)
+  }
+}

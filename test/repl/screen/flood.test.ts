@@ -1,0 +1,102 @@
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createFlood } from '../../../lib/repl/screen/flood.ts'
+import { createEmulator, type Emulator } from '../../../lib/repl/screen/emulator.ts'
+
+const rows = 10
+
+function open(): Emulator {
+  const nothing = () => undefined
+  return createEmulator({
+    columns: 40,
+    rows,
+    colored: true,
+    onAnswer: nothing,
+    onModes: nothing,
+    onDrawn: nothing,
+    onCleared: nothing,
+  })
+}
+
+/** The end of a text that comes in pieces of such a size, all at once or none before the last is drawn. */
+async function show(text: Buffer, size: number, atOnce: boolean): Promise<string[]> {
+  const emulator = open()
+  for (let at = 0; at < text.length; at += size) {
+    emulator.write(text.subarray(at, at + size))
+    if (!atOnce) await emulator.settle()
+  }
+  await emulator.settle()
+  const { lines } = emulator.tail(rows)
+  emulator.close()
+  return lines
+}
+
+const pieces = {
+  'lines of text': [
+    'one\r\n',
+    'a longer line, which the terminal wraps since it is too narrow\r\n',
+    'é',
+  ],
+  'lines with colours': [
+    '\u001B[1m',
+    '\u001B[38;5;209mred',
+    '\u001B[0m',
+    '日本\r\n',
+    'x\u001B[K\r\n',
+  ],
+  'text that is drawn over itself': [
+    '\u001B[2A',
+    'up',
+    '\r\n',
+    '\u001B[2K',
+    '\r\n\r\n',
+    '\u001B[1;31m',
+  ],
+}
+
+for (const [name, words] of Object.entries(pieces)) {
+  test(`what is passed over of a flood leaves its end as it is: ${name}`, () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom(...words), { minLength: 5, maxLength: 40 }),
+        fc.integer({ min: 100, max: 70_000 }),
+        fc.boolean(),
+        async (said, size, isPlain) => {
+          const once = Buffer.from(said.join(''))
+          const told = Array.from({ length: 60_000 / once.length }, () => once)
+          // Its colours still hold at an end that sets none.
+          const text = Buffer.concat([...told, Buffer.from('plain\r\n'.repeat(isPlain ? 9000 : 0))])
+          assert.equal(await show(text, size, true), await show(text, 8000, false))
+        },
+      ),
+      { numRuns: 20 },
+    ))
+}
+
+test('what is passed over of a flood cuts no colour in two', async () => {
+  const before = `${'plain\r\n'.repeat(4000)}\u001B[31m${'x\r\n'.repeat(1364)}`
+  // The cut is 4096 bytes before the end: at each place of the sequence in turn.
+  for (const end of ['', 'é', 'zzz', 'zzzz']) {
+    const text = Buffer.from(before + end)
+    assert.equal(await show(text, text.length, true), await show(text, 8000, false))
+  }
+})
+
+test('all that came behind a title that nobody ended was drawn', async () => {
+  let drawn = 0
+  const flood = createFlood({
+    draw: async (bytes) => {
+      drawn += bytes.length
+    },
+    mayPass: () => true,
+    lines: () => rows,
+  })
+  flood.add(Buffer.from('\u001B]0;'))
+  for (let count = 0; count < 64; count++) flood.add(Buffer.alloc(64 * 1024, 'text '))
+  await flood.settle()
+  // Of four megabytes.
+  assert.ok(drawn < 512 * 1024, String(drawn))
+})
+
+test.run()
