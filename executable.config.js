@@ -158,7 +158,7 @@ async function compile({ bun, folder, runtime, system, orders, output }) {
 }
 
 /**
- * The terminal addon with the program that it starts others by (lib/run/terminal/pty/addon.ts). On Linux Bun
+ * The terminal addon with the program that it starts others by (lib/run/terminal/terminal-calls.ts). On Linux Bun
  * does without.
  *
  * @param {System | undefined} system undefined: this one

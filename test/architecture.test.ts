@@ -87,13 +87,12 @@ test('names say what a file is for', () => {
 
 test('only the entry and its edges touch the process', () => {
   // `process.env` as a default of a library call, and the streams of a front door, are the edges.
-  // The addon is looked for beside the program; a client starts a process of its own.
+  // A client starts a process of its own.
   const allowed = new Set([
     'main/dispatch.ts',
     'main/settings.ts',
     'main/with-executor.ts',
     'executor/executor.ts',
-    'run/terminal/pty/addon.ts',
     'client.ts',
   ])
   const wrong = files

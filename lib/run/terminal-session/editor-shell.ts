@@ -4,7 +4,7 @@ import type { Exit } from '../../protocol/ports.ts'
 import type { InputKind } from '../../protocol/result/result.ts'
 import type { ControlGroup } from '../../system/process/control-group.ts'
 import type { FileIdentity } from '../../system/process/process-details.ts'
-import type { PtyParts, PtyProcess } from '../terminal/pty/process.ts'
+import type { PtyParts, PtyProcess } from '../terminal/start.ts'
 import { createTerminalInput } from '../terminal/terminal-input.ts'
 import { readTerminal } from '../terminal/terminal-output.ts'
 import { createTerminalWatch } from '../terminal/waiting-for-input.ts'
@@ -285,7 +285,7 @@ export function followEditorShell(program: PtyProcess, options: EditorShellOptio
       return Promise.resolve()
     },
     resize(columns, rows) {
-      if (output.isOpen()) parts.addon.addon.resize(master, columns, rows)
+      if (output.isOpen()) parts.calls.resize(master, columns, rows)
     },
     waitingForInput() {
       if (phase === 'running') return look()

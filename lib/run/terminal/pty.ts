@@ -1,7 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../../protocol/deferred.ts'
-import { messageOf } from '../../protocol/errors.ts'
 import { limits, usualSize } from '../../protocol/limits.ts'
 import {
   type Exit,
@@ -11,16 +10,14 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import { openDescriptorCalls } from './descriptor-calls.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { isGroupAlive } from '../../system/process/process-table.ts'
-import { type LoadedAddon, loadPtyAddon } from './pty/addon.ts'
-import type { PtyParts, PtyProcess } from './pty/process.ts'
+import { loadPtyParts, type PtyParts, type PtyProcess, startPty } from './start.ts'
+import type { TerminalCalls } from './terminal-calls.ts'
 import { createRunning } from '../running.ts'
 import { runInScript } from './script-terminal.ts'
-import { startPty } from './pty/start.ts'
 import {
   chooseSteps,
   describeLeftBehind,
@@ -29,16 +26,15 @@ import {
   stopTree,
   type TreeRoot,
 } from '../stop.ts'
-import { createTerminalInput } from './terminal-input.ts'
+import { createTerminalInput, typeStandardInput } from './terminal-input.ts'
 import { readTerminal } from './terminal-output.ts'
-import { typeStandardInput } from './typed-input.ts'
 import { createUninherited, type Uninherited } from '../../system/process/spawn.ts'
 import { createTerminalWatch } from './waiting-for-input.ts'
 
 export interface PtyRunnerParts {
   prepare: PrepareLaunch
   /** Loads the native part on first use; what it throws sends the runs to script(1). */
-  loadAddon?: () => LoadedAddon
+  loadCalls?: () => TerminalCalls
   /** Default: a run's processes are known by their marks alone. */
   groups?: ControlGroups
   /** Shared with everything else that starts processes in the same executor. */
@@ -58,25 +54,13 @@ export function createPtyRunner(deps: PtyRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const size = clampSize(request.pty ?? usualSize)
-    parts ??= loadPtyParts({ uninherited, groups: deps.groups }, deps.loadAddon)
+    parts ??= loadPtyParts({ uninherited, groups: deps.groups }, deps.loadCalls)
     if ('missing' in parts) {
       return runInScript({ launch, size, request, sink, groups: deps.groups }, parts.missing)
     }
     const startedMs = nowMs()
     const program = await startPty({ launch, size }, parts)
     return follow(program, { startedMs, request, parts, sink, launch })
-  }
-}
-
-/** With what programs are started on terminals, or why that cannot be. */
-export function loadPtyParts(
-  shared: Pick<PtyParts, 'uninherited' | 'groups'>,
-  loadAddon: () => LoadedAddon = loadPtyAddon,
-): PtyParts | { missing: string } {
-  try {
-    return { addon: loadAddon(), calls: openDescriptorCalls(), ...shared }
-  } catch (error) {
-    return { missing: messageOf(error) }
   }
 }
 
@@ -135,7 +119,7 @@ function follow(program: PtyProcess, context: Context): Running {
     resize(columns, rows) {
       if (!output.isOpen()) return
       const size = clampSize({ columns, rows })
-      parts.addon.addon.resize(master, size.columns, size.rows)
+      parts.calls.resize(master, size.columns, size.rows)
     },
     stop(_reason, how) {
       stopped ??= stopTree(root, chooseSteps(request, how)).then((report) => {

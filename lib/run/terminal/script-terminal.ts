@@ -18,7 +18,7 @@ import { describeStartFailure } from '../start-failure.ts'
 import { chooseSteps, measureUsage, stopTree } from '../stop.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
-import { typeStandardInput } from './typed-input.ts'
+import { typeStandardInput } from './terminal-input.ts'
 
 /** A run for which the terminal is made by script(1). */
 export interface ScriptRun {

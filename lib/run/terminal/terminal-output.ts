@@ -5,8 +5,8 @@ import { createDeferred } from '../../protocol/deferred.ts'
 import { nowMs } from '../../system/clock.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { watchTerminal } from '../../system/descriptor-watch.ts'
+import { countBegun } from '../begun-mark.ts'
 import type { TakeBytes } from '../pipe/pipe-reader.ts'
-import { createSentinelFilter, type SentinelFilter } from './sentinel-filter.ts'
 
 export interface TerminalOutput {
   /**
@@ -138,4 +138,38 @@ export function readTerminal(
 function createSentinel(): Uint8Array {
   const digits = Array.from({ length: 24 }, () => randomInt(10)).join('')
   return Buffer.from(`\x1b]${digits}\x07`)
+}
+
+/** Passes a stream on up to a sentinel, which may come cut in pieces. */
+interface SentinelFilter {
+  readonly found: boolean
+  /** What is certain not to be of the sentinel. Nothing after it has been found. */
+  push(chunk: Uint8Array): Uint8Array
+  /** What was held back, since it might have been the sentinel's beginning. */
+  rest(): Uint8Array
+}
+
+export function createSentinelFilter(sentinel: Uint8Array): SentinelFilter {
+  let held = Buffer.alloc(0)
+  let found = false
+
+  return {
+    get found() {
+      return found
+    },
+    push(chunk) {
+      if (found) return Buffer.alloc(0)
+      const bytes = held.length > 0 ? Buffer.concat([held, chunk]) : Buffer.from(chunk)
+      const at = bytes.indexOf(sentinel)
+      found = at >= 0
+      const end = found ? at : bytes.length - countBegun(bytes, sentinel)
+      held = found ? Buffer.alloc(0) : bytes.subarray(end)
+      return bytes.subarray(0, end)
+    },
+    rest() {
+      const rest = held
+      held = Buffer.alloc(0)
+      return rest
+    },
+  }
 }

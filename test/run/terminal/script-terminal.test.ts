@@ -5,7 +5,7 @@ import { createTestRunner, startTerminal } from '../../helpers/terminal-run.ts'
 
 /** As on a machine without the addon's package. */
 const runner = createTestRunner({
-  loadAddon() {
+  loadCalls() {
     throw new Error('the addon is not there')
   },
 })

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createSentinelFilter } from '../../../lib/run/terminal/sentinel-filter.ts'
+import { createSentinelFilter } from '../../../lib/run/terminal/terminal-output.ts'
 
 const sentinel = Buffer.from('\x1b]1123\x07')
 /** Text that is full of beginnings of the sentinel. */

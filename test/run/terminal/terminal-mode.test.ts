@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseInputMode } from '../../../lib/run/terminal/terminal-mode.ts'
+import { parseInputMode } from '../../../lib/run/terminal/waiting-for-input.ts'
 
 const answer = (modes: string) => `speed 38400 baud; rows 24; columns 80; line = 0;
 intr = ^C; quit = ^\\; erase = ^?; min = 1; time = 0;

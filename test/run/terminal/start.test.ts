@@ -1,15 +1,13 @@
 import { closeSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openDescriptorCalls } from '../../../../lib/run/terminal/descriptor-calls.ts'
-import { loadPtyAddon } from '../../../../lib/run/terminal/pty/addon.ts'
-import { startWithFork } from '../../../../lib/run/terminal/pty/fork.ts'
-import type { PtyProcess } from '../../../../lib/run/terminal/pty/process.ts'
-import { readTerminal } from '../../../../lib/run/terminal/terminal-output.ts'
-import { createUninherited } from '../../../../lib/system/process/spawn.ts'
+import { loadTerminalCalls } from '../../../lib/run/terminal/terminal-calls.ts'
+import { startWithFork } from '../../../lib/run/terminal/start.ts'
+import type { PtyProcess } from '../../../lib/run/terminal/start.ts'
+import { readTerminal } from '../../../lib/run/terminal/terminal-output.ts'
+import { createUninherited } from '../../../lib/system/process/spawn.ts'
 
 function start(command: string): PtyProcess {
-  const addon = loadPtyAddon()
   const launch = {
     file: '/bin/sh',
     argv0: 'test',
@@ -18,7 +16,7 @@ function start(command: string): PtyProcess {
     cwd: '/',
     mark: 'run_x',
   }
-  const parts = { addon, calls: openDescriptorCalls(), uninherited: createUninherited() }
+  const parts = { calls: loadTerminalCalls(), uninherited: createUninherited() }
   return startWithFork({ launch, size: { columns: 100, rows: 50 } }, parts)
 }
 
