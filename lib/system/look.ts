@@ -53,6 +53,11 @@ export function isBelow(path: string, other: string): boolean {
   return way !== '..' && !way.startsWith('../')
 }
 
+/** Whether `path` is `folder` or lies in it. Both are canonical. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
+}
+
 /** A folder that is not there is nobody's: it stays as it is written. */
 function realPath(path: string): string {
   return seen(() => realpathSync(path)) ?? path

@@ -5,14 +5,14 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
   renameSync,
+  type Stats,
 } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
-import { isWithin } from './paths.ts'
+import { isWithin, lookAtLink, lookIntoFile, lookIntoFolder } from '../../system/look.ts'
 
 /** Files of a git directory that git on the host obeys or runs (gitrepository-layout(5), githooks(5)). */
 const gitFiles = ['hooks', 'config', 'config.worktree', 'commondir']
@@ -36,8 +36,8 @@ const hostRunFiles: readonly string[] = [
 
 /** The files of the host in one workspace as a run finds them. */
 export interface HostRunFiles {
-  /** Canonical paths that exist inside of the workspace: to be mounted read-only. Found when it is asked for. */
-  readonly present: readonly string[]
+  /** Gives the canonical paths that exist inside of the workspace: to be mounted read-only. */
+  listPresent(): string[]
   /**
    * To be called after the run. What the run has made in a place where nothing was before (a mount
    * needs something to be mounted on) is renamed, so that no program of the host reads it. Gives a
@@ -56,33 +56,38 @@ export function findHostRunFiles(
   declared: readonly string[],
 ): HostRunFiles {
   const lifted = declared.filter((path) => path !== workspace && isWithin(path, workspace))
+  const link = join(workspace, '.git')
   const named = [
     ...[...hostRunFiles, ...findHookFolders(workspace)].map((path) => join(workspace, path)),
-    ...[join(workspace, '.git/modules'), ...gitStores].flatMap(findGitFiles),
-    ...findGitLink(workspace),
+    ...[join(link, 'modules'), ...gitStores].flatMap((root) => findGitFiles(root)),
+    // A `.git` file names the git directory of a linked worktree or a submodule.
+    ...(look(link)?.isDirectory() ? [] : [link]),
   ].filter((path) => !lifted.some((open) => isWithin(path, open)))
-  const before = new Map(named.map((path) => [path, describeEntry(path)]))
-  let present: string[] | null = null
+  // A mount keeps a file, but not the name of a link.
+  const before = new Map(named.map((path) => [path, { is: look(path), leadsTo: lookAtLink(path) }]))
   return {
-    get present() {
-      present ??= [...before].flatMap(([path, was]) =>
-        was === 'nothing' ? [] : findInside(path, [workspace, ...gitStores]),
-      )
-      return present
-    },
+    listPresent: () =>
+      [...before].flatMap(([path, { is }]) =>
+        is ? findInside(path, [workspace, ...gitStores]) : [],
+      ),
     refusePlanted: () =>
-      [...before].flatMap(([path, was]) => {
-        const mayBeNew = was === 'nothing' || was.startsWith('link ')
-        if (!mayBeNew || describeEntry(path) === was || isHarmless(path)) return []
-        return refuse(path, workspace)
+      [...before].flatMap(([path, { is, leadsTo }]) => {
+        const isNew = is === undefined || (leadsTo !== null && lookAtLink(path) !== leadsTo)
+        const found = isNew ? look(path) : undefined
+        return found && !isHarmless(path, found) ? refuse(path, workspace) : []
       }),
   }
 }
 
-/** A `.git` file names the git directory of a linked worktree or a submodule. */
-function findGitLink(workspace: string): string[] {
-  const link = join(workspace, '.git')
-  return lstatSync(link, { throwIfNoEntry: false })?.isDirectory() ? [] : [link]
+/** What lies there, itself and not what it leads to. */
+function look(path: string): Stats | undefined {
+  try {
+    // Most are not there, and an exception for each would take longer than everything else.
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    // It lies below a file, or where nobody may look.
+    return undefined
+  }
 }
 
 /** `core.hooksPath` leads git to hooks in another folder (git-config(1)). */
@@ -94,40 +99,26 @@ function findHookFolders(workspace: string): string[] {
     .filter((path) => path !== '' && !path.startsWith('..'))
 }
 
-const mostFolders = 500
+/** Submodules lie in each other; nobody goes deeper. */
+const mostLevels = 16
 
 /** The files that git obeys, of a git directory and of every git directory below it. */
-function findGitFiles(root: string): string[] {
-  const found: string[] = []
-  const waiting = [root]
-  for (let seen = 0; waiting.length > 0 && seen < mostFolders; seen++) {
-    const folder = waiting.pop() as string
-    const names = listFolders(folder)
-    if (existsSync(join(folder, 'HEAD'))) {
-      found.push(...gitFiles.map((name) => join(folder, name)).filter((path) => existsSync(path)))
-    }
-    const below = names.filter((name) => !['objects', 'refs', 'logs', 'hooks'].includes(name))
-    waiting.push(...below.map((name) => join(folder, name)))
-  }
-  return found
+function findGitFiles(folder: string, levels = mostLevels): string[] {
+  const names = lookIntoFolder(folder)
+  const own = names.includes('HEAD') ? gitFiles : []
+  const below = names.filter((name) => !['objects', 'refs', 'logs', 'hooks'].includes(name))
+  return [
+    ...own.map((name) => join(folder, name)).filter((path) => existsSync(path)),
+    ...below.flatMap((name) => {
+      const path = join(folder, name)
+      return levels > 0 && look(path)?.isDirectory() ? findGitFiles(path, levels - 1) : []
+    }),
+  ]
 }
 
-function listFolders(folder: string): string[] {
-  try {
-    const entries = readdirSync(folder, { withFileTypes: true })
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
-  } catch {
-    // There is no such folder, or nobody may read it: then the run may not either.
-    return []
-  }
-}
-
+/** Through no link, and no pipe, which would never end. */
 function readText(path: string): string {
-  try {
-    return lstatSync(path).isFile() ? readFileSync(path, 'utf8') : ''
-  } catch {
-    return ''
-  }
+  return look(path)?.isFile() ? (lookIntoFile(path) ?? '') : ''
 }
 
 /** The canonical path of what exists in one of the folders that a run may write. */
@@ -140,56 +131,42 @@ function findInside(path: string, folders: readonly string[]): string[] {
   }
 }
 
-/** What tells an entry from another one in its place: a mount keeps files, but not names of links. */
-function describeEntry(path: string): string {
-  try {
-    // Most are not there, and an error for each would take longer than everything else.
-    const stat = lstatSync(path, { throwIfNoEntry: false })
-    if (stat === undefined) return 'nothing'
-    return stat.isSymbolicLink() ? `link ${readlinkSync(path)}` : 'there'
-  } catch {
-    return 'nothing'
-  }
-}
-
 /** Keys by which a configuration of git runs programs or leads to other configurations (git-config(1)). */
 const runningKey =
   /\[\s*(?:alias|include|includeIf|filter|diff|merge|difftool|mergetool|credential|gpg)\b|(?:^|\])\s*(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|command|program|helper|textconv|worktree)\s*=/im
 
 /** What `git init` makes in every new repository. */
-function isHarmless(path: string): boolean {
-  if (path.endsWith('/.git')) return lstatSync(path).isDirectory()
-  if (path.endsWith('/.git/config')) {
-    return lstatSync(path).isFile() && !runningKey.test(readText(path))
-  }
-  if (!path.endsWith('/.git/hooks') || !lstatSync(path).isDirectory()) return false
+function isHarmless(path: string, found: Stats): boolean {
+  if (path.endsWith('/.git')) return found.isDirectory()
+  if (path.endsWith('/.git/config')) return found.isFile() && !runningKey.test(readText(path))
+  if (!path.endsWith('/.git/hooks') || !found.isDirectory()) return false
   return readdirSync(path).every((name) => name.endsWith('.sample'))
 }
 
+const mostRefused = 100
+
 /** Moves the file beside its old name, so that nothing is lost. */
 function refuse(path: string, workspace: string): string[] {
-  const name = relative(workspace, path)
+  const made = `This run has made ${relative(workspace, path)}, which programs outside of the sandbox would run or obey`
   const folder = dirname(path)
   let fd: number | null = null
   try {
     fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    // A link that a run lays above it must not lead the host's own hand elsewhere, whenever it does so.
-    if (readlinkSync(`/proc/self/fd/${fd}`) !== folder) return []
-    const places = [
-      `${path}.refused`,
-      ...Array.from({ length: 99 }, (_, n) => `${path}.refused-${n + 2}`),
-    ]
-    const free = places.find((place) => describeEntry(place) === 'nothing')
-    if (free === undefined) throw new Error('there are too many refused ones already')
     const inside = `/proc/self/fd/${fd}`
-    renameSync(join(inside, basename(path)), join(inside, basename(free)))
+    // A link that a run lays above it must not lead the host's own hand elsewhere, whenever it does so.
+    if (readlinkSync(inside) !== folder) return []
+    let free = `${basename(path)}.refused`
+    for (let n = 2; look(join(inside, free)) !== undefined; n++) {
+      if (n > mostRefused) throw new Error('there are too many refused ones already')
+      free = `${basename(path)}.refused-${n}`
+    }
+    renameSync(join(inside, basename(path)), join(inside, free))
+    const name = relative(workspace, join(folder, free))
     return [
-      `This run has made ${name}, which programs outside of the sandbox would run or obey; it is now called ${relative(workspace, free)}. To let runs write it, name it in \`writable_folders\` of your configuration`,
+      `${made}; it is now called ${name}. To let runs write it, name it in \`writable_folders\` of your configuration`,
     ]
   } catch (error) {
-    return [
-      `This run has made ${name}, which programs outside of the sandbox would run or obey, and it could not be renamed: ${messageOf(error)}`,
-    ]
+    return [`${made}, and it could not be renamed: ${messageOf(error)}`]
   } finally {
     if (fd !== null) closeSync(fd)
   }

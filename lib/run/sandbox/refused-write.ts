@@ -1,16 +1,16 @@
-import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Request } from '../../protocol/request/request.ts'
-import { isWithin } from './paths.ts'
+import { isWithin } from '../../system/look.ts'
 import type { WorkPlaces } from './sandbox-places.ts'
 
 /** Listens for writes that the sandbox has refused. */
 export interface RefusedWrites {
   look(bytes: Uint8Array): void
-  /** One notice, or none. */
-  describe(): string[]
-  /** The last line of bwrap's own, where it could not begin. */
+  /** The last line of bwrap's own, where it could not begin. To be asked once all has been looked at. */
   lastWords(): string
+  /** One notice, or none. */
+  describe(places: WorkPlaces): string[]
 }
 
 /**
@@ -24,17 +24,13 @@ const mostLines = 20
 /**
  * The kernel leaves no trace of a refused write but the error that the program gets, so what the
  * output says is where the search begins; what is told rests on more than that: the path named in
- * such a line must lie outside of what the run may write, its user could write it outside of the
- * sandbox, and the words must not stand in the command itself. Looks at no locale but the C library's
- * own English.
+ * such a line must lie outside of what the run may write, and the words must not stand in the command
+ * itself. Looks at no locale but the C library's own English.
  */
-export function watchRefusedWrites(
-  request: Request,
-  findPlaces: () => WorkPlaces | null,
-): RefusedWrites {
+export function watchRefusedWrites({ command, cwd }: Request): RefusedWrites {
   const decoder = new TextDecoder()
   const lines: string[] = []
-  const spoken = refusal.test(request.command)
+  const spoken = refusal.test(command)
   let rest = ''
   let said = ''
 
@@ -52,23 +48,22 @@ export function watchRefusedWrites(
         rest = next.slice(-longestLine)
       }
     },
-    describe() {
-      keep(rest)
-      rest = ''
-      if (lines.length === 0) return []
-      const places = findPlaces()
-      if (places === null) return []
-      const folders = foldersOf(request)
-      const path = lines
-        .flatMap(findPaths)
-        .flatMap((name) => folders.map((folder) => resolve(folder, name)))
-        .find((named) => isRefused(named, places))
-      return path === undefined ? [] : [compose(path, places)]
-    },
     lastWords() {
       keep(rest)
       rest = ''
       return said
+    },
+    describe(places) {
+      if (lines.length === 0) return []
+      const folders = listFolders(command, cwd)
+      for (const name of lines.flatMap(findPaths)) {
+        for (const folder of folders) {
+          const path = findReal(resolve(folder, name))
+          const notice = path === null ? null : describeRefusal(path, places)
+          if (notice !== null) return [notice]
+        }
+      }
+      return []
     },
   }
 }
@@ -87,26 +82,12 @@ export function findPaths(line: string): string[] {
  * The folders in which a relative name may begin: those to which the command goes by cd, the last one first,
  * then the one in which it was started.
  */
-function foldersOf({ command, cwd }: Request): string[] {
+function listFolders(command: string, cwd: string): string[] {
   const folders = [cwd]
   for (const [, word = ''] of command.matchAll(/\b(?:cd|pushd)\s+([^\s;&|()<>]+)/g)) {
     folders.unshift(resolve(folders[0] ?? cwd, word.replaceAll(/['"]/g, '')))
   }
   return folders
-}
-
-function isRefused(named: string, places: WorkPlaces): boolean {
-  const path = findReal(named)
-  if (path !== null && isHostRun(path, places)) return true
-  const open = [...places.writable, places.tmp, '/dev', '/run']
-  if (path === null || open.some((folder) => isWithin(path, folder))) return false
-  try {
-    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK)
-    return true
-  } catch {
-    // It could not be written without a sandbox either.
-    return false
-  }
 }
 
 /** The canonical path of what is there, or would be. */
@@ -118,15 +99,11 @@ function findReal(path: string): string | null {
   }
 }
 
-function isHostRun(path: string, { hostRun }: WorkPlaces): boolean {
-  return hostRun.present.some((file) => isWithin(path, file))
-}
-
-function compose(path: string, places: WorkPlaces): string {
-  if (isHostRun(path, places)) {
+function describeRefusal(path: string, { hostRun, writable, tmp }: WorkPlaces): string | null {
+  if (hostRun.listPresent().some((file) => isWithin(path, file))) {
     return `A write was refused: programs outside of the sandbox run or obey ${path}. To let runs write it, name it in \`writable_folders\` of your configuration`
   }
-  const { writable, tmp } = places
+  if ([...writable, tmp, '/dev', '/run'].some((folder) => isWithin(path, folder))) return null
   const open = [...writable, `a private ${tmp}`].join(' and ')
   return `A write was refused: ${path} is outside of what the sandbox lets this run write (${open})`
 }

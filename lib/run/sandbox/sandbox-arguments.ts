@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { isWithin } from './paths.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import { isWithin } from '../../system/look.ts'
 import type { SandboxPlaces } from './sandbox-places.ts'
 
 export interface SandboxMounts {
@@ -23,47 +24,46 @@ interface Mount {
   words: string[]
 }
 
+const mountOn = (how: '--bind' | '--ro-bind', path: string, source = path): Mount => ({
+  path,
+  words: [how, source, path],
+})
+
 /**
- * The words of bwrap(1) that give a run its view of the file system, and those of a check that goes before
- * its command. Only places that exist are
- * mounted on, so that bwrap makes nothing through a symbolic link that a command has put in its way
- * (CVE-2026-87766), or places on a file system that is as new as the run.
+ * The words of bwrap(1) that give a run its view of the file system. Only places that exist are mounted on, so
+ * that bwrap makes nothing through a symbolic link that a command has put in its way (CVE-2026-87766).
+ * `mounted`: the places inside of what can be written.
  */
-export function composeMounts(mounts: SandboxMounts): { words: string[]; check: () => string[] } {
+export function composeMounts(mounts: SandboxMounts): { words: string[]; mounted: string[] } {
   const { places, privateTmp, artifacts, share, runFiles } = mounts
   const open = places.writable.length > 0 ? places.writable : [places.workspace]
   const bind = places.writable.length > 0 ? '--bind' : '--ro-bind'
   const hidden = places.hidden.filter(({ path }) => !isLost(path, places))
-  const hostRun = places.hostRun.present
-  const show = artifacts && {
-    path: artifacts.path,
-    words: ['--ro-bind', artifacts.source, artifacts.path],
-  }
+  const hostRun = places.hostRun.listPresent()
+  const show = artifacts && mountOn('--ro-bind', artifacts.path, artifacts.source)
   const lost = show !== null && isLost(show.path, places) ? [show] : []
   const pins = pinAbove([...hidden.map(({ path }) => path), ...hostRun], places.writable, hostRun)
   const list: Mount[] = [
     { path: '/dev', words: ['--dev', '/dev'] },
     { path: '/proc', words: ['--proc', '/proc'] },
     // Not covered by what bwrap protects: root may write there without any capability.
-    { path: '/proc/sys', words: ['--ro-bind', '/proc/sys', '/proc/sys'] },
+    mountOn('--ro-bind', '/proc/sys'),
     { path: '/run', words: ['--tmpfs', '/run'] },
-    ...runFiles.map((path) => ({ path, words: ['--ro-bind', path, path] })),
+    ...runFiles.map((path) => mountOn('--ro-bind', path)),
     ...openTmp(places, privateTmp, [...open, ...lost.map(({ path }) => path)]),
     ...lost,
-    ...open.map((path) => ({ path, words: [bind, path, path] })),
-    ...pins,
-    ...hostRun.map((path) => ({ path, words: ['--ro-bind', path, path] })),
+    ...open.map((path) => mountOn(bind, path)),
+    ...pins.map((path) => mountOn('--bind', path)),
+    ...hostRun.map((path) => mountOn('--ro-bind', path)),
     ...hidden.map(({ path, folder }) => hide(path, folder, show)),
+    ...(share === null ? [] : [mountOn('--ro-bind', sharedFolder, share)]),
   ]
-  if (share !== null) {
-    list.push({ path: sharedFolder, words: ['--ro-bind', share, sharedFolder] })
-  }
   // Stable: what contains another place comes first.
-  list.sort((one, other) => depth(one.path) - depth(other.path))
-  const words = ['--ro-bind', '/', '/', ...list.flatMap(({ words }) => words)]
+  const depth = ({ path }: Mount) => path.split('/').length
+  list.sort((one, other) => depth(one) - depth(other))
   return {
-    words,
-    check: () => check([...pins.map(({ path }) => path), ...hostRun], places.writable),
+    words: ['--ro-bind', '/', '/', ...list.flatMap(({ words }) => words)],
+    mounted: [...pins, ...hostRun],
   }
 }
 
@@ -87,7 +87,7 @@ exec "$@"`
  * bwrap resolves paths again, and a run that is still alive could have put a link in the place of one. What
  * lies on a mount of the host is not looked at.
  */
-function check(mounted: readonly string[], writable: readonly string[]): string[] {
+export function composeCheck(mounted: readonly string[], writable: readonly string[]): string[] {
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   const ofHost = lines.map((line) => line.split(' ')[4] ?? '')
   const folders = writable.map(escapeMounted).flatMap((root) => {
@@ -108,10 +108,6 @@ function escapeMounted(path: string): string {
   )
 }
 
-function depth(path: string): number {
-  return path.split('/').length
-}
-
 /**
  * Kept from run to run, so that one can use what another left. Folders between it and a place in it are
  * read-only mounts: what is written beside the place fails, and is not lost on the way to the host.
@@ -125,11 +121,10 @@ function openTmp(
   const inside = open.filter((path) => isWithin(path, tmp))
   const source = privateTmp(inside.map((path) => relative(tmp, path)))
   const above = new Set(inside.flatMap((path) => foldersBetween(tmp, path)))
-  const pins = [...above].map((path) => ({
-    path,
-    words: ['--ro-bind', join(source, relative(tmp, path)), path],
-  }))
-  return [{ path: tmp, words: ['--bind', source, tmp] }, ...pins]
+  const pins = [...above].map((path) =>
+    mountOn('--ro-bind', path, join(source, relative(tmp, path))),
+  )
+  return [mountOn('--bind', tmp, source), ...pins]
 }
 
 function foldersBetween(root: string, path: string): string[] {
@@ -145,11 +140,9 @@ function isLost(path: string, { tmp, writable, workspace }: SandboxPlaces): bool
 
 /** Neither what is in there nor that it could be replaced: not even its owner may change its mode. */
 function hide(path: string, folder: boolean, show: Mount | null): Mount {
+  if (!folder) return mountOn('--ro-bind', path, '/dev/null')
   const shown = show !== null && isWithin(show.path, path) ? show.words : []
-  const words = folder
-    ? ['--perms', '0111', '--tmpfs', path, ...shown, '--remount-ro', path]
-    : ['--ro-bind', '/dev/null', path]
-  return { path, words }
+  return { path, words: ['--perms', '0111', '--tmpfs', path, ...shown, '--remount-ro', path] }
 }
 
 /**
@@ -160,13 +153,59 @@ function pinAbove(
   paths: readonly string[],
   writable: readonly string[],
   readOnly: readonly string[],
-): Mount[] {
-  const pins = new Set<string>()
-  for (const path of paths) {
+): string[] {
+  const pins = paths.flatMap((path) => {
     const root = writable.find((folder) => isWithin(path, folder))
-    for (const folder of root === undefined ? [] : foldersBetween(root, path)) pins.add(folder)
+    return root === undefined ? [] : foldersBetween(root, path)
+  })
+  return [...new Set(pins)].filter((folder) => !readOnly.some((path) => isWithin(folder, path)))
+}
+
+/** Variables by which the loader, the C library or a shell takes code or settings from files. */
+const loaderVariable =
+  /^(LD_|DYLD_|MALLOC_|BASH_FUNC_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$|NLSPATH$|ENV$|BASH_ENV$|SHELLOPTS$|BASHOPTS$|PS4$)/
+
+/**
+ * What a run's environment could make of the programs that build the sandbox around it must not
+ * reach them: `LD_PRELOAD` would run the command's own code outside.
+ */
+export function separateLoaderVariables(env: Readonly<Record<string, string>>): {
+  outside: Record<string, string>
+  inside: Record<string, string>
+} {
+  const isInside = ([name]: [string, string]) => loaderVariable.test(name)
+  const all = Object.entries(env)
+  return {
+    outside: Object.fromEntries(all.filter((pair) => !isInside(pair))),
+    inside: Object.fromEntries(all.filter(isInside)),
   }
-  return [...pins]
-    .filter((folder) => !readOnly.some((path) => isWithin(folder, path)))
-    .map((folder) => ({ path: folder, words: ['--bind', folder, folder] }))
+}
+
+/** Caches in the home without which a tool gives up, where it cannot write them. */
+const caches: Readonly<Record<string, string>> = {
+  npm_config_cache: '.npm',
+  GOCACHE: '.cache/go-build',
+}
+
+/** Sends what is written to usual places to the sandbox's own temporary folder. A caller's word wins. */
+export function redirectFiles(
+  request: Request,
+  env: Readonly<Record<string, string>>,
+  { tmp, writable }: SandboxPlaces,
+): Record<string, string> {
+  const redirected: Record<string, string> = { TMPDIR: tmp }
+  for (const name of ['TMP', 'TEMP']) if (name in env) redirected[name] = tmp
+  for (const [name, folder] of Object.entries(caches)) {
+    const usual = join(env['HOME'] ?? '/', folder)
+    const works = name in env || writable.some((open) => isWithin(usual, open))
+    if (!works) redirected[name] = join(tmp, 'nacre-cache', folder)
+  }
+  for (const name of Object.keys(request.env)) delete redirected[name]
+  return redirected
+}
+
+/** The directory as its user names it, symbolic links and all, where that name leads there inside too. */
+export function chooseDirectory({ cwd, tmp }: SandboxPlaces): string {
+  const replaced = ['/run', '/tmp', tmp].some((folder) => isWithin(cwd, folder))
+  return replaced ? realpathSync(cwd) : cwd
 }

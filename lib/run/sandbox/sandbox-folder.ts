@@ -1,7 +1,19 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { nowMs } from '../../system/clock.ts'
 import { lookIntoFolder } from '../../system/look.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
+import { describeProcess } from '../../system/process/process-details.ts'
+import { isRunning, listProcesses, sendSignal } from '../../system/process/process-table.ts'
 import {
   makeFilledFolder,
   removeLeftIn,
@@ -37,9 +49,6 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
   const fill = (folder: string) => {
     mkdirSync(join(folder, 'artifacts'))
     writeFileSync(join(folder, 'filter'), filter, { mode: 0o600 })
-    // What bwrap tells of a run.
-    writeFileSync(join(folder, 'room'), Buffer.alloc(roomBytes), { mode: 0o600 })
-    rmSync(join(folder, 'room'))
   }
   const path = realpathSync(makeBelow(stateDir, fill) ?? makeFilledFolder('sandbox', fill))
   const tmps = new Map<string, string>()
@@ -66,8 +75,6 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
   }
 }
 
-const roomBytes = 4096
-
 /** Gives null where it cannot be made there. */
 function makeBelow(stateDir: string | null, fill: (folder: string) => void): string | null {
   if (stateDir === null) return null
@@ -80,4 +87,51 @@ function makeBelow(stateDir: string | null, fill: (folder: string) => void): str
     // The other place says what speaks against it, where that is no matter of this one.
     return null
   }
+}
+
+/**
+ * What bwrap has told of a run (`--json-status-fd`): the first process inside, as it is numbered outside, and
+ * the exit code, which it tells only of a command that was really started. Null if the file is gone: whoever
+ * clears the state folder may remove it while the run goes on.
+ */
+export function readStatus(
+  file: string,
+): { initPid: number | null; exitCode: number | null } | null {
+  if (!existsSync(file)) return null
+  const text = readFileSync(file, 'utf8')
+  const find = (name: string) => {
+    const value = new RegExp(`"${name}": (\\d+)`).exec(text)?.[1]
+    return value === undefined ? null : Number(value)
+  }
+  return { initPid: find('child-pid'), exitCode: find('exit-code') }
+}
+
+/** The kernel ends a whole pid namespace within this time, or something hangs in it. */
+const endMs = 2000
+
+/** So many looks, a few milliseconds, are left to what ends with its command (`tee` at its pipe). */
+const looksForEnd = 10
+
+/**
+ * Settles when the pid namespace of a run is empty. bwrap exits with the command; the first process of the
+ * namespace goes on until the others in there have ended, and they are killed with it. Gives a notice if
+ * there were any.
+ */
+export async function emptyNamespace(file: string): Promise<string[]> {
+  const initPid = readStatus(file)?.initPid ?? null
+  if (initPid === null) return []
+  const ended: string[] = []
+  const deadline = nowMs() + endMs
+  for (let looks = 0; isRunning(initPid) && nowMs() < deadline; looks++) {
+    if (looks === looksForEnd) {
+      const left = listProcesses().filter(({ parent, zombie }) => parent === initPid && !zombie)
+      ended.push(...left.map(({ pid }) => describeProcess(pid).slice(0, 200)))
+      sendSignal(initPid, 'SIGKILL')
+    }
+    await (looks < 5 ? nextTurn() : delay(1))
+  }
+  if (ended.length === 0) return []
+  return [
+    `Still running in the background, so it ended with the sandbox of this run: ${ended.join(', ')}. To keep a process running, start it as a job or in a session`,
+  ]
 }

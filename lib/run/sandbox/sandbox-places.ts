@@ -2,36 +2,17 @@ import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
-import { readRegularFile } from '../../system/look.ts'
+import { isWithin, readRegularFile } from '../../system/look.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
-import { listNamedSockets } from './named-sockets.ts'
-import { isReachable, isWithin } from './paths.ts'
 
 /** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
 const secretPaths: readonly string[] = [
-  '.ssh',
-  '.gnupg',
-  '.aws',
-  '.azure',
-  '.config/gcloud',
-  '.config/gh',
-  '.config/glab-cli',
-  '.config/hub',
-  '.config/op',
-  '.config/rclone',
-  '.kube',
-  '.docker',
-  '.netrc',
-  '.git-credentials',
-  '.config/git/credentials',
-  '.pypirc',
-  '.cargo/credentials',
-  '.cargo/credentials.toml',
-  '.terraform.d/credentials.tfrc.json',
-  '.vault-token',
-  '.password-store',
-  '.local/share/keyrings',
+  ...['.ssh', '.gnupg', '.password-store', '.local/share/keyrings', '.vault-token'],
+  ...['.aws', '.azure', '.config/gcloud', '.kube', '.docker', '.terraform.d/credentials.tfrc.json'],
+  ...['.config/gh', '.config/glab-cli', '.config/hub', '.config/op', '.config/rclone'],
+  ...['.netrc', '.git-credentials', '.config/git/credentials'],
+  ...['.pypirc', '.cargo/credentials', '.cargo/credentials.toml'],
 ]
 
 /** Where a sandboxed run may work. Every path is canonical and exists. */
@@ -109,10 +90,7 @@ export function hidePlaces(
   const named = [...secrets, ...options.hidden]
   const hidden = outermost(named.flatMap(findExisting))
     .filter(isReachable)
-    .map((path) => ({
-      path,
-      folder: statSync(path).isDirectory(),
-    }))
+    .map((path) => ({ path, folder: statSync(path).isDirectory() }))
   const own = [realpathSync.native(work.cwd), work.workspace]
   const around = hidden.find(({ path }) => own.some((place) => isWithin(place, path)))
   if (around) {
@@ -123,7 +101,7 @@ export function hidePlaces(
 }
 
 /** A run that writes nothing leaves nothing to be run. */
-const nothingToRun: HostRunFiles = { present: [], refusePlanted: () => [] }
+const nothingToRun: HostRunFiles = { listPresent: () => [], refusePlanted: () => [] }
 
 function findHomes({ home }: PlacesOptions): string[] {
   const known = [home ?? homedir(), findAccountHome() ?? []].flat()
@@ -166,12 +144,48 @@ function findWritable(
   return outermost([workspace, ...stores, ...beside])
 }
 
-/** Sockets of programs outside, where they are neither the run's own to use nor hidden already. */
+/** A younger socket may be gone before anything is mounted on it: those of tests, of single commands. */
+const settledMs = 10_000
+
+/**
+ * The sockets that have a name in the file system (unix(7)), where they are neither the run's own to use nor
+ * hidden already. Whoever may write to one can talk to its program, also from a read-only mount and from
+ * another network namespace.
+ */
 function findSockets(elsewhere: readonly string[], young: boolean): SandboxPlaces['hidden'] {
-  return listNamedSockets(young)
+  const names = readFileSync('/proc/net/unix', 'utf8').matchAll(/^(?:\S+ +){7}(\/.*)$/gm)
+  return [...new Set([...names].map(([, name = '']) => name))]
+    .filter((name) => isSocket(name, young))
     .flatMap(findExisting)
     .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
     .map((path) => ({ path, folder: false }))
+}
+
+/** The name may be gone, or belong to another view of the file system. */
+function isSocket(path: string, young: boolean): boolean {
+  try {
+    const stat = statSync(path)
+    return stat.isSocket() && (young || Date.now() - stat.mtimeMs > settledMs)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether what runs in the sandbox might get as far as `path`, which is canonical and existed a moment ago. Root
+ * gives up its power over the files of others there (capabilities(7), CAP_DAC_OVERRIDE), bwrap as
+ * well: in a private folder of another user there is nothing to hide, and no mount can be made.
+ * Where an access list lets somebody in, the mode tells it as that of the group (acl(5)).
+ */
+function isReachable(path: string): boolean {
+  if (process.geteuid?.() !== 0) return true
+  for (let folder = dirname(path); folder !== '/'; folder = dirname(folder)) {
+    const stat = statSync(folder, { throwIfNoEntry: false })
+    if (stat === undefined) return false
+    const mayEnter = stat.uid === 0 ? 0o111 : 0o011
+    if ((stat.mode & mayEnter) === 0) return false
+  }
+  return true
 }
 
 /** Leaves out paths that lie inside another one. */

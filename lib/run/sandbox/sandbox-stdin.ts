@@ -13,7 +13,7 @@ import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 export interface SealedStdin {
   readonly stdin: Stdin
   /** Frees what was opened; it has to be called after the run. From its end on nothing is read any more. */
-  release(): void | Promise<void>
+  release(): unknown
 }
 
 /**
@@ -33,7 +33,8 @@ export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedSt
     throw new StartError('stdin_is_folder', message)
   }
   if (isNullDevice(stat) || isTerminal(fd) || isUnnamedPipe(fd)) return asItIs
-  return stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes)
+  const relay = await (stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes))
+  return { stdin: { kind: 'descriptor', fd: relay.readFd }, release: () => relay.release() }
 }
 
 const chunkBytes = 64 * 1024
@@ -42,12 +43,12 @@ const chunkBytes = 64 * 1024
  * A file is read by position, so that its descriptor, which the caller may share with others (`while
  * read … done < list`), moves on after the run by just what the run has read.
  */
-async function relayFile(fd: number, pipes: FifoPool): Promise<SealedStdin> {
+async function relayFile(fd: number, pipes: FifoPool) {
   const { readFd, writeFd } = await pipes.openInput()
   const input = createPipeInput(writeFd)
-  void copy(fd, readPosition(fd), input)
+  void copy(fd, input)
   return {
-    stdin: { kind: 'descriptor', fd: readFd },
+    readFd,
     release() {
       input.close()
       skip(fd, input.countWritten() - skip(readFd, Infinity))
@@ -56,11 +57,15 @@ async function relayFile(fd: number, pipes: FifoPool): Promise<SealedStdin> {
   }
 }
 
+const readAt = promisify(read)
+
 /** Ends when the file does, or when nobody reads any more. */
-async function copy(fd: number, from: number, input: PipeInput): Promise<void> {
+async function copy(fd: number, input: PipeInput): Promise<void> {
   const bytes = Buffer.alloc(chunkBytes)
+  const told = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')
+  let position = Number(/^pos:\s*(\d+)$/m.exec(told)?.[1] ?? 0)
   try {
-    for (let position = from; ;) {
+    for (;;) {
       const { bytesRead } = await readAt(fd, bytes, 0, chunkBytes, position)
       if (bytesRead === 0) break
       position += bytesRead
@@ -70,13 +75,6 @@ async function copy(fd: number, from: number, input: PipeInput): Promise<void> {
     // A run need not read its input, and an input that cannot be read ends here, as it does for cat(1).
   }
   input.end()
-}
-
-const readAt = promisify(read)
-
-function readPosition(fd: number): number {
-  const position = /^pos:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1]
-  return Number(position ?? 0)
 }
 
 /** Reads over at most so many bytes, and gives how many there were. */
@@ -92,26 +90,25 @@ function skip(fd: number, mostBytes: number): number {
 }
 
 /** A device, a socket or a named pipe can only be read on: cat(1) does, until the run has ended. */
-async function relayStream(fd: number, pipes: FifoPool): Promise<SealedStdin> {
+async function relayStream(fd: number, pipes: FifoPool) {
   const fifo = await pipes.open()
   const readFd = openSync(fifo.path, 'r')
   closeSync(fifo.readFd)
   const cat = findProgram('cat', systemPath) ?? 'cat'
   const relay = spawn(cat, [], { env: {}, stdio: [fd, fifo.writeFd, 'ignore'] })
-  const started = once(relay, 'spawn')
   const ended = new Promise<void>((resolve) => void relay.once('exit', () => resolve()))
   fifo.release(false)
-  const release = () => {
-    closeSync(readFd)
-    // Until it has ended it may take what comes next, which is not for this run.
-    relay.kill('SIGKILL')
-    return ended
-  }
-  try {
-    await started
-  } catch (error) {
+  await once(relay, 'spawn').catch((error: unknown) => {
     closeSync(readFd)
     throw error
+  })
+  return {
+    readFd,
+    release() {
+      closeSync(readFd)
+      // Until it has ended it may take what comes next, which is not for this run.
+      relay.kill('SIGKILL')
+      return ended
+    },
   }
-  return { stdin: { kind: 'descriptor', fd: readFd }, release }
 }

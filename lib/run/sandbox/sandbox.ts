@@ -1,18 +1,23 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { ArtifactView } from '../../output/artifact/writer.ts'
-import { ifThere } from '../../system/look.ts'
+import { ifThere, isWithin } from '../../system/look.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { SandboxUse } from '../../protocol/result/result.ts'
 import { chooseFirstWord, type Launch, type ShellUse } from '../launch.ts'
 import { coverInherited, type GivenFile } from '../../system/process/spawn.ts'
-import { composeMounts, sharedFolder } from './sandbox-arguments.ts'
-import { chooseDirectory, redirectFiles, separateLoaderVariables } from './sandbox-environment.ts'
+import {
+  chooseDirectory,
+  composeCheck,
+  composeMounts,
+  redirectFiles,
+  separateLoaderVariables,
+  sharedFolder,
+} from './sandbox-arguments.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
-import { openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
-import { isWithin } from './paths.ts'
+import { emptyNamespace, openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
 import {
   findWorkPlaces,
   hidePlaces,
@@ -21,7 +26,6 @@ import {
   type WorkPlaces,
 } from './sandbox-places.ts'
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
-import { emptyNamespace } from './sandbox-status.ts'
 import { isScarce } from '../start-failure.ts'
 import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.ts'
 
@@ -40,6 +44,12 @@ export interface SandboxOptions extends PlacesOptions {
   probe?: () => Promise<SandboxProbe>
 }
 
+export interface SandboxDecision {
+  use: SandboxUse
+  /** For the reader. */
+  notices: string[]
+}
+
 /** Confines what one executor runs. */
 export interface Sandbox {
   /** What a request gets. Rejects with `StartError` (`sandbox_unavailable`). */
@@ -55,15 +65,6 @@ export interface Sandbox {
   close(): void
 }
 
-export interface SandboxDecision {
-  use: SandboxUse
-  /** For the reader. */
-  notices: string[]
-}
-
-/** There is a filter for x64 and arm64 only; the probe tells so before. */
-const noFilter = new Uint8Array()
-
 export function createSandbox(options: SandboxOptions): Sandbox {
   let probed: Promise<SandboxProbe> | null = null
   let opened: SandboxFolder | null = null
@@ -75,9 +76,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   function openFolder(): SandboxFolder {
     // Whoever clears the state folder may have removed it.
     if (opened === null || !existsSync(opened.filter)) {
-      opened = attempt(() =>
-        openSandboxFolder(options.stateDir, createSandboxFilter(process.arch) ?? noFilter),
-      )
+      // The probe has said so where there is no filter.
+      const filter = createSandboxFilter(process.arch) ?? new Uint8Array()
+      opened = attempt(() => openSandboxFolder(options.stateDir, filter))
       options.artifactView.folder = opened.artifacts
     }
     return opened
@@ -109,9 +110,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 
   function findAllPlaces(request: Request, youngSockets: boolean): SandboxPlaces {
-    const own = openFolder().path
-    const state = options.stateDir === null ? [] : [options.stateDir]
-    const hidden = [...options.hidden, ...state, own]
+    const own = [openFolder().path, options.stateDir ?? []].flat()
+    const hidden = [...options.hidden, ...own]
     return hidePlaces(findPlaces(request), { ...options, hidden }, youngSockets)
   }
 
@@ -125,7 +125,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const places = placesOf.get(request) ?? findAllPlaces(request, request.session === null)
     const status = folder.statusFile(request.id)
     const { outside, inside } = separateLoaderVariables(launch.env)
-    const env = { ...outside, ...redirectFiles(request, outside, places) }
     const mounts = composeMounts({
       places,
       privateTmp: (inside) => attempt(() => folder.tmpWith(inside)),
@@ -145,7 +144,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...['--chdir', use?.startsIn === 'share' ? sharedFolder : chooseDirectory(places)],
       ...['--seccomp', '3', '--json-status-fd', '4', '--'],
       // The loader's variables could change what the check does, which takes two milliseconds.
-      ...(folder.hasRuns() ? mounts.check() : []),
+      ...(folder.hasRuns() ? composeCheck(mounts.mounted, places.writable) : []),
       ...(loaded.length === 0 ? [] : ['/usr/bin/env', ...loaded]),
     ]
     const command = [chooseFirstWord(launch), ...(use?.args(sharedFolder) ?? launch.args)]
@@ -154,7 +153,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       file: bwrap,
       argv0: 'bwrap',
       args: [...words, ...command],
-      env,
+      env: { ...outside, ...redirectFiles(request, outside, places) },
       files: [
         ...(inherited ??= coverInherited()),
         ...(launch.files ?? []),

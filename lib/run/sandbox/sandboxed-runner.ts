@@ -15,9 +15,16 @@ import { changeRunning } from '../running.ts'
 import type { WorkPlaces } from './sandbox-places.ts'
 import { watchRefusedWrites } from './refused-write.ts'
 import { misplaced } from './sandbox-arguments.ts'
+import { readStatus } from './sandbox-folder.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
-import { readStatus } from './sandbox-status.ts'
+
+/**
+ * Something that was there when the mounts were listed (a socket to be masked) may be gone or replaced, or
+ * its folder closed, when bwrap makes them a few milliseconds later; then it is listed anew, the last time
+ * without the sockets that come and go.
+ */
+const mostTries = 5
 
 /**
  * Runs a request with a runner whose launches the sandbox confines, and adds to what is known of the
@@ -36,15 +43,14 @@ export async function runInSandbox(
   })
   if (use.degraded) {
     const running = await runner(asked, sink, signal)
-    return changeRunning(() => running, {
-      sandbox: use,
-      exited: running.exited.then((exit) => told(exit)),
-    })
+    const exited = running.exited.then((exit) => told(exit))
+    return changeRunning(() => running, { sandbox: use, exited })
   }
   const sealed = await sealStdin(asked.stdin, pipes)
   const request: Request = { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
-  const hostRun = findKnownPlaces()?.hostRun
+  const places = findKnownPlaces(sandbox, request)
+  const isFresh = request.session === null
   /** How it was stopped, once it was. */
   let stopping: Parameters<Running['stop']> | null = null
   let attempt = await begin().catch(async (error: unknown) => {
@@ -52,36 +58,23 @@ export async function runInSandbox(
     throw error
   })
 
-  /**
-   * Null where they cannot be found. A run that needs them does not start then, and says why itself; one
-   * of a session, whose shell has started before, goes on.
-   */
-  function findKnownPlaces(): WorkPlaces | null {
-    try {
-      return sandbox.findPlaces(request)
-    } catch {
-      return null
-    }
-  }
-
   /** That of the shell of a session stays, as the shell does. */
   function forgetStatus(): void {
-    if (request.session === null) rmSync(statusFile, { force: true })
+    if (isFresh) rmSync(statusFile, { force: true })
   }
 
   /** One try: what bwrap itself says is held back until it is known whether the command began. */
-  async function begin(): Promise<Attempt> {
-    const watch = watchRefusedWrites(request, findKnownPlaces)
+  async function begin() {
+    const watch = watchRefusedWrites(request)
     const held = holdBack(sink)
+    const watched: OutputSink = {
+      write(stream, bytes) {
+        watch.look(bytes)
+        return held.write(stream, bytes)
+      },
+    }
     try {
-      const watched: OutputSink = {
-        write(stream, bytes) {
-          watch.look(bytes)
-          return held.write(stream, bytes)
-        },
-      }
-      const running = await runner(request, watched, signal)
-      return { running, watch, held }
+      return { running: await runner(request, watched, signal), watch, held }
     } catch (error) {
       forgetStatus()
       throw error
@@ -90,22 +83,16 @@ export async function runInSandbox(
 
   async function follow(): Promise<Exit> {
     for (let tries = 1; ; tries++) {
-      const exit = await attempt.running.exited
-      const { watch, held } = attempt
-      if (exit.notStarted) {
-        // It never came to the sandbox, whose places may not even be there.
-        forgetStatus()
-        await held.release()
-        return told(exit)
-      }
+      const { running, watch, held } = attempt
+      const exit = await running.exited
       const said = watch.lastWords()
-      const mayFail = stopping === null && request.session === null
+      const mayFail = !exit.notStarted && stopping === null && isFresh
       const notStarted = mayFail ? findFailure(exit, statusFile, said) : null
       forgetStatus()
       // Without a word of bwrap it may have begun.
       if (notStarted && said !== '' && tries < mostTries) {
         try {
-          sandbox.findPlacesAnew(request, tries < triesWithYoungSockets)
+          sandbox.findPlacesAnew(request, tries < mostTries - 1)
           attempt = await begin()
           // Whoever stopped it meanwhile has stopped what was over already.
           if (stopping) void attempt.running.stop(...stopping)
@@ -116,26 +103,22 @@ export async function runInSandbox(
         }
       }
       await held.release()
+      // It never came to the sandbox, whose places may not even be there.
+      if (exit.notStarted) return told(exit)
       if (notStarted) return { ...told(exit), notStarted }
-      const planted = hostRun?.refusePlanted() ?? []
       // In a session it is the shell that tells how its command has ended.
-      const isOfBwrap = request.session === null || stopping !== null
+      const isOfBwrap = isFresh || stopping !== null
       const ending = isOfBwrap ? restoreSignal(exit, stopping !== null) : exit
-      return told(ending, [...watch.describe(), ...planted])
-    }
-  }
-
-  async function followAndRelease(): Promise<Exit> {
-    try {
-      return await follow()
-    } finally {
-      await sealed.release()
+      return told(
+        ending,
+        places ? [...watch.describe(places), ...places.hostRun.refusePlanted()] : [],
+      )
     }
   }
 
   return changeRunning(() => attempt.running, {
     sandbox: use,
-    exited: followAndRelease(),
+    exited: follow().finally(() => sealed.release()),
     stop(...how) {
       stopping = how
       return attempt.running.stop(...how)
@@ -143,35 +126,31 @@ export async function runInSandbox(
   })
 }
 
-interface Attempt {
-  running: Running
-  watch: ReturnType<typeof watchRefusedWrites>
-  held: HeldBack
-}
-
-interface HeldBack extends OutputSink {
-  /** Gives on what was held. */
-  release(): Promise<void>
-}
-
 /**
- * Something that was there when the mounts were listed (a socket to be masked) may be gone or replaced, or
- * its folder closed, when bwrap makes them a few milliseconds later; then it is listed anew.
+ * Null where they cannot be found. A run that needs them does not start then, and says why itself; one
+ * of a session, whose shell has started before, goes on.
  */
-const mostTries = 5
-const triesWithYoungSockets = 3
+function findKnownPlaces(sandbox: Sandbox, request: Request): WorkPlaces | null {
+  try {
+    return sandbox.findPlaces(request)
+  } catch {
+    return null
+  }
+}
 
-/** Holds back output that begins as bwrap's own messages do; everything else passes at once. */
-function holdBack(sink: OutputSink): HeldBack {
+const ownWords = Buffer.from('bwrap: ')
+const mostHeld = 20
+
+/** Holds back output that begins as bwrap's own messages do, until its release; everything else passes at once. */
+function holdBack(sink: OutputSink): OutputSink & { release(): Promise<void> } {
   const held: [StreamName, Uint8Array][] = []
   let passes = false
   return {
     write(stream, bytes) {
-      passes ||= held.length === 0 && !Buffer.from(bytes.subarray(0, 7)).equals(ownWords)
+      passes ||= held.length === 0 && !ownWords.equals(bytes.subarray(0, ownWords.length))
       if (passes) return sink.write(stream, bytes)
       held.push([stream, Uint8Array.from(bytes)])
-      if (held.length > 20) return this.release()
-      return undefined
+      return held.length > mostHeld ? this.release() : undefined
     },
     async release() {
       passes = true
@@ -179,8 +158,6 @@ function holdBack(sink: OutputSink): HeldBack {
     },
   }
 }
-
-const ownWords = Buffer.from('bwrap: ')
 
 /** Whether the command could not begin, by bwrap or by the check in front of it. */
 function findFailure({ code }: Exit, statusFile: string, said: string): StartFailure | null {

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { composeMounts } from '../../../lib/run/sandbox/sandbox-arguments.ts'
-import { separateLoaderVariables } from '../../../lib/run/sandbox/sandbox-environment.ts'
+import { separateLoaderVariables } from '../../../lib/run/sandbox/sandbox-arguments.ts'
 import type { SandboxPlaces } from '../../../lib/run/sandbox/sandbox-places.ts'
 
 function mount(changes: Partial<SandboxPlaces>, share: string | null = null): string[] {
@@ -9,7 +9,7 @@ function mount(changes: Partial<SandboxPlaces>, share: string | null = null): st
     workspace: '/w',
     writable: ['/w'],
     hidden: [],
-    hostRun: { present: [], refusePlanted: () => [] },
+    hostRun: { listPresent: () => [], refusePlanted: () => [] },
     tmp: '/tmp',
     cwd: '/w',
     ...changes,
