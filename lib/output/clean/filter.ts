@@ -1,10 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { runEscape, runSequence, switchScreen } from './commands.ts'
 import type { BinarySigns } from './binary.ts'
 import { type BS, CR, EscapeParser } from './escape.ts'
 import { type Emit, HeldText } from './held.ts'
-import { Page } from './page.ts'
-import { usualSize } from '../../protocol/limits.ts'
+import { EditedLine } from './edited-line.ts'
 import { hasEncodedControl, scan } from '../bytes/scan.ts'
 import { Screen } from './screen.ts'
 import type { ControlSequence } from './sequence.ts'
@@ -13,7 +11,7 @@ import { incompleteTail } from '../bytes/utf8.ts'
 export interface FilterOptions {
   /** Takes the finished clean text, in order. */
   emit: Emit
-  /** Height and width of the terminal that the command believes in. */
+  /** Size of the terminal of the command. Default 50 rows of 200 columns. */
   rows?: number
   columns?: number
   /** Begins at a place that another filter told as its `restart`. */
@@ -29,18 +27,22 @@ export interface Restart extends BinarySigns {
 
 /** So much is looked over at once, and read in one way. */
 const blockBytes = 64 * 1024
+/** Room for the lines of a program that has no terminal and knows no width. */
+const unknownSize = { rows: 50, columns: 200 }
+/** Pages that take the place of the text for a while: vim, less, htop. */
+const alternateScreens = new Set([47, 1047, 1049])
 const newlineByte = Uint8Array.of(0x0a)
 const nothing = new Uint8Array(0)
 
 /**
  * From what a command wrote to what a person would read at the end, as UTF-8. One instance a stream.
  * Text without controls passes in whole pieces; control sequences are taken out byte by byte; what
- * moves the cursor edits a page of the last lines; absolute movement is left to an emulator.
+ * moves the cursor within its line edits the last line; every other movement is left to an emulator.
  */
 export class Filter {
   readonly #options: FilterOptions
   readonly #held: HeldText
-  readonly #page: Page
+  readonly #line = new EditedLine()
   readonly #parser: EscapeParser
   #alternate = false
   /** An unfinished sequence at the end of the last write. */
@@ -49,9 +51,8 @@ export class Filter {
 
   constructor(options: FilterOptions) {
     this.#options = options
-    const { rows = 50, emit, at } = options
+    const { rows = unknownSize.rows, emit, at } = options
     this.#held = new HeldText(emit, rows, at?.isInLine ?? false)
-    this.#page = new Page(this.#held, rows)
     const handler = {
       text: this.#text.bind(this),
       control: this.#control.bind(this),
@@ -74,7 +75,10 @@ export class Filter {
 
   /** Clean text that is not final, since a terminal command may still change it. A copy. */
   pending(): Buffer {
-    return this.#screen?.text ?? this.#page.snapshot()
+    if (this.#screen !== null) return this.#screen.text
+    return Buffer.concat(
+      this.#line.isOpen ? [this.#held.bytes, this.#line.text] : [this.#held.bytes],
+    )
   }
 
   /**
@@ -82,7 +86,7 @@ export class Filter {
    * over this place; null where something is under way.
    */
   get restart(): Restart | null {
-    if (this.#screen !== null || this.#page.isOpen || this.#alternate) return null
+    if (this.#screen !== null || this.#line.isOpen || this.#alternate) return null
     if (!this.#parser.isAtText) return null
     const { isInLine } = this.#held
     return { unread: this.#unfinished.length, isInLine, ...this.#parser.signs }
@@ -105,7 +109,7 @@ export class Filter {
     }
     this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
     this.#unfinished = nothing
-    this.#page.close()
+    this.#closeLine()
     this.#held.flush()
   }
 
@@ -149,17 +153,20 @@ export class Filter {
 
   /** A screen as the terminal would show it now. */
   async #openScreen(): Promise<Screen> {
-    const { rows = usualSize.rows, columns = usualSize.columns, emit } = this.#options
-    const screen = await Screen.open({ rows, columns, emit })
-    const shown = this.#page.takeScreen()
+    const { rows, columns } = { ...unknownSize, ...this.#options }
+    const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
+    const isEditable = this.#openLine()
+    const column = this.#line.isAtEnd ? null : this.#line.column
+    const line = isEditable ? this.#line.close() : nothing
+    const shown = Buffer.concat([isEditable ? this.#held.takeLines(rows - 1) : nothing, line])
     this.#held.flush()
-    if (shown !== null) await screen.begin(shown.text, shown.cursor, shown.saved)
+    await screen.begin(shown, column)
     return screen
   }
 
   /** Text that needs no more than to be passed on, from the first byte on; null: none. */
   #findPlain(bytes: Uint8Array, from: number, to: number) {
-    if (!this.#parser.isAtText || this.#parser.isBinary || this.#page.isOpen) return null
+    if (!this.#parser.isAtText || this.#parser.isBinary || this.#line.isOpen) return null
     const { control, high, newlines } = scan(bytes, from, to)
     if (control) return null
     if (!high) return { end: to, newlines }
@@ -168,44 +175,108 @@ export class Filter {
     return hasEncodedControl(bytes, from, end) ? null : { end, newlines }
   }
 
+  /** False if the last line is too long to be edited. */
+  #openLine(): boolean {
+    if (this.#line.isOpen) return true
+    const text = this.#held.takeUnfinished()
+    if (text !== null) this.#line.open(text)
+    return text !== null
+  }
+
+  #closeLine(): void {
+    if (!this.#line.isOpen) return
+    const text = this.#line.close()
+    this.#held.append(text, 0, text.length)
+  }
+
   #text(bytes: Uint8Array, from: number, to: number): void {
     if (this.#alternate) return
-    const at = this.#page.isOpen ? this.#page.write(bytes, from, to) : from
-    if (at >= to) return
-    // The page closed on the way, or was not open.
+    // At a newline, or past editing, the text goes on behind the line.
+    const at = this.#line.isOpen ? this.#line.write(bytes, from, to) : from
+    if (at === to) return
+    this.#closeLine()
     this.#held.append(bytes, at, to)
   }
 
   #binary(): void {
-    this.#page.close()
+    this.#closeLine()
     this.#alternate = false
   }
 
   #control(code: typeof CR | typeof BS): void {
     if (this.#alternate) return
-    if (!this.#page.open()) {
+    if (!this.#openLine()) {
       // Too long a line to go back in: the next state of it gets a line of its own.
-      if (code === CR) this.#held.append(newlineByte, 0, 1)
-    } else if (code === CR) this.#page.carriageReturn()
-    else this.#page.backspace()
+      if (code === CR) this.#newline()
+    } else if (code === CR) this.#line.moveTo(0)
+    else this.#line.backspace()
   }
 
+  #newline(): void {
+    this.#closeLine()
+    this.#held.append(newlineByte, 0, 1)
+  }
+
+  /** Carries out what a control sequence does to the text; false if only a whole screen can tell. */
   #sequence(sequence: ControlSequence): boolean {
-    const isAlternate = this.#alternate
-    this.#alternate = switchScreen(sequence) ?? isAlternate
-    if (isAlternate || this.#alternate) return true
-    return runSequence(sequence, this.#page) || this.#parser.isFile
+    const { prefix, parameters, intermediates, final } = sequence
+    const isMode = prefix === '?' && (final === 'h' || final === 'l')
+    const switches = isMode && parameters.some((mode) => alternateScreens.has(mode))
+    const isHidden = switches || this.#alternate
+    if (switches) this.#alternate = final === 'h'
+    // Modes, queries and the like do not concern the text.
+    const isOther =
+      intermediates !== '' || (prefix !== '' && !(prefix === '?' && /[JK]/.test(final)))
+    if (isHidden || isOther) return true
+    return this.#edit(final, parameters[0] ?? -1) || this.#parser.isFile
+  }
+
+  #edit(final: string, parameter: number): boolean {
+    const line = this.#line
+    const count = Math.max(parameter, 1)
+    const choice = Math.max(parameter, 0)
+    switch (final) {
+      case 'C':
+      case 'a':
+        if (this.#openLine()) line.moveTo(line.column + count)
+        return true
+      case 'D':
+        if (this.#openLine()) line.moveTo(line.column - count)
+        return true
+      case 'G':
+      case '`':
+        if (this.#openLine()) line.moveTo(count - 1)
+        return true
+      case 'E':
+        this.#newline()
+        return true
+      case 'J':
+        // Nothing stands below the last line.
+        if (choice === 0 && line.isOpen) line.erase(line.column, Infinity)
+        return choice === 0 || choice > 2
+      case 'K':
+        // With the cursor at the end of the text there is nothing to its right.
+        if (choice > 2 || (choice === 0 && !line.isOpen) || !this.#openLine()) return true
+        line.erase(choice === 0 ? line.column : 0, choice === 1 ? line.column + 1 : Infinity)
+        return true
+      default:
+        return !/[ABFHLMPSTXbdefrsu@]/.test(final)
+    }
   }
 
   #escape(final: string): boolean {
     if (final === 'c') {
       // A reset clears the page: what stood there was finished.
       this.#alternate = false
-      this.#page.close()
+      this.#closeLine()
       this.#held.finish()
       return true
     }
     if (this.#alternate) return true
-    return runEscape(final, this.#page) || this.#parser.isFile
+    if (final === 'E') {
+      this.#newline()
+      return true
+    }
+    return !/[DM78]/.test(final) || this.#parser.isFile
   }
 }

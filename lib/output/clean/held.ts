@@ -29,8 +29,6 @@ export class HeldText {
   #cut: boolean
   #emitted = 0
   #lowest = 0
-  /** What stands before this place has gone off the top of the screen. */
-  #top = 0
 
   /** `startsInLine`: what comes first goes on in a line whose beginning is past editing. */
   constructor(emit: Emit, rows: number, startsInLine: boolean) {
@@ -83,33 +81,28 @@ export class HeldText {
     }
   }
 
-  /** Room for `maxBytes` more, to be filled by `fill`, which answers the place after them. */
-  appendBy(maxBytes: number, fill: (target: Uint8Array, at: number) => number): void {
-    if (this.#end + maxBytes > this.#buffer.length) this.#makeRoom(maxBytes)
-    this.#end = fill(this.#buffer, this.#end)
-  }
-
   /** Takes the unfinished line out, or answers null where it is past editing. Valid until the next call. */
   takeUnfinished(): Uint8Array | null {
-    return this.#takeFrom(this.#end)
+    // No further back than a line may be long.
+    const from = Math.max(this.#end - maxEditableBytes - 1, 0)
+    const start = from + this.#buffer.subarray(from, this.#end).lastIndexOf(newline) + 1
+    if ((start === 0 && this.#cut) || this.#end - start > maxEditableBytes) return null
+    const line = this.#buffer.subarray(start, this.#end)
+    this.#take(start)
+    return line
   }
 
-  /** Takes the last whole line out, without its newline; null where there is none within reach. */
-  takeAbove(): Uint8Array | null {
-    if (this.#end === 0 || this.position.end <= this.#top) return null
-    return this.#takeFrom(this.#end - 1)
-  }
-
-  /**
-   * Says that the screen shows no more than so many of the whole lines. Those above them are out of reach for
-   * good: lines that are taken out leave the screen emptier and bring none back.
-   */
-  limitReach(lines: number): void {
+  /** Takes out the last `rows` whole lines, or those of them that can still be edited. Valid until the next call. */
+  takeLines(rows: number): Uint8Array {
     let start = this.#end
-    for (let above = 0; above < lines && start > 0; above++) {
-      start = start < 2 ? 0 : this.#buffer.lastIndexOf(newline, start - 2) + 1
+    for (let taken = 0; taken < rows && start > 0; taken++) {
+      const lineStart = start < 2 ? 0 : this.#buffer.lastIndexOf(newline, start - 2) + 1
+      if ((lineStart === 0 && this.#cut) || start - lineStart > maxEditableBytes) break
+      start = lineStart
     }
-    this.#top = Math.max(this.#top, this.#emitted + start)
+    const lines = this.#buffer.subarray(start, this.#end)
+    this.#take(start)
+    return lines
   }
 
   /** What is held. Valid until the next call. */
@@ -137,14 +130,9 @@ export class HeldText {
     this.#emit(bytes, newlines)
   }
 
-  #takeFrom(stop: number): Uint8Array | null {
-    // No further back than a line may be long.
-    const from = Math.max(stop - maxEditableBytes - 1, 0)
-    const start = from + this.#buffer.subarray(from, stop).lastIndexOf(newline) + 1
-    if ((start === 0 && this.#cut) || stop - start > maxEditableBytes) return null
+  #take(start: number): void {
     this.#end = start
     this.#lowest = Math.min(this.#lowest, this.#emitted + start)
-    return this.#buffer.subarray(start, stop)
   }
 
   /**

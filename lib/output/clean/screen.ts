@@ -1,14 +1,13 @@
 import type { IBufferLine, IMarker, Terminal } from '@xterm/headless'
 import { limitCounts } from '../../system/emulator-counts.ts'
 import type { Emit } from './held.ts'
-import type { Place } from './page.ts'
 
 const newline = 0x0a
 const ESC = 0x1b
 const BS = 0x08
 const CR = 0x0d
 /** Input in one piece scrolls at most `rows` lines for every four characters; the scrollback must hold them. */
-const pieceChars = 2048
+const pieceChars = 512
 /** After so many lines of plain text the whole screen is not needed any more. */
 const calmLines = 64
 /** So many NUL bytes are the contents of a file, nothing that was meant for a terminal. */
@@ -37,6 +36,10 @@ export class Screen {
   #isOpenLine = false
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #hasMargins = false
+  /** The cursor was sent to the first place by name, not by steps upwards. */
+  #isHome = false
+  /** The lowest row that a newline led to. */
+  #reachedRow = 0
   #isDone = false
   #nuls = 0
   #previous = 0
@@ -64,6 +67,18 @@ export class Screen {
       this.#passOn()
       return false
     })
+    for (const [final, isHome] of Object.entries({ H: true, f: true, A: false, F: false })) {
+      terminal.parser.registerCsiHandler({ final }, () => {
+        this.#isHome = isHome
+        return false
+      })
+    }
+    terminal.onLineFeed(() => {
+      const { active } = terminal.buffer
+      if (active.type === 'normal') {
+        this.#reachedRow = Math.max(this.#reachedRow, active.baseY + active.cursorY)
+      }
+    })
     terminal.parser.registerCsiHandler({ final: 'r' }, (parameters) => {
       this.#hasMargins = parameters.some((parameter) => parameter !== 0)
       return false
@@ -89,12 +104,10 @@ export class Screen {
     return new Screen(terminal, emit)
   }
 
-  /** Draws what was there before, with the cursor, and the place that was saved of it. */
-  async begin(text: Buffer, cursor: Place, saved: Place | null): Promise<void> {
-    const goTo = ({ rowsUp, column }: Place) => `${move(rowsUp, 'A')}\x1b[${column + 1}G`
-    const save = saved === null ? '' : `${goTo(saved)}\x1b7${move(saved.rowsUp, 'B')}`
+  /** Draws what was there before, with the cursor in this column of its last line; null: behind it. */
+  async begin(text: Buffer, column: number | null): Promise<void> {
     await this.write(text, 0)
-    await this.write(Buffer.from(save + goTo(cursor)), 0)
+    if (column !== null) await this.write(Buffer.from(`\x1b[${column + 1}G`), 0)
   }
 
   /** Whether the last write ended because this is no output for a terminal. */
@@ -143,7 +156,10 @@ export class Screen {
   /** What is on the screen, as text. */
   get text(): Buffer {
     const { normal } = this.#terminal.buffer
-    return Buffer.from(this.#textTo(Math.max(this.#lastLine, normal.baseY + normal.cursorY)))
+    const last = Math.max(this.#lastLine, normal.baseY + normal.cursorY)
+    const text = this.#textTo(last)
+    const isEnded = this.#reachedRow > last && text !== '' && !text.endsWith('\n')
+    return Buffer.from(isEnded ? `${text}\n` : text)
   }
 
   close(): void {
@@ -202,7 +218,7 @@ export class Screen {
     if (active.type !== 'normal') return
     // `clear` of some terminals goes to the first place and erases everything below it.
     const isBelow = which === undefined || which === 0
-    const isAtStart = active.cursorX === 0 && active.cursorY === 0
+    const isAtStart = this.#isHome && active.cursorX === 0 && active.cursorY === 0
     if (which === 2 || (isBelow && isAtStart)) this.#passOnScreen()
     // The scrollback is cleared: it must not take lines along that are not passed on yet.
     else if (which === 3) this.#passOn()
@@ -213,6 +229,7 @@ export class Screen {
     // Blank lines that scrolled off are text too, also if no piece of the input ended since.
     this.#passOn()
     this.#emitTo(this.#lastLine)
+    this.#reachedRow = 0
     if (this.#terminal.buffer.active.type === 'normal') this.#markPassed()
   }
 
@@ -250,11 +267,6 @@ export class Screen {
     const isContinued = this.#terminal.buffer.normal.getLine(at + 1)?.isWrapped === true
     return line.translateToString(!isContinued)
   }
-}
-
-/** Up (`A`) or down (`B`); no rows are no movement, where a terminal would take 0 for 1. */
-function move(rows: number, direction: 'A' | 'B'): string {
-  return rows > 0 ? `\x1b[${rows}${direction}` : ''
 }
 
 /**

@@ -33,7 +33,7 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
   ],
   [
     'blank lines that scrolled off before a reset, whatever the pieces are',
-    `${ESC}[24f\n${ESC}c`,
+    `${ESC}[50f\n${ESC}c`,
     '\n',
   ],
   ['a place is saved as long, whatever the pieces are', `   ${ESC}7\n  ${ESC}8\n`, '   \n  '],
@@ -116,11 +116,7 @@ const cases: [name: string, raw: string | Buffer, text: string][] = [
     `${ESC}[Ha 1\nb 1\n${ESC}[Ha 2\nb 2\n`,
     'a 2\nb 2\n',
   ],
-  ['flags', '🇨🇿🇩🇪\r\u001b[2CX\n', '🇨🇿X\n'],
-  ['a family is one character', '👨‍👩‍👧‍👦.\r\u001b[2CX\n', '👨‍👩‍👧‍👦X\n'],
   ['a skin tone', '👍🏽.\r\u001b[2CX\n', '👍🏽X\n'],
-  ['a heart becomes an emoji', '\u2764\ufe0f.\r\u001b[2CX\n', '\u2764\ufe0fX\n'],
-  ['Hangul jamo make a syllable', '\u1100\u1161\u11a8.\r\u001b[2CX\n', '\u1100\u1161\u11a8X\n'],
   ['absolute movement', `one\ntwo\n${ESC}[1;3HX${ESC}[3;1H`, 'onX\ntwo\n'],
   ['an unfinished sequence at the end', `a${ESC}[31`, 'a'],
   ['a lone escape at the end', `a${ESC}`, 'a'],
@@ -145,7 +141,7 @@ test('a line past editing keeps its text; the next state gets a line of its own'
 test('a count far beyond the screen does not hold nacre up', async () => {
   for (const final of ['L', 'M', 'S', 'T', 'I', 'Z', 'b']) {
     const cleaned = (count: number) => clean(`a\nb${ESC}[1;5Hx${ESC}[${count}${final}y\nz\n`)
-    assert.is(await cleaned(2_147_483_647), await cleaned(5000), final)
+    assert.is(await cleaned(2_147_483_647), await cleaned(20_000), final)
   }
 })
 
