@@ -131,9 +131,18 @@ const artifactActions: Readonly<Record<string, Action>> = {
       maxLines: numbers['max-lines'],
       maxBytes: numbers['max-bytes'],
     })
-    const { text, matches, places, timedOut, passedOver, inParts } = found
+    const { text, matches, places, timedOut, passedOver, partlySearched } = found
     const next = found.nextOffset === null ? null : found.nextOffset + 1
-    const told = { id, text, matches, places, nextOffset: next, timedOut, passedOver, inParts }
+    const told = {
+      id,
+      text,
+      matches,
+      places,
+      nextOffset: next,
+      timedOut,
+      passedOver,
+      partlySearched,
+    }
     await answer(context, told, text)
     const parts = describeParts(found)
     if (parts !== null && !wantsJson(context)) await tell(context, parts)

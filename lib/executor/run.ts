@@ -1,5 +1,5 @@
 import type { Capture, Captured } from '../output/capture.ts'
-import { type KeptTexts, readKept } from '../output/part.ts'
+import { type KeptTexts, readKept } from '../output/bounds.ts'
 import { createDeferred } from '../protocol/deferred.ts'
 import { messageOf, MisuseError, OutputLimitError } from '../protocol/errors.ts'
 import {

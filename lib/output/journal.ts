@@ -1,6 +1,6 @@
 import type { Reading, TextPart } from '../protocol/result/reading.ts'
 import { LastBytes } from './bytes/ends.ts'
-import { readPart } from './part.ts'
+import { readPart } from './bounds.ts'
 import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a

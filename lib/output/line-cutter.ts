@@ -129,38 +129,10 @@ export class LineCutter {
 
 /** Characters of a valid UTF-8 text. */
 export function countChars(bytes: Buffer): number {
-  const { length } = bytes
-  if (length > 256 && isAscii(bytes)) return length
-  const aligned = Math.min((4 - (bytes.byteOffset & 3)) & 3, length)
-  const words = (length - aligned) >> 2
-  let chars = length - countContinuing(bytes, 0, aligned)
-  if (words > 0) {
-    chars -= countContinuingOfWords(new Int32Array(bytes.buffer, bytes.byteOffset + aligned, words))
-  }
-  return chars - countContinuing(bytes, aligned + words * 4, length)
-}
-
-/** Bytes that go on in a character. */
-function countContinuing(bytes: Buffer, from: number, to: number): number {
-  let count = 0
-  for (let at = from; at < to; at++) if ((bytes[at]! & 0xc0) === 0x80) count++
-  return count
-}
-
-/** The same for four bytes at once: each byte of the sums counts up to 127. */
-function countContinuingOfWords(words: Int32Array): number {
-  let count = 0
-  for (let from = 0; from < words.length; from += 127) {
-    const to = Math.min(from + 127, words.length)
-    let sums = 0
-    for (let at = from; at < to; at++) {
-      const word = words[at]!
-      sums += (word >>> 7) & ~(word >>> 6) & 0x01010101
-    }
-    const pairs = (sums & 0xff00ff) + ((sums >>> 8) & 0xff00ff)
-    count += (pairs & 0xffff) + (pairs >>> 16)
-  }
-  return count
+  if (bytes.length > 256 && isAscii(bytes)) return bytes.length
+  let chars = bytes.length
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at]! & 0xc0) === 0x80) chars--
+  return chars
 }
 
 /** The place after the first `count` characters, or the end. */

@@ -1,8 +1,8 @@
 import { limits } from '../protocol/limits.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Truncation } from '../protocol/result/result.ts'
+import { firstBytes, firstLines, lastBytes, lastLines, type WholeLines } from './bounds.ts'
 import { FirstBytes, LastBytes } from './bytes/ends.ts'
-import { cutEnds, cutHead, cutTail, type Cut, type Whole } from './cut.ts'
 import { LineCutter } from './line-cutter.ts'
 import { countNewlines } from './bytes/scan.ts'
 
@@ -52,9 +52,9 @@ export class Window {
     const before = this.#all.lines
     this.#all.add(bytes, newlines)
     const { head } = this.#options
-    const selected = head === null ? bytes : firstLines(bytes, head - before)
+    const selected = head === null ? bytes : firstLines(bytes, head - before, Infinity).bytes
     if (selected.length === 0) return
-    const lines = selected === bytes ? newlines : countNewlines(selected)
+    const lines = selected.length === bytes.length ? newlines : countNewlines(selected)
     // A line that is cut keeps its newline.
     this.#shown.addLines(selected, lines)
     if (this.#cutter === null) this.#keep(selected)
@@ -166,17 +166,6 @@ function shapeOf({ head, tail, truncate }: WindowOptions): Shape {
   return truncate === 'none' ? 'tail' : truncate
 }
 
-/** The first `lines` lines, or the same bytes where there are no more. */
-function firstLines(bytes: Buffer, lines: number): Buffer {
-  let end = 0
-  for (let left = lines; left > 0; left--) {
-    const found = bytes.indexOf(newline, end)
-    if (found < 0) return bytes
-    end = found + 1
-  }
-  return end === bytes.length ? bytes : bytes.subarray(0, end)
-}
-
 /** Bytes and lines of a text. A trailing newline is not another line. */
 class Count {
   bytes = 0
@@ -207,4 +196,79 @@ class Count {
     copy.#endsOpen = this.#endsOpen
     return copy
   }
+}
+
+/** A text of which only the ends are there. */
+interface Whole {
+  first: Buffer
+  last: Buffer
+  totalLines: number
+  totalBytes: number
+}
+
+/** What is shown of it. */
+interface Cut {
+  bytes: Buffer
+  /** 1-based, both ends included. */
+  ranges: [from: number, to: number][]
+  truncatedBy: 'lines' | 'bytes' | null
+}
+
+/** The last lines within both limits; of a last line over the byte limit its end. */
+function cutTail(whole: Whole, maxLines: number, maxBytes: number): Cut {
+  const { bytes, lines, truncatedBy } = tailOf(whole, maxLines, maxBytes)
+  return { bytes, ranges: rangesOf(whole, 0, lines), truncatedBy }
+}
+
+/** The first lines within both limits; of a first line over the byte limit its start. */
+function cutHead(whole: Whole, maxLines: number, maxBytes: number): Cut {
+  const { bytes, lines, truncatedBy } = firstLines(whole.first, maxLines, maxBytes)
+  if (lines > 0 || maxLines === 0) return { bytes, ranges: rangesOf(whole, lines, 0), truncatedBy }
+  const start = firstBytes(whole.first, maxBytes)
+  return { bytes: start, ranges: rangesOf(whole, start.length === 0 ? 0 : 1, 0), truncatedBy }
+}
+
+/** At most `keptLines` lines of both ends, with a mark between them that is not one of these. */
+function cutEnds(
+  whole: Whole,
+  headLines: number,
+  keptLines: number,
+  maxLines: number,
+  maxBytes: number,
+): Cut {
+  const markBytes = Buffer.byteLength(mark(whole.totalBytes, 'bytes'))
+  const budget = maxBytes - markBytes
+  // Without room for a mark and something on both sides of it, the end says most.
+  if (keptLines < 2 || budget < markBytes) return cutTail(whole, maxLines, maxBytes)
+  const most = Math.min(headLines, Math.floor(keptLines / 2))
+  const head = firstLines(whole.first, most, Math.floor(budget / 2))
+  const tail = tailOf(whole, keptLines - most, budget - head.bytes.length)
+  const lines = whole.totalLines - head.lines - tail.lines
+  const bytes = whole.totalBytes - head.bytes.length - tail.bytes.length
+  const text = lines > 0 ? mark(lines, 'lines') : mark(bytes, 'bytes')
+  return {
+    bytes: Buffer.concat([head.bytes, Buffer.from(text), tail.bytes]),
+    ranges: rangesOf(whole, head.lines, tail.lines),
+    truncatedBy: head.truncatedBy === 'bytes' || tail.truncatedBy === 'bytes' ? 'bytes' : 'lines',
+  }
+}
+
+function mark(count: number, unit: 'lines' | 'bytes'): string {
+  return `… [${count} ${unit} omitted] …\n`
+}
+
+/** Of a last line over the byte limit, its end. */
+function tailOf(whole: Whole, maxLines: number, maxBytes: number): WholeLines {
+  const { last } = whole
+  const tail = lastLines(last, maxLines, maxBytes, last.length === whole.totalBytes)
+  if (tail.lines > 0 || tail.truncatedBy === 'lines') return tail
+  const end = lastBytes(last, maxBytes)
+  return { ...tail, bytes: end, lines: end.length === 0 ? 0 : 1 }
+}
+
+function rangesOf({ totalLines }: Whole, head: number, tail: number): [number, number][] {
+  const ranges: [number, number][] = []
+  if (head > 0) ranges.push([1, head])
+  if (tail > 0) ranges.push([totalLines - tail + 1, totalLines])
+  return ranges
 }

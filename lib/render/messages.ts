@@ -37,9 +37,9 @@ export function describeEarlyEnd({
 }
 
 /** In which line a search may have missed a match; null where it has missed none. */
-export function describeParts({ inParts }: Pick<Matches, 'inParts'>): string | null {
-  if (inParts === undefined) return null
-  return `line ${inParts} is longer than 2 MiB and was searched in parts: a match longer than 256 KiB may stand in it`
+export function describeParts({ partlySearched }: Pick<Matches, 'partlySearched'>): string | null {
+  if (partlySearched === undefined) return null
+  return `line ${partlySearched} is longer than 16 MiB: only its beginning was searched`
 }
 
 /** How a job stands or ended, line by line. */

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { KeptTexts } from '../../output/part.ts'
+import type { KeptTexts } from '../../output/bounds.ts'
 import { streamNames } from '../../protocol/result/artifacts.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import { isObject } from '../../protocol/shape/shape.ts'

@@ -1,6 +1,13 @@
 import type { Matches } from '../../protocol/result/artifacts.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Match } from './matcher.ts'
+
+/** The first match of a line, in UTF-16 units. */
+export interface Match {
+  /** Counted from 0 within the lines that were given. */
+  line: number
+  from: number
+  to: number
+}
 
 /** What is shown of a search. */
 export interface ExcerptOptions {
@@ -12,12 +19,6 @@ export interface ExcerptOptions {
   /** At most 2000 and 51,200, which are the defaults. */
   maxLines?: number | undefined
   maxBytes?: number | undefined
-}
-
-/** What is missing of a line: characters before the part that is there, and behind it. */
-interface Missing {
-  before: number
-  after: number
 }
 
 /** Matching lines with their surroundings, within bounds. */
@@ -35,7 +36,7 @@ export class Excerpt {
   #recent: string[] = []
   #afterLeft = 0
   #lastShown = 0
-  #inParts: number | undefined
+  #partlySearched: number | undefined
 
   constructor({ before = 0, after = 0, limit = 200, maxLines, maxBytes }: ExcerptOptions) {
     this.#before = Math.min(before, 100)
@@ -46,22 +47,22 @@ export class Excerpt {
   }
 
   /** False: there is no room for this line, nor for any after it. */
-  add(number: number, line: string, match: Match | null, missing: Missing): boolean {
+  add(number: number, line: string, match: Match | null): boolean {
     if (match !== null) {
       if (this.#places.length >= this.#limit) return false
       const isGap = number - this.#recent.length > this.#lastShown + 1 && this.#lastShown > 0
       const separator = isGap && this.#before + this.#after > 0 ? ['--\n'] : []
-      const shown = `${number}:${shortenAround(line, match, missing)}\n`
+      const shown = `${number}:${shortenAround(line, match)}\n`
       if (!this.#append([...separator, ...this.#recent, shown])) return false
-      const column = missing.before + countCodePoints(line.slice(0, match.from)) + 1
+      const column = countCodePoints(line.slice(0, match.from)) + 1
       this.#places.push({ line: number, column })
       this.#afterLeft = this.#after
     } else if (this.#afterLeft > 0) {
-      if (!this.#append([`${number}-${shorten(line, missing)}\n`])) return false
+      if (!this.#append([`${number}-${shorten(line)}\n`])) return false
       this.#afterLeft--
     } else {
       if (this.#before === 0) return true
-      this.#recent.push(`${number}-${shorten(line, missing)}\n`)
+      this.#recent.push(`${number}-${shorten(line)}\n`)
       if (this.#recent.length > this.#before) this.#recent.shift()
       return true
     }
@@ -70,15 +71,16 @@ export class Excerpt {
     return true
   }
 
-  /** A line in which a match may have been missed, counted from 1. */
-  searchedInParts(number: number): void {
-    this.#inParts ??= number
+  /** A line of which only the beginning was searched, counted from 1. */
+  searchedPartly(number: number): void {
+    this.#partlySearched ??= number
   }
 
   result(nextOffset: number | null): Matches {
     const places = this.#places
     const found = { text: this.#text, matches: places.length, places, nextOffset, timedOut: false }
-    return this.#inParts === undefined ? found : { ...found, inParts: this.#inParts }
+    const partlySearched = this.#partlySearched
+    return partlySearched === undefined ? found : { ...found, partlySearched }
   }
 
   /** Time or memory was over at this line, counted from 0, of a search from `offset`, which always gets further. */
@@ -102,16 +104,12 @@ export class Excerpt {
   }
 }
 
-function shorten(line: string, missing: Missing): string {
-  return shortenAround(line, { from: 0, to: 0 }, missing)
+function shorten(line: string): string {
+  return shortenAround(line, { from: 0, to: 0 })
 }
 
 /** At most 2,000 characters of a line, those around the match; marks say how many are missing. */
-function shortenAround(
-  line: string,
-  { from, to }: Pick<Match, 'from' | 'to'>,
-  missing: Missing,
-): string {
+function shortenAround(line: string, { from, to }: Pick<Match, 'from' | 'to'>): string {
   const { maxLineChars } = limits
   if (line.length <= maxLineChars) return line
   const characters = Array.from(line.slice(from, from + maxLineChars)).length
@@ -127,12 +125,9 @@ function shortenAround(
   const first = Math.max(Math.min(place - lead, total - maxLineChars), 0)
   const start = unitsOf(line, from, first - place)
   const stop = unitsOf(line, start, maxLineChars)
-  const before = missing.before + first
-  const after = missing.after + total - first - maxLineChars
-  const [atStart, atEnd] = [
-    before > 0 ? `… [${before} chars omitted] ` : '',
-    after > 0 ? `… [${after} chars omitted]` : '',
-  ]
+  const after = total - first - maxLineChars
+  const atStart = first > 0 ? `… [${first} chars omitted] ` : ''
+  const atEnd = after > 0 ? `… [${after} chars omitted]` : ''
   return `${atStart}${line.slice(start, stop)}${atEnd}`
 }
 

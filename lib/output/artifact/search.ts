@@ -1,8 +1,8 @@
+import { Worker } from 'node:worker_threads'
 import type { Matches } from '../../protocol/result/artifacts.ts'
 import { MisuseError, messageOf } from '../../protocol/errors.ts'
-import { characterStart } from '../bytes/utf8.ts'
-import { countCodePoints, Excerpt, type ExcerptOptions } from './excerpt.ts'
-import { createMatcher, type Found, type Match, type Matcher } from './matcher.ts'
+import { countCodePoints, Excerpt, type ExcerptOptions, type Match } from './excerpt.ts'
+import { engineGivesUpMs } from '../../system/pattern.ts'
 import type { ArtifactText, Place, ScanOptions } from './text.ts'
 
 export interface GrepOptions extends ScanOptions, ExcerptOptions {
@@ -25,11 +25,11 @@ export async function grepText(text: ArtifactText, options: GrepOptions): Promis
   try {
     for await (const found of matchLines(text, matcher, offset, options)) {
       const { lines, first } = found
-      if (found.mayMatch) excerpt.searchedInParts(first + 1)
+      if (found.isLastCut) excerpt.searchedPartly(first + lines.length)
       const matches = new Map(found.matches.map((match) => [match.line, match]))
       for (const [index, line] of lines.entries()) {
         if (index === found.stoodAt) return excerpt.outOfTime(first + index, offset)
-        if (!excerpt.add(first + index + 1, line, matches.get(index) ?? null, found)) {
+        if (!excerpt.add(first + index + 1, line, matches.get(index) ?? null)) {
           return excerpt.result(first + index)
         }
       }
@@ -103,9 +103,8 @@ async function findLast(
   return last
 }
 
-function placeOf(match: Match, { lines, first, before }: MatchedLines): Place {
-  const column = countCodePoints(lines[match.line]!.slice(0, match.from))
-  return { line: first + match.line, column: column + (match.line === 0 ? before : 0) }
+function placeOf({ line, from }: Match, { lines, first }: MatchedLines): Place {
+  return { line: first + line, column: countCodePoints(lines[line]!.slice(0, from)) }
 }
 
 /** Without a limit of time, only an engine that has given up leaves a line unknown. */
@@ -129,105 +128,174 @@ function compile({
 
 /** Lines that were looked over. */
 interface MatchedLines extends Found {
-  /** Without their newlines. Of a line that is too long to hold: the part that matches, or the first. */
+  /** Without their newlines. */
   lines: readonly string[]
   /** Lines before them. */
   first: number
-  /** Characters of the first line before its part, and behind it. */
-  before: number
-  after: number
-  /** The first line was searched in parts: a match longer than half of what they share may stand in it. */
-  mayMatch?: boolean
+  /** Only the beginning of the last one was searched. */
+  isLastCut: boolean
 }
 
-/** A longer line is matched in parts, since a pattern needs stack for each character that it goes over. */
-const maxLineBytes = 2 * 1024 * 1024
-/** Parts share so many bytes: a match of half as many is seen whole in one of them. */
-const overlapBytes = 512 * 1024
+/** Of a longer line the beginning is searched: it is held as a whole, three times over. */
+const maxLineBytes = 16 * 1024 * 1024
 const newline = 0x0a
 
-/** Lines in batches of about a chunk of the file, each line whole or told by one part of it. */
+/** Lines in batches of about a chunk of the file. */
 async function* matchLines(
   text: ArtifactText,
   matcher: Matcher,
   offset: number,
   options: ScanOptions,
 ): AsyncGenerator<MatchedLines> {
-  let held = Buffer.alloc(0)
+  let held: Buffer[] = []
+  let heldBytes = 0
   let first = offset
-  let long: LongLine | null = null
+  let isCut = false
 
-  async function* match(bytes: Buffer): AsyncGenerator<MatchedLines> {
-    const lines = bytes.toString().split('\n')
-    if (long !== null) {
-      yield { first: first++, ...(await long.end(lines.shift()!)) }
-      long = null
-    }
-    if (lines.length === 0) return
-    yield { lines, first, ...(await matcher.match(lines)), before: 0, after: 0 }
+  async function match(end: Buffer): Promise<MatchedLines> {
+    const lines = Buffer.concat([...held, end])
+      .toString()
+      .split('\n')
+    const found = { lines, first, ...(await matcher.match(lines)), isLastCut: isCut }
     first += lines.length
+    held = []
+    heldBytes = 0
+    isCut = false
+    return found
   }
 
   for await (const piece of text.readOn({ line: offset, column: 0 }, options)) {
-    held = Buffer.concat([held, piece])
-    const end = held.lastIndexOf(newline)
-    if (end >= 0) {
-      yield* match(held.subarray(0, end))
-      held = held.subarray(end + 1)
+    let rest = piece
+    if (isCut) {
+      const end = rest.indexOf(newline)
+      if (end < 0) continue
+      yield await match(Buffer.alloc(0))
+      rest = rest.subarray(end + 1)
     }
-    if (held.length < maxLineBytes) continue
-    long ??= new LongLine(matcher)
-    held = await long.add(held)
+    const end = rest.lastIndexOf(newline)
+    if (end >= 0) yield await match(rest.subarray(0, end))
+    held.push(rest.subarray(end + 1))
+    heldBytes += rest.length - end - 1
+    isCut = heldBytes >= maxLineBytes
   }
-  if (held.length > 0) yield* match(held)
+  if (heldBytes > 0) yield await match(Buffer.alloc(0))
 }
 
-/** A line that is too long to hold: it is known by the part in which it matches. */
-class LongLine {
-  readonly #matcher: Matcher
-  /** The first part, or the one with the first match. */
-  #shown: { text: string; before: number; match: Match | null } | null = null
-  /** Set once the time was over in a part of it. */
-  #stoodAt: number | null = null
-  /** Characters before the next part, and where in that part a match is looked for. */
-  #before = 0
-  #from = 0
+/** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
+const threadSource = `
+const { parentPort, workerData: { source, flags, givesUpMs } } = require('node:worker_threads')
+const pattern = new RegExp(source, flags + 'g')
 
-  constructor(matcher: Matcher) {
-    this.#matcher = matcher
+function find(text) {
+  pattern.lastIndex = 0
+  const startedMs = performance.now()
+  const match = pattern.exec(text)
+  if (match === null && performance.now() - startedMs >= givesUpMs) throw new RangeError()
+  return match
+}
+
+parentPort.on('message', ({ text, shared }) => {
+  for (const [line, one] of text.split('\\n').entries()) {
+    Atomics.store(shared, 0, line)
+    const match = find(one)
+    if (match === null) continue
+    const count = shared[1]
+    shared.set([line, match.index, match.index + match[0].length], 2 + 3 * count)
+    Atomics.store(shared, 1, count + 1)
+  }
+  parentPort.postMessage(null)
+})
+parentPort.postMessage(null)`
+
+/** What is known of lines. */
+interface Found {
+  /** The first match of each line that has one. */
+  matches: readonly Match[]
+  /**
+   * The line at which the time was over or the engine gave up, of which nothing is known, nor of those
+   * behind it; null: all are known.
+   */
+  stoodAt: number | null
+}
+
+/** Tells which lines match. */
+interface Matcher {
+  /** Rejects with the reason of its signal. */
+  match(lines: readonly string[]): Promise<Found>
+  close(): Promise<void>
+}
+
+interface MatcherOptions {
+  /**
+   * How long all its work may take, from the first lines on and without the start of its thread. Null: as long as
+   * it takes.
+   */
+  timeoutMs: number | null
+  signal?: AbortSignal | undefined
+}
+
+/** A matcher for a regular expression. */
+function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOptions): Matcher {
+  const { source, flags } = pattern
+  const thread = new Worker(threadSource, {
+    eval: true,
+    workerData: { source, flags, givesUpMs: engineGivesUpMs },
+    stdout: true,
+    stderr: true,
+  })
+  let settle: ((isWhole: boolean) => void) | null = null
+  let failure: Error | null = null
+  let isOver = false
+  const answer = (isWhole: boolean) => {
+    settle?.(isWhole)
+    settle = null
+  }
+  const end = () => {
+    isOver = true
+    answer(false)
+  }
+  let timer: NodeJS.Timeout | undefined
+  signal?.addEventListener('abort', end, { once: true })
+  const started = new Promise<boolean>((resolve) => {
+    settle = resolve
+  })
+  thread.on('message', () => answer(true))
+  thread.on('error', (error) => {
+    // The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun.
+    if (!(error instanceof RangeError)) failure = error
+    end()
+  })
+
+  async function match(lines: readonly string[]): Promise<Found> {
+    await started
+    if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
+    // Shared, so that what the thread has found is known also if it has to be ended.
+    const shared = new Int32Array(new SharedArrayBuffer(4 * (2 + 3 * lines.length)))
+    const isWhole =
+      !isOver &&
+      (await new Promise<boolean>((resolve) => {
+        settle = resolve
+        thread.postMessage({ text: lines.join('\n'), shared }, [])
+      }))
+    signal?.throwIfAborted()
+    if (failure !== null) throw failure
+    return { matches: readMatches(shared), stoodAt: isWhole ? null : shared[0]! }
   }
 
-  /** Takes the next part; gives what belongs to the one after it too. */
-  async add(bytes: Buffer<ArrayBuffer>): Promise<Buffer<ArrayBuffer>> {
-    const start = characterStart(bytes, bytes.length - overlapBytes)
-    const middle = characterStart(bytes, bytes.length - overlapBytes / 2)
-    const text = bytes.toString()
-    const shared = bytes.toString('utf8', start, middle)
-    const to = text.length - bytes.toString('utf8', middle).length
-    // The line goes on: a newline stands for what follows, so that neither `$` nor `.` matches there.
-    await this.#match(`${text}\n`, text, to)
-    this.#before += countCodePoints(bytes.toString('utf8', 0, start))
-    this.#from = shared.length
-    return bytes.subarray(start)
+  return {
+    match,
+    async close() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      await thread.terminate()
+    },
   }
+}
 
-  /** Takes the last part. */
-  async end(text: string): Promise<Omit<MatchedLines, 'first'>> {
-    await this.#match(text, text, Infinity)
-    const { match, ...shown } = this.#shown!
-    const after = this.#before + countCodePoints(text) - shown.before - countCodePoints(shown.text)
-    const matches = match === null ? [] : [match]
-    const stoodAt = match === null ? this.#stoodAt : null
-    const mayMatch = match === null && stoodAt === null
-    return { lines: [shown.text], before: shown.before, after, matches, stoodAt, mayMatch }
-  }
-
-  /** Takes a match that begins before `to` and ends within the text. */
-  async #match(searched: string, text: string, to: number): Promise<void> {
-    if (this.#shown?.match || this.#stoodAt !== null) return
-    const { matches, stoodAt } = await this.#matcher.matchPart(searched, this.#from)
-    this.#stoodAt = stoodAt
-    const match = matches.find((one) => one.from < to && one.to <= text.length) ?? null
-    if (this.#shown === null || match !== null) this.#shown = { text, before: this.#before, match }
-  }
+/** The line that is tried, the count of matches, then three numbers for each. */
+function readMatches(shared: Int32Array): Match[] {
+  return Array.from({ length: shared[1]! }, (_, index) => {
+    const [line = 0, from = 0, to = 0] = shared.subarray(2 + 3 * index)
+    return { line, from, to }
+  })
 }

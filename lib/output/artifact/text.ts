@@ -6,7 +6,7 @@ import { LastBytes } from '../bytes/ends.ts'
 import { countNewlines } from '../bytes/scan.ts'
 import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars, placeAfter } from '../line-cutter.ts'
-import { boundsOf } from '../part.ts'
+import { boundsOf } from '../bounds.ts'
 
 /** What a long scan tells and hears. */
 export interface ScanOptions {

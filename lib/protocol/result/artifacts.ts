@@ -66,8 +66,8 @@ export const matchesShape = object(
   {
     /** A line, counted from 1, that took all the time or memory of a search: `nextOffset` is behind it, and it is not searched. */
     passedOver: integer(),
-    /** The first line, counted from 1, of more than 2 MiB that was searched in parts: a match longer than 256 KiB may stand in it. */
-    inParts: integer(),
+    /** The first line, counted from 1, of more than 16 MiB, of which only the beginning was searched. */
+    partlySearched: integer(),
   },
 )
 /** What a search found. */

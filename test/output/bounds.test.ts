@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readPart } from '../../lib/output/part.ts'
+import { readPart } from '../../lib/output/bounds.ts'
 
 const lines = (count: number, from = 1) =>
   Array.from({ length: count }, (_, at) => `line ${at + from}\n`).join('')
