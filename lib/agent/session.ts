@@ -126,7 +126,7 @@ export function createAgentSession(parts: AgentSessionParts): AgentSession {
           system: await readInstructions(),
           limits: settings.limits,
           schema,
-          tools: describeTools(cwd, { executor, origin: 'agent', fields }),
+          tools: describeTools(cwd, executor, { origin: 'agent', fields }),
           signal: stop.signal,
           tell,
         })

@@ -57,11 +57,6 @@ export function renderJobOutput(output: JobOutput): string {
   ])
 }
 
-/** How each of several jobs stands, under its id. */
-export function renderJobResults(results: readonly Result[]): string {
-  return results.map((result) => `${result.id}:\n${renderForModel(result)}`).join('\n\n')
-}
-
 /** One line for each job. */
 export function renderJobs(jobs: readonly JobEntry[]): string {
   if (jobs.length === 0) return '(no jobs)'

@@ -147,7 +147,8 @@ function composeShell(shell: FoundShell, request: Request, use: ShellUse | undef
     return { ...shell, args: [...options, ...(login ? ['-l'] : []), ...words] }
   }
   // A shell takes a word with a dash for more of its options, also behind `-c`.
-  const command = /^[-+]/.test(request.command) ? ` ${request.command}` : request.command
+  const given = request.shellCommand ?? request.command
+  const command = /^[-+]/.test(given) ? ` ${given}` : given
   const words = splitCommand(shell, command, parameters)
   return { ...shell, args: [...options, login ? '-lc' : '-c', ...words] }
 }

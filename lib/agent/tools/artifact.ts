@@ -4,8 +4,7 @@ import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { describeEarlyEnd, describeParts } from '../../render/messages.ts'
-import { type Habits, readArguments } from './arguments.ts'
-import { boundsOf, textResult, type Tool } from './tool.ts'
+import { boundsOf, readArguments, textResult, type Tool } from './tool.ts'
 
 const params = shape.object(
   { id: shape.text('Which artifact: art_… or artifact://art_…', { hint: 'id' }) },
@@ -19,18 +18,6 @@ const params = shape.object(
   },
 )
 
-const habits: Habits = {
-  names: {
-    artifact_id: 'id',
-    ref_id: 'id',
-    uri: 'id',
-    pattern: 'grep',
-    '-C': 'context',
-    '-i': 'ignore_case',
-  },
-  ignored: ['description'],
-}
-
 export const artifactTool: Tool = {
   name: 'artifact',
   title: 'Read kept output',
@@ -41,17 +28,9 @@ export const artifactTool: Tool = {
   async call(given, context) {
     const { signal } = context
     const { artifacts } = context.executor
-    const args = readArguments(params, given, habits)
+    const args = readArguments(params, given)
     refuseBoth(args, 'grep', ['line', 'column', 'head', 'tail'])
     const { id, grep, context: around = 0, ignoreCase = false, ...wanted } = args
-    if (grep === undefined && (around > 0 || ignoreCase)) {
-      const field = around > 0 ? 'context' : 'ignore_case'
-      throw new MisuseError(
-        'invalid_field',
-        `\`${field}\` is for a search: give \`grep\` too`,
-        field,
-      )
-    }
     const bounds = boundsOf(wanted, context)
     const range = { ...wanted, ...bounds }
     if (artifacts === null) {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { command, fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
-import { MisuseError } from '../../protocol/errors.ts'
+import { contradiction, MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { RunListener } from '../../protocol/result/event.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -9,10 +9,8 @@ import { objectSchema } from '../../protocol/shape/json-schema.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderForModel, renderRunning } from '../../render/model.ts'
-import { createHead } from '../as-head.ts'
-import { extractLimits } from '../extract-limits.ts'
-import { type Habits, readArguments } from './arguments.ts'
-import { isErrorFor, textResult, type Tool, type ToolContext } from './tool.ts'
+import { createHead, extractLimits } from '../extract-limits.ts'
+import { isErrorFor, readArguments, textResult, type Tool, type ToolContext } from './tool.ts'
 
 const { min, max } = limits.agentTimeoutSeconds
 
@@ -31,28 +29,13 @@ const options = {
   ]),
 }
 const params = shape.object({ command }, options)
-const paramsWithHost = shape.object({ command }, { ...options, host: fields.host })
-type BashArguments = shape.Infer<typeof paramsWithHost>
-
-const habits: Habits = {
-  names: {
-    cmd: 'command',
-    timeout_seconds: 'timeout',
-    workdir: 'cwd',
-    working_directory: 'cwd',
-  },
-  ignored: ['description', 'explanation', 'justification'],
-}
-
-/** Beside what a model is told: `host`, where there is none to be had, and `run_in_background`, by which other tools mean `mode: "background"`. */
+const optionsWithHost = { ...options, host: fields.host }
+/** Beside what a model is told: `host`, also if it may use none, and a word by which other tools mean `mode`. */
 const accepted = shape.object(
   { command },
-  {
-    ...options,
-    host: fields.host,
-    runInBackground: shape.boolean('The same as mode: "background"'),
-  },
+  { ...optionsWithHost, runInBackground: shape.boolean('The same as mode: "background"') },
 )
+type BashArguments = shape.Infer<typeof accepted>
 
 const sandboxed =
   'Commands run in a sandbox; its /tmp is private, stays from call to call and is removed at the end of the conversation. What a call leaves running ends with the call: start it with `mode: "background"` or in a `session`.'
@@ -74,36 +57,37 @@ export const bashTool: Tool = {
     ].join('\n')
   },
   async call(given, context) {
-    const { timeout, command, ...fields } = readBashArguments(given)
+    const { command, timeout, ...fields } = readBashArguments(given, context)
     const { mode, session, waitSeconds, onTimeout } = fields
-    if (fields.host !== undefined) refuseHost(fields.host, context)
-    // A trailing `| head` becomes a limit, so that the artifact keeps everything.
-    const extracted = extractLimits(command)
+    const isForeground = mode !== 'background' && session === undefined
+    // A session lives in this process, and so do its runs.
+    const isHeld =
+      session === undefined &&
+      (!isForeground || waitSeconds !== undefined || onTimeout === 'background')
+    const isPlain = isForeground && !isHeld && !fields.pty && fields.host === undefined
+    const extracted = isPlain ? extractLimits(command) : null
     const input: RequestInput = {
+      command,
       ...extracted,
       ...placeOf(fields, context),
       onTimeout: onTimeout ?? (mode === 'background' ? 'kill' : 'background'),
-      ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
+      ...(timeout !== undefined && { timeoutSeconds: timeout }),
       ...waitAtMost(fields, context),
       origin: context.origin,
       artifact: context.keepsOutput || mode === 'background' ? 'always' : 'auto',
     }
-    const { signal, approve, atMost } = context
-    const { head: lines } = extracted
-    const isOnPipe = !fields.pty && session === undefined && mode !== 'background'
-    const head = lines !== undefined && isOnPipe ? createHead(lines, context.onEvent) : null
+    const { executor, signal, approve, atMost } = context
+    const lines = extracted?.head
+    const head = lines === undefined ? null : createHead(lines, context.onEvent)
     let pid: number | null = null
     const onEvent: RunListener = (event) => {
       if (event.type === 'started') pid = event.pid
       return (head?.listener ?? context.onEvent)?.(event)
     }
-    // A session lives in this process, and so do its runs.
-    const isHeld =
-      session === undefined &&
-      (mode === 'background' || waitSeconds !== undefined || onTimeout === 'background')
-    const { executor } = context
-    const options = { onEvent, signal, approve, atMost }
-    const ended = await (isHeld ? executor.hold(input, options) : executor.run(input, options))
+    const runOptions = { onEvent, signal, approve, atMost }
+    const ended = await (isHeld
+      ? executor.hold(input, runOptions)
+      : executor.run(input, runOptions))
     const result = head?.settle(ended) ?? ended
     const text =
       result.status === 'running'
@@ -116,57 +100,51 @@ export const bashTool: Tool = {
 
 /** The same tool for a model that may also run commands on these hosts. */
 export function bashToolOn(hosts: readonly string[]): Tool {
-  const schema = objectSchema(paramsWithHost)
+  const schema = objectSchema(shape.object({ command }, optionsWithHost))
+  const host = { type: 'string', enum: [...hosts] }
   const named = `\`host\` runs it on another machine, with the directories and the shell there: ${hosts.join(', ')}.`
   return {
     ...bashTool,
-    inputSchema: {
-      ...schema,
-      properties: { ...schema.properties, host: { type: 'string', enum: [...hosts] } },
-    },
+    inputSchema: { ...schema, properties: { ...schema.properties, host } },
     description: (...how) => `${bashTool.description(...how)}\n${named}`,
   }
 }
 
-/** A model goes where its user lets it. */
-function refuseHost(host: string, { executor: { agentHosts } }: ToolContext): void {
-  if (agentHosts.includes(host)) return
-  const message =
-    agentHosts.length === 0
-      ? 'No other machine may be used here; leave `host` out'
-      : `\`host\` must be one of ${agentHosts.join(', ')}`
-  throw new MisuseError('invalid_field', message, 'host')
-}
-
-function readBashArguments(given: unknown): BashArguments {
-  const { runInBackground, ...args } = readArguments(accepted, given, habits)
-  if (!runInBackground) return args
-  if (args.mode !== undefined && args.mode !== 'background') {
-    const message = `\`run_in_background\` and \`mode: "${args.mode}"\` contradict each other; leave one of them out`
-    throw new MisuseError('invalid_field', message, 'run_in_background')
+function readBashArguments(
+  given: unknown,
+  { executor: { agentHosts } }: ToolContext,
+): Omit<BashArguments, 'runInBackground'> {
+  const { runInBackground, ...args } = readArguments(accepted, given)
+  const { host, mode } = args
+  if (host !== undefined && !agentHosts.includes(host)) {
+    const message =
+      agentHosts.length === 0
+        ? 'No other machine may be used here; leave `host` out'
+        : `\`host\` must be one of ${agentHosts.join(', ')}`
+    throw new MisuseError('invalid_field', message, 'host')
   }
+  if (!runInBackground) return args
+  if (mode !== undefined && mode !== 'background') throw contradiction('mode', 'run_in_background')
   return { ...args, mode: 'background' }
 }
 
 /**
- * The arguments over what holds for all commands of the model. A directory that it names begins where
- * its commands begin; on another machine nothing is known of those here. A session that is there stays in
- * its own directory.
+ * The arguments over what holds for all commands of the model. A directory that it names is relative to the one
+ * where its commands begin; on another machine none of the directories here is known. A session that is open
+ * stays in its own directory.
  */
 function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host' | 'session'>>(
   given: Given,
-  { fields = {}, executor }: ToolContext,
+  { fields: { cwd: start, ...rest } = {}, executor }: ToolContext,
 ): Given & Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'> {
-  if (given.host !== undefined) {
-    const { sandbox } = fields
-    return { ...(sandbox !== undefined && { sandbox }), ...given }
+  const { cwd, host, session } = given
+  if (host !== undefined) {
+    return { ...(rest.sandbox !== undefined && { sandbox: rest.sandbox }), ...given }
   }
-  const { cwd } = given
-  const isNamed = cwd !== undefined && fields.cwd !== undefined
-  if (isNamed) return { ...fields, ...given, cwd: resolve(fields.cwd ?? '', cwd) }
-  const { cwd: start, ...rest } = fields
-  const isOpen = given.session !== undefined && executor.hasSession(given.session)
-  return { ...(start !== undefined && !isOpen && { cwd: start }), ...rest, ...given }
+  const named = cwd === undefined || start === undefined ? cwd : resolve(start, cwd)
+  const isOpen = session !== undefined && executor.hasSession(session)
+  const place = named ?? (isOpen ? undefined : start)
+  return { ...rest, ...given, ...(place !== undefined && { cwd: place }) }
 }
 
 /** The result without what a model has no use for. */

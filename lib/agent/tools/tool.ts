@@ -1,10 +1,14 @@
 import type { Approve, TextBounds } from '../../executor/executor.ts'
 import type { Reach } from '../../executor/reach.ts'
-import type { RunListener } from '../../protocol/result/event.ts'
-import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
+import { MisuseError } from '../../protocol/errors.ts'
 import type { Origin, RequestInput } from '../../protocol/request/request.ts'
+import type { RunListener } from '../../protocol/result/event.ts'
 import type { Bounds } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
+import { check } from '../../protocol/shape/check.ts'
+import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
+import { isObject, type Kind, type ObjectShape } from '../../protocol/shape/shape.ts'
+import { toCamelCase } from '../../protocol/wire.ts'
 import { isCutShort, isFailure } from '../../render/model.ts'
 
 /** What a model is told about a tool, and what the tool does. The same for agent, RPC and MCP. */
@@ -17,7 +21,7 @@ export interface Tool {
   readonly inputSchema: ObjectSchema
   /** True: it changes nothing. */
   readonly readOnly: boolean
-  /** Arguments in the names of the wire. Rejects with `MisuseError` where they are wrong. */
+  /** Arguments in the names of the wire. Rejects with `MisuseError` if they are wrong. */
   call(given: unknown, context: ToolContext): Promise<ToolResult>
 }
 
@@ -45,7 +49,7 @@ export interface ToolContext {
 }
 
 export interface ToolResult {
-  content: ToolText[]
+  content: { type: 'text'; text: string }[]
   isError: boolean
   /** The same as data, in the names of the wire: of a run its result. */
   details: unknown
@@ -53,9 +57,8 @@ export interface ToolResult {
   artifactId?: string
 }
 
-export interface ToolText {
-  type: 'text'
-  text: string
+export function textResult(text: string, isError: boolean, details: unknown): ToolResult {
+  return { content: [{ type: 'text', text }], isError, details }
 }
 
 /** How much text a reading gives, of what was asked for and what the client has room for. */
@@ -72,6 +75,64 @@ export function isErrorFor(result: Result, { exitIsResult }: ToolContext): boole
   return exitIsResult ? isCutShort(result) : isFailure(result)
 }
 
-export function textResult(text: string, isError: boolean, details: unknown): ToolResult {
-  return { content: [{ type: 'text', text }], isError, details }
+/** What models write in place of a tool's own parameters, because other tools have these; the first one that a tool has is meant. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  cmd: ['command'],
+  timeout_seconds: ['timeout', 'wait_seconds'],
+  timeout: ['wait_seconds'],
+  workdir: ['cwd'],
+  working_directory: ['cwd'],
+  id: ['job_id'],
+  bash_id: ['job_id'],
+  input: ['text'],
+  data: ['text'],
+  lines: ['tail'],
+  artifact_id: ['id'],
+  ref_id: ['id'],
+  uri: ['id'],
+  pattern: ['grep'],
+  '-C': ['context'],
+  '-i': ['ignore_case'],
+}
+
+/** Remarks for the person who looks on: they change nothing about what is done. */
+const remarks = ['description', 'explanation', 'justification']
+
+/**
+ * Reads the arguments of a call. Beside what the shape says, a number or a boolean may come as its text
+ * (`"5"`), the text of a variable as a number or a boolean (`{"PORT": 8080}`), an optional parameter as null, and
+ * a parameter under a name that models know from other tools. Throws `MisuseError`, which names what is wrong.
+ */
+export function readArguments<Value>(params: ObjectShape<Value>, given: unknown): Value {
+  const kinds = { ...params.required, ...params.optional }
+  const isKnown = (name: string) => Object.hasOwn(kinds, toCamelCase(name))
+  const args: Record<string, unknown> = {}
+  for (const [spelled, value] of Object.entries(isObject(given) ? given : {})) {
+    if (value === null || (remarks.includes(spelled) && !isKnown(spelled))) continue
+    const others = Object.hasOwn(otherNames, spelled) ? otherNames[spelled] : undefined
+    const name = isKnown(spelled) ? spelled : (others?.find(isKnown) ?? spelled)
+    if (Object.hasOwn(args, name)) {
+      const message = `\`${spelled}\` means the same as another argument; give \`${name}\` alone`
+      throw new MisuseError('invalid_field', message, spelled)
+    }
+    const kind = kinds[toCamelCase(name)]
+    args[name] = kind ? readHabit(kind, value) : value
+  }
+  return check(params, isObject(given) ? args : given, '', { names: 'wire' })
+}
+
+/** What is meant by a value of another JSON type than the parameter has; else what was given. */
+function readHabit(kind: Kind, given: unknown): unknown {
+  if (kind.kind === 'record' && kind.values.kind === 'text' && isObject(given)) {
+    const isPlain = (value: unknown) => typeof value === 'number' || typeof value === 'boolean'
+    const entries = Object.entries(given)
+    return Object.fromEntries(entries.map(([name, it]) => [name, isPlain(it) ? String(it) : it]))
+  }
+  if (typeof given !== 'string' || (kind.kind !== 'number' && kind.kind !== 'boolean')) return given
+  try {
+    // A value of a wrong type is refused by the shape.
+    return JSON.parse(given.trim().replace(/^(true|false)$/i, (word) => word.toLowerCase()))
+  } catch {
+    return given
+  }
 }

@@ -14,7 +14,7 @@ import {
   type ListResourcesResult,
   type ReadResourceResult,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Tool, ToolContext, ToolText } from '../../agent/tools/tool.ts'
+import type { Tool, ToolContext, ToolResult } from '../../agent/tools/tool.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Executor, TextBounds } from '../../executor/executor.ts'
 import { createReach, type Reach } from '../../executor/reach.ts'
@@ -147,7 +147,7 @@ const findWrong: FindWrong = (request) => {
 
 function listTools(cwd: string, executor: Executor): ListToolsResult {
   return {
-    tools: describeTools(cwd, { executor, origin: 'mcp' }).map(({ readOnly, ...tool }) => ({
+    tools: describeTools(cwd, executor, { origin: 'mcp' }).map(({ readOnly, ...tool }) => ({
       ...tool,
       annotations: {
         title: tool.title,
@@ -161,7 +161,7 @@ function listTools(cwd: string, executor: Executor): ListToolsResult {
 }
 
 interface Answer {
-  content: ToolText[]
+  content: ToolResult['content']
   isError: boolean
   details: Record<string, unknown>
 }

@@ -65,7 +65,7 @@ function exportCommand(env: Readonly<Record<string, string>>): string {
 /** The model's tools, for hosts that bring their own model. */
 const toolMethods = {
   'tool.list': (_, { context }) => ({
-    tools: describeTools(context.cwd, { executor: context.executor, origin: 'agent' }),
+    tools: describeTools(context.cwd, context.executor, { origin: 'agent' }),
   }),
   'tool.call': async ({ name, arguments: given = {}, stream }, call) =>
     toolOf(name).call(given, {

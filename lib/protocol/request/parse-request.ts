@@ -73,6 +73,7 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     origin,
     belongsTo: input.belongsTo ?? null,
     command,
+    shellCommand: input.shellCommand ?? null,
     args,
     script,
     parameters,

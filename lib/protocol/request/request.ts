@@ -52,6 +52,9 @@ export const requestShape = shape.object(
       'The conversation or connection of a model that it belongs to (default: a person)',
     ),
     ...subjects,
+    shellCommand: shape.text(
+      'What a shell of its own is given in place of the command: the same with more output',
+    ),
     ...fields,
     stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
     outputTo: shape.anything<OutputTo>(
@@ -84,6 +87,8 @@ export interface Request {
   readonly belongsTo: string | null
   /** What runs, as a command line: also of a program with its words, or of a script. */
   readonly command: string
+  /** What a fresh shell is given in its place; null: the command itself. */
+  readonly shellCommand: string | null
   /** A program and its words, with no shell in between; null: a shell runs it. */
   readonly args: readonly string[] | null
   /** The file that the shell runs in place of a command. */

@@ -149,7 +149,7 @@ test('arguments that models send by habit are understood', () =>
       mode: 'slow',
       run_in_background: true,
     })
-    assert.match(both.text, /`run_in_background` and `mode: "slow"` contradict each other/)
+    assert.match(both.text, /`mode` and `run_in_background` contradict each other/)
   }))
 
 test('a denial is an answer that says what to do', () =>
