@@ -415,7 +415,7 @@ async function writePackage() {
   await mkdir(join(dist, 'esm'))
   for (const [name, text] of await bundleModules()) files.set(name, text)
   const protocol = await evaluate('lib/doors/rpc/schema.ts', 'describeProtocol')
-  const configuration = await evaluate('lib/config/report.ts', 'configurationSchema')
+  const configuration = await evaluate('lib/config/keys.ts', 'configurationSchema')
   files.set('rpc.schema.json', `${JSON.stringify(protocol)}\n`)
   files.set('config.schema.json', `${JSON.stringify(configuration, null, 2)}\n`)
   files.set('nacre.1', String(await evaluate('lib/main/manual.ts', 'makeManual')))

@@ -1,9 +1,18 @@
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
-import type { RpcMethods } from './protocol/rpc/messages.ts'
+import type { RpcMethods } from './protocol/rpc/methods.ts'
 import { type Caller, type CallerOptions, createCaller } from './wire/client.ts'
 
-export type * from './protocol/rpc/messages.ts'
+export type {
+  ClientMethods,
+  JobSummary,
+  MethodName,
+  RequestId,
+  RpcErrorObject,
+  RpcMethods,
+  RpcNotifications,
+  ShellExecResult,
+} from './protocol/rpc/methods.ts'
 export { RpcError, type RpcNotification } from './wire/client.ts'
 
 /** What every client says of itself and hears. */

@@ -23,16 +23,37 @@ export type { Jobs, JobWait } from './executor/jobs/port.ts'
 export { MisuseError, OutputLimitError } from './protocol/errors.ts'
 export type { ListenerAnswer, RunEvent, RunListener, StreamName } from './protocol/result/event.ts'
 export type { Origin } from './protocol/origin.ts'
-export type { Guard, StopOptions } from './protocol/ports.ts'
+export type {
+  Guard,
+  SessionInfo,
+  Sessions,
+  StopOptions,
+  TerminalSession,
+} from './protocol/ports.ts'
 export type * from './protocol/request/request.ts'
-export type * from './protocol/result/artifacts.ts'
-export type { JobEntry, JobFilter, JobOutput } from './protocol/result/job.ts'
-export type { Reading } from './protocol/result/reading.ts'
-export type * from './protocol/result/result.ts'
-export type { Decision, Verdict } from './protocol/result/verdict.ts'
-export type * from './protocol/sessions.ts'
-export type { UserRule } from './protocol/user-rule.ts'
-export { version } from './protocol/version.ts'
+export type {
+  ArtifactInfo,
+  JobEntry,
+  JobFilter,
+  JobOutput,
+  LineRange,
+  Lines,
+  Matches,
+  Reading,
+} from './protocol/result/reading.ts'
+export type {
+  ArtifactRef,
+  InputKind,
+  Result,
+  SandboxUse,
+  StopReason,
+  Survivor,
+  TaskSummary,
+  Truncation,
+  Usage,
+} from './protocol/result/result.ts'
+export type { Decision, Verdict, UserRule } from './protocol/rules.ts'
+export { version } from './protocol/wire.ts'
 
 /** What an executor is made with; each option has a default. */
 export type ExecutorOptions = Partial<CompleteOptions>

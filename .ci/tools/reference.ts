@@ -5,12 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { argv } from 'node:process'
-import { otherVariables } from '../../lib/config/read-configuration.ts'
-import { reportKeys } from '../../lib/config/report.ts'
+import { otherVariables } from '../../lib/config/configuration.ts'
+import { reportKeys } from '../../lib/config/keys.ts'
 import { wantedOf } from '../../lib/protocol/shape/check.ts'
 import type { Fields } from '../../lib/protocol/shape/shape.ts'
 import { askPrograms, hardening, plainTerminal } from '../../lib/run/environment.ts'
-import { userRuleShape } from '../../lib/protocol/user-rule.ts'
+import { userRuleShape } from '../../lib/protocol/rules.ts'
 import { toSnakeCase } from '../../lib/protocol/wire.ts'
 
 const file = join(import.meta.dirname, '../../lib/config/CONFIGURATION.md')

@@ -1,6 +1,6 @@
 import type { ToolDesk } from './call-tools.ts'
 import type { Conversation } from './conversations/store.ts'
-import type { PromptResult } from '../protocol/result/prompt.ts'
+import type { PromptResult } from '../protocol/result/result.ts'
 import type { AgentListener } from './events.ts'
 import { type InjectionQueue, namesIn } from './injection.ts'
 import {

@@ -1,4 +1,4 @@
-import type { PromptResult } from '../protocol/result/prompt.ts'
+import type { PromptResult } from '../protocol/result/result.ts'
 import type { AssistantMessage, ToolReply, Usage } from './models/model.ts'
 import type { StreamName } from '../protocol/result/event.ts'
 import { toWire } from '../protocol/wire.ts'

@@ -1,5 +1,11 @@
-import { type FieldName, fieldNames, fields } from '../protocol/request/fields.ts'
-import { type Flag, option, toggle } from '../protocol/request/flag.ts'
+import {
+  type FieldName,
+  fieldNames,
+  fields,
+  type Flag,
+  option,
+  toggle,
+} from '../protocol/request/fields.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
 import { shellFlags } from './shell-flags.ts'

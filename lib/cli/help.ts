@@ -1,6 +1,7 @@
-import { type Flag, hintOf } from '../protocol/request/flag.ts'
+import { type Flag, hintOf } from '../protocol/request/fields.ts'
 import { doorFlags, helpFlag, promptFlags, runFlags } from './flags.ts'
 import { shellFlags } from './shell-flags.ts'
+import type { ConfiguredKey } from '../protocol/configuration.ts'
 
 /** What the help tells of a subcommand. */
 export interface DescribedCommand {
@@ -20,7 +21,7 @@ export interface Section {
 type Item = readonly [words: string, meaning: string]
 
 /** The front doors: what is typed, and what it does. */
-export const doors: readonly Item[] = [
+const doors: readonly Item[] = [
   ['nacre', 'interactive (needs a terminal)'],
   ['nacre -c <command> [name [arg…]]', 'run one command, with $0 and $1… as in a shell'],
   ['nacre <script file> [arg…]', 'run a script; #!/usr/bin/env nacre works'],
@@ -56,18 +57,18 @@ const exitStatuses: readonly Item[] = [
 ]
 
 /** The options of nacre itself. */
-export const optionSections: readonly Section[] = flagGroups.map(([title, flags]) => ({
+const optionSections: readonly Section[] = flagGroups.map(([title, flags]) => ({
   title,
   items: flags.map(describeFlag),
 }))
 
 /** What stands below the options. */
-export const lastSections: readonly Section[] = [
+const lastSections: readonly Section[] = [
   { title: 'Examples', lines: examples.map((example) => `  ${example}`) },
   { title: 'Exit status', items: exitStatuses },
 ]
 
-export function commandSections({
+function commandSections({
   flags,
   details = [],
   examples: own,
@@ -120,4 +121,105 @@ function writeSection({ title, lines = [], items = [] }: Section): string {
     return start.endsWith(' ') ? start + meaning : `${start}\n${' '.repeat(37)}${meaning}`
   })
   return [...(title === '' ? [] : [`${title}:`]), ...lines, ...written, ''].join('\n')
+}
+
+/** What the manual is made from, beside the options of nacre itself. */
+export interface ManualParts {
+  version: string
+  /** The day on which the manual was made. */
+  date: Date
+  commands: readonly DescribedCommand[]
+  keys: readonly ConfiguredKey[]
+  /** Variables that are no keys, and what each says. */
+  variables: Readonly<Record<string, string>>
+}
+
+const files = [
+  ['~/.config/nacre/config.json', 'the configuration (under $XDG_CONFIG_HOME where that is set)'],
+  ['.nacre/config.json', 'the configuration of a workspace, in its topmost folder'],
+  [
+    '~/.local/state/nacre',
+    'artifacts, jobs, history, conversations and audit.jsonl (under $XDG_STATE_HOME where that is set)',
+  ],
+] as const
+
+/** The manual page nacre(1), in the language of man(7): what the help says, and what the configuration holds. */
+export function writeManual({ version, date, commands, keys, variables }: ManualParts): string {
+  const keyItems = keys.map(
+    ({ key, description, wanted }) => [key, `${sentence(description)} Wanted: ${wanted}.`] as const,
+  )
+  const keyVariables = keys.flatMap(({ variable }) => variable ?? [])
+  return [
+    `.TH NACRE 1 ${date.toISOString().slice(0, 10)} "nacre ${version}"`,
+    '.SH NAME',
+    'nacre \\- one shell executor for coding agents, scripts and people',
+    ...writeManualSection({ title: 'Synopsis', items: doors }),
+    '.SH OPTIONS',
+    ...optionSections.flatMap((section) => writeManualSection(section, '.SS')),
+    '.SH COMMANDS',
+    ...commands.flatMap((command) => [
+      `.SS ${verbatim(command.usage)}`,
+      verbatim(sentence(command.description)),
+      ...commandSections(command).flatMap((section) => writeManualSection(section, null)),
+    ]),
+    ...writeManualSection({ title: 'Configuration', items: keyItems }),
+    ...writeManualSection({
+      title: 'Environment',
+      items: [
+        ...Object.entries(variables),
+        [
+          keyVariables.join(', '),
+          'each sets the key that it is named after; a list of paths is parted by colons, what is no simple value is JSON',
+        ],
+      ],
+    }),
+    ...writeManualSection({ title: 'Files', items: files }),
+    ...lastSections.flatMap((section) => writeManualSection(section)),
+    '.SH SEE ALSO',
+    '\\fBbash\\fR(1), \\fBbwrap\\fR(1)',
+    '',
+  ].join('\n')
+}
+
+/** `heading`: the request for its title; null: it stands in a line of its own. */
+function writeManualSection(
+  { title, lines = [], items = [] }: Section,
+  heading: '.SH' | '.SS' | null = '.SH',
+): string[] {
+  const name = verbatim(heading === '.SH' ? title.toUpperCase() : title)
+  return [
+    ...(heading === null ? ['.PP', ...(title === '' ? [] : [`${name}:`])] : [`${heading} ${name}`]),
+    ...(lines.length === 0 ? [] : ['.EX', ...lines.map(verbatim), '.EE']),
+    ...items.flatMap(([words, meaning]) => [
+      '.TP',
+      `\\fB${verbatim(words.trim())}\\fR`,
+      verbatim(sentence(meaning)),
+    ]),
+  ]
+}
+
+function sentence(text: string): string {
+  return /[.:!?]$/.test(text) ? text : `${text}.`
+}
+
+const special: Readonly<Record<string, string>> = {
+  '\\': '\\e',
+  '-': '\\-',
+  "'": '\\(aq',
+  '`': '\\(ga',
+  '^': '\\(ha',
+  '~': '\\(ti',
+}
+
+/** A text of which every character stays as it is. */
+function verbatim(text: string): string {
+  const plain = text
+    .replaceAll('…', '...')
+    .replaceAll(/[\\'`^~-]/g, (character) => special[character] ?? '')
+    // At the beginning of a line it would be a request to the formatter.
+    .replace(/^\./, '\\&.')
+  return plain.replaceAll(/[^\0-\x7f]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return `\\[u${code.toString(16).toUpperCase().padStart(4, '0')}]`
+  })
 }

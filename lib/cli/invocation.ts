@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { wrongUsage } from '../protocol/errors.ts'
 import { nearestName, unknownName } from '../protocol/wire.ts'
 import type { ParsedArgv } from './parse-argv.ts'
-import type { PrintOptions, Subject } from '../protocol/print-options.ts'
+import type { PrintOptions, Subject } from '../protocol/prompt.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import { readPromptOptions, readRunOptions, readShellOptions } from './options.ts'
 

@@ -3,7 +3,7 @@ import type { RequestInput, RunFields } from '../protocol/request/request.ts'
 import { runFlags } from './flags.ts'
 import { optionKey } from './parse-argv.ts'
 import { shellOptionList } from './shell-flags.ts'
-import type { PromptOptions } from '../protocol/print-options.ts'
+import type { PromptOptions } from '../protocol/prompt.ts'
 
 /** What says where and how all commands run, those of a model too. */
 const placeFields = [

@@ -1,5 +1,5 @@
 import { wrongUsage } from '../protocol/errors.ts'
-import { type Flag, hintOf } from '../protocol/request/flag.ts'
+import { type Flag, hintOf } from '../protocol/request/fields.ts'
 import { check, checkWritten } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'

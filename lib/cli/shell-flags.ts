@@ -1,4 +1,4 @@
-import { type Flag, option, toggle } from '../protocol/request/flag.ts'
+import { type Flag, option, toggle } from '../protocol/request/fields.ts'
 import * as shape from '../protocol/shape/shape.ts'
 
 /** The name of the option that lists them all, in the order in which they were given. */

@@ -1,12 +1,20 @@
 import { MisuseError, wrongUsage } from '../protocol/errors.ts'
-import { lineRangeParams, type LineRange } from '../protocol/result/reading.ts'
-import { option, toggle } from '../protocol/request/flag.ts'
+import { lineRangeParams, type LineRange, type Lines } from '../protocol/result/reading.ts'
+import { option, toggle } from '../protocol/request/fields.ts'
 import * as shape from '../protocol/shape/shape.ts'
-import { checkActionFlags, fieldFlags, flagsOf } from './action-flags.ts'
+import {
+  checkActionFlags,
+  fieldFlags,
+  flagsOf,
+  answerFlags,
+  chooseAction,
+  answer,
+  takeWords,
+  tell,
+  wantsJson,
+} from './answer.ts'
 import type { Command, CommandContext } from '../doors/command.ts'
-import { answerFlags, chooseAction, answer, takeWords, tell, wantsJson } from './answer.ts'
 import type { Executor } from '../executor/executor.ts'
-import type { Lines } from '../protocol/result/artifacts.ts'
 import { describeDamaged, describeEarlyEnd, describeParts } from '../render/messages.ts'
 
 const { limit, line, column, head, tail, maxLines, maxBytes } = lineRangeParams

@@ -10,7 +10,7 @@ export const commands: CommandTable = {
   artifact: () => import('./artifact.ts'),
   guard: () => import('./guard.ts'),
   config: () => import('./config.ts'),
-  doctor: () => import('./doctor/command.ts'),
+  doctor: () => import('./doctor.ts'),
   completion: () => import('./completion.ts'),
 }
 

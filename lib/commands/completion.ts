@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { wrongUsage } from '../protocol/errors.ts'
-import { type Flag, hintOf } from '../protocol/request/flag.ts'
+import { type Flag, hintOf } from '../protocol/request/fields.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { quoteWord } from '../protocol/words.ts'

@@ -1,17 +1,15 @@
 import { fields } from '../protocol/request/fields.ts'
 import type { ConfiguredProviders } from '../protocol/configuration.ts'
+import type { UserRule } from '../protocol/rules.ts'
 import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
-import type { UserRule } from '../protocol/user-rule.ts'
-
-/** One key with its value, checked, and the place where it was said. */
-export interface Entry {
-  /** `sandbox`, `timeouts.slow`. */
-  name: string
-  value: unknown
-  /** `/home/me/.config/nacre/config.json:3`, or the name of a variable. */
-  place: string
-}
+import { homedir } from 'node:os'
+import { join, resolve, isAbsolute } from 'node:path'
+import type { Entry } from './keys.ts'
+import type { Said } from './said.ts'
+import { findWorkspace } from '../system/git.ts'
+import { MisuseError } from '../protocol/errors.ts'
+import { existsSync, realpathSync } from 'node:fs'
 
 /** What holds for a start of nacre before its flags: plain values, nothing left to read. */
 export interface Configuration {
@@ -68,9 +66,6 @@ function splitWords(words: string | string[]): string[] {
 
 type Values = ReadonlyMap<string, unknown>
 
-/** What files and variables say, as far as each may. */
-export type Said = Pick<Configuration, 'entries' | 'values' | 'notices'>
-
 /** Makes one configuration of what is said, which is nothing where `said` is left out. */
 export function assemble(
   rest: Pick<Configuration, 'files' | 'candidates' | 'neverTerminals'>,
@@ -122,4 +117,100 @@ function readGroup(values: Values, group: string): Record<string, number> {
   return Object.fromEntries(
     found.map(([name, value]) => [toCamelCase(name.slice(prefix.length)), Number(value)]),
   )
+}
+
+/** The variables of nacre that are no keys, and what each says. */
+export const otherVariables: Readonly<Record<string, string>> = {
+  NACRE_NO_PTY: 'Set it to 1, and no run gets a terminal, whatever asks for one',
+  NACRE: 'Nacre sets it to 1 in every run, so that a script can tell',
+  NACRE_RUN: 'Nacre sets it in every run, to find its processes again',
+  NACRE_SESSION: 'Nacre sets it in the shell of a session, to find its processes again',
+  NACRE_OWNER: 'Nacre sets it in every run: which nacre has started it',
+}
+
+export interface ConfigurationSource {
+  environment: Readonly<Record<string, string | undefined>>
+  /** The directory of nacre, absolute. */
+  cwd: string
+  /** The directory of the run, where the command line names one. */
+  runCwd?: string | undefined
+  /** The workspace, where the command line names one. */
+  workspace?: string | undefined
+}
+
+/**
+ * Reads the file of the user, then that of the workspace as far as it may, then the variables; what
+ * comes later wins. Throws `MisuseError`: the place, then what is wrong with it. What is wrong in the
+ * file of a workspace is a notice, since whoever works there may not have written it.
+ */
+export async function readConfiguration(source: ConfigurationSource): Promise<Configuration> {
+  const { environment, cwd } = source
+  const home = environment['HOME'] || homedir()
+  const userFile = userConfigFile(environment)
+  const workspace = source.workspace
+    ? resolve(cwd, source.workspace)
+    : findWorkspace(resolve(cwd, source.runCwd ?? '.'))
+  const ownFile = join(workspace, '.nacre', 'config.json')
+
+  const variables = listVariables(environment)
+  const candidates = ownFile === userFile ? [userFile] : [userFile, ownFile]
+  // A folder that cannot be searched is another user's, as after `su`: none of its files is this one's.
+  const files = candidates.filter((file) => existsSync(file))
+  const neverTerminals = !['', '0', 'false'].includes(environment['NACRE_NO_PTY'] ?? '')
+  if (files.length === 0 && variables.length === 0) {
+    return assemble({ files, candidates, neverTerminals })
+  }
+  const { readSaid } = await import('./said.ts')
+  const { read, ...said } = await readSaid({ files, userFile, variables, cwd, home, workspace })
+  return assemble({ files: read, candidates, neverTerminals }, said)
+}
+
+/** The variables that may be keys. One that is set to nothing counts as not set. */
+function listVariables(environment: ConfigurationSource['environment']): [string, string][] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('NACRE_') && !Object.hasOwn(otherVariables, name))
+    .map((name): [string, string] => [name, environment[name] ?? ''])
+    .filter(([, text]) => text !== '')
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** `$XDG_STATE_HOME/nacre`: artifacts, jobs, history, audit (XDG Base Directory Specification). */
+export function stateDirectory(environment: Environment): string {
+  return join(baseDirectory(environment, 'XDG_STATE_HOME', '.local/state'), 'nacre')
+}
+
+/** The file with the user's configuration: `$XDG_CONFIG_HOME/nacre/config.json`. */
+export function userConfigFile(environment: Environment): string {
+  return join(baseDirectory(environment, 'XDG_CONFIG_HOME', '.config'), 'nacre', 'config.json')
+}
+
+function baseDirectory(environment: Environment, variable: string, fallback: string): string {
+  const named = environment[variable]
+  // The XDG base directory specification wants a relative path to be ignored.
+  if (named && isAbsolute(named)) return named
+  return join(environment['HOME'] || homedir(), fallback)
+}
+
+/**
+ * The directory as its user names it: `$PWD` where it is the same one, symbolic links and all.
+ * Throws `MisuseError` where it was removed.
+ */
+export function logicalDirectory(environment: Environment): string {
+  const physical = physicalDirectory()
+  const named = environment['PWD']
+  try {
+    if (named && isAbsolute(named) && realpathSync(named) === physical) return named
+  } catch {
+    // $PWD names a directory that is gone.
+  }
+  return physical
+}
+
+function physicalDirectory(): string {
+  try {
+    return process.cwd()
+  } catch {
+    throw new MisuseError('cwd_not_found', 'The current directory was removed; change to another')
+  }
 }

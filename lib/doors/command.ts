@@ -1,7 +1,7 @@
 import type { AgentSettings } from '../agent/settings.ts'
 import type { Executor } from '../executor/executor.ts'
 import type { ConfiguredKey } from '../protocol/configuration.ts'
-import type { Flag } from '../protocol/request/flag.ts'
+import type { Flag } from '../protocol/request/fields.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Streams } from './streams.ts'
 

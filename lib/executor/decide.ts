@@ -1,7 +1,7 @@
 import type { Guard } from '../protocol/ports.ts'
 import { originPolicies } from '../protocol/origin.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { allowed, type Verdict } from '../protocol/result/verdict.ts'
+import { allowed, type Verdict } from '../protocol/rules.ts'
 import { joinWords } from '../protocol/words.ts'
 import type { RunOptions } from './options.ts'
 

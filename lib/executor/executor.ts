@@ -7,11 +7,16 @@ import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
-import { type Runner, shutdown, StartError, type StopOptions } from '../protocol/ports.ts'
+import {
+  type Runner,
+  shutdown,
+  StartError,
+  type StopOptions,
+  type Sessions,
+} from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import type { Sessions } from '../protocol/sessions.ts'
-import type { Verdict } from '../protocol/result/verdict.ts'
+import type { Verdict } from '../protocol/rules.ts'
 import { createAudit } from './audit.ts'
 import { decide } from './decide.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'

@@ -13,7 +13,7 @@ import type { Guard } from '../protocol/ports.ts'
 import type { Origin } from '../protocol/origin.ts'
 import type { Request, RequestDefaults, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import type { Verdict } from '../protocol/result/verdict.ts'
+import type { Verdict } from '../protocol/rules.ts'
 
 export interface ExecutorOptions {
   /** Where relative directories begin. Default: the current directory. */

@@ -9,10 +9,10 @@ import {
 import type { Request } from '../protocol/request/request.ts'
 import { roundMs } from '../system/clock.ts'
 import { nameSignal } from '../system/process/process-table.ts'
-import type { JobEntry } from '../protocol/result/job.ts'
+import type { JobEntry } from '../protocol/result/reading.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
-import { describeFailures } from '../protocol/result/tasks.ts'
-import type { Verdict } from '../protocol/result/verdict.ts'
+import type { Verdict } from '../protocol/rules.ts'
+import { describeFailures } from '../protocol/array.ts'
 
 /** What every result begins as; the ways to end are laid over it. */
 export function beginResult(

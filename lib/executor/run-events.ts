@@ -2,8 +2,7 @@ import { createDeferred } from '../protocol/deferred.ts'
 import { OutputLimitError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { ListenerAnswer, RunEvent, RunListener, StreamName } from '../protocol/result/event.ts'
-import type { JobOutput } from '../protocol/result/job.ts'
-import type { Reading } from '../protocol/result/reading.ts'
+import type { JobOutput, Reading } from '../protocol/result/reading.ts'
 
 type Answer = ListenerAnswer | Promise<ListenerAnswer>
 

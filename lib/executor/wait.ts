@@ -1,8 +1,7 @@
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Ready, Request } from '../protocol/request/request.ts'
-import type { JobOutput } from '../protocol/result/job.ts'
-import type { Reading } from '../protocol/result/reading.ts'
+import type { JobOutput, Reading } from '../protocol/result/reading.ts'
 import { nowMs } from '../system/clock.ts'
 import { pause } from '../system/wait.ts'
 

@@ -1,4 +1,4 @@
-import { allowed, type Decision, type Verdict } from '../protocol/result/verdict.ts'
+import { allowed, type Decision, type Verdict } from '../protocol/rules.ts'
 import type { Caught, Rule } from './rules/rule.ts'
 import type { CompiledUserRule } from './rules/user-rules.ts'
 

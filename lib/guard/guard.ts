@@ -1,5 +1,5 @@
 import { originPolicies } from '../protocol/origin.ts'
-import { allowed, type Verdict } from '../protocol/result/verdict.ts'
+import { allowed, type Verdict } from '../protocol/rules.ts'
 import { PatternBudget, SlowPatternError } from '../system/pattern.ts'
 import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'

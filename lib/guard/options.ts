@@ -1,5 +1,5 @@
 import type { Request } from '../protocol/request/request.ts'
-import type { UserRule } from '../protocol/user-rule.ts'
+import type { UserRule } from '../protocol/rules.ts'
 
 /** What a tool of the caller may do better than a command. */
 export type ToolKind = 'read' | 'search' | 'find' | 'edit' | 'write'

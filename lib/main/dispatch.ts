@@ -1,13 +1,12 @@
 import { resolve } from 'node:path'
 import { exitStatusOf, failureStatus } from '../cli/exit-status.ts'
 import { flags, globalFlags, promptFlags, runFlags } from '../cli/flags.ts'
-import { writeCommandHelp, writeFlagHelp, writeUsage } from '../cli/help.ts'
 import { parseArgv, type ParsedArgv } from '../cli/parse-argv.ts'
 import { chooseMode, isDoorChosen, optionsGoOn, readInvocation } from '../cli/invocation.ts'
 import { readPromptOptions, readRunOptions } from '../cli/options.ts'
 import { shellOffFlags } from '../cli/shell-flags.ts'
-import { version } from '../protocol/version.ts'
-import { logicalDirectory, stateDirectory } from '../config/paths.ts'
+import { version, unknownName } from '../protocol/wire.ts'
+import { logicalDirectory, stateDirectory } from '../config/configuration.ts'
 import {
   agentSettings,
   configure,
@@ -23,7 +22,6 @@ import type { ControlGroups } from '../system/process/control-group.ts'
 import { commands, innerCommands, listCommands } from '../commands/commands.ts'
 import { openStreams, type Streams } from '../doors/streams.ts'
 import { MisuseError, wrongUsage } from '../protocol/errors.ts'
-import { unknownName } from '../protocol/wire.ts'
 
 /** What a run needs of the system before nacre has opened any file of its own. */
 export interface RunBeginning {
@@ -54,6 +52,7 @@ export async function dispatch(argv: readonly string[], begin: Begin): Promise<n
 async function choose(argv: readonly string[], begin: Begin, streams: Streams): Promise<number> {
   if (argv[0] === 'help') return help(argv.slice(1), streams)
   if (argv[0] === '-h' && argv.length === 1) {
+    const { writeUsage } = await import('../cli/help.ts')
     await streams.stdout.write(writeUsage(version, await listCommands(), true))
     return 0
   }
@@ -73,6 +72,7 @@ async function choose(argv: readonly string[], begin: Begin, streams: Streams): 
 
 /** `nacre help`, `nacre help job`, `nacre help job wait`, `nacre help timeout`, `nacre help --man`. */
 async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
+  const { writeCommandHelp, writeFlagHelp, writeUsage } = await import('../cli/help.ts')
   if (word === undefined) {
     await streams.stdout.write(writeUsage(version, await listCommands()))
     return 0
@@ -116,6 +116,7 @@ async function runCommand(
     home: process.env['HOME'],
   })
   if (options['help']) {
+    const { writeCommandHelp } = await import('../cli/help.ts')
     await streams.stdout.write(writeCommandHelp(command))
     return 0
   }
@@ -166,8 +167,7 @@ async function open(parsed: ParsedArgv, begin: Begin, streams: Streams): Promise
   const mode = isScript ? 'print' : chosen
   switch (mode) {
     case 'help':
-      await streams.stdout.write(writeUsage(version, await listCommands()))
-      return 0
+      return help([], streams)
     case 'version':
       await streams.stdout.write(`${version}\n`)
       return 0

@@ -1,8 +1,8 @@
-import { writeManual } from '../cli/manual.ts'
-import { otherVariables } from '../config/read-configuration.ts'
-import { reportKeys } from '../config/report.ts'
+import { writeManual } from '../cli/help.ts'
+import { otherVariables } from '../config/configuration.ts'
+import { reportKeys } from '../config/keys.ts'
 import { listCommands } from '../commands/commands.ts'
-import { version } from '../protocol/version.ts'
+import { version } from '../protocol/wire.ts'
 
 /** The manual page of this nacre, whatever is configured here. */
 export async function makeManual(): Promise<string> {

@@ -1,16 +1,21 @@
 import { dirname, join, resolve } from 'node:path'
 import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
 import { placeOptions } from '../cli/options.ts'
-import { assemble, type Configuration } from '../config/configuration.ts'
-import { logicalDirectory, stateDirectory, userConfigFile } from '../config/paths.ts'
-import { readConfiguration } from '../config/read-configuration.ts'
+import {
+  assemble,
+  type Configuration,
+  logicalDirectory,
+  stateDirectory,
+  userConfigFile,
+  readConfiguration,
+} from '../config/configuration.ts'
 import type { CommandConfiguration } from '../doors/command.ts'
 import type { ExecutorOptions, RunOptions } from '../executor/executor.ts'
 import { originPolicies } from '../protocol/origin.ts'
-import type { PrintOptions, PromptOptions } from '../protocol/print-options.ts'
+import type { PrintOptions, PromptOptions } from '../protocol/prompt.ts'
 import type { RequestInput, RunFields } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import type { UserRule } from '../protocol/user-rule.ts'
+import type { UserRule } from '../protocol/rules.ts'
 import { programWords } from '../system/runtime.ts'
 
 /** Reads the configuration once; of the flags, those that say where it lies. */
@@ -33,7 +38,7 @@ export async function describeConfiguration(
   options: Readonly<Record<string, unknown>>,
 ): Promise<CommandConfiguration> {
   const configuration = await configure(options)
-  const { configurationSchema, findReports, reportKeys } = await import('../config/report.ts')
+  const { configurationSchema, findReports, reportKeys } = await import('../config/keys.ts')
   const { files, notices, model, entries, values, candidates } = configuration
   const keys = reportKeys(entries, values)
   return {

@@ -1,5 +1,7 @@
-import type { Matches } from '../protocol/result/artifacts.ts'
+import type { Matches } from '../protocol/result/reading.ts'
 import type { Result, TaskSummary } from '../protocol/result/result.ts'
+import type { TextEvent } from '../protocol/result/event.ts'
+import { toWire } from '../protocol/wire.ts'
 
 /** Why a run did not end by itself. Its notices are told beside this. */
 export function describeTrouble(result: Result): string[] {
@@ -158,4 +160,20 @@ const longestList = 200
 
 function shorten(numbers: string): string {
   return numbers.length <= longestList ? numbers : `${numbers.slice(0, longestList)}…`
+}
+
+/** A result as one line of JSON, in the names of the wire. */
+export function renderJson(result: Result): string {
+  return `${JSON.stringify(toWire(result))}\n`
+}
+
+/** The last line of a stream of events. */
+export function renderResultLine(result: Result): string {
+  return `${JSON.stringify({ type: 'result', ...(toWire(result) as object) })}\n`
+}
+
+/** An event as a line of JSON; the last line of a run is its result with `type: "result"`. */
+export function renderEvent(event: TextEvent): string {
+  if (event.type === 'exited') return renderResultLine(event.result)
+  return `${JSON.stringify(toWire(event))}\n`
 }

@@ -1,4 +1,4 @@
-import type { JobEntry, JobOutput } from '../protocol/result/job.ts'
+import type { JobEntry, JobOutput } from '../protocol/result/reading.ts'
 import type { ArtifactRef, Result, Truncation } from '../protocol/result/result.ts'
 import { describeTrouble, formatDuration } from './messages.ts'
 

@@ -1,6 +1,7 @@
-import type { JobEntry } from '../protocol/result/job.ts'
-import { nameEnd, type TaskEnd } from '../protocol/result/tasks.ts'
+import type { JobEntry } from '../protocol/result/reading.ts'
+import { nameEnd, type TaskEnd } from '../protocol/array.ts'
 import { formatDuration } from './messages.ts'
+import type { Decision, Verdict } from '../protocol/rules.ts'
 
 /** The jobs as a table for people: one line each, its command last and as long as the width allows. */
 export function renderJobTable(jobs: readonly JobEntry[], columns: number): string {
@@ -65,5 +66,30 @@ function renderTable(
       const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
       return `${cells.join('  ').trimEnd().slice(0, width).trimEnd()}\n`
     })
+    .join('')
+}
+
+const meaning: Readonly<Record<Decision, string>> = {
+  allow: 'The command may run.',
+  ask: 'It runs only if somebody who can be asked says so.',
+  redirect: 'It does not run; a tool of the caller does it better.',
+  deny: 'It does not run.',
+}
+
+/** A verdict as people read it: what, why, and what it means. */
+export function renderVerdict(verdict: Verdict): string {
+  const { decision, rule, reason, matched, suggestedTool } = verdict
+  const rows: [string, string | null][] = [
+    [decision, meaning[decision]],
+    ['rule', rule],
+    ['matched', matched],
+    // The rule has a row of its own.
+    ['reason', reason?.replace(`${rule ?? ''}: `, '') ?? null],
+    ['instead', suggestedTool === null ? null : `the tool \`${suggestedTool}\``],
+  ]
+  return rows
+    .flatMap(([name, text]) =>
+      text === null ? [] : [`${name.padEnd(9)}${text.replaceAll('\n', '\n         ')}\n`],
+    )
     .join('')
 }

@@ -1,6 +1,6 @@
 import { MisuseError } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
-import { parsePrompt } from '../protocol/request/prompt.ts'
+import { parsePrompt } from '../protocol/prompt.ts'
 import type { SlashContext } from './slash/slash-command.ts'
 import { slashCommands } from './slash/slash-commands.ts'
 

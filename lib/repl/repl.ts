@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import { createDeferred, whenAborted } from '../protocol/deferred.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import type { TerminalSession } from '../protocol/sessions.ts'
+import type { TerminalSession } from '../protocol/ports.ts'
 import { runLine } from './answer-line.ts'
 import { openApprovals } from './approval/approvals.ts'
 import { createApprove } from './approval/ask-approval.ts'

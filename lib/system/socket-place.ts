@@ -1,6 +1,6 @@
 import { rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createId } from '../protocol/ids.ts'
+import { createId } from '../protocol/wire.ts'
 import { makeFilledFolder } from './temporary-folder.ts'
 
 /** `sun_path` of unix(7) holds 108 bytes on Linux and 104 on macOS, its NUL included. */

@@ -12,7 +12,7 @@ import {
   type RpcErrorObject,
   type RpcMethods,
   type RpcNotifications,
-} from '../protocol/rpc/messages.ts'
+} from '../protocol/rpc/methods.ts'
 import { fromErrorObject } from './errors.ts'
 
 /** A notification with the parameters of its method. */

@@ -3,7 +3,7 @@ import { createDeferred } from '../protocol/deferred.ts'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../protocol/errors.ts'
 import { createLineReader, isBlankLine, parseJsonLine } from '../protocol/json-lines.ts'
-import { type AllNotifications, maxLineBytes } from '../protocol/rpc/messages.ts'
+import { type AllNotifications, maxLineBytes } from '../protocol/rpc/methods.ts'
 
 /** Where the lines go. */
 export interface Sink {

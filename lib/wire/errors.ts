@@ -1,5 +1,5 @@
 import { messageOf, MisuseError } from '../protocol/errors.ts'
-import type { RpcErrorObject } from '../protocol/rpc/messages.ts'
+import type { RpcErrorObject } from '../protocol/rpc/methods.ts'
 
 /** The codes of JSON-RPC 2.0, section 5.1; `failed` is the one left to servers. */
 export const errorCodes = {

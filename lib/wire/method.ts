@@ -1,11 +1,12 @@
 import type { ListenerAnswer } from '../protocol/result/event.ts'
-import type {
-  AllMethods,
-  AllNotifications,
-  MethodName,
-  RequestId,
-} from '../protocol/rpc/messages.ts'
-import { privateMethods, rpcMethods } from '../protocol/rpc/methods.ts'
+import {
+  type AllMethods,
+  type AllNotifications,
+  type MethodName,
+  type RequestId,
+  privateMethods,
+  rpcMethods,
+} from '../protocol/rpc/methods.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { Infer, Shape } from '../protocol/shape/shape.ts'
 import { toWire } from '../protocol/wire.ts'

@@ -1,5 +1,5 @@
 import { type RunEvent, type RunListener, listenToText } from '../protocol/result/event.ts'
-import type { AllNotifications } from '../protocol/rpc/messages.ts'
+import type { AllNotifications } from '../protocol/rpc/methods.ts'
 import { fromWire, toWire } from '../protocol/wire.ts'
 import type { WireCall } from './method.ts'
 

@@ -1,12 +1,12 @@
 import { interruption } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
-import type { Verdict } from '../protocol/result/verdict.ts'
+import type { Verdict } from '../protocol/rules.ts'
 import {
   type ClientMethods,
   maxLineBytes,
   type RequestId,
   type RpcErrorObject,
-} from '../protocol/rpc/messages.ts'
+} from '../protocol/rpc/methods.ts'
 import { isObject } from '../protocol/shape/shape.ts'
 import { toWire, unknownName } from '../protocol/wire.ts'
 import { type Connection, notification } from './connection.ts'

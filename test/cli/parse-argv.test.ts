@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Flag } from '../../lib/protocol/request/flag.ts'
+import type { Flag } from '../../lib/protocol/request/fields.ts'
 import * as shape from '../../lib/protocol/shape/shape.ts'
 import { parseArgv } from '../../lib/cli/parse-argv.ts'
 

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keys } from '../../lib/config/keys.ts'
-import { readConfiguration } from '../../lib/config/read-configuration.ts'
-import { isTrusted } from '../../lib/config/read-said.ts'
+import { readConfiguration } from '../../lib/config/configuration.ts'
+import { isTrusted } from '../../lib/config/said.ts'
 import { type Home, withHome } from '../helpers/home.ts'
 
 const read = ({ env, workspace }: Home) => readConfiguration({ environment: env, cwd: workspace })

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readConfiguration } from '../../lib/config/read-configuration.ts'
+import { readConfiguration } from '../../lib/config/configuration.ts'
 import { MisuseError } from '../../lib/protocol/errors.ts'
 import { type Home, withHome } from '../helpers/home.ts'
 

@@ -6,7 +6,7 @@ import type { GuardOptions, Question } from '../../lib/guard/options.ts'
 import { Interpreter } from '../../lib/guard/interpreter/interpreter.ts'
 import type { SeenCommand } from '../../lib/guard/rules/rule.ts'
 import { loadGrammar } from '../../lib/guard/shell/grammar.ts'
-import type { Verdict } from '../../lib/protocol/result/verdict.ts'
+import type { Verdict } from '../../lib/protocol/rules.ts'
 
 export const home = '/home/u'
 export const cwd = '/home/u/code/app'

@@ -10,7 +10,7 @@ import {
 } from '../../lib/executor/executor.ts'
 import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
-import type { TerminalSession } from '../../lib/protocol/sessions.ts'
+import type { TerminalSession } from '../../lib/protocol/ports.ts'
 import { findProgram } from '../../lib/system/programs.ts'
 import { findMarked } from './sessions.ts'
 import { until } from './until.ts'

@@ -1,6 +1,5 @@
-import type { modelUsageShape } from '../../protocol/result/prompt.ts'
-import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
-import type { Infer } from '../../protocol/shape/shape.ts'
+import type { modelUsageShape } from '../../protocol/result/result.ts'
+import type { ObjectSchema, Infer } from '../../protocol/shape/shape.ts'
 
 /** What a provider wants to get back unchanged with a part: signatures, encrypted reasoning, ids. */
 export type Opaque = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { lineRangeParams, refuseBoth } from '../../protocol/result/reading.ts'
-import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import { objectSchema } from '../../protocol/shape/shape.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { describeEarlyEnd, describeParts } from '../../render/messages.ts'

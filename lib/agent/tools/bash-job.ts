@@ -1,7 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
-import { objectSchema } from '../../protocol/shape/json-schema.ts'
+import { objectSchema } from '../../protocol/shape/shape.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'

@@ -6,8 +6,12 @@ import type { RunListener } from '../../protocol/result/event.ts'
 import type { Bounds } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
-import type { ObjectSchema } from '../../protocol/shape/json-schema.ts'
-import { isObject, type Kind, type ObjectShape } from '../../protocol/shape/shape.ts'
+import {
+  type ObjectSchema,
+  isObject,
+  type Kind,
+  type ObjectShape,
+} from '../../protocol/shape/shape.ts'
 import { toCamelCase } from '../../protocol/wire.ts'
 import { isCutShort, isFailure } from '../../render/model.ts'
 

@@ -1,7 +1,6 @@
 import type { Jobs } from '../../executor/jobs/port.ts'
 import { usualSize } from '../../protocol/limits.ts'
-import type { JobFilter } from '../../protocol/result/job.ts'
-import type { Reading } from '../../protocol/result/reading.ts'
+import type { JobFilter, Reading } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { describeDamaged, describeStanding } from '../../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../../render/tables.ts'

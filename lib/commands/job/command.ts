@@ -1,15 +1,12 @@
 import { join } from 'node:path'
 import { openJobs } from '../../executor/jobs/jobs.ts'
-import { fields } from '../../protocol/request/fields.ts'
-import { option, toggle } from '../../protocol/request/flag.ts'
-import { jobFilter } from '../../protocol/result/job.ts'
+import { fields, option, toggle } from '../../protocol/request/fields.ts'
+import { jobFilter, readingParams } from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
-import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { programWords } from '../../system/runtime.ts'
-import { checkActionFlags, fieldFlags, flagsOf } from '../action-flags.ts'
+import { checkActionFlags, fieldFlags, flagsOf, answerFlags, chooseAction } from '../answer.ts'
 import type { Command } from '../../doors/command.ts'
-import { answerFlags, chooseAction } from '../answer.ts'
 import { jobActions } from './actions.ts'
 
 export const command: Command = {

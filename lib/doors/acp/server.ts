@@ -10,11 +10,11 @@ import {
   type StopReason,
 } from '@agentclientprotocol/sdk'
 import { type Agent, createAgent } from '../../agent/agent.ts'
-import type { PromptResult } from '../../protocol/result/prompt.ts'
+import { parsePrompt } from '../../protocol/prompt.ts'
+import type { PromptResult } from '../../protocol/result/result.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { Executor } from '../../executor/executor.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
-import { parsePrompt } from '../../protocol/request/prompt.ts'
 import type { Streams } from '../streams.ts'
 import { type AcpSession, openSession, type Client } from './session.ts'
 

@@ -8,7 +8,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { nowMs } from '../../system/clock.ts'
 import type { Agent } from '../../agent/agent.ts'
-import type { PromptResult } from '../../protocol/result/prompt.ts'
+import type { PromptResult } from '../../protocol/result/result.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/models/model.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'

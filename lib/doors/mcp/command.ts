@@ -1,4 +1,4 @@
-import { toggle } from '../../protocol/request/flag.ts'
+import { toggle } from '../../protocol/request/fields.ts'
 import type { Command } from '../command.ts'
 
 export const command: Command = {

@@ -1,11 +1,17 @@
 import { type RunEvent, type RunListener, listenToText } from '../../protocol/result/event.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { renderEvent, renderJson, renderResultLine } from '../../render/json.ts'
-import { describeReturn, describeTasks, describeTrouble } from '../../render/messages.ts'
+import {
+  renderEvent,
+  renderJson,
+  renderResultLine,
+  describeReturn,
+  describeTasks,
+  describeTrouble,
+} from '../../render/messages.ts'
 import type { Run } from '../../executor/executor.ts'
 import type { Streams } from '../streams.ts'
-import type { PrintOptions } from '../../protocol/print-options.ts'
+import type { PrintOptions } from '../../protocol/prompt.ts'
 import { createProgress } from './array.ts'
 
 /** How one result reaches the streams of print. */

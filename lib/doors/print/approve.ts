@@ -1,5 +1,5 @@
 import type { Approve } from '../../executor/executor.ts'
-import type { PrintOptions } from '../../protocol/print-options.ts'
+import type { PrintOptions } from '../../protocol/prompt.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../streams.ts'
 

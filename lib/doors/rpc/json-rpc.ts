@@ -1,6 +1,6 @@
 import { createJobPeer } from '../../executor/jobs/methods.ts'
 import { createReach } from '../../executor/reach.ts'
-import { createId } from '../../protocol/ids.ts'
+import { createId } from '../../protocol/wire.ts'
 import type { Connection } from '../../wire/connection.ts'
 import { createApprovals, createRpcServer, type RpcServer } from '../../wire/server.ts'
 import type { Call, ClientState, RpcContext } from './context.ts'

@@ -1,5 +1,5 @@
 import { type RunListener, listenToText } from '../../protocol/result/event.ts'
-import { parsePrompt } from '../../protocol/request/prompt.ts'
+import { parsePrompt } from '../../protocol/prompt.ts'
 import type { Call, Handlers } from './context.ts'
 
 /** Turns of a conversation; `!command` is run without a model. */

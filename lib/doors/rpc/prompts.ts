@@ -1,11 +1,10 @@
 import { createLazy } from '../../protocol/deferred.ts'
 import type { Agent } from '../../agent/agent.ts'
-import type { PromptResult } from '../../protocol/result/prompt.ts'
 import { eventToWire } from '../../agent/events.ts'
 import { createInjectionQueue } from '../../agent/injection.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
-import type { Result } from '../../protocol/result/result.ts'
+import type { Result, PromptResult } from '../../protocol/result/result.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
 import type { ListenerAnswer } from '../../protocol/result/event.ts'
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { messageOf } from '../../protocol/errors.ts'
-import { createId } from '../../protocol/ids.ts'
+import { createId } from '../../protocol/wire.ts'
 import {
   type Exit,
   type OutputSink,
@@ -11,11 +11,10 @@ import {
   StartError,
   type StopReport,
 } from '../../protocol/ports.ts'
-import type { ArrayRequest } from '../../protocol/request/array.ts'
+import { type ArrayRequest, hasSucceeded, type TaskEnd } from '../../protocol/array.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import type { ArtifactRef, Result, StopReason } from '../../protocol/result/result.ts'
-import { hasSucceeded, type TaskEnd } from '../../protocol/result/tasks.ts'
 import { openArrayScheduler, type SchedulerPlace } from '../../run/host/clients.ts'
 import type { ArrayScheduler } from '../../run/host/slurm/array.ts'
 import { createRunning } from '../../run/running.ts'

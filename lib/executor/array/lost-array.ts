@@ -1,5 +1,5 @@
 import { type Capture, createCapture } from '../../output/capture.ts'
-import { describeFailures } from '../../protocol/result/tasks.ts'
+import { describeFailures } from '../../protocol/array.ts'
 import type { Runner } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { Result, TaskSummary } from '../../protocol/result/result.ts'

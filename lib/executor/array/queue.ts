@@ -1,6 +1,6 @@
 import type { StopOptions, StopReport } from '../../protocol/ports.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
-import { hasSucceeded, type TaskEnd } from '../../protocol/result/tasks.ts'
+import { hasSucceeded, type TaskEnd } from '../../protocol/array.ts'
 import type { LiveRun } from '../run.ts'
 import type { RunningTask } from './tally.ts'
 

@@ -1,12 +1,12 @@
 import { nowMs, roundMs } from '../../system/clock.ts'
-import { joinTasks } from '../../protocol/request/array.ts'
-import type { TaskSummary } from '../../protocol/result/result.ts'
 import {
+  joinTasks,
   hasSucceeded,
   nameEnd,
   type TaskCounts,
   type TaskEnd,
-} from '../../protocol/result/tasks.ts'
+} from '../../protocol/array.ts'
+import type { TaskSummary } from '../../protocol/result/result.ts'
 
 /** Counts the tasks of an array. */
 export interface Tally {

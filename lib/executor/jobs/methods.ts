@@ -1,6 +1,6 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { version } from '../../protocol/version.ts'
+import { version } from '../../protocol/wire.ts'
 import { bindMethods, cancelHandler, type Handlers, type WireCall } from '../../wire/method.ts'
 import type { Jobs } from './port.ts'
 

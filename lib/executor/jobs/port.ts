@@ -1,8 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/job.ts'
-import type { Reading } from '../../protocol/result/reading.ts'
+import type { JobEntry, JobFilter, JobOutput, Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
-import type { TaskEnd } from '../../protocol/result/tasks.ts'
+import type { TaskEnd } from '../../protocol/array.ts'
 import type { Run } from '../run.ts'
 import type { WireCall } from '../../wire/method.ts'
 

@@ -1,4 +1,4 @@
-import type { Decision } from '../../protocol/result/verdict.ts'
+import type { Decision } from '../../protocol/rules.ts'
 import type { Text } from '../shell/text.ts'
 
 /** One simple command as it would be started: quotes, variables and wrappers resolved. */

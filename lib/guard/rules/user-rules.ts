@@ -1,7 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { check } from '../../protocol/shape/check.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
-import { type UserRule, userRuleShape } from '../../protocol/user-rule.ts'
+import { type UserRule, userRuleShape } from '../../protocol/rules.ts'
 import { Text } from '../shell/text.ts'
 import { type PatternBudget, PatternTester } from '../../system/pattern.ts'
 import { ruleNames } from './built-in.ts'

@@ -1,4 +1,4 @@
-import type { Matches } from '../../protocol/result/artifacts.ts'
+import type { Matches } from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
 
 /** The first match of a line, in UTF-16 units. */

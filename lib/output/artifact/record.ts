@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
 import { MisuseError } from '../../protocol/errors.ts'
-import type { ArtifactInfo } from '../../protocol/result/artifacts.ts'
+import type { ArtifactInfo } from '../../protocol/result/reading.ts'
 import { readFlags, readRegularFile, replaceFile } from '../../system/private-files.ts'
 import type { ProcessIdentity } from '../../system/process/process-table.ts'
 

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Matches } from '../../protocol/result/artifacts.ts'
+import type { Matches } from '../../protocol/result/reading.ts'
 import { MisuseError, messageOf } from '../../protocol/errors.ts'
 import { countCodePoints, Excerpt, type ExcerptOptions, type Match } from './excerpt.ts'
 import { engineGivesUpMs } from '../../system/pattern.ts'

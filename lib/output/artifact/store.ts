@@ -1,10 +1,9 @@
 import { existsSync, promises, statSync } from 'node:fs'
-import type { ArtifactInfo, Lines, Matches } from '../../protocol/result/artifacts.ts'
+import type { ArtifactInfo, Lines, Matches, LineRange } from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
-import { createId, idPattern } from '../../protocol/ids.ts'
-import type { LineRange } from '../../protocol/result/reading.ts'
+import { createId, idPattern } from '../../protocol/wire.ts'
 import { startOf } from '../../protocol/words.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import {

@@ -1,7 +1,11 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { Lines } from '../../protocol/result/artifacts.ts'
+import {
+  type Lines,
+  type Bounds,
+  checkLineRange,
+  type LineRange,
+} from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
-import { type Bounds, checkLineRange, type LineRange } from '../../protocol/result/reading.ts'
 import { LastBytes } from '../bytes/ends.ts'
 import { countNewlines } from '../bytes/scan.ts'
 import { Filter, type Restart } from '../clean/filter.ts'

@@ -1,4 +1,4 @@
-import type { ArrayRequest } from './array.ts'
+import type { ArrayRequest } from '../array.ts'
 import { fields, subjects } from './fields.ts'
 import { type Origin, origins } from '../origin.ts'
 import * as shape from '../shape/shape.ts'

@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { streamNames } from './artifacts.ts'
+import type { streamNames } from './reading.ts'
 import type { Result } from './result.ts'
-import type { TaskCounts, TaskEnd } from './tasks.ts'
+import type { TaskCounts, TaskEnd } from '../array.ts'
 
 export type StreamName = (typeof streamNames)[number]
 

@@ -1,21 +1,23 @@
+import * as shape from '../shape/shape.ts'
 import {
   artifactInfoShape,
   linesShape,
   matchesShape,
   rawBytesShape,
   streamNames,
-} from '../result/artifacts.ts'
+  boundParams,
+  lineRangeParams,
+} from '../result/reading.ts'
 import { fields } from '../request/fields.ts'
 import { limits } from '../limits.ts'
-import { boundParams, lineRangeParams } from '../result/reading.ts'
-import { promptResult } from '../result/prompt.ts'
+import { promptResult } from '../result/result.ts'
 import { outcome, resultShape } from '../result/result.ts'
-import { sessionInfoShape } from '../sessions.ts'
+import { verdictShape } from '../rules.ts'
+import { sessionInfoShape } from '../ports.ts'
 import { requestShape } from '../request/request.ts'
-import type { ObjectSchema } from '../shape/json-schema.ts'
-import * as shape from '../shape/shape.ts'
+import type { ObjectSchema, Infer, ObjectShape } from '../shape/shape.ts'
 import { damagedRecords, shellMethods } from './shell-methods.ts'
-import { verdictShape } from '../result/verdict.ts'
+import type { Wire } from '../wire.ts'
 
 const {
   anyText,
@@ -237,3 +239,47 @@ export const rpcClientMethods = {
     result: object({ approved: boolean() }),
   },
 }
+
+/** The messages of `--rpc` in the names of the wire, as TypeScript types; `methods.ts` declares them. */
+export type MethodName = keyof typeof rpcMethods
+
+/** Every method: what it takes and what it answers. */
+export type RpcMethods = OnWire<typeof rpcMethods>
+
+type OnWire<Methods extends Record<string, { params: ObjectShape; result: ObjectShape }>> = {
+  [Name in keyof Methods]: {
+    params: Wire<Infer<Methods[Name]['params']>>
+    result: Wire<Infer<Methods[Name]['result']>>
+  }
+}
+
+/** The same with what nacres ask each other. */
+export interface AllMethods extends RpcMethods, OnWire<typeof privateMethods> {}
+
+/** The answer to `shell.exec`. */
+export type ShellExecResult = RpcMethods['shell.exec']['result']
+/** A line of the list of jobs. */
+export type JobSummary = RpcMethods['shell.list']['result']['jobs'][number]
+
+/** What the server tells without being asked. */
+export type RpcNotifications = {
+  [Name in keyof typeof rpcNotifications]: Wire<Infer<(typeof rpcNotifications)[Name]>>
+}
+
+/** The same with what nacres tell each other. */
+export interface AllNotifications extends RpcNotifications {
+  'run.event': Infer<(typeof privateNotifications)['run.event']>
+}
+
+/** What the server asks of the client. */
+export type ClientMethods = OnWire<typeof rpcClientMethods>
+
+/** JSON-RPC 2.0, section 5.1, and what `data` adds. */
+export interface RpcErrorObject {
+  code: number
+  message: string
+  data?: { code: string; field?: string }
+}
+
+/** A line of either side is at most so long. */
+export const maxLineBytes = 64 * 1024 * 1024

@@ -1,7 +1,6 @@
 import { fields, subjects } from '../request/fields.ts'
 import { limits } from '../limits.ts'
-import { jobEntryShape, jobFilter, jobOutputShape } from '../result/job.ts'
-import { readingParams } from '../result/reading.ts'
+import { jobEntryShape, jobFilter, jobOutputShape, readingParams } from '../result/reading.ts'
 import {
   failureShape,
   resultShape,
@@ -10,7 +9,7 @@ import {
   stopReasons,
   waitedShape,
 } from '../result/result.ts'
-import { verdictShape } from '../result/verdict.ts'
+import { verdictShape } from '../rules.ts'
 import * as shape from '../shape/shape.ts'
 
 const { anyText, boolean, choice, integer, list, nullable, number, object, text } = shape

@@ -2,7 +2,7 @@ import type { Approve, Executor, Run } from '../../executor/executor.ts'
 import { formatDuration } from '../../render/messages.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import type { TerminalSession } from '../../protocol/sessions.ts'
+import type { TerminalSession } from '../../protocol/ports.ts'
 import { nowMs } from '../../system/clock.ts'
 import {
   describeFaults,

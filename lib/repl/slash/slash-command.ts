@@ -1,5 +1,5 @@
 import type { Executor } from '../../executor/executor.ts'
-import type { TerminalSession } from '../../protocol/sessions.ts'
+import type { TerminalSession } from '../../protocol/ports.ts'
 import type { Approvals } from '../approval/approvals.ts'
 import type { Display } from '../screen/display.ts'
 import type { History } from '../line/history.ts'

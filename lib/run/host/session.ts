@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { createId } from '../../protocol/ids.ts'
+import { createId } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
 import { takesOwnShell } from '../../protocol/origin.ts'
 import {

@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, openSync, rmdirSync, unlinkSync } fro
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
-import { createId } from '../../protocol/ids.ts'
+import { createId } from '../../protocol/wire.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { isScarce } from '../start-failure.ts'
 import { findProgram, systemPath } from '../../system/programs.ts'

@@ -6,8 +6,8 @@ import {
   StartError,
   type StopOptions,
   type StopReport,
+  type SessionInfo,
 } from '../../protocol/ports.ts'
-import type { SessionInfo } from '../../protocol/sessions.ts'
 import { nowMs } from '../../system/clock.ts'
 import { createRunning } from '../running.ts'
 import { describeRefusal } from '../start-failure.ts'

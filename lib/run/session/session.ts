@@ -1,8 +1,13 @@
 import { nowMs } from '../../system/clock.ts'
-import { createId } from '../../protocol/ids.ts'
-import { type Exit, type Runner, StartError, type StopReport } from '../../protocol/ports.ts'
+import { createId } from '../../protocol/wire.ts'
+import {
+  type Exit,
+  type Runner,
+  StartError,
+  type StopReport,
+  type SessionInfo,
+} from '../../protocol/ports.ts'
 import type { Origin } from '../../protocol/origin.ts'
-import type { SessionInfo } from '../../protocol/sessions.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { Usage } from '../../protocol/result/result.ts'
 import type { FifoPool } from '../pipe/fifo.ts'

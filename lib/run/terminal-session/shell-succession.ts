@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { limits } from '../../protocol/limits.ts'
-import { type Exit, StartError } from '../../protocol/ports.ts'
+import {
+  type Exit,
+  StartError,
+  type SessionJob,
+  type TerminalSessionListener,
+} from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import type { SessionJob, TerminalSessionListener } from '../../protocol/sessions.ts'
 import { describeProcess } from '../../system/process/process-details.ts'
 import { settleWithin, waitUntil } from '../../system/wait.ts'
 import { describeConfinement } from '../session/refusals.ts'

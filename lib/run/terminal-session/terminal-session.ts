@@ -1,7 +1,13 @@
-import { type OutputSink, type Running, StartError } from '../../protocol/ports.ts'
+import {
+  type OutputSink,
+  type Running,
+  StartError,
+  type SessionInfo,
+  type SessionJob,
+  type TerminalSessionListener,
+} from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { Origin } from '../../protocol/origin.ts'
-import type { SessionInfo, SessionJob, TerminalSessionListener } from '../../protocol/sessions.ts'
 import { checkOpener, checkRequest } from '../session/refusals.ts'
 import { encodeQuestion } from './editor-dialect.ts'
 import { createShellSuccession } from './shell-succession.ts'

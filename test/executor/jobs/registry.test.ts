@@ -30,9 +30,8 @@ import {
 } from '../../../lib/executor/jobs/record.ts'
 import { findSocketPlace } from '../../../lib/system/socket-place.ts'
 import { askOnce, ConnectionLost } from '../../../lib/wire/client.ts'
-import { createId } from '../../../lib/protocol/ids.ts'
+import { createId, toWire } from '../../../lib/protocol/wire.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'
-import { toWire } from '../../../lib/protocol/wire.ts'
 
 const test = suite<{ dir: string }>('registry')
 test.before.each((context) => {

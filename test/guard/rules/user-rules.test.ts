@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { compileUserRules } from '../../../lib/guard/rules/user-rules.ts'
-import type { UserRule } from '../../../lib/protocol/user-rule.ts'
+import type { UserRule } from '../../../lib/protocol/rules.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import { guardFor } from '../helpers.ts'
 

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Lines } from '../../../lib/protocol/result/artifacts.ts'
+import type { Lines } from '../../../lib/protocol/result/reading.ts'
 import { MisuseError } from '../../../lib/protocol/errors.ts'
 import {
   type ArtifactStore,

@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Exit, type OutputSink, type Runner, StartError } from '../../../protocol/ports.ts'
-import { joinTasks } from '../../../protocol/request/array.ts'
+import { joinTasks } from '../../../protocol/array.ts'
 import type { Request } from '../../../protocol/request/request.ts'
 import type { HostAddress } from '../../../protocol/request/host-address.ts'
 import { describeEnd, describeHeard, followFrames } from '../follower.ts'

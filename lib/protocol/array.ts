@@ -1,5 +1,6 @@
-import { MisuseError } from '../errors.ts'
-import { limits } from '../limits.ts'
+import { MisuseError } from './errors.ts'
+import { limits } from './limits.ts'
+import type { Result, TaskSummary } from './result/result.ts'
 
 /** One request run many times: each time is a task with a number of its own. */
 export interface ArrayRequest {
@@ -51,4 +52,41 @@ export function joinTasks(tasks: readonly number[]): string {
     else ranges.push([task, task])
   }
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
+}
+
+/** The end of a task, after its last try. */
+export interface TaskEnd {
+  task: number
+  /** 1: it was not tried again. */
+  tries: number
+  result: Result
+}
+
+/** How far an array is. */
+export interface TaskCounts {
+  ended: number
+  failed: number
+  total: number
+}
+
+export const hasSucceeded = ({ status, exitCode }: Pick<Result, 'status' | 'exitCode'>): boolean =>
+  status === 'exited' && exitCode === 0
+
+/** What the exit status of an array means; null where every task succeeded. */
+export function describeFailures({ failed, total }: TaskSummary): string | null {
+  return failed === 0 ? null : `${failed} of ${total} tasks failed`
+}
+
+/** `exit 3`, `SIGKILL`, `timeout`, `lost`. */
+export function nameEnd({ status, exitCode, signal, reason }: Result): string {
+  switch (status) {
+    case 'exited':
+      return `exit ${exitCode}`
+    case 'signaled':
+      return signal ?? status
+    case 'stopped':
+      return reason ?? status
+    default:
+      return status.replace('_', ' ')
+  }
 }

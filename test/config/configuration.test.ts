@@ -2,8 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Configuration } from '../../lib/config/configuration.ts'
-import { readConfiguration } from '../../lib/config/read-configuration.ts'
+import { type Configuration, readConfiguration } from '../../lib/config/configuration.ts'
 import { type Home, withHome } from '../helpers/home.ts'
 
 const read = ({ env, workspace }: Home, changes: Record<string, string> = {}, more = {}) =>

@@ -1,7 +1,185 @@
-import type { RequestInput } from '../../protocol/request/request.ts'
-import type { Result } from '../../protocol/result/result.ts'
-import { version } from '../../protocol/version.ts'
-import { describeTrouble } from '../../render/messages.ts'
+import type { Executor } from '../executor/executor.ts'
+import { MisuseError, messageOf } from '../protocol/errors.ts'
+import { fields } from '../protocol/request/fields.ts'
+import type { Command, CommandContext } from '../doors/command.ts'
+import { answer, formatFlag } from './answer.ts'
+import { accessSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makePrivateFolder } from '../system/private-files.ts'
+import type { RequestInput } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
+import { version } from '../protocol/wire.ts'
+import { describeTrouble } from '../render/messages.ts'
+
+export const command: Command = {
+  name: 'doctor',
+  usage: 'nacre doctor [--host <host>]',
+  description: 'What works here: shell, terminal, sandbox, model, state folder',
+  flags: [
+    formatFlag,
+    { name: 'host', shape: fields.host, description: 'What works on this machine instead' },
+  ],
+  takesNoWords: true,
+  details: [
+    'Each line is tried, not looked up: commands really run. Exit status: 0, or 1 where something',
+    'is broken that nacre needs.',
+  ],
+  examples: ['nacre doctor', 'nacre doctor --output-format json', 'nacre doctor --host build'],
+  async run(context) {
+    const { host } = context.options
+    const checks = typeof host === 'string' ? await tryHost(context, host) : await tryHere(context)
+    await answer(context, { ok: isHealthy(checks), checks }, checks.map(renderCheck).join(''))
+    return isHealthy(checks) ? 0 : 1
+  },
+}
+
+async function tryHost(context: CommandContext, host: string): Promise<Check[]> {
+  let checks: Check[] = []
+  await context.useExecutor(async (executor) => {
+    const place = { host, timeoutSeconds: hostTimeoutSeconds }
+    checks = await checkHost(createAttempt((input) => executor.run(input), place))
+    return 0
+  })
+  return checks
+}
+
+async function tryHere(context: CommandContext): Promise<Check[]> {
+  const configuration = await checkConfiguration(context)
+  const files = [
+    checkProc(),
+    checkTemporaryFolder(),
+    checkStateFolder(context.stateDir),
+    await checkModel(context),
+  ]
+  const { unusable, runs } = await checkRuns(context, configuration)
+  return [unusable ?? configuration, ...runs, ...files]
+}
+
+/** Far above what any of these commands takes, so that nothing can hang here. */
+const timeoutSeconds = 20
+/** A scheduler may let a job wait for a while. */
+const hostTimeoutSeconds = 60
+
+/**
+ * What can only be known by running a command. Where the executor does not take the configuration (a
+ * rule of the guard), that is told, and the commands run without it.
+ */
+async function checkRuns(
+  context: CommandContext,
+  configuration: Check,
+): Promise<{ unusable: Check | null; runs: Check[] }> {
+  const runs: Check[] = []
+  const use = async (executor: Executor) => {
+    const attempt = createAttempt((input) => executor.run(input), { timeoutSeconds })
+    for (const check of [checkShell, checkPipes, checkTerminal, checkSessions, checkSandbox]) {
+      runs.push(await check(attempt))
+    }
+    return 0
+  }
+  try {
+    await context.useExecutor(use, { configured: configuration.status === 'ok' })
+    return { unusable: null, runs }
+  } catch (error) {
+    if (!(error instanceof MisuseError) || error.code !== 'invalid_guard_rule') throw error
+    await context.useExecutor(use, { configured: false })
+    return { unusable: wrongConfiguration(error.message), runs }
+  }
+}
+
+function isHealthy(checks: readonly Check[]): boolean {
+  return checks.every(({ status }) => status !== 'broken')
+}
+
+function renderCheck({ name, status, detail, advice }: Check): string {
+  const line = `${status.padEnd(8)} ${name.padEnd(16)} ${detail}\n`
+  return advice === null ? line : `${line}${' '.repeat(26)}${advice}\n`
+}
+
+/** Whether every file of the configuration can be read and is right. */
+export async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {
+  const name = 'configuration'
+  try {
+    const { files, notices } = await configuration()
+    const found = files.length === 0 ? 'no file; the defaults hold' : files.join(', ')
+    return { ...works(name, found), advice: notices.length === 0 ? null : notices.join('; ') }
+  } catch (error) {
+    if (!(error instanceof MisuseError)) throw error
+    return wrongConfiguration(error.message)
+  }
+}
+
+export function wrongConfiguration(detail: string): Check {
+  return { name: 'configuration', status: 'broken', detail, advice: 'Correct this place.' }
+}
+
+/** Whether a model is set. Commands run without one. */
+export async function checkModel({ configuration }: CommandContext): Promise<Check> {
+  const model = await configuration().then(
+    (found) => found.model,
+    // A configuration that cannot be read is told by the check of the configuration.
+    () => null,
+  )
+  if (model !== null) return works('model', model)
+  const advice = 'Set `model` in the configuration, NACRE_MODEL, or --model provider/name.'
+  return { name: 'model', status: 'missing', detail: 'none is configured', advice }
+}
+
+/** Whether the folder of artifacts, jobs and the audit can be written. */
+export function checkStateFolder(stateDir: string): Check {
+  try {
+    makePrivateFolder(stateDir)
+    tryToWrite(stateDir)
+    return works('state folder', stateDir)
+  } catch (error) {
+    const detail = messageOf(error)
+    const cause = adviseOn(detail, 'Set XDG_STATE_HOME to a folder of yours.')
+    const advice = `Commands run, but no output is kept, no job and no audit. ${cause}`
+    return { name: 'state folder', status: 'missing', detail, advice }
+  }
+}
+
+/** Whether the folder can be written where every run has its pipes. */
+export function checkTemporaryFolder(): Check {
+  const name = 'temporary folder'
+  const folder = tmpdir()
+  try {
+    tryToWrite(folder)
+    return works(name, folder)
+  } catch (error) {
+    const detail = messageOf(error)
+    const advice = adviseOn(detail, 'Set TMPDIR to a folder that you may write.')
+    return { name, status: 'broken', detail, advice }
+  }
+}
+
+/** A full disk takes a folder still, but no bytes. */
+const triedBytes = 64 * 1024
+
+function tryToWrite(folder: string): void {
+  const tried = mkdtempSync(join(folder, 'nacre-doctor-'))
+  try {
+    writeFileSync(join(tried, 'bytes'), Buffer.alloc(triedBytes, 1))
+  } finally {
+    rmSync(tried, { recursive: true, force: true })
+  }
+}
+
+/** Whether the processes of others can be looked at, as on Linux. */
+export function checkProc(): Check {
+  try {
+    readFileSync('/proc/self/environ')
+    accessSync('/proc/self/fdinfo')
+    return works('/proc', 'descendants are found wherever they went')
+  } catch (error) {
+    return {
+      name: '/proc',
+      status: 'missing',
+      detail: messageOf(error),
+      advice: 'A stop finds the process group and its children only. Mount /proc on Linux.',
+    }
+  }
+}
 
 /** What was found out about one thing that nacre uses. */
 export interface Check {

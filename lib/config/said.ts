@@ -1,48 +1,133 @@
 import { delimiter, resolve } from 'node:path'
+import type { ValueNode } from '@humanwhocodes/momoa'
+import { isObject, type Shape } from '../protocol/shape/shape.ts'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
+import { readRegularFile, isBelow } from '../system/look.ts'
 import { parseHostAddress } from '../protocol/request/host-address.ts'
 import { checkWritten, unknownField } from '../protocol/shape/check.ts'
-import { isObject, type Shape } from '../protocol/shape/shape.ts'
 import { nearestName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
-import { isBelow } from '../system/look.ts'
-import type { Entry, Said } from './configuration.ts'
-import { type Document, wrongConfiguration } from './document.ts'
-import { groups, keys } from './keys.ts'
+import { type Entry, groups, keys } from './keys.ts'
 
-/** Where something is said; null: there is no such file. */
-export interface Places {
-  user: Document | null
+/** Everything that is wrong in a configuration is misuse: the place, then one sentence. */
+function wrongConfiguration(place: string, message: string): MisuseError {
+  return new MisuseError('invalid_configuration', `${place}: ${message}`)
+}
+
+/** A JSON file that knows where each of its values stands. */
+export interface Document {
+  file: string
+  value: Record<string, unknown>
+  /** `file:line` of the value at a path such as `guard.rules[0].decision`, or of what holds it. */
+  placeOf(path: string): string
+}
+
+/**
+ * Reads a file of JSON; comments and trailing commas are fine. Throws `MisuseError` where it cannot be read or
+ * is no object. `within`: the folder that links may not lead out of.
+ */
+export async function readDocument(file: string, within: string | null = null): Promise<Document> {
+  const text = readText(file, within)
+  const { evaluate, parse } = await import('@humanwhocodes/momoa')
+  let body: ValueNode
+  try {
+    ;({ body } = parse(text, { mode: 'jsonc', allowTrailingCommas: true }))
+  } catch (error) {
+    const [, said = '', line = '1'] = /^(.*?) ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
+    throw wrongConfiguration(`${file}:${line}`, `This is no JSON: ${said}`)
+  }
+  const value: unknown = evaluate(body)
+  if (!isObject(value)) throw wrongConfiguration(`${file}:1`, 'The configuration must be an object')
+  return {
+    file,
+    value,
+    placeOf: (path) => `${file}:${find(body, path.split(/[.[\]]+/).filter(Boolean))}`,
+  }
+}
+
+function readText(file: string, within: string | null): string {
+  try {
+    return readRegularFile(file, within).replace(/^\uFEFF/, '')
+  } catch (error) {
+    throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
+  }
+}
+
+/** The line of a member's name or of an element, as far as the path leads. */
+function find(node: ValueNode, [name, ...rest]: readonly string[]): number {
+  if (name !== undefined && node.type === 'Object') {
+    const member = node.members.findLast(
+      ({ name: key }) => (key.type === 'String' ? key.value : key.name) === name,
+    )
+    if (member) return rest.length === 0 ? member.loc.start.line : find(member.value, rest)
+  }
+  if (name !== undefined && node.type === 'Array') {
+    const element = node.elements[Number(name)]
+    if (element) return find(element.value, rest)
+  }
+  return node.loc.start.line
+}
+
+/** Where something is said. */
+interface Places {
+  /** Those of the user and of the workspace that are there. */
+  files: readonly string[]
   userFile: string
-  own: Document | null
   /** The variables `NACRE_*` that are set, with their texts. */
   variables: readonly (readonly [name: string, text: string])[]
   cwd: string
   home: string
   workspace: string
-  /** What was said of the files before. */
+}
+
+/** What files and variables say, as far as each may. */
+export interface Said {
+  /** In the order in which they win. */
+  entries: readonly Entry[]
+  /** What holds of each key. */
+  values: ReadonlyMap<string, unknown>
   notices: readonly string[]
 }
 
 /**
  * What the file of the user says, then that of the workspace as far as it may, then the variables; what comes
- * later wins. Throws `MisuseError`: the place, then what is wrong with it. It is loaded where something is said.
+ * later wins. Throws `MisuseError`: the place, then what is wrong with it. What is wrong in the file of a
+ * workspace is a notice, since whoever works there may not have written it. `read`: the files that could be.
  */
-export function readSaid({ cwd, home, workspace, userFile, ...places }: Places): Said {
-  const user = places.user ? readConfigFile(places.user, { base: home, home }) : []
-  const notices = [...places.notices]
-  const own = places.own ? readConfigFile(places.own, { base: workspace, home }, notices) : []
+export async function readSaid(places: Places): Promise<Said & { read: string[] }> {
+  const { files, userFile, cwd, home, workspace } = places
+  const notices: string[] = []
+  const read: string[] = []
+  let user: Entry[] = []
+  let own: Entry[] = []
+  for (const file of files) {
+    if (file === userFile) {
+      user = readConfigFile(await readDocument(file), { base: home, home })
+      read.push(file)
+      continue
+    }
+    try {
+      const document = await readDocument(file, workspace)
+      read.push(file)
+      own = readConfigFile(document, { base: workspace, home }, notices)
+    } catch (error) {
+      if (!(error instanceof MisuseError)) throw error
+      notices.push(`${error.message}; the file is ignored`)
+    }
+  }
   const variables = readVariables(places.variables, { base: cwd, home })
   const trustedFolders = [...user, ...variables]
     .filter(({ name }) => name === 'trusted_folders')
     .flatMap(({ value }) => value as string[])
-  const permitted = restrict(own, user, {
-    trusted: places.own !== null && isTrusted(workspace, trustedFolders),
-    userFile,
-    workspace,
-  })
+  const trusted = isTrusted(workspace, trustedFolders)
+  const permitted = restrict(own, user, { trusted, userFile, workspace })
   const entries = [...user, ...permitted.entries, ...variables]
-  return { entries, values: mergeEntries(entries), notices: [...notices, ...permitted.notices] }
+  return {
+    read,
+    entries,
+    values: mergeEntries(entries),
+    notices: [...notices, ...permitted.notices],
+  }
 }
 
 /** The last one wins, or adds to those before it where the key adds up. */

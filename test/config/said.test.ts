@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readDocument } from '../../lib/config/document.ts'
+import { readDocument } from '../../lib/config/said.ts'
 import { withHome } from '../helpers/home.ts'
 
 const key = fc.stringMatching(/^[a-z_]{1,8}$/)
