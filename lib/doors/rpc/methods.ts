@@ -1,24 +1,63 @@
+import { namesOf } from '../../agent/injection.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
-import { jobHandlers, protocolVersion } from '../../executor/jobs/methods.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
+import { type JobCall, jobHandlers, protocolVersion } from '../../executor/jobs/methods.ts'
+import type { Reach } from '../../executor/reach.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
+import { limits } from '../../protocol/limits.ts'
+import { parsePrompt } from '../../protocol/prompt.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
+import { listenToText } from '../../protocol/result/event.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import type { MethodName } from '../../protocol/rpc/methods.ts'
-import { quoteWord } from '../../protocol/words.ts'
-import { bindMethods, cancelHandler } from '../../wire/method.ts'
+import { quoteWord, startOf } from '../../protocol/words.ts'
+import {
+  type AnswerOf,
+  bindMethods,
+  cancelHandler,
+  type Handler as WireHandler,
+  type Handlers as WireHandlers,
+} from '../../wire/method.ts'
 import { notifyOfRun } from '../../wire/run-events.ts'
-import type { Call, Handler, Handlers, RpcContext } from './context.ts'
-import { promptMethods } from './prompt.ts'
-import { shellExec, shellStart } from './shell-exec.ts'
+import type { Prompts } from './prompts.ts'
+
+/** One request under way, and what the connection knows of its client. */
+export interface Call extends JobCall {
+  readonly executor: Executor
+  readonly version: string
+  readonly cwd: string
+  /** Absent if the client cannot be asked. */
+  readonly approve: Approve | undefined
+  readonly client: ClientState
+}
+
+export interface ClientState {
+  supportsApproval: boolean
+  /** Takes the tools that the client's model has: the guard may suggest them. */
+  learnToolNames: (names: readonly string[]) => void
+  /** What the client's own model reaches by `tool.call`. */
+  readonly reach: Reach
+  /** Runs and artifacts of the client's own commands, which it may tell its model of. */
+  readonly handed: Set<string>
+  /** Conversations with a model. */
+  readonly prompts: Prompts
+  /** Commands under way that came as prompts. */
+  readonly commands: Set<AbortController>
+}
+
+type Handler<Name extends MethodName> = WireHandler<Name, Call>
+type Handlers = WireHandlers<Call>
 
 /** Who is there and what each side can do. Not needed before other methods. */
 const initialize: Handler<'initialize'> = (
   { toolNames, capabilities = {} },
-  { context, client },
+  { executor, version, client },
 ) => {
   client.supportsApproval = capabilities.supportsApproval ?? false
-  if (toolNames) context.learnToolNames(toolNames)
+  if (toolNames) client.learnToolNames(toolNames)
   return {
-    server: { name: 'nacre', version: context.version },
+    server: { name: 'nacre', version },
     protocolVersion,
     capabilities: {
       supportsShellExec: true,
@@ -26,30 +65,94 @@ const initialize: Handler<'initialize'> = (
       supportsShellDetach: true,
       supportsSessions: true,
       supportsTools: true,
-      supportsArtifacts: context.executor.artifacts !== null,
+      supportsArtifacts: executor.artifacts !== null,
       supportsPrompt: true,
       supportsCancel: true,
     },
   }
 }
 
+/** Starts a job. `shell.started` and `shell.exited` are always told, output when it is asked for. */
+const shellStart: Handler<'shell.start'> = ({ stream = false, stdin, ...fields }, call) => {
+  const { approve, executor } = call
+  return executor.run(
+    { streams: 'merged', ...fields, ...readStdin(stdin), mode: 'background', origin: 'rpc' },
+    { onEvent: notifyOfRun(call, stream), approve },
+  )
+}
+
+/** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */
+const shellExec: Handler<'shell.exec'> = async (params, call) => {
+  const { stream, stdin, ...fields } = params
+  const timeoutSeconds = limits.shellExecTimeoutSeconds.default
+  const input: RequestInput = { timeoutSeconds, streams: 'separate', ...readStdin(stdin) }
+  Object.assign(input, fields, { origin: 'rpc' })
+  const { executor, signal, approve, peer, client } = call
+  const run = await executor.start(input, {
+    signal,
+    onEvent: stream ? notifyOfRun(call, true) : undefined,
+    approve,
+  })
+  const over = peer.wait([run.id], () => run.detach())
+  try {
+    const queued = client.prompts.commandsOf().add(run.ended)
+    const result = await run.result
+    for (const name of namesOf(result)) client.handed.add(name)
+    if (result.status !== 'running') await queued
+    return describeExec(result)
+  } finally {
+    over()
+  }
+}
+
+/** The text that the command of a client reads. */
+function readStdin(text: string | undefined): Pick<RequestInput, 'stdin'> {
+  return text === undefined ? {} : { stdin: { kind: 'text', text } }
+}
+
+function describeExec(result: Result): AnswerOf<'shell.exec'> {
+  const { truncation, stderrTruncation, artifact, stderrArtifact } = result
+  const isCut = { stdout: truncation !== null, stderr: (stderrTruncation ?? null) !== null }
+  const answer: AnswerOf<'shell.exec'> = {
+    id: result.id,
+    exitCode: result.exitCode,
+    signal: result.signal,
+    // A terminal has one stream only, and so have merged ones.
+    stdout: result.stdout ?? result.output ?? '',
+    stderr: result.stderr ?? '',
+    truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
+    durationMs: result.durationMs,
+    commandPreview: startOf(result.command, limits.commandPreviewChars),
+    status: result.status,
+    reason: result.reason,
+  }
+  if (artifact) answer.stdoutCacheId = artifact.id
+  if (stderrArtifact) answer.stderrCacheId = stderrArtifact.id
+  if (result.jobId !== null) answer.jobId = result.jobId
+  if (result.error) answer.error = result.error
+  if (result.verdict) answer.verdict = result.verdict
+  if (result.sandbox) answer.sandbox = result.sandbox
+  if (result.notices.length > 0) answer.notices = result.notices
+  return answer
+}
+
 const sessionMethods = {
   /** Starts the shell now, where the first run that names it would do so. */
-  'session.open': async ({ name = createId('session'), env, ...fields }, { context }) => {
-    const result = await context.executor.run({
+  'session.open': async ({ name = createId('session'), env, ...fields }, { executor }) => {
+    const result = await executor.run({
       ...fields,
       command: exportCommand(env ?? {}),
       session: name,
       origin: 'rpc',
     })
     if (result.error) throw new MisuseError(result.error.code, result.error.message)
-    const info = context.executor.sessions.list().find((session) => session.name === name)
+    const info = executor.sessions.list().find((session) => session.name === name)
     if (!info) throw new MisuseError('no_session', result.notices[0] ?? 'No session was opened')
     return info
   },
-  'session.list': (_, { context }) => ({ sessions: context.executor.sessions.list() }),
-  'session.close': async ({ name }, { context }) => ({
-    closed: await context.executor.sessions.close(name),
+  'session.list': (_, { executor }) => ({ sessions: executor.sessions.list() }),
+  'session.close': async ({ name }, { executor }) => ({
+    closed: await executor.sessions.close(name),
   }),
 } satisfies Partial<Handlers>
 
@@ -64,8 +167,8 @@ function exportCommand(env: Readonly<Record<string, string>>): string {
 
 /** The model's tools, for hosts that bring their own model. */
 const toolMethods = {
-  'tool.list': (_, { context }) => ({
-    tools: describeTools(context.cwd, context.executor, { origin: 'agent' }),
+  'tool.list': (_, { cwd, executor }) => ({
+    tools: describeTools(cwd, executor, { origin: 'agent' }),
   }),
   'tool.call': async ({ name, arguments: given = {}, stream }, call) =>
     toolOf(name).call(given, {
@@ -88,31 +191,72 @@ function toolOf(name: string) {
 }
 
 const artifactMethods = {
-  'artifact.read': ({ id, ...range }, { context, signal }) =>
-    open(context).read(id, range, { signal }),
-  async 'artifact.bytes'({ id, ...range }, { context }) {
-    const { bytes, ...place } = await open(context).readBytes(id, range)
+  'artifact.read': ({ id, ...range }, { executor, signal }) =>
+    artifactsOf(executor).read(id, range, { signal }),
+  async 'artifact.bytes'({ id, ...range }, { executor }) {
+    const { bytes, ...place } = await artifactsOf(executor).readBytes(id, range)
     return { base64: bytes.toString('base64'), ...place }
   },
-  'artifact.grep': ({ id, context: around = 0, ...options }, { context, signal }) =>
-    open(context).grep(id, { ...options, before: around, after: around, signal }),
-  async 'artifact.list'(_, { context }) {
-    const artifacts = open(context)
+  'artifact.grep': ({ id, context: around = 0, ...options }, { executor, signal }) =>
+    artifactsOf(executor).grep(id, { ...options, before: around, after: around, signal }),
+  async 'artifact.list'(_, { executor }) {
+    const artifacts = artifactsOf(executor)
     const damaged = await artifacts.listDamaged()
     return { artifacts: await artifacts.list(), ...(damaged.length > 0 && { damaged }) }
   },
-  'artifact.remove': async ({ id }, { context }) => {
-    await open(context).remove(id)
+  'artifact.remove': async ({ id }, { executor }) => {
+    await artifactsOf(executor).remove(id)
     return { removed: true }
   },
-  tool_output_cache: ({ refId, ...range }, { context, signal }) =>
-    open(context).read(refId, range, { signal }),
+  tool_output_cache: ({ refId, ...range }, { executor, signal }) =>
+    artifactsOf(executor).read(refId, range, { signal }),
 } satisfies Partial<Handlers>
 
-function open({ executor }: RpcContext): NonNullable<RpcContext['executor']['artifacts']> {
-  if (executor.artifacts) return executor.artifacts
+function artifactsOf({ artifacts }: Executor): NonNullable<Executor['artifacts']> {
+  if (artifacts) return artifacts
   throw new MisuseError('not_available', 'No output is kept here: there is no state folder')
 }
+
+/** Turns of a conversation; `!command` is run without a model. */
+const promptMethods = {
+  prompt: async ({ text, conversation }, call) => {
+    const { client, id } = call
+    const { prompts, commands } = client
+    const tell = (event: { type: string }) => call.notify('prompt.event', { request_id: id, event })
+    const prompt = parsePrompt(text)
+    if (prompt.kind !== 'command') {
+      return prompts.answer(text.trim(), conversation, call.signal, tell)
+    }
+    const stopping = new AbortController()
+    commands.add(stopping)
+    try {
+      const result = await call.executor.run(
+        { command: prompt.command, origin: 'rpc', streams: 'merged', timeoutSeconds: 86_400 },
+        {
+          signal: AbortSignal.any([call.signal, stopping.signal]),
+          // The result of the command is the answer to the request.
+          onEvent: listenToText((event) => {
+            const { type, id: run } = event
+            return tell(type === 'exited' ? ({ type, id: run } as { type: string }) : { ...event })
+          }),
+          approve: call.approve,
+        },
+      )
+      if (prompt.injected) await prompts.commandsOf(conversation).add(result)
+      return { disposition: 'handled', result }
+    } finally {
+      commands.delete(stopping)
+    }
+  },
+  'prompt.steer': ({ text, conversation }, { client }) => ({
+    steered: client.prompts.steer(text, conversation),
+  }),
+  'prompt.cancel': ({ conversation }, { client }) => {
+    const commands = conversation === undefined ? [...client.commands] : []
+    for (const command of commands) command.abort()
+    return { cancelled: commands.length + client.prompts.cancel(conversation) }
+  },
+} satisfies Partial<Handlers>
 
 /** Every method of the protocol by its name. */
 export const methods = bindMethods<Call, MethodName>({

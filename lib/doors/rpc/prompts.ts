@@ -1,91 +1,70 @@
-import { createLazy } from '../../protocol/deferred.ts'
 import type { Agent } from '../../agent/agent.ts'
 import { eventToWire } from '../../agent/events.ts'
-import { createInjectionQueue } from '../../agent/injection.ts'
+import { createInjectionQueue, type InjectionQueue } from '../../agent/injection.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
-import type { Result, PromptResult } from '../../protocol/result/result.ts'
-import type { AgentSettings } from '../../agent/settings.ts'
+import type { Lazy } from '../../protocol/deferred.ts'
 import type { ListenerAnswer } from '../../protocol/result/event.ts'
-
-/** One request that is answered by a model. */
-export interface PromptCall {
-  signal: AbortSignal
-  approve: Approve | undefined
-  /** Tells the client what happens; a promise says to wait, `closed` that it is gone. */
-  tell(event: WireEvent): ListenerAnswer | Promise<ListenerAnswer>
-}
-type WireEvent = ReturnType<typeof eventToWire>
+import type { PromptResult } from '../../protocol/result/result.ts'
 
 /** The conversations of one connection. */
 export interface Prompts {
-  /** A person's own command: it goes before the next message of that conversation, once it has ended. */
-  addCommand(ended: Result | Promise<Result>, conversation?: string): Promise<void>
-  /** Rejects with `MisuseError` where there is no such conversation, or it is at work. */
-  answer(text: string, conversation: string | undefined, call: PromptCall): Promise<PromptResult>
+  /** Commands of the person that go before the next message of that conversation. */
+  commandsOf(conversation?: string): InjectionQueue
+  /**
+   * Tells what happens, to a client that may say `closed`. Rejects with `MisuseError` if there is no such
+   * conversation, or it is at work.
+   */
+  answer(
+    text: string,
+    conversation: string | undefined,
+    signal: AbortSignal,
+    tell: (event: WireEvent) => ListenerAnswer | Promise<ListenerAnswer>,
+  ): Promise<PromptResult>
   /** False: no prompt of it is under way. */
   steer(text: string, conversation?: string): boolean
   /** Stops the prompt of that conversation, or all; gives how many. */
   cancel(conversation?: string): number
 }
 
-interface Talk {
-  session: AgentSession
-  /** Answers the guard for the call that is answered now. */
-  approve: Approve | undefined
-}
+type WireEvent = ReturnType<typeof eventToWire>
 
-/** What a conversation needs. */
-export interface PromptsContext {
-  executor: Executor
-  agentSettings: () => AgentSettings
-}
+export function createPrompts(
+  { artifacts }: Executor,
+  agent: Lazy<Agent>,
+  approve: Approve,
+): Prompts {
+  const sessions = new Map<string, AgentSession>()
+  /** The conversation that is meant if none is named, and what waits for it. */
+  let own: AgentSession | null = null
+  const ownCommands = createInjectionQueue(artifacts)
 
-export function createPrompts({ executor, agentSettings }: PromptsContext): Prompts {
-  const talks = new Map<string, Talk>()
-  /** For the conversation that is meant where none is named. */
-  const commands = createInjectionQueue(executor.artifacts)
-  /** The one that is meant where none is named. */
-  let own: Talk | null = null
-  const agent = createLazy(async () => {
-    const { createAgent } = await import('../../agent/agent.ts')
-    return createAgent(executor, agentSettings())
-  })
+  const find = (conversation: string | undefined) =>
+    conversation === undefined ? own : sessions.get(conversation)
 
-  async function find(conversation: string | undefined): Promise<Talk> {
+  async function open(resume: string | undefined): Promise<AgentSession> {
     const loaded = await agent.open()
-    if (conversation === undefined) return (own ??= begin(loaded, undefined))
-    return talks.get(conversation) ?? begin(loaded, conversation)
-  }
-
-  function begin(loaded: Agent, conversation: string | undefined): Talk {
-    const talk: Talk = {
-      approve: undefined,
-      session: loaded.open(
-        { resume: conversation ?? null },
-        {
-          approve: (...asked) => talk.approve?.(...asked) ?? false,
-          ...(conversation === undefined && { commands }),
-        },
-      ),
-    }
-    talks.set(talk.session.conversation.id, talk)
-    return talk
+    const found = find(resume)
+    if (found) return found
+    const isOwn = resume === undefined
+    const session = loaded.open(
+      { resume: resume ?? null },
+      { approve, ...(isOwn && { commands: ownCommands }) },
+    )
+    if (isOwn) own = session
+    sessions.set(session.conversation.id, session)
+    return session
   }
 
   return {
-    addCommand(ended, conversation = '') {
-      return (talks.get(conversation)?.session.commands ?? commands).add(ended)
-    },
-    async answer(text, conversation, call) {
-      const talk = await find(conversation)
-      const { session } = talk
-      if (!session.isWorking) talk.approve = call.approve
-      const answered = session.prompt(text, { signal: call.signal })
+    commandsOf: (conversation) => find(conversation)?.commands ?? ownCommands,
+    async answer(text, conversation, signal, tell) {
+      const session = await open(conversation)
+      const answered = session.prompt(text, { signal })
       const stopListening = session.listen(async (event) => {
         // The last event is the result, which the request is answered with.
         if (event.type === 'result') return
-        if ((await call.tell(eventToWire(event))) === 'closed') session.cancel()
+        if ((await tell(eventToWire(event))) === 'closed') session.cancel()
       })
       try {
         return await answered
@@ -93,13 +72,10 @@ export function createPrompts({ executor, agentSettings }: PromptsContext): Prom
         stopListening()
       }
     },
-    steer(text, conversation) {
-      const talk = conversation === undefined ? own : talks.get(conversation)
-      return talk?.session.steer(text) ?? false
-    },
+    steer: (text, conversation) => find(conversation)?.steer(text) ?? false,
     cancel(conversation) {
-      const chosen = [...talks].filter(([id]) => conversation === undefined || id === conversation)
-      return chosen.filter(([, { session }]) => session.cancel()).length
+      const found = conversation === undefined ? [...sessions.values()] : [find(conversation)]
+      return found.filter((session) => session?.cancel()).length
     },
   }
 }

@@ -1,12 +1,41 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { whenAborted } from '../../protocol/deferred.ts'
+import type { Agent } from '../../agent/agent.ts'
+import type { AgentSettings } from '../../agent/settings.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
+import { createJobPeer } from '../../executor/jobs/methods.ts'
+import { createReach } from '../../executor/reach.ts'
+import { createLazy, type Lazy, whenAborted } from '../../protocol/deferred.ts'
+import { createId } from '../../protocol/wire.ts'
+import { limits } from '../../protocol/limits.ts'
 import { interruption } from '../../protocol/ports.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
-import { limits } from '../../protocol/limits.ts'
-import { createConnection, type MessageReceiver, receiveMessages } from '../../wire/connection.ts'
-import type { RpcContext } from './context.ts'
-import { createJsonRpc } from './json-rpc.ts'
-import { createPiDialect } from './pi/dialect.ts'
+import {
+  type Connection,
+  createConnection,
+  type MessageReceiver,
+  receiveMessages,
+} from '../../wire/connection.ts'
+import { createApprovals, createRpcServer, type RpcServer } from '../../wire/server.ts'
+import { createPiDialect } from '../pi/dialect.ts'
+import type { Streams } from '../streams.ts'
+import { type Call, type ClientState, methods } from './methods.ts'
+import { createPrompts } from './prompts.ts'
+
+/** What the RPC door works with. */
+export interface RpcContext {
+  executor: Executor
+  streams: Streams
+  /** Aborts when a signal ends nacre. */
+  signal: AbortSignal
+  version: string
+  cwd: string
+  /** What a model works with here. */
+  agentSettings: () => AgentSettings
+  /** In which dialect a line is answered that is no message, before the first one that is. */
+  firstDialect: 'json-rpc' | 'pi'
+  /** Takes the tools that the client's model has. */
+  learnToolNames: (names: readonly string[]) => void
+}
 
 /** How long a client that has gone silent may take to read what was answered. */
 const flushMs = 2000
@@ -16,10 +45,14 @@ const flushMs = 2000
  * the input has ended, the client has gone or a signal ends nacre; running work is stopped by then.
  */
 export async function serveRpc(context: RpcContext): Promise<number> {
-  const { executor, streams, signal } = context
+  const { executor, streams, signal, agentSettings } = context
   const connection = createConnection(streams.stdout)
-  const jsonRpc = createJsonRpc(context, connection)
-  const pi = createPiDialect(context, connection)
+  const agent = createLazy(async () => {
+    const { createAgent } = await import('../../agent/agent.ts')
+    return createAgent(executor, agentSettings())
+  })
+  const jsonRpc = createJsonRpc(context, connection, agent)
+  const pi = createPiDialect({ executor, connection, agent, model: agentSettings().model })
   const sides = [jsonRpc, pi]
 
   const stopped = whenAborted(signal)
@@ -36,6 +69,40 @@ export async function serveRpc(context: RpcContext): Promise<number> {
   await Promise.all([closed, idle])
   await Promise.race([connection.end(), connection.gone, delay(flushMs)])
   return 0
+}
+
+/** The JSON-RPC side of the connection, which can do everything that the protocol has. */
+function createJsonRpc(
+  { executor, signal, version, cwd, learnToolNames }: RpcContext,
+  connection: Connection,
+  agent: Lazy<Agent>,
+): RpcServer {
+  const approvals = createApprovals((line) => connection.send(line))
+  const peer = createJobPeer()
+  const handed = new Set<string>()
+  const askForModel: Approve = (request, verdict, during = signal) =>
+    client.supportsApproval && approvals.ask(request, verdict, during)
+  const client: ClientState = {
+    supportsApproval: false,
+    learnToolNames,
+    reach: createReach(executor, createId('connection'), handed),
+    handed,
+    prompts: createPrompts(executor, agent, askForModel),
+    commands: new Set(),
+  }
+  return createRpcServer<Call>({
+    connection,
+    methods,
+    onAnswer: (message) => approvals.answer(message),
+    prepare(call) {
+      const approve: Approve = (request, verdict) => approvals.ask(request, verdict, call.signal)
+      const common = { executor, version, cwd, jobs: executor.jobs, peer, client }
+      return Object.assign(call, {
+        ...common,
+        approve: client.supportsApproval ? approve : undefined,
+      })
+    },
+  })
 }
 
 /**

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Message, type RpcProcess, withRpc } from '../../../helpers/rpc.ts'
+import { type Message, type RpcProcess, withRpc } from '../../helpers/rpc.ts'
 
 const words = ['--mode', 'rpc', '--provider', 'x', '--model', 'y', '--no-session']
 
@@ -66,17 +66,8 @@ test('wrong arguments and unknown commands are failures that say why', () =>
   }, words))
 
 const commands = [
-  ...[
-    'bash',
-    'abort_bash',
-    'prompt',
-    'steer',
-    'follow_up',
-    'abort',
-    'new_session',
-    'set_session_name',
-  ],
-  ...['get_state', 'get_messages', 'get_last_assistant_text', 'get_session_stats', 'get_commands'],
+  ...['bash', 'abort_bash', 'prompt', 'steer', 'follow_up', 'abort', 'new_session', 'get_state'],
+  ...['get_messages', 'get_last_assistant_text', 'get_commands'],
   ...['set_model', 'get_available_models', 'cycle_model'],
 ]
 

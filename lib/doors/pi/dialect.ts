@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AgentSession } from '../../../agent/session.ts'
-import { createInjectionQueue, type InjectionQueue } from '../../../agent/injection.ts'
-import { readOn } from '../../../executor/run-events.ts'
-import { createLazy } from '../../../protocol/deferred.ts'
-import { messageOf, MisuseError } from '../../../protocol/errors.ts'
-import { limits } from '../../../protocol/limits.ts'
-import { parsePrompt } from '../../../protocol/prompt.ts'
-import type { Result } from '../../../protocol/result/result.ts'
-import { describeTrouble } from '../../../render/messages.ts'
-import type { Connection } from '../../../wire/connection.ts'
-import type { RpcContext } from '../context.ts'
-import { createEventWriter } from './events.ts'
-import { describeModel, type PiMessage, textOfMessage } from './messages.ts'
+import type { Agent } from '../../agent/agent.ts'
+import { createInjectionQueue, type InjectionQueue } from '../../agent/injection.ts'
+import type { AgentSession } from '../../agent/session.ts'
+import type { Executor } from '../../executor/executor.ts'
+import { readOn } from '../../executor/run-events.ts'
+import type { Lazy } from '../../protocol/deferred.ts'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { parsePrompt } from '../../protocol/prompt.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { describeTrouble } from '../../render/messages.ts'
+import type { Connection } from '../../wire/connection.ts'
+import { createEventWriter, describeModel, type PiMessage } from './events.ts'
 
 /*
  * The RPC mode of pi (`pi --mode rpc`, package @mariozechner/pi-coding-agent, docs/rpc.md there): a
@@ -28,26 +28,29 @@ export interface PiDialect {
   cancelAll(): void
 }
 
+export interface PiContext {
+  executor: Executor
+  connection: Connection
+  agent: Lazy<Agent>
+  /** `provider/name`; null: one is looked for. */
+  model: string | null
+}
+
 /** A line of the client: `type` says which command, the rest are its arguments. */
-type PiCommand = Readonly<Record<string, unknown>> & { type: unknown }
+type PiCommand = Readonly<Record<string, unknown>>
 
 /** What pi calls a session. */
 interface Conversation {
   readonly sessionId: string
-  name: string | undefined
-  /** `provider/name`; null: as configured. */
-  model: string | null
   readonly messages: PiMessage[]
-  /** How much text they hold. */
-  chars: number
   /** Commands that the model is told of with the first message. */
   readonly commands: InjectionQueue
   /** The conversation with the model; null before its first message. */
   session: AgentSession | null
 }
 
-/** Text that is kept of all messages together; the oldest go first. */
-const keptChars = 8 * 1024 * 1024
+/** So many messages are kept of a conversation; the oldest go first. */
+const keptMessages = 1000
 
 /**
  * The published client takes all lines of one read before whoever waits for a response goes on: an event that it
@@ -55,128 +58,93 @@ const keptChars = 8 * 1024 * 1024
  */
 const afterResponseMs = 50
 
-export function createPiDialect(context: RpcContext, connection: Connection): PiDialect {
-  const { executor } = context
-  const agent = createLazy(async () => {
-    const { createAgent } = await import('../../../agent/agent.ts')
-    return createAgent(executor, context.agentSettings())
-  })
+export function createPiDialect({ executor, connection, agent, ...options }: PiContext): PiDialect {
+  let { model } = options
   /** Commands of the client, and those of the shell among them. */
   const underWay = new Set<Promise<void>>()
   const running = new Set<AbortController>()
-  /** What is said after the prompt that is under way. */
-  const followUps: string[] = []
-  let conversation = begin(context.agentSettings().model)
+  let conversation = begin()
   /** Settles when no prompt is under way. */
   let working: Promise<void> = Promise.resolve()
 
   const send = (message: object) => connection.send(`${JSON.stringify(message)}\n`)
   const emit = (event: object) => connection.stream(`${JSON.stringify(event)}\n`)
 
-  function begin(model: string | null): Conversation {
+  function begin(): Conversation {
     const commands = createInjectionQueue(executor.artifacts)
-    const sessionId = randomUUID()
-    return { sessionId, name: undefined, model, messages: [], chars: 0, commands, session: null }
+    return { sessionId: randomUUID(), messages: [], commands, session: null }
+  }
+
+  function addMessage({ messages }: Conversation, message: PiMessage): void {
+    messages.push(message)
+    if (messages.length > keptMessages) messages.shift()
+  }
+
+  function abortCommands(): void {
+    for (const aborting of running) aborting.abort()
   }
 
   function stopAll(): void {
-    for (const aborting of running) aborting.abort()
-    followUps.length = 0
+    abortCommands()
     conversation.session?.cancel()
   }
 
   /** Gives the `data` of the response; a rejection is its `error`. */
   const commands = new Map<unknown, (command: PiCommand) => unknown>(
     Object.entries({
-      bash: (command) => bash(command.id, command.command, false),
-      abort_bash() {
-        for (const aborting of running) aborting.abort()
-      },
-
+      bash: ({ id, command }) => bash(id, command, false),
+      abort_bash: abortCommands,
       prompt,
-      async steer({ message }) {
-        const text = asText(message, 'message')
-        if (conversation.session?.steer(text) !== true) await beginPrompt(text)
-      },
-      async follow_up({ message }) {
-        const text = asText(message, 'message')
-        if (conversation.session?.isWorking) followUps.push(text)
-        else await beginPrompt(text)
-      },
+      steer: say,
+      follow_up: say,
       async abort() {
         stopAll()
         await working
       },
-
       get_state: () => ({
-        model: conversation.model === null ? null : describeModel(conversation.model),
+        model: model === null ? null : describeModel(model),
         thinkingLevel: 'off',
         isStreaming: conversation.session?.isWorking ?? false,
         isCompacting: false,
         steeringMode: 'one-at-a-time',
         followUpMode: 'one-at-a-time',
         sessionId: conversation.sessionId,
-        sessionName: conversation.name,
         autoCompactionEnabled: true,
         messageCount: conversation.messages.length,
-        pendingMessageCount: followUps.length,
+        pendingMessageCount: conversation.session?.queued.length ?? 0,
       }),
       get_messages: () => ({ messages: conversation.messages }),
-      get_last_assistant_text: () => ({
-        text: textOfMessage(conversation.messages.findLast(({ role }) => role === 'assistant')),
-      }),
-      get_session_stats,
+      get_last_assistant_text() {
+        const last = conversation.messages.findLast(({ role }) => role === 'assistant')
+        const content = last?.['content'] as readonly { text?: string }[] | undefined
+        return { text: content?.map(({ text = '' }) => text).join('') ?? null }
+      },
       get_commands: () => ({ commands: [] }),
-      get_fork_messages: () => ({ messages: [] }),
-
       new_session() {
         stopAll()
-        conversation = begin(conversation.model)
+        conversation = begin()
         return { cancelled: false }
       },
-      set_session_name({ name }) {
-        conversation.name = asText(name, 'name')
-      },
-
       async set_model({ provider, modelId }) {
-        const model = `${asText(provider, 'provider')}/${asText(modelId, 'modelId')}`
+        const wanted = `${asText(provider, 'provider')}/${asText(modelId, 'modelId')}`
         try {
-          await (await agent.open()).checkModel(model)
+          await (await agent.open()).checkModel(wanted)
         } catch (error) {
-          throw new Error(`Model not found: ${model} (${messageOf(error)})`, { cause: error })
+          throw new Error(`Model not found: ${wanted} (${messageOf(error)})`, { cause: error })
         }
-        conversation.model = model
-        conversation.session?.setModel(model)
-        return describeModel(model)
+        model = wanted
+        conversation.session?.setModel(wanted)
+        return describeModel(wanted)
       },
-      cycle_model: () => null,
-      cycle_thinking_level: () => null,
       async get_available_models() {
         const models = await (await agent.open()).listModels()
         return { models: models.map(describeModel) }
       },
-    } satisfies Record<string, (command: Record<string, unknown>) => unknown>),
+    } satisfies Record<string, (command: PiCommand) => unknown>),
   )
 
-  function get_session_stats() {
-    const { sessionId, messages, session } = conversation
-    const count = (role: string) => messages.filter((it) => it.role === role).length
-    const usage = session?.usage()
-    const { inputTokens: input = 0, outputTokens: output = 0, cacheReadTokens = 0 } = usage ?? {}
-    return {
-      sessionId,
-      userMessages: count('user'),
-      assistantMessages: count('assistant'),
-      toolCalls: count('toolResult'),
-      toolResults: count('toolResult'),
-      totalMessages: messages.length,
-      tokens: { input, output, cacheRead: cacheReadTokens, cacheWrite: 0, total: input + output },
-      cost: usage?.costUsd ?? 0,
-    }
-  }
-
   /** A command is answered when it has ended, a message for the model as soon as it is taken. */
-  async function prompt({ id, message }: Record<string, unknown>): Promise<unknown> {
+  async function prompt({ id, message }: PiCommand): Promise<unknown> {
     const text = asText(message, 'message')
     const read = parsePrompt(text)
     if (read.kind === 'command') {
@@ -200,36 +168,39 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
     await emit({ type: 'agent_settled' })
   }
 
+  /** Says something to the model that is at work: it goes on with it. */
+  async function say({ message }: PiCommand): Promise<void> {
+    const text = asText(message, 'message')
+    if (conversation.session?.steer(text) !== true) await beginPrompt(text)
+  }
+
   /** Settles when the model is at work; what it does is told by events. */
   async function beginPrompt(text: string): Promise<void> {
     const opened = await agent.open()
-    const { model, commands: queue } = conversation
-    const session = (conversation.session ??= opened.open({}, { commands: queue }))
+    const own = conversation
+    const session = (own.session ??= opened.open({}, { commands: own.commands }))
     if (model !== null) session.setModel(model)
     await opened.checkModel(session.model)
-    working = work(session, text).catch(async (error: unknown) => {
+    working = work(own, session, text).catch(async (error: unknown) => {
       // Also after a fault of nacre's own a client that waits for the end must hear of one.
       await emit({ type: 'extension_error', error: messageOf(error) })
       await emit({ type: 'agent_end', messages: [] })
     })
   }
 
-  async function work(session: AgentSession, text: string): Promise<void> {
-    const own = conversation
+  async function work(own: Conversation, session: AgentSession, text: string): Promise<void> {
     const writer = createEventWriter((message) => addMessage(own, message))
     const stopListening = session.listen(async (event) => {
       for (const written of writer(event)) {
         if ((await emit(written)) === 'closed') session.cancel()
       }
-      if (event.type === 'start') own.model = event.model
+      if (event.type === 'start') model ??= event.model
     })
     try {
       await session.prompt(text.trim())
     } finally {
       stopListening()
     }
-    const next = own === conversation ? followUps.shift() : undefined
-    if (next !== undefined) await work(session, next)
   }
 
   /** Runs a command as pi does: plain bash, merged output, no deadline of its own. Clean text is told as it comes. */
@@ -292,7 +263,7 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
     receive(message) {
       const command = message as PiCommand
       // This answers a question of an extension, and nacre asks none.
-      if (command.type === 'extension_ui_response') return
+      if (command['type'] === 'extension_ui_response') return
       const performed = perform(command).finally(() => underWay.delete(performed))
       underWay.add(performed)
     },
@@ -303,19 +274,6 @@ export function createPiDialect(context: RpcContext, connection: Connection): Pi
     idle: async () => void (await Promise.all([...underWay, working])),
     cancelAll: stopAll,
   }
-}
-
-function addMessage(conversation: Conversation, message: PiMessage): void {
-  const { messages } = conversation
-  messages.push(message)
-  conversation.chars += sizeOf(message)
-  while (conversation.chars > keptChars && messages.length > 1) {
-    conversation.chars -= sizeOf(messages.shift())
-  }
-}
-
-function sizeOf(message: PiMessage | undefined): number {
-  return message === undefined ? 0 : JSON.stringify(message).length
 }
 
 /** How pi's clients know the end of a command: `exitCode` is absent where there is none. */
