@@ -37,8 +37,6 @@ export interface Configuration {
   artifactDir: string | null
   /** How print answers. */
   outputFormat: 'text' | 'json' | 'stream-json'
-  /** How the line of the REPL is edited. */
-  keys: 'emacs' | 'vi'
   /** `provider/name`, or null. */
   model: string | null
   /** Providers of models beside the known ones. */
@@ -87,7 +85,6 @@ export function assemble(
     artifactLimits: readGroup(values, 'artifacts'),
     artifactDir: get('artifact_dir', null),
     outputFormat: get('output_format', 'text'),
-    keys: get('keys', 'emacs'),
     model: get('model', null),
     providers: get('providers', {}),
     hosts: get('hosts', {}),

@@ -164,10 +164,6 @@ const otherKeys: Readonly<Record<string, Omit<Key, 'variable'>>> = {
     shape: shape.choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),
     workspace: 'trusted',
   },
-  keys: {
-    shape: shape.choice(['emacs', 'vi'], 'How the line of the REPL is edited (default emacs)'),
-    workspace: 'trusted',
-  },
   writable_folders: {
     shape: paths('What a run in the sandbox may write beside its workspace'),
     workspace: 'trusted',

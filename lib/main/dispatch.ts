@@ -243,7 +243,6 @@ async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
       version,
       agentSettings: settings,
       sandbox,
-      viKeys: configuration.keys === 'vi',
       onCrash,
     }),
   )

@@ -19,8 +19,6 @@ export interface ReplContext {
   agentSettings: AgentSettings
   /** What is configured; a person may choose another. */
   sandbox: SandboxMode
-  /** Whether the keys of vi are configured for the line; a person may choose others. */
-  viKeys: boolean
   /** What is called before the process ends by a fault: the terminal is to be as it was. */
   onCrash(restore: () => void): void
 }

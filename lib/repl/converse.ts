@@ -23,11 +23,9 @@ export async function converse(context: SlashContext): Promise<void> {
   const prompt = createPrompt({
     style,
     isBash: () => state.bash,
-    hasViKeys: () => state.viKeys,
     rows: () => display.rows,
     refresh: () => display.refresh(),
     history: () => recallAll(context),
-    isUnfinished: (text) => goesOn(text, state),
     highlight: (line, row) => paint(line, row, prompt.text(), context),
     completion: createCompletion({
       slashCommands: slashCommands.map(({ name, description, complete }) => ({
@@ -74,7 +72,7 @@ function commandOf(text: string, bash: boolean): string | null {
   return bash ? text : null
 }
 
-function goesOn(text: string, { bash, shell }: ReplState): boolean {
+async function isUnfinishedLine(text: string, { bash, shell }: ReplState): Promise<boolean> {
   const command = commandOf(text, bash)
   return command !== null && isUnfinished(command.trimStart(), shell)
 }
@@ -89,6 +87,8 @@ async function answer(event: PromptEvent, prompt: Prompt, context: SlashContext)
   try {
     switch (event.type) {
       case 'line':
+        if (await isUnfinishedLine(event.text, context.state))
+          return prompt.setText(`${event.text}\n`)
         return await answerLine(event.text, context)
       case 'leave':
         return answerLeave(event.key, context)

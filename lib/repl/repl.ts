@@ -31,7 +31,6 @@ export async function repl(context: ReplContext): Promise<number> {
   const state: ReplState = {
     cwd: context.cwd,
     bash: false,
-    viKeys: context.viKeys,
     model: context.agentSettings.model,
     sandbox: null,
     configuredSandbox: context.sandbox,

@@ -12,8 +12,6 @@ export interface ReplState {
   /** Where the person's shell stands. */
   cwd: string
   bash: boolean
-  /** The line is edited with the keys of vi. */
-  viKeys: boolean
   model: string | null
   /** The sandbox that the person has chosen; null: as it is configured. */
   sandbox: SandboxMode | null

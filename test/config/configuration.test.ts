@@ -36,7 +36,6 @@ test(
       hosts: {},
       agentHosts: [],
       files: [],
-      keys: 'emacs',
       notices: [],
     })
   }),
@@ -117,7 +116,6 @@ test(
       hosts: {},
       agentHosts: [],
       files: [home.userFile],
-      keys: 'emacs',
       notices: [],
     })
   }),

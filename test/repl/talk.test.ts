@@ -52,7 +52,6 @@ test('an answer is drawn as Markdown, below what was run for it', () =>
     assert.match(screen.text(), '$ echo one line')
     assert.match(screen.text(), '✓ [exit status 0]')
     assert.not.match(screen.text(), '**')
-    await screen.answers('/usage\r', 'from the cache')
   }))
 
 test('a whole task is done from the prompt', () =>

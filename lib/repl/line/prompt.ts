@@ -5,7 +5,6 @@ import { fit, widthOf } from '../screen/columns.ts'
 import { isKey } from '../screen/keyboard.ts'
 import type { Style } from '../screen/style.ts'
 import type { View } from '../screen/view.ts'
-import { createViKeys } from './vi-keys.ts'
 
 /** What a person asks for at the prompt. */
 export type PromptEvent =
@@ -22,22 +21,16 @@ export interface Prompt extends View {
 export interface PromptOptions {
   style: Style
   isBash: () => boolean
-  /** Whether the line is edited with the keys of vi. */
-  hasViKeys: () => boolean
   rows: () => number
   refresh: () => void
   /** What was typed before, as it is typed in the present mode; newest first. */
   history: () => readonly string[]
   completion: AutocompleteProvider
-  /** Whether Enter is to begin another line. */
-  isUnfinished: (text: string) => boolean
   highlight: (line: string, row: number) => string
   onEvent: (event: PromptEvent) => void
 }
 
 const plain = (text: string) => text
-/** The keys as the editor knows them by itself. */
-const editorKeys = { left: '\u001B[D', right: '\u001B[C', undo: '\u001F' }
 
 /** One line or many, edited by the component of pi-tui; what is around it is drawn here. */
 export function createPrompt(options: PromptOptions): Prompt {
@@ -64,44 +57,14 @@ export function createPrompt(options: PromptOptions): Prompt {
   let typed = ''
   editor.onSubmit = () => {
     walk = null
-    vi.reset()
     onEvent({ type: 'line', text: typed })
   }
   /** A walk through the history: what stood on the line, and where it is. */
   let walk: { start: string; at: number } | null = null
   let afterCtrlX = false
-  const vi = createViKeys({
-    place: () => ({ text: editor.getText(), at: cursorAt() }),
-    replace({ text, at }) {
-      walk = null
-      editor.setText(text)
-      moveTo(at)
-    },
-    moveTo,
-    undo: () => editor.handleInput(editorKeys.undo),
-    recall: step,
-    search: () => onEvent({ type: 'search' }),
-    edit: () => onEvent({ type: 'edit' }),
-  })
-
-  function cursorAt(): number {
-    const { line, col } = editor.getCursor()
-    return editor
-      .getLines()
-      .slice(0, line)
-      .reduce((sum, text) => sum + text.length + 1, col)
-  }
-
-  function moveTo(at: number): void {
-    const last = editor.getText().length
-    while (cursorAt() > Math.max(0, at)) editor.handleInput(editorKeys.left)
-    while (cursorAt() < Math.min(at, last)) editor.handleInput(editorKeys.right)
-  }
-
   function keyWhenEmpty(data: string): boolean {
     const keys = ['ctrl+c', 'ctrl+d', 'escape'] as const
     const key = keys.find((known) => isKey(data, known))
-    if (key) vi.reset()
     if (key) onEvent({ type: 'leave', key })
     return key !== undefined
   }
@@ -159,7 +122,6 @@ export function createPrompt(options: PromptOptions): Prompt {
 
   function setText(text: string): void {
     walk = null
-    vi.reset()
     editor.setText(text)
   }
 
@@ -168,9 +130,7 @@ export function createPrompt(options: PromptOptions): Prompt {
     const before = editor.getLines()[line]?.slice(0, col) ?? ''
     if (editor.isShowingAutocomplete()) return editor.handleInput(data)
     // As in a shell, and unlike in the editor by itself, a last backslash stays.
-    if (before.endsWith('\\') || (isAtEnd() && options.isUnfinished(typed))) {
-      return editor.insertTextAtCursor('\n')
-    }
+    if (before.endsWith('\\')) return editor.insertTextAtCursor('\n')
     editor.handleInput(data)
   }
 
@@ -179,9 +139,7 @@ export function createPrompt(options: PromptOptions): Prompt {
     setText,
     render(columns) {
       const paintMark = isBash() ? style.mint : style.salmon
-      const markText = isBash() ? 'bash>' : '>'
-      const isCommanding = options.hasViKeys() && vi.isCommanding
-      const mark = `${paintMark(isCommanding ? style.inverse(markText) : markText)} `
+      const mark = `${paintMark(isBash() ? 'bash>' : '>')} `
       const indent = widthOf(mark)
       const drawn = editor.render(Math.max(2, columns - indent))
       // The editor frames its text with a rule above and one below; the list follows.
@@ -214,7 +172,6 @@ export function createPrompt(options: PromptOptions): Prompt {
     },
     key(data) {
       if (keyForAll(data)) return
-      if (options.hasViKeys() && !editor.isShowingAutocomplete() && vi.key(data)) return
       const text = editor.getText()
       if (text === '' && keyWhenEmpty(data)) return
       if (isKey(data, 'ctrl+c')) return setText('')

@@ -10,7 +10,6 @@ import { attach, killJob, listJobs, numbers, runningNumbers, view } from './jobs
 import type { SlashCommand, SlashContext } from './slash-command.ts'
 
 const sandboxModes = fields.sandbox.values
-const keySets = ['emacs', 'vi']
 
 /** Every slash command, in the order of the help. They work in both modes and from the palette. */
 export const slashCommands: readonly SlashCommand[] = [
@@ -75,11 +74,6 @@ export const slashCommands: readonly SlashCommand[] = [
     run: (rest, { talk }) => talk.export(rest.trim()),
   },
   {
-    name: 'usage',
-    description: 'tokens and cost of the conversation',
-    run: (_, { talk }) => talk.tellUsage(),
-  },
-  {
     name: 'sandbox',
     hint: sandboxModes.join('|'),
     description: 'show or choose the sandbox of your shell',
@@ -92,13 +86,6 @@ export const slashCommands: readonly SlashCommand[] = [
     description: 'what you have allowed; forget takes it back',
     complete: () => ['forget'],
     run: showApprovals,
-  },
-  {
-    name: 'keys',
-    hint: keySets.join('|'),
-    description: 'how the line is edited',
-    complete: () => keySets,
-    run: chooseKeys,
   },
   { name: 'history', hint: '[words]', description: 'what was typed', run: listHistory },
   { name: 'clear', description: 'empty the screen', run: (_, { display }) => display.clear() },
@@ -140,18 +127,6 @@ function chooseSandbox(rest: string, { state, print }: SlashContext): void {
   if (mode) state.sandbox = mode
   print([
     `Sandbox: ${state.sandbox ?? state.configuredSandbox}${mode ? '; your next command gets a new shell in it' : ''}`,
-  ])
-}
-
-function chooseKeys(rest: string, { state, print }: SlashContext): void {
-  const wanted = rest.trim()
-  if (wanted !== '' && !keySets.includes(wanted))
-    return print([`No such keys: ${wanted}; ${keySets.join(', ')}`])
-  if (wanted !== '') state.viKeys = wanted === 'vi'
-  print([
-    state.viKeys
-      ? 'Keys: vi; Esc begins a command. "keys": "vi" in the configuration keeps them.'
-      : 'Keys: emacs',
   ])
 }
 

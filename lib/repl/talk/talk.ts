@@ -31,7 +31,6 @@ export interface Talk {
   resume(id: string): Promise<void>
   /** Writes the conversation into a file: JSON where its name says so, else Markdown. */
   export(file: string): Promise<void>
-  tellUsage(): void
 }
 
 export interface TalkParts {
@@ -170,19 +169,6 @@ export function createTalk(parts: TalkParts): Talk {
         writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
         display.print([`Written: ${path}`])
       })
-    },
-    tellUsage() {
-      const { inputTokens, outputTokens, cacheReadTokens, costUsd } = session?.usage() ?? {
-        inputTokens: 0,
-        outputTokens: 0,
-        cacheReadTokens: 0,
-        costUsd: 0,
-      }
-      const count = (tokens: number) => tokens.toLocaleString('en-US')
-      display.print([
-        `${count(inputTokens)} tokens in (${count(cacheReadTokens)} from the cache), ${count(outputTokens)} out`,
-        costUsd === null ? 'The price of this model is not known.' : `$${costUsd.toFixed(4)}`,
-      ])
     },
   }
 }

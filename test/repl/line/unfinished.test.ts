@@ -43,27 +43,29 @@ const finished = [
 ].slice(0, -1)
 
 for (const command of unfinished) {
-  test(`goes on: ${JSON.stringify(command)}`, () => assert.ok(isUnfinished(command, 'bash')))
+  test(`goes on: ${JSON.stringify(command)}`, async () =>
+    assert.ok(await isUnfinished(command, 'bash')))
 }
 for (const command of finished) {
-  test(`is whole: ${JSON.stringify(command)}`, () => assert.not(isUnfinished(command, 'bash')))
+  test(`is whole: ${JSON.stringify(command)}`, async () =>
+    assert.not(await isUnfinished(command, 'bash')))
 }
 
-test('zsh has loops without do, and braces that close behind any word', () => {
-  assert.not(isUnfinished('f() { echo a }', 'zsh'))
-  assert.ok(isUnfinished('f() { { echo a }', 'zsh'))
-  assert.ok(isUnfinished('f() { echo a }', 'bash'))
-  assert.ok(isUnfinished('for i in 1 2', 'zsh'))
-  assert.not(isUnfinished('for i in 1 2; echo $i', 'zsh'))
-  assert.not(isUnfinished('for i in 1 2; do echo $i; done', 'zsh'))
+test('zsh has loops without do, and braces that close behind any word', async () => {
+  assert.not(await isUnfinished('f() { echo a }', 'zsh'))
+  assert.ok(await isUnfinished('f() { { echo a }', 'zsh'))
+  assert.ok(await isUnfinished('f() { echo a }', 'bash'))
+  assert.ok(await isUnfinished('for i in 1 2', 'zsh'))
+  assert.not(await isUnfinished('for i in 1 2; echo $i', 'zsh'))
+  assert.not(await isUnfinished('for i in 1 2; do echo $i; done', 'zsh'))
 })
 
-test('fish ends its blocks by end', () => {
-  assert.ok(isUnfinished('for i in 1 2', 'fish'))
-  assert.ok(isUnfinished('if test 1; echo "a"', 'fish'))
-  assert.not(isUnfinished('for i in 1 2; echo $i; end', 'fish'))
-  assert.not(isUnfinished('echo end', 'fish'))
-  assert.ok(isUnfinished("echo 'a", 'fish'))
+test('fish ends its blocks by end', async () => {
+  assert.ok(await isUnfinished('for i in 1 2', 'fish'))
+  assert.ok(await isUnfinished('if test 1; echo "a"', 'fish'))
+  assert.not(await isUnfinished('for i in 1 2; echo $i; end', 'fish'))
+  assert.not(await isUnfinished('echo end', 'fish'))
+  assert.ok(await isUnfinished("echo 'a", 'fish'))
 })
 
 test.run()

@@ -88,7 +88,7 @@ export const commands: readonly Action[] = [
     name: 'what only tells',
     weight: 2,
     async act(world) {
-      const command = world.random.pick(['/help', '/history', '/artifacts', '/guard', '/usage'])
+      const command = world.random.pick(['/help', '/history', '/artifacts', '/guard', '/jobs'])
       say(world, `${command}\r`)
       await shows(world, [`${mark(world)} ${command}`, anything])
     },
