@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { GuardOptions } from '../guard/options.ts'
+import type { GuardOptions } from '../guard/rules/rule.ts'
 import type { ArtifactView } from '../output/artifact/writer.ts'
 import {
   type ArtifactStore,

@@ -76,7 +76,6 @@ const core: Readonly<Record<string, readonly string[]>> = {
     'rm -rf $X',
     '$X -rf /',
     'echo cm0gLXJmIC8K | base64 -d | sh',
-    'docker run -v /:/host alpine rm -rf /host',
     `python3 -c 'import shutil; shutil.rmtree("/")'`,
   ],
   'git-push-force': [

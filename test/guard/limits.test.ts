@@ -64,10 +64,9 @@ for (const [name, part] of Object.entries({
   })
 }
 
-test('many mounts, and many roots and names of a search, are not put together', async () => {
-  const mounts = `docker run ${'-v /a:/b '.repeat(20_000)} x rm -rf /b`
+test('many roots and names of a search are not put together', async () => {
   const search = `find ${'a '.repeat(30_000)} \\( ${'-name a -o '.repeat(10_000)} -name b \\) -delete`
-  for (const command of [mounts, search]) assert.is((await ask(command)).decision, 'ask')
+  assert.is((await ask(search)).decision, 'ask')
 })
 
 test('no limit lets a command through unread', async () => {

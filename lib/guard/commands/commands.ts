@@ -1,10 +1,8 @@
 import { unknown, type Text } from '../shell/text.ts'
+import { printingCommands, unfollowedOutput, stateCommands } from './builtins.ts'
 import type { Call, Commands } from './call.ts'
 import { fd, find, parallel, xargs } from './find.ts'
-import { inlineCodeCommands } from './inline-code.ts'
-import { printingCommands, unfollowedOutput } from './print.ts'
-import { readGitScripts, scriptCommands } from './scripts.ts'
-import { stateCommands } from './state.ts'
+import { inlineCodeCommands, readGitScripts, scriptCommands } from './scripts.ts'
 import { wrapperCommands } from './wrappers.ts'
 
 export interface CommandTable {

@@ -1,5 +1,5 @@
 import { type OptionStyle, readOptions } from '../shell/options.ts'
-import { anyText, baseName, empty, quote, Text, unknown } from '../shell/text.ts'
+import { anyText, baseName, empty, quote, Text } from '../shell/text.ts'
 import type { Commands, Follow } from './call.ts'
 
 /** How a command that starts another one reads what stands before it. */
@@ -187,53 +187,8 @@ const runsScript = (option: string, program: string): boolean =>
   /^(?:-c|--run|--command|--exec|--shell-command)$/.test(option) &&
   !/^(?:perf|gdb|valgrind)$/.test(program)
 
-/** The folder of this machine and its place in the container, of a word that mounts one. */
-function mountOf(word: Text, before: Text | undefined): readonly Text[] {
-  if (word.is('--privileged')) return [new Text('/dev'), new Text('/dev')]
-  const isOption = before?.test(/^(?:-v|--volume|--device|--mount)$/)
-  if (!isOption && !word.test(/^--(?:volume|device|mount)=/)) return []
-  const value = isOption ? word : word.slice(word.chars.indexOf('=') + 1)
-  const fields = value
-    .split(/[:,]/)
-    .map((field) => field.replace(/^(?:source|src|target|destination|dst)=/g, () => ''))
-  const [source, target = source] = fields.filter((field) => field.test(/^[/.~…]/))
-  return source && target ? [source, target] : []
-}
-
-/**
- * `docker run -v /:/host image command`: in the command, the place of a mount stands for the folder
- * that is mounted there. What a container does elsewhere is its own.
- */
-const container: Follow = (call) => {
-  const words = call.words.slice(call.words.findIndex((word) => word.test(/^(?:run|create)$/)))
-  const mounts = words.map((word, at) => mountOf(word, words[at - 1]))
-  for (const { length } of mounts) {
-    if (length > 0) call.scope.effort.spendOnTexts(words)
-    if (call.scope.effort.isSpent) return unknown
-  }
-  let isReached = false
-  const translate = (text: Text): Text =>
-    mounts.reduce((own, [source = empty, target = empty]) => {
-      const escaped = target.chars.replace(/[^\w/]/g, '\\$&')
-      return target.length === 0
-        ? own
-        : own.replace(new RegExp(`(?<![\\w.])${escaped}(?![\\w.-])`, 'g'), () => {
-            isReached = true
-            return source
-          })
-    }, text)
-  const inner = words.map((word, at) => (mounts[at]?.length === 0 ? translate(word) : word))
-  const stdin = call.stdin && translate(call.stdin)
-  if (!isReached) return empty
-  const scope = call.scope.clone()
-  const folder = inner.findIndex((word) => word.test(/^(?:-w|--workdir)$/))
-  scope.directories = [(folder >= 0 && inner[folder + 1]) || new Text('/container')]
-  return startAnywhere({ ...call, words: inner, scope, stdin })
-}
-
 /** Commands that start another one. */
 export const wrapperCommands: Commands = new Map([
-  ...['docker', 'podman', 'nerdctl'].map((name): [string, Follow] => [name, container]),
   ...looseWrappers.map((name): [string, Follow] => [name, startAnywhere]),
   ...plainWrappers.map((name): [string, Follow] => [name, startInner({})]),
   ...Object.entries(wrappers).map(([name, own]): [string, Follow] => [name, startInner(own)]),

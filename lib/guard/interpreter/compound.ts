@@ -76,17 +76,10 @@ export function branch(scope: Scope, branches: readonly ((scope: Scope) => Text)
   return Text.join(outputs)
 }
 
-/** Reads a body twice: what one round assigns, the next one uses. */
+/** Reads a body once; whether it ran is not known. */
 function repeat(scope: Scope, { context }: Reader, body: (scope: Scope) => Text): Text {
   const before = scope.clone()
-  const once = context.aside(() => body(scope))
-  const again = () => {
-    const state = scope.clone()
-    const more = context.aside(() => body(state))
-    scope.merge(state)
-    return more
-  }
-  const output = Text.join([once, context.deeper('loops', again, '')])
+  const output = context.aside(() => body(scope))
   scope.merge(before)
   return output
 }

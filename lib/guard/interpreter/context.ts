@@ -1,12 +1,11 @@
-import type { AndOr, CompoundList, ParsedScript, PipelineNode, Statement } from 'unbash'
 import type { Shell } from '../commands/call.ts'
 import type { CommandTable } from '../commands/commands.ts'
 import type { SeenCommand } from '../rules/rule.ts'
 import type { Grammar } from '../shell/grammar.ts'
-import { Effort } from '../shell/effort.ts'
-import type { Scope } from '../shell/scope.ts'
-import { empty, readable, type Text, unknown } from '../shell/text.ts'
+import { Effort, type Scope } from '../shell/scope.ts'
+import { readable, type Text, unknown } from '../shell/text.ts'
 import type { WordHost } from '../shell/word.ts'
+import type { AndOr, CompoundList, ParsedScript, PipelineNode, Statement } from 'unbash'
 
 /** How deeply things may lie in one another. What lies deeper is not read: the verdict is `ask`. */
 const most = {
@@ -15,8 +14,6 @@ const most = {
   substitutions: 32,
   /** Compound commands in one another, and wrappers in front of one another. */
   commands: 60,
-  /** In loops deeper than this the body is read once: what one round assigns, the next may miss. */
-  loops: 2,
 } as const
 
 /** Whether a command runs, is a guess at an unknown name, or stands in a function nobody calls. */
@@ -73,7 +70,7 @@ export interface Reader extends Shell, WordHost {
 export class Context {
   private readonly options: InterpreterOptions
   private frame: Frame = { source: '', text: '', likelihood: 'runs', standsAlone: true }
-  private readonly depths = { scripts: 0, substitutions: 0, commands: 0, loops: 0 }
+  private readonly depths = { scripts: 0, substitutions: 0, commands: 0 }
   /** What has been done so far. Where it is too much, the verdict is `ask`. */
   readonly effort = new Effort(() => {
     // Also where a guess has used it up: what follows is not read.
@@ -106,8 +103,8 @@ export class Context {
   /** Reads one level deeper, unless that is too deep. */
   deeper(kind: keyof typeof most, read: () => Text, what: string): Text {
     if (this.depths[kind] >= most[kind]) {
-      if (what !== '') this.doubt(`${what} are nested too deeply.`)
-      return what === '' ? empty : unknown
+      this.doubt(`${what} are nested too deeply.`)
+      return unknown
     }
     this.depths[kind]++
     const result = read()

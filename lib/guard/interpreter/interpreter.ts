@@ -1,14 +1,3 @@
-import type {
-  AndOr,
-  Command,
-  Function,
-  ParsedScript,
-  Pipeline,
-  ProcessSubstitutionPart,
-  Statement,
-  SyntaxNode,
-  Word,
-} from 'unbash'
 import { forkBomb } from '../rules/rule.ts'
 import { isForkBomb } from '../shell/grammar.ts'
 import { Scope, type Variable } from '../shell/scope.ts'
@@ -23,10 +12,25 @@ import {
 import { expandText, expandWord } from '../shell/word.ts'
 import { branch, walkCompound } from './compound.ts'
 import { Context, type InterpreterOptions, type Node, type Reader } from './context.ts'
-import { Functions } from './functions.ts'
-import { redirect } from './redirections.ts'
-import { assign, readArguments } from './simple-command.ts'
-import { type Programs, start } from './start.ts'
+import {
+  Functions,
+  redirect,
+  assign,
+  readArguments,
+  type Programs,
+  start,
+} from './simple-command.ts'
+import type {
+  AndOr,
+  Command,
+  Function,
+  ParsedScript,
+  Pipeline,
+  ProcessSubstitutionPart,
+  Statement,
+  SyntaxNode,
+  Word,
+} from 'unbash'
 
 const maxOutputLength = 65_536
 /**

@@ -1,6 +1,5 @@
 import { diskDestroy } from './disk-destroy.ts'
-import { gitAddBlind } from './git-add-blind.ts'
-import { gitPushForce } from './git-push-force.ts'
+import { gitAddBlind, gitPushForce } from './git.ts'
 import { rmCritical } from './rm-critical.ts'
 import type { Rule } from './rule.ts'
 

@@ -1,5 +1,4 @@
-import type { SuggestTool, ToolKind } from '../options.ts'
-import type { Caught, Rule, SeenCommand } from './rule.ts'
+import type { SuggestTool, ToolKind, Caught, Rule, SeenCommand } from './rule.ts'
 
 /** Names that agents give to such tools; the first that the caller has is suggested. */
 const usualNames: Readonly<Record<ToolKind, readonly string[]>> = {
