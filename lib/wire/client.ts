@@ -1,19 +1,18 @@
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { isObject } from '../protocol/shape/shape.ts'
-import { codeOf, messageOf } from '../protocol/errors.ts'
+import { codeOf, messageOf, MisuseError } from '../protocol/errors.ts'
 import { interruption } from '../protocol/ports.ts'
-import { createLineReader, parseJsonLine } from '../protocol/json-lines.ts'
-import {
-  type AllMethods,
-  type AllNotifications,
-  type ClientMethods,
-  maxLineBytes,
-  type RpcErrorObject,
-  type RpcMethods,
-  type RpcNotifications,
+import type {
+  AllMethods,
+  AllNotifications,
+  ClientMethods,
+  RpcErrorObject,
+  RpcMethods,
+  RpcNotifications,
 } from '../protocol/rpc/methods.ts'
-import { fromErrorObject } from './errors.ts'
+import { readMessages } from './connection.ts'
+import { errorCodes } from './messages.ts'
 
 /** A notification with the parameters of its method. */
 export type RpcNotification = NotificationOf<RpcNotifications>
@@ -98,26 +97,37 @@ export function createCaller<Methods extends Table<Methods> = RpcMethods, Told =
     try {
       send({ id, result: { approved: (await options.onApproval?.(asked)) ?? false } })
     } catch (error) {
-      send({ id, error: { code: -32_000, message: messageOf(error) } })
+      send({ id, error: { code: errorCodes.failed, message: messageOf(error) } })
     }
   }
 
-  function receive(message: unknown): void | Promise<void> {
-    if (!isObject(message)) return
-    const { id, method, params, result, error } = message
-    if (method === 'approval.request') return void approve(id, params)
-    if (method !== undefined) return options.onNotification?.({ method, params } as Told)
-    const request = waiting.get(id)
-    waiting.delete(id)
-    if (error === undefined) request?.resolve(result)
-    else request?.reject(new RpcError(error as RpcErrorObject))
+  async function hear(notification: Told): Promise<void> {
+    try {
+      await options.onNotification?.(notification)
+    } catch (error) {
+      fail(`what was sent could not be taken: ${messageOf(error)}`)
+    }
   }
 
-  const { takeRest } = readMessages(input, { receive, fail })
+  function receive(message: unknown): unknown {
+    if (!isObject(message)) return undefined
+    const { id, method, params, result, error } = message
+    if (method === 'approval.request') return void approve(id, params)
+    if (method !== undefined) return hear({ method, params } as Told)
+    const request = waiting.get(id)
+    waiting.delete(id)
+    if (error === undefined) return request?.resolve(result)
+    return request?.reject(new RpcError(error as RpcErrorObject))
+  }
+
+  const messages = readMessages(input, {
+    receive,
+    refuse: (why) => fail(`a line could not be read: ${why}`),
+  })
 
   return {
     // What has come before the end may be an answer.
-    fail: (why) => takeRest(() => fail(why)),
+    fail: (why) => messages.whenTaken(() => fail(why)),
     request: (method, params, { signal } = {}) =>
       new Promise((resolve, reject) => {
         if (over) {
@@ -129,16 +139,15 @@ export function createCaller<Methods extends Table<Methods> = RpcMethods, Told =
           const interrupt = signal?.reason === interruption
           send({ method: '$/cancel', params: { id, ...(interrupt && { interrupt }) } })
         }
-        const free = () => signal?.removeEventListener('abort', cancel)
+        const settleWith =
+          <Outcome>(settle: (outcome: Outcome) => void) =>
+          (outcome: Outcome) => {
+            signal?.removeEventListener('abort', cancel)
+            settle(outcome)
+          }
         waiting.set(id, {
-          resolve(result) {
-            free()
-            resolve(result)
-          },
-          reject(error) {
-            free()
-            reject(error)
-          },
+          resolve: settleWith(resolve),
+          reject: settleWith(reject),
         })
         send({ id, method, params })
         if (signal?.aborted) cancel()
@@ -180,62 +189,15 @@ export async function askOnce<Name extends keyof AllMethods>(
     return await caller.request(method, params, { signal })
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
-    if (error.code !== 0) throw fromErrorObject(error)
+    if (error.code !== 0) throw toOriginal(error)
     throw refusal ?? new ConnectionLost(error.message)
   } finally {
     socket.destroy()
   }
 }
 
-interface Receiver {
-  receive(message: unknown): void | Promise<void>
-  /** Is told where what came is no message. */
-  fail(why: string): void
-}
-
-/**
- * Passes messages on one after the other; while one is being taken, nothing is read. `takeRest` calls back
- * when those that have come are taken.
- */
-function readMessages(
-  stream: Readable,
-  receiver: Receiver,
-): { takeRest: (then: () => void) => void } {
-  const messages: unknown[] = []
-  const waiting: (() => void)[] = []
-  let taking = false
-
-  async function take(): Promise<void> {
-    taking = true
-    while (messages.length > 0) {
-      try {
-        const taken = receiver.receive(messages.shift())
-        if (taken === undefined) continue
-        stream.pause()
-        await taken
-      } catch (error) {
-        receiver.fail(`what was sent could not be taken: ${messageOf(error)}`)
-      }
-      stream.resume()
-    }
-    taking = false
-    for (const then of waiting.splice(0)) then()
-  }
-
-  const reader = createLineReader({
-    maxBytes: maxLineBytes,
-    onLine(line) {
-      try {
-        messages.push(parseJsonLine(line))
-      } catch (error) {
-        receiver.fail(`a line is not JSON: ${messageOf(error)}`)
-      }
-    },
-    onTooLong: () => receiver.fail(`a line has more than ${maxLineBytes} bytes`),
-  })
-  stream.on('data', (chunk: Buffer) => {
-    reader.write(chunk)
-    if (!taking) void take()
-  })
-  return { takeRest: (then) => (taking ? void waiting.push(then) : then()) }
+/** What an error of the other side was before it went over the wire. */
+function toOriginal({ code, message, data }: RpcError): Error {
+  if (code === errorCodes.internal || !data) return new Error(message)
+  return new MisuseError(data.code, message, data.field ?? null)
 }

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import { createDeferred } from '../protocol/deferred.ts'
 import type { Readable } from 'node:stream'
+import { createDeferred } from '../protocol/deferred.ts'
 import { messageOf } from '../protocol/errors.ts'
 import { createLineReader, isBlankLine, parseJsonLine } from '../protocol/json-lines.ts'
-import { type AllNotifications, maxLineBytes } from '../protocol/rpc/methods.ts'
+import { maxLineBytes } from '../protocol/rpc/methods.ts'
 
 /** Where the lines go. */
 export interface Sink {
@@ -26,9 +26,8 @@ export interface Connection {
    * nobody reads any more.
    */
   stream(line: string): 'closed' | void | Promise<'closed' | void>
-  /** Null while there is room; else settles when there is room again. */
-  waitToRead(): Promise<void> | null
-  readonly closed: boolean
+  /** Undefined while there is room; else settles when there is room again. */
+  waitToRead(): Promise<void> | undefined
   /** Settles when the client has gone. */
   readonly gone: Promise<void>
   /** Frees everyone who waits: the connection is over. Settles when the client has read the rest. */
@@ -40,7 +39,7 @@ export function createConnection(sink: Sink): Connection {
   let pendingChars = 0
   let ended = false
   let flushed = Promise.resolve()
-  const waiting: { below: number; resume: () => void }[] = []
+  let waiting: { below: number; resume: () => void }[] = []
   const { promise: gone, resolve: leave } = createDeferred()
 
   /** What was sent in one turn of the event loop goes out in one write, but for long texts. */
@@ -68,13 +67,10 @@ export function createConnection(sink: Sink): Connection {
   }
 
   function resumeWaiting(): void {
-    for (let index = waiting.length - 1; index >= 0; index--) {
-      const wait = waiting[index]
-      if (wait && (ended || pendingChars < wait.below)) {
-        waiting.splice(index, 1)
-        wait.resume()
-      }
-    }
+    const hasRoom = (below: number) => ended || pendingChars < below
+    const resumed = waiting.filter(({ below }) => hasRoom(below))
+    waiting = waiting.filter(({ below }) => !hasRoom(below))
+    for (const { resume } of resumed) resume()
   }
 
   function waitForRoom(below: number): Promise<void> {
@@ -90,10 +86,7 @@ export function createConnection(sink: Sink): Connection {
       return waitForRoom(highWaterBytes).then(() => (ended ? 'closed' : undefined))
     },
     waitToRead: () =>
-      ended || pendingChars < stopReadingBytes ? null : waitForRoom(stopReadingBytes / 2),
-    get closed() {
-      return sink.closed
-    },
+      ended || pendingChars < stopReadingBytes ? undefined : waitForRoom(stopReadingBytes / 2),
     gone,
     end() {
       ended = true
@@ -119,7 +112,8 @@ export function connectSocket(socket: Socket): Connection {
 
 /** Who takes the messages of one connection. */
 export interface MessageReceiver {
-  receive(message: unknown): void
+  /** While a promise waits, nothing more is taken. */
+  receive(message: unknown): unknown
   /** A line is no message; `start` is how it begins. */
   refuse(why: string, start: string): void
 }
@@ -127,12 +121,31 @@ export interface MessageReceiver {
 /** How much of a line that is no message is looked at. */
 const lookedAtBytes = 1000
 
-/** Passes on each line that comes, no faster than the answers are read. Settles at the end of the input. */
-export function receiveMessages(
+/**
+ * Passes on each line that comes, in their order, while one is being taken no other. `whenTaken` calls back when
+ * those that have come so far are taken.
+ */
+export function readMessages(
   input: Readable,
-  connection: Connection,
   receiver: MessageReceiver,
-): Promise<void> {
+): { whenTaken(done: () => void): void; end(): void } {
+  const queue: (() => unknown)[] = []
+  let isTaking = false
+
+  function take(): void {
+    while (!isTaking && queue.length > 0) {
+      const taken = queue.shift()?.()
+      if (!(taken instanceof Promise)) continue
+      isTaking = true
+      input.pause()
+      void taken.then(() => {
+        isTaking = false
+        input.resume()
+        take()
+      })
+    }
+  }
+
   const reader = createLineReader({
     maxBytes: maxLineBytes,
     onLine(line) {
@@ -142,35 +155,50 @@ export function receiveMessages(
         message = parseJsonLine(line)
       } catch (error) {
         const start = new TextDecoder().decode(line.subarray(0, lookedAtBytes))
-        receiver.refuse(messageOf(error).slice(0, 200), start)
+        const why = messageOf(error).slice(0, 200)
+        queue.push(() => receiver.refuse(why, start))
         return
       }
-      receiver.receive(message)
+      queue.push(() => receiver.receive(message))
     },
-    onTooLong: () => receiver.refuse(`A line must not be longer than ${maxLineBytes} bytes`, ''),
+    onTooLong() {
+      const why = `A line must not be longer than ${maxLineBytes} bytes`
+      queue.push(() => receiver.refuse(why, ''))
+    },
+  })
+  input.on('data', (chunk: Buffer) => {
+    reader.write(chunk)
+    take()
+  })
+  return {
+    whenTaken(done) {
+      queue.push(done)
+      take()
+    },
+    end: () => reader.end(),
+  }
+}
+
+/** Passes on what comes, no faster than the answers are read. Settles at the end of the input. */
+export function receiveMessages(
+  input: Readable,
+  connection: Connection,
+  receiver: MessageReceiver,
+): Promise<void> {
+  const messages = readMessages(input, {
+    receive(message) {
+      receiver.receive(message)
+      return connection.waitToRead()
+    },
+    refuse: (why, start) => receiver.refuse(why, start),
   })
   return new Promise((resolve) => {
-    input.on('data', (chunk: Buffer) => {
-      reader.write(chunk)
-      const room = connection.waitToRead()
-      if (room === null) return
-      input.pause()
-      void room.then(() => input.resume())
-    })
     input.once('end', () => {
-      reader.end()
-      resolve()
+      messages.end()
+      messages.whenTaken(resolve)
     })
     // A terminal that is gone, a directory, a socket whose other side was killed: nothing more comes.
     input.on('error', () => resolve())
     input.once('close', () => resolve())
   })
-}
-
-/** A notification of the server as a line. */
-export function notification<Name extends keyof AllNotifications>(
-  method: Name,
-  params: AllNotifications[Name],
-): string {
-  return `${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`
 }

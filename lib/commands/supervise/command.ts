@@ -6,9 +6,8 @@ import { option } from '../../protocol/request/fields.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { leaveGroupOfRun } from '../../system/process/own-process.ts'
 import { connectSocket, receiveMessages } from '../../wire/connection.ts'
-import { bindMethods, cancelHandler, type WireCall } from '../../wire/method.ts'
-import { encodeEvent } from '../../wire/run-events.ts'
-import { createApprovals, createRpcServer } from '../../wire/server.ts'
+import { encodeEvent } from '../../wire/messages.ts'
+import { bindMethods, cancelHandler, createRpcServer, type WireCall } from '../../wire/server.ts'
 import type { Command } from '../../doors/command.ts'
 
 /**
@@ -42,7 +41,6 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
   let isAnswered = false
   const socket = connect(path)
   const connection = connectSocket(socket)
-  const approvals = createApprovals((line) => connection.send(line))
   const left = new AbortController()
   const methods = bindMethods<WireCall, 'supervise' | '$/cancel'>({
     async supervise({ request, supportsApproval }, call) {
@@ -50,8 +48,7 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
       started = executor.start(request, {
         signal,
         approve: supportsApproval
-          ? (asked, verdict) =>
-              approvals.ask(asked, verdict, AbortSignal.any([signal, left.signal]))
+          ? (asked, verdict) => rpc.ask(asked, verdict, AbortSignal.any([signal, left.signal]))
           : undefined,
         // The answer `closed` of a caller that has gone is dropped, since the run goes on without it.
         onEvent: async (event) => void (await call.notify('run.event', encodeEvent(event))),
@@ -64,12 +61,7 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
     },
     '$/cancel': cancelHandler,
   })
-  const rpc = createRpcServer({
-    connection,
-    methods,
-    prepare: (call) => call,
-    onAnswer: (message) => approvals.answer(message),
-  })
+  const rpc = createRpcServer({ connection, methods, prepare: (call) => call })
   // Deno does not always hear that a caller was killed before it asked.
   const silence = setTimeout(() => {
     if (started === null) socket.destroy()

@@ -12,7 +12,7 @@ import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { makeSocketPlace } from '../../system/socket-place.ts'
 import { type PipedProcess, startPiped } from '../../system/process/spawn.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
-import { decodeEvent } from '../../wire/run-events.ts'
+import { decodeEvent } from '../../wire/messages.ts'
 
 export interface Supervision {
   /** The words that start nacre once more. */

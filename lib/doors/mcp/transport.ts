@@ -2,7 +2,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { createConnection, receiveMessages } from '../../wire/connection.ts'
-import { errorCodes } from '../../wire/errors.ts'
+import { errorCodes } from '../../wire/messages.ts'
 import type { Streams } from '../streams.ts'
 
 /** The way to the client, which stays open for answers when the client has nothing more to ask. */

@@ -18,8 +18,8 @@ import {
   cancelHandler,
   type Handler as WireHandler,
   type Handlers as WireHandlers,
-} from '../../wire/method.ts'
-import { notifyOfRun } from '../../wire/run-events.ts'
+} from '../../wire/server.ts'
+import { notifyOfRun } from '../../wire/messages.ts'
 import type { Prompts } from './prompts.ts'
 
 /** One request under way, and what the connection knows of its client. */

@@ -15,7 +15,7 @@ import {
   type MessageReceiver,
   receiveMessages,
 } from '../../wire/connection.ts'
-import { createApprovals, createRpcServer, type RpcServer } from '../../wire/server.ts'
+import { createRpcServer, type RpcServer } from '../../wire/server.ts'
 import { createPiDialect } from '../pi/dialect.ts'
 import type { Streams } from '../streams.ts'
 import { type Call, type ClientState, methods } from './methods.ts'
@@ -77,11 +77,10 @@ function createJsonRpc(
   connection: Connection,
   agent: Lazy<Agent>,
 ): RpcServer {
-  const approvals = createApprovals((line) => connection.send(line))
   const peer = createJobPeer()
   const handed = new Set<string>()
   const askForModel: Approve = (request, verdict, during = signal) =>
-    client.supportsApproval && approvals.ask(request, verdict, during)
+    client.supportsApproval && server.ask(request, verdict, during)
   const client: ClientState = {
     supportsApproval: false,
     learnToolNames,
@@ -90,12 +89,11 @@ function createJsonRpc(
     prompts: createPrompts(executor, agent, askForModel),
     commands: new Set(),
   }
-  return createRpcServer<Call>({
+  const server = createRpcServer<Call>({
     connection,
     methods,
-    onAnswer: (message) => approvals.answer(message),
     prepare(call) {
-      const approve: Approve = (request, verdict) => approvals.ask(request, verdict, call.signal)
+      const approve: Approve = (request, verdict) => server.ask(request, verdict, call.signal)
       const common = { executor, version, cwd, jobs: executor.jobs, peer, client }
       return Object.assign(call, {
         ...common,
@@ -103,6 +101,7 @@ function createJsonRpc(
       })
     },
   })
+  return server
 }
 
 /**

@@ -1,7 +1,7 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { version } from '../../protocol/wire.ts'
-import { bindMethods, cancelHandler, type Handlers, type WireCall } from '../../wire/method.ts'
+import { bindMethods, cancelHandler, type Handlers, type WireCall } from '../../wire/server.ts'
 import type { Jobs } from './port.ts'
 
 /** What the methods that look after jobs need to know of a request. */

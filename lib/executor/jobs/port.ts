@@ -3,7 +3,7 @@ import type { JobEntry, JobFilter, JobOutput, Reading } from '../../protocol/res
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/array.ts'
 import type { Run } from '../run.ts'
-import type { WireCall } from '../../wire/method.ts'
+import type { WireCall } from '../../wire/server.ts'
 
 /** The side of a connection that is told what happens to a job. */
 export type Follower = Pick<WireCall, 'id' | 'notify'>
