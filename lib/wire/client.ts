@@ -122,7 +122,7 @@ export function createCaller<Methods extends Table<Methods> = RpcMethods, Told =
 
   const messages = readMessages(input, {
     receive,
-    refuse: (why) => fail(`a line could not be read: ${why}`),
+    refuse: (why) => fail(`a line is not JSON: ${why}`),
   })
 
   return {
