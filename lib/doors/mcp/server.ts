@@ -1,33 +1,33 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { whenAborted } from '../../protocol/deferred.ts'
+import { setImmediate } from 'node:timers/promises'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
-  CallToolRequestSchema,
   ErrorCode,
-  InitializeRequestSchema,
-  ListResourcesRequestSchema,
-  ListResourceTemplatesRequestSchema,
-  ListToolsRequestSchema,
-  type ListToolsResult,
+  JSONRPCMessageSchema,
   McpError,
-  ReadResourceRequestSchema,
-  type ListResourcesResult,
-  type ReadResourceResult,
+  type ServerNotification,
+  type ServerRequest,
+  type ServerResult,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Tool, ToolContext, ToolResult } from '../../agent/tools/tool.ts'
+import type { Tool, ToolContext } from '../../agent/tools/tool.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Executor, TextBounds } from '../../executor/executor.ts'
 import { createReach, type Reach } from '../../executor/reach.ts'
+import { whenAborted } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
-import { createId } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
 import { interruption } from '../../protocol/ports.ts'
-import type { Streams } from '../streams.ts'
-import { createStdioTransport, type FindWrong } from './transport.ts'
-import { StringDecoder } from 'node:string_decoder'
-import { nowMs } from '../../system/clock.ts'
-import type { RunListener } from '../../protocol/result/event.ts'
+import { listenToText, type RunListener } from '../../protocol/result/event.ts'
+import { check } from '../../protocol/shape/check.ts'
+import * as shape from '../../protocol/shape/shape.ts'
+import { createId } from '../../protocol/wire.ts'
 import { startOf } from '../../protocol/words.ts'
+import { nowMs } from '../../system/clock.ts'
+import { settleWithin } from '../../system/wait.ts'
+import { createConnection, receiveMessages } from '../../wire/connection.ts'
+import { errorCodes } from '../../wire/messages.ts'
+import type { Streams } from '../streams.ts'
 
 /**
  * Clients give up on a call after 60 s: what takes longer goes on as a job before that, with time to
@@ -50,8 +50,6 @@ const readableBy: Readonly<Record<string, TextBounds>> = {
 }
 /** How long a client that has gone silent may take to read what was answered. */
 const flushMs = 2000
-/** Of a wait: once what it is for has come, it does not keep nacre from its end. */
-const unheld = { ref: false }
 
 const instructions = [
   'bash runs a command line and answers with its output and how it ended.',
@@ -73,101 +71,130 @@ export interface McpContext {
 
 /** Serves one client until its end of input; gives the exit status. */
 export async function serveMcp(context: McpContext): Promise<number> {
-  const { executor, streams, signal, cwd, version, isStructured } = context
-  // No person speaks to the model here who could hand something to it.
-  const reach = createReach(executor, createId('connection'))
+  const { executor, streams, signal } = context
   const server = new Server(
-    { name: 'nacre', title: 'nacre', version },
+    { name: 'nacre', title: 'nacre', version: context.version },
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
+  const methods = createMethods(context, () => server.getClientVersion()?.name ?? '')
+  const underWay = new Set<Promise<ServerResult>>()
+  // Not by the schemas of the SDK: what they refuse would be a fault of the server (-32603).
+  server.fallbackRequestHandler = ({ method, params = {} }, call) => {
+    const answer = perform(methods[method], params, call)
+    underWay.add(answer)
+    return answer.finally(() => underWay.delete(answer))
+  }
+  /** Settles when every call has been answered. */
+  async function idle(): Promise<void> {
+    while (underWay.size > 0) await Promise.allSettled(underWay)
+    await setImmediate()
+  }
 
-  server.setRequestHandler(ListToolsRequestSchema, () => listTools(cwd, executor))
-  server.setRequestHandler(ListResourcesRequestSchema, () => listArtifacts(reach))
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
-    resourceTemplates: [artifactTemplate],
-  }))
-  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
-    asProtocolError(() => readArtifact(params.uri, reach)),
-  )
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, call) => {
-    const tool = await asProtocolError(async () => findTool(params.name))
-    const token = call._meta?.progressToken
-    const onEvent =
-      token === undefined
-        ? undefined
-        : createProgress((progress) =>
-            call.sendNotification({
-              method: 'notifications/progress',
-              params: { progressToken: token, ...progress },
-            }),
-          )
-    const { details, ...answer } = await callTool(tool, params.arguments ?? {}, {
-      executor: reach,
-      origin: 'mcp',
-      signal: call.signal,
-      exitIsResult: true,
-      maxWaitSeconds: maxCallSeconds,
-      onEvent,
-      atMost: readableBy[server.getClientVersion()?.name ?? ''],
-    })
-    return isStructured ? { ...answer, structuredContent: withoutEmpty(details) } : answer
-  })
-
-  const stopped = whenAborted(signal)
-  const transport = createStdioTransport(streams, findWrong)
+  const connection = createConnection(streams.stdout)
+  const { transport, ended } = createTransport(streams, connection)
   await server.connect(transport)
-  await Promise.race([transport.ended, stopped])
-  const over = Promise.race([transport.gone, stopped])
-  await Promise.race([transport.idle(), over, delay(limits.endOfInputMs.mcp, null, unheld)])
+  const stopped = Promise.race([whenAborted(signal), connection.gone])
+  await Promise.race([ended, stopped])
+  await settleWithin(limits.endOfInputMs.mcp, Promise.race([idle(), stopped]))
   // What is stopped here is answered too.
   await executor.close({ interrupt: signal.reason === interruption })
-  await Promise.race([transport.idle(), transport.gone, delay(flushMs, null, unheld)])
-  await Promise.race([server.close(), transport.gone, delay(flushMs, null, unheld)])
+  const told = idle().then(() => connection.end())
+  await settleWithin(flushMs, Promise.race([told, connection.gone]))
+  await server.close()
+  streams.stdin.pause()
   return 0
 }
 
-/** The SDK would answer these as a fault of its own (-32603). */
-const handled = [
-  InitializeRequestSchema,
-  ListToolsRequestSchema,
-  CallToolRequestSchema,
-  ListResourcesRequestSchema,
-  ListResourceTemplatesRequestSchema,
-  ReadResourceRequestSchema,
-]
-
-const findWrong: FindWrong = (request) => {
-  const { method, params } = request
-  // So do clients whose model gave none.
-  if (method === 'tools/call' && params?.['arguments'] === null) delete params['arguments']
-  const schema = handled.find(({ shape }) => shape.method.value === method)
-  const [issue] = schema?.safeParse(request).error?.issues ?? []
-  return issue ? `\`${issue.path.join('.')}\`: ${issue.message}` : null
+/** The protocol on standard input and output; `ended` settles at the end of the input. */
+function createTransport({ stdin }: Streams, connection: ReturnType<typeof createConnection>) {
+  const toLine = (message: object) => `${JSON.stringify(message)}\n`
+  const transport: Transport = {
+    start: async () => undefined,
+    // A slow reader holds up whoever sends.
+    send: async (message) => void (await connection.stream(toLine(message))),
+    close: async () => undefined,
+  }
+  const refuse = (code: number, message: string) =>
+    connection.send(toLine({ jsonrpc: '2.0', id: null, error: { code, message } }))
+  const ended = receiveMessages(stdin, connection, {
+    receive(value) {
+      const message = JSONRPCMessageSchema.safeParse(value)
+      if (message.success) transport.onmessage?.(message.data)
+      else refuse(errorCodes.invalidRequest, 'Not a message of JSON-RPC 2.0')
+    },
+    refuse: (why) => refuse(errorCodes.parse, why),
+  })
+  return { transport, ended }
 }
 
-function listTools(cwd: string, executor: Executor): ListToolsResult {
-  return {
-    tools: describeTools(cwd, executor, { origin: 'mcp' }).map(({ readOnly, ...tool }) => ({
-      ...tool,
-      annotations: {
-        title: tool.title,
-        readOnlyHint: readOnly,
-        destructiveHint: !readOnly,
-        idempotentHint: readOnly,
-        openWorldHint: !readOnly,
-      },
-    })),
+type Call = RequestHandlerExtra<ServerRequest, ServerNotification>
+type Method = (params: Record<string, unknown>, call: Call) => Promise<ServerResult>
+
+async function perform(
+  method: Method | undefined,
+  params: Record<string, unknown>,
+  call: Call,
+): Promise<ServerResult> {
+  if (!method) throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
+  try {
+    return await method(params, call)
+  } catch (error) {
+    if (!(error instanceof MisuseError)) throw error
+    throw new McpError(ErrorCode.InvalidParams, error.message, { code: error.code })
   }
 }
 
-interface Answer {
-  content: ToolResult['content']
-  isError: boolean
-  details: Record<string, unknown>
+const callParams = shape.object(
+  { name: shape.text() },
+  // Null where a model gave none.
+  { arguments: shape.nullable(shape.record(shape.anything())) },
+  { isOpen: true },
+)
+const readParams = shape.object({ uri: shape.text() }, {}, { isOpen: true })
+
+function createMethods(
+  { executor, cwd, isStructured }: McpContext,
+  clientName: () => string,
+): Readonly<Record<string, Method>> {
+  // No person speaks to the model here who could hand something to it.
+  const reach = createReach(executor, createId('connection'))
+  return {
+    'tools/list': async () => ({
+      tools: describeTools(cwd, executor, { origin: 'mcp' }).map(({ readOnly, ...tool }) => ({
+        ...tool,
+        annotations: {
+          title: tool.title,
+          readOnlyHint: readOnly,
+          destructiveHint: !readOnly,
+          idempotentHint: readOnly,
+          openWorldHint: !readOnly,
+        },
+      })),
+    }),
+    async 'tools/call'(params, call) {
+      const { name, arguments: given } = check(callParams, params, 'params', { names: 'code' })
+      const { details, ...answer } = await callTool(findTool(name), given ?? {}, {
+        executor: reach,
+        origin: 'mcp',
+        signal: call.signal,
+        exitIsResult: true,
+        maxWaitSeconds: maxCallSeconds,
+        onEvent: createProgress(call),
+        atMost: readableBy[clientName()],
+      })
+      return isStructured ? { ...answer, structuredContent: withoutEmpty(details) } : answer
+    },
+    'resources/list': async () => ({ resources: await listArtifacts(reach) }),
+    'resources/templates/list': async () => ({ resourceTemplates: [artifactTemplate] }),
+    async 'resources/read'(params) {
+      const { uri } = check(readParams, params, 'params', { names: 'code' })
+      return { contents: [{ uri, mimeType, text: await readArtifact(uri, reach) }] }
+    },
+  }
 }
 
 /** Wrong arguments are for the model to mend, so they are an answer, not an error of the protocol. */
-async function callTool(tool: Tool, given: unknown, context: ToolContext): Promise<Answer> {
+async function callTool(tool: Tool, given: unknown, context: ToolContext) {
   try {
     const { content, isError, details } = await tool.call(given, context)
     return { content, isError, details: details as Record<string, unknown> }
@@ -175,7 +202,7 @@ async function callTool(tool: Tool, given: unknown, context: ToolContext): Promi
     if (!(error instanceof MisuseError)) throw error
     const { code, message, field } = error
     const details = { error: { code, message, field } }
-    return { content: [{ type: 'text', text: message }], isError: true, details }
+    return { content: [{ type: 'text' as const, text: message }], isError: true, details }
   }
 }
 
@@ -185,46 +212,29 @@ function withoutEmpty(details: Readonly<Record<string, unknown>>): Record<string
   return Object.fromEntries(Object.entries(details).filter(([, value]) => !isEmpty(value)))
 }
 
-async function asProtocolError<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return await act()
-  } catch (error) {
-    if (!(error instanceof MisuseError)) throw error
-    throw new McpError(ErrorCode.InvalidParams, error.message, { code: error.code })
-  }
-}
-
 /** Output is told this far apart at the least; what comes between goes with the next. */
 const everyMs = 100
 /** A message has so many characters, those of the newest output. */
 const maxChars = 4000
 
-interface Progress {
-  /** How many bytes of output have come so far. */
-  progress: number
-  /** What came since the last one. */
-  message: string
-}
-
-/** Tells a client of live output while a call runs, so that it neither waits in the dark nor gives up. */
-function createProgress(send: (progress: Progress) => Promise<void>): RunListener {
-  const decoder = new StringDecoder('utf8')
-  let bytes = 0
+/** Tells a client that asks for it of live output, so that it neither waits in the dark nor gives up. */
+function createProgress({ _meta, sendNotification }: Call): RunListener | undefined {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return undefined
+  let progress = 0
   let text = ''
   let sentAtMs = -Infinity
-
-  return async (event) => {
+  return listenToText(async (event) => {
     if (event.type === 'output') {
-      bytes += event.bytes.length
-      text = (text + decoder.write(Buffer.from(event.bytes))).slice(-maxChars)
+      progress += event.data.length
+      text = (text + event.data).slice(-maxChars)
     }
-    const due = event.type === 'exited' || nowMs() - sentAtMs >= everyMs
-    if (text === '' || !due) return
-    const message = text
+    if (text === '' || (event.type !== 'exited' && nowMs() - sentAtMs < everyMs)) return
+    const params = { progressToken, progress, message: text }
     text = ''
     sentAtMs = nowMs()
-    await send({ progress: bytes, message })
-  }
+    await sendNotification({ method: 'notifications/progress', params })
+  })
 }
 
 const mimeType = 'text/plain'
@@ -237,29 +247,24 @@ const artifactTemplate = {
 }
 
 /** What earlier runs of this connection left, newest first. */
-async function listArtifacts({ artifacts }: Reach): Promise<ListResourcesResult> {
+async function listArtifacts({ artifacts }: Reach) {
   const list = (await artifacts?.list()) ?? []
-  return {
-    resources: list.map(({ id, uri, command, bytes, createdAt }) => ({
-      uri,
-      name: id,
-      title: startOf(command, 80),
-      description: `Output of \`${command}\`, ${createdAt}`,
-      size: bytes,
-      mimeType,
-    })),
-  }
+  return list.map(({ id, uri, command, bytes, createdAt }) => ({
+    uri,
+    name: id,
+    title: startOf(command, 80),
+    description: `Output of \`${command}\`, ${createdAt}`,
+    size: bytes,
+    mimeType,
+  }))
 }
 
 /** The beginning of an artifact as clean text; the tool artifact reads the rest. */
-async function readArtifact(uri: string, { artifacts }: Reach): Promise<ReadResourceResult> {
+async function readArtifact(uri: string, { artifacts }: Reach): Promise<string> {
   if (artifacts === null) {
     throw new MisuseError('not_found', 'No output is kept here: there is no state folder', 'uri')
   }
   const { text, line, column } = await artifacts.read(uri)
-  const more =
-    line === null
-      ? ''
-      : `\n[to go on, call the tool artifact with line ${line}, column ${column}]\n`
-  return { contents: [{ uri, mimeType, text: text + more }] }
+  if (line === null) return text
+  return `${text}\n[to go on, call the tool artifact with line ${line}, column ${column}]\n`
 }

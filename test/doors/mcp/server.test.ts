@@ -189,12 +189,11 @@ test('parameters of a wrong shape are no fault of the server, and null is no arg
     for (const [method, params, field] of [
       ['tools/call', { arguments: {} }, 'params.name'],
       ['tools/call', { name: 'bash', arguments: [] }, 'params.arguments'],
-      ['tools/list', { cursor: 5 }, 'params.cursor'],
       ['resources/read', {}, 'params.uri'],
     ] as const) {
       const error = (await request(method, params).catch((why: unknown) => why)) as McpError
       assert.is(error.code, ErrorCode.InvalidParams)
-      assert.match(error.message, `\`${field}\`: `)
+      assert.match(error.message, `\`${field}\``)
     }
     const nothing = await request('tools/call', { name: 'bash', arguments: null })
     assert.match(JSON.stringify(nothing), '`command` is missing')
