@@ -1,22 +1,30 @@
 import { Readable } from 'node:stream'
-import { whenAborted } from '../../protocol/deferred.ts'
 import {
   agent as createApp,
+  type AgentContext,
   type ContentBlock,
   methods,
   ndJsonStream,
   PROTOCOL_VERSION,
   RequestError,
+  type RequestPermissionRequest,
+  type SessionUpdate,
   type StopReason,
 } from '@agentclientprotocol/sdk'
 import { type Agent, createAgent } from '../../agent/agent.ts'
-import { parsePrompt } from '../../protocol/prompt.ts'
-import type { PromptResult } from '../../protocol/result/result.ts'
+import type { AgentEvent } from '../../agent/events.ts'
+import type { Message } from '../../agent/models/model.ts'
 import type { AgentSettings } from '../../agent/settings.ts'
-import type { Executor } from '../../executor/executor.ts'
-import { messageOf, MisuseError } from '../../protocol/errors.ts'
+import type { Approve, Executor } from '../../executor/executor.ts'
+import { whenAborted } from '../../protocol/deferred.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import { parsePrompt } from '../../protocol/prompt.ts'
+import { listenToText } from '../../protocol/result/event.ts'
+import type { PromptResult } from '../../protocol/result/result.ts'
+import { createId } from '../../protocol/wire.ts'
+import { isFailure, renderForModel } from '../../render/model.ts'
+import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../streams.ts'
-import { type AcpSession, openSession, type Client } from './session.ts'
 
 export interface AcpContext {
   executor: Executor
@@ -30,17 +38,11 @@ export interface AcpContext {
 /** Serves one editor until its end of input; gives the exit status. */
 export async function serveAcp(context: AcpContext): Promise<number> {
   const { executor, settings, streams, signal, version } = context
-  const agent: Agent = createAgent(executor, settings)
+  const agent = createAgent(executor, settings)
   const sessions = new Map<string, AcpSession>()
 
-  function find(id: string): AcpSession {
-    const session = sessions.get(id)
-    if (session) return session
-    throw RequestError.invalidParams(undefined, `There is no session \`${id}\`; make or load one`)
-  }
-
-  function open(client: Client, cwd: string, resume: string | null): AcpSession {
-    const session = openSession({ agent, executor, client, cwd, resume })
+  function open(client: AgentContext, cwd: string, resume: string | null): AcpSession {
+    const session = openSession(agent, executor, client, cwd, resume)
     sessions.set(session.id, session)
     return session
   }
@@ -52,7 +54,7 @@ export async function serveAcp(context: AcpContext): Promise<number> {
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: false, audio: false, embeddedContext: true },
-        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+        sessionCapabilities: { list: {}, delete: {} },
       },
       authMethods: [],
     }))
@@ -65,23 +67,12 @@ export async function serveAcp(context: AcpContext): Promise<number> {
         return {}
       }),
     )
-    .onRequest(methods.agent.session.resume, ({ params, client }) =>
-      asProtocolError(() => {
-        open(client, params.cwd, params.sessionId)
-        return {}
-      }),
-    )
     .onRequest(methods.agent.session.list, ({ params }) => ({
       sessions: agent.conversations
         .list()
         .filter(({ cwd }) => typeof params.cwd !== 'string' || cwd === params.cwd)
         .map(({ id, cwd, title, updatedAt }) => ({ sessionId: id, cwd, title, updatedAt })),
     }))
-    .onRequest(methods.agent.session.close, ({ params }) => {
-      sessions.get(params.sessionId)?.cancel()
-      sessions.delete(params.sessionId)
-      return {}
-    })
     .onRequest(methods.agent.session.delete, ({ params }) =>
       asProtocolError(() => {
         sessions.get(params.sessionId)?.cancel()
@@ -92,12 +83,12 @@ export async function serveAcp(context: AcpContext): Promise<number> {
     )
     .onRequest(methods.agent.session.prompt, ({ params, signal }) =>
       asProtocolError(async () => {
-        const session = find(params.sessionId)
-        const text = readBlocks(params.prompt)
-        const prompt = parsePrompt(text)
-        if (prompt.kind !== 'command') return endOf(await session.prompt(text.trim(), signal))
-        const isCancelled = await session.run(prompt.command, prompt.injected, signal)
-        return { stopReason: isCancelled ? ('cancelled' as const) : ('end_turn' as const) }
+        const session = sessions.get(params.sessionId)
+        if (!session) {
+          const why = `There is no session \`${params.sessionId}\`; make or load one`
+          throw new MisuseError('not_found', why)
+        }
+        return { stopReason: await session.prompt(readBlocks(params.prompt), signal) }
       }),
     )
     .onNotification(methods.agent.session.cancel, ({ params }) => {
@@ -116,16 +107,16 @@ export async function serveAcp(context: AcpContext): Promise<number> {
 }
 
 /** How a prompt ended, as the protocol tells it; a failure is an error of the request. */
-function endOf({ status, error }: PromptResult): { stopReason: StopReason } {
+function endOf({ status, error }: PromptResult): StopReason {
   switch (status) {
     case 'answered':
-      return { stopReason: 'end_turn' }
+      return 'end_turn'
     case 'cancelled':
-      return { stopReason: 'cancelled' }
+      return 'cancelled'
     case 'limit':
-      return { stopReason: 'max_turn_requests' }
+      return 'max_turn_requests'
     case 'failed':
-      if (error?.code === 'refused') return { stopReason: 'refusal' }
+      if (error?.code === 'refused') return 'refusal'
       throw RequestError.internalError({ code: error?.code }, error?.message)
   }
 }
@@ -154,11 +145,194 @@ function readBlocks(blocks: readonly ContentBlock[]): string {
     .join('')
 }
 
-async function asProtocolError<T>(act: () => T | Promise<T>): Promise<T> {
+async function asProtocolError<Value>(act: () => Value | Promise<Value>): Promise<Value> {
   try {
     return await act()
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
-    throw RequestError.invalidParams({ code: error.code }, messageOf(error))
+    throw RequestError.invalidParams({ code: error.code }, error.message)
   }
+}
+
+/** One session of an editor: a conversation, told in the words of the protocol. */
+interface AcpSession {
+  readonly id: string
+  /** Answers a prompt, or runs the command that it is; gives how it ended. */
+  prompt(text: string, signal: AbortSignal): Promise<StopReason>
+  cancel(reason?: unknown): void
+  /** Tells everything that was said so far. */
+  replay(): Promise<void>
+}
+
+/** Each update repeats the output of a command so far, up to so many characters. */
+const shownChars = 20_000
+/** Output is told this far apart at the least. */
+const everyMs = 100
+
+/** `resume`: the conversation to go on with. Throws `MisuseError` if there is none of this id. */
+function openSession(
+  agent: Agent,
+  executor: Executor,
+  client: AgentContext,
+  cwd: string,
+  resume: string | null,
+): AcpSession {
+  const calls = new Map<string, OpenCall>()
+  const session = agent.open({ resume }, { cwd, approve })
+  const { id } = session.conversation
+  const { workspace } = session
+  let running: AbortController | null = null
+  session.listen(tell)
+
+  async function update(update: SessionUpdate): Promise<void> {
+    await client.notify(methods.client.session.update, { sessionId: id, update })
+  }
+
+  async function approve(...[request, verdict]: Parameters<Approve>): Promise<boolean> {
+    const call = [...calls].find(([, { command }]) => command.includes(request.command))
+    const asked: RequestPermissionRequest = {
+      sessionId: id,
+      toolCall: {
+        toolCallId: call?.[0] ?? request.id,
+        title: request.command,
+        kind: 'execute',
+        status: 'pending',
+        content: asContent(verdict.reason ?? ''),
+      },
+      options: [
+        { optionId: 'allow', name: 'Run it', kind: 'allow_once' },
+        { optionId: 'reject', name: 'Do not run it', kind: 'reject_once' },
+      ],
+    }
+    const { outcome } = await client.request(methods.client.session.requestPermission, asked)
+    return outcome.outcome === 'selected' && outcome.optionId === 'allow'
+  }
+
+  async function tell(event: AgentEvent): Promise<void> {
+    switch (event.type) {
+      case 'text':
+        return update({ sessionUpdate: 'agent_message_chunk', content: asText(event.text) })
+      case 'reasoning':
+        return update({ sessionUpdate: 'agent_thought_chunk', content: asText(event.text) })
+      case 'tool_call':
+        return beginCall(event.id, event.name, event.arguments)
+      case 'tool_output':
+        return addOutput(event.id, event.data)
+      case 'tool_result':
+        return endCall(event.id, event.reply.text, event.reply.isError)
+      case 'notice':
+      case 'retry': {
+        const text = event.type === 'retry' ? `${event.message}; trying again` : event.message
+        return update({ sessionUpdate: 'agent_thought_chunk', content: asText(`${text}\n`) })
+      }
+      default:
+        return undefined
+    }
+  }
+
+  async function beginCall(
+    toolCallId: string,
+    name: string,
+    given: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    const command = typeof given['command'] === 'string' ? given['command'] : ''
+    calls.set(toolCallId, { command, output: '', toldAtMs: 0 })
+    await update({
+      sessionUpdate: 'tool_call',
+      toolCallId,
+      title: command === '' ? `${name} ${JSON.stringify(given)}`.slice(0, 200) : command,
+      kind: name === 'bash' ? 'execute' : name === 'artifact' ? 'read' : 'other',
+      status: 'in_progress',
+      rawInput: given,
+    })
+  }
+
+  async function addOutput(toolCallId: string, data: string): Promise<void> {
+    const call = calls.get(toolCallId)
+    if (!call) return
+    call.output = (call.output + data).slice(-shownChars)
+    const now = nowMs()
+    if (now - call.toldAtMs < everyMs) return
+    call.toldAtMs = now
+    const content = asContent(call.output)
+    await update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress', content })
+  }
+
+  async function endCall(toolCallId: string, text: string, isError: boolean): Promise<void> {
+    calls.delete(toolCallId)
+    const status = isError ? 'failed' : 'completed'
+    const content = asContent(text)
+    await update({ sessionUpdate: 'tool_call_update', toolCallId, status, content })
+  }
+
+  async function tellMessage(message: Message): Promise<void> {
+    switch (message.role) {
+      case 'user':
+        return update({ sessionUpdate: 'user_message_chunk', content: asText(message.text) })
+      case 'assistant':
+        for (const part of message.parts) {
+          if (part.type === 'tool_call') await beginCall(part.id, part.name, part.input ?? {})
+          else await tell(part)
+        }
+        return undefined
+      case 'tool':
+        for (const { callId, text, isError } of message.replies)
+          await endCall(callId, text, isError)
+    }
+  }
+
+  async function run(command: string, injected: boolean, signal: AbortSignal): Promise<StopReason> {
+    const stop = new AbortController()
+    running = stop
+    try {
+      const toolCallId = createId('command')
+      await beginCall(toolCallId, 'bash', { command })
+      const result = await executor.run(
+        { command, origin: 'rpc', streams: 'merged', cwd, workspace, timeoutSeconds: 0 },
+        {
+          signal: AbortSignal.any([signal, stop.signal]),
+          approve,
+          onEvent: listenToText((event) =>
+            event.type === 'output' ? addOutput(toolCallId, event.data) : undefined,
+          ),
+        },
+      )
+      await endCall(toolCallId, renderForModel(result), isFailure(result))
+      if (injected) await session.commands.add(result)
+      return result.reason === 'cancel' ? 'cancelled' : 'end_turn'
+    } finally {
+      running = null
+    }
+  }
+
+  return {
+    id,
+    async prompt(text, signal) {
+      const prompt = parsePrompt(text)
+      if (prompt.kind === 'command') return run(prompt.command, prompt.injected, signal)
+      return endOf(await session.prompt(text.trim(), { signal }))
+    },
+    cancel(reason) {
+      running?.abort(reason)
+      session.cancel()
+    },
+    async replay() {
+      for (const message of session.conversation.messages) await tellMessage(message)
+    },
+  }
+}
+
+interface OpenCall {
+  command: string
+  output: string
+  /** When its output was told last, on the monotonic clock. */
+  toldAtMs: number
+}
+
+function asText(text: string) {
+  return { type: 'text' as const, text }
+}
+
+function asContent(text: string) {
+  return [{ type: 'content' as const, content: asText(text) }]
 }
