@@ -212,7 +212,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
 
   /** What runs an array: each of its tasks has a process of its own. */
   async function openTasks(): Promise<Runner> {
-    const { createArrayRunner } = await import('./array/array-runner.ts')
+    const { createArrayRunner } = await import('./array.ts')
     return createArrayRunner({
       startTask: (task, runner) => goOn(task, runner),
       dir: stateDir === null ? null : join(stateDir, 'jobs'),
@@ -249,7 +249,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
     const { takeUpJob } = await import('./jobs/take-up.ts')
     const dir = join(stateDir, 'jobs')
     return takeUpJob(dir, registered.known.resolve(id), async ({ request, startedAt, place }) => {
-      const runner = place ? runners.resume(place) : request.array ? await openTasks() : undefined
+      const runner = request.array ? await openTasks() : place ? runners.resume(place) : undefined
       return goOn(request, runner, new Date(startedAt))
     })
   }

@@ -17,9 +17,8 @@ import { nowMs } from '../../system/clock.ts'
 import { createTreeSearch, stopTree, type TreeRoot } from '../../run/stop.ts'
 import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
 import { readKept } from '../../output/bounds.ts'
-import { describeLostArray, type LostArray, openLostArray } from '../array/lost-array.ts'
 import { beginResult } from '../results.ts'
-import { findArray } from '../array/store.ts'
+import { describeLostArray, findLedger, type TaskLedger } from '../task-ledger.ts'
 import type { TaskEnd } from '../../protocol/array.ts'
 import { type Follower, type JobWait, notFound } from './port.ts'
 import { describeOrphan, endOrphan, findOrphans, rootFrom } from './orphans.ts'
@@ -133,36 +132,33 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
   /** Writes down the end of a job whose owner could not; gives the record as it is then. */
   async function settle(record: JobRecord): Promise<JobRecord> {
     if (record.endedAt !== null || isAlive(record.owner) || record.kept) return record
-    const array = openLostArray(dir, record.id)
-    if (array ? await array.refresh() : findProcesses(record).length > 0) return record
+    if (findLedger(dir, record.id) === null && findProcesses(record).length > 0) return record
     return finish(record, null)
   }
 
   async function finish(record: JobRecord, stopped: StopReport | null) {
-    const array = openLostArray(dir, record.id)
+    const array = findLedger(dir, record.id)
     const captured = await (await recapture(record, array)).finish()
     const lost = lostResult(record, { captured, running: false, stopped })
-    const told = stopped?.notices ?? []
-    const result = array ? describeLostArray(lost, array.summarize(), told) : lost
+    const result = array ? describeLostArray(lost, array.summarize()) : lost
     return writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, null)
   }
 
   async function resultOf(record: JobRecord): Promise<Result> {
     if (record.result) return record.result
-    const array = openLostArray(dir, record.id)
+    const array = findLedger(dir, record.id)
     const captured = (await recapture(record, array)).snapshot()
     const lost = lostResult(record, { captured, running: true, stopped: null })
     const trouble = troubles.get(record.id)
     if (trouble !== undefined) {
       return { ...lost, host: record.kept?.request.host ?? null, notices: [trouble] }
     }
-    if (array) await array.refresh()
-    return array ? describeLostArray(lost, array.summarize(), []) : lost
+    return array ? describeLostArray(lost, array.summarize()) : lost
   }
 
   async function readLost(record: JobRecord, reading: Reading): Promise<JobOutput> {
     const status = record.result?.status ?? 'running'
-    const array = openLostArray(dir, record.id)
+    const array = findLedger(dir, record.id)
     return (
       readText(record, reading) ?? { ...(await recapture(record, array)).read(reading), status }
     )
@@ -194,9 +190,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
     if (record.endedAt !== null) return resultOf(record)
     const trouble = troubles.get(record.id)
     if (trouble !== undefined) throw new MisuseError('host_unreachable', trouble, 'job_id')
-    const notices = (await openLostArray(dir, record.id)?.cancel()) ?? []
-    const { survivors } = await stopTree(rootOf(record))
-    return resultOf(await finish(record, { survivors, notices }))
+    return resultOf(await finish(record, await stopTree(rootOf(record))))
   }
 
   const show = (id: string) => ask(findRecord(id), ['shell.status', { id }], resultOf)
@@ -238,13 +232,12 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
     },
 
     async tasks(id) {
-      const array = findArray(dir, id)
-      if (array === null) {
-        throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
-      }
-      // Ends that nobody has taken yet.
-      await settle(findRecord(id))
-      return array.readEnds()
+      // A scheduler may have ended tasks that nobody has recorded yet.
+      const record = readRecord(dir, id)
+      if (record) await takeUp(record)
+      const array = findLedger(dir, id)
+      if (array) return array.ends()
+      throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
     },
 
     wait(id, { timeoutSeconds, ready, signal }) {
@@ -326,7 +319,7 @@ function findProcesses(record: JobRecord): ProcessEntry[] {
 }
 
 /** The clean text of a job whose owner was killed, made anew from its artifact. */
-async function recapture(record: JobRecord, array: LostArray | null): Promise<Capture> {
+async function recapture(record: JobRecord, array: TaskLedger | null): Promise<Capture> {
   const capture = createCapture({
     runId: record.id,
     command: record.command,
@@ -345,7 +338,11 @@ async function recapture(record: JobRecord, array: LostArray | null): Promise<Ca
   for (const kept of [record.artifact, record.stderrArtifact]) {
     if (kept) await replay(kept.path, capture)
   }
-  await array?.recapture(capture)
+  for (const { result } of array?.ends() ?? []) {
+    for (const text of [result.output, result.stdout, result.stderr]) {
+      if (text) await capture.write('output', Buffer.from(text))
+    }
+  }
   return capture
 }
 

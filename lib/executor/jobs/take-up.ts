@@ -8,7 +8,7 @@ import { nowMs } from '../../system/clock.ts'
 import { identifySelf, isAlive, type ProcessIdentity } from '../../system/process/process-table.ts'
 import { copyOutsideRun } from '../../system/process/run-variables.ts'
 import { startPiped } from '../../system/process/spawn.ts'
-import { findArray } from '../array/store.ts'
+import { findLedger } from '../task-ledger.ts'
 import type { LiveRun, Run } from '../run.ts'
 import { type JobRecord, readOwnFile, readRecord, reopenRecord } from './record.ts'
 
@@ -119,14 +119,13 @@ function describeLost(dir: string, record: JobRecord): Omit<LostJob, 'release'> 
   if (kept && record.endedAt === null) {
     return { request: kept.request, startedAt, place: kept.place }
   }
-  const array = findArray(dir, id)
+  const array = findLedger(dir, id)
   if (array === null) {
     if (record.endedAt !== null) return null
     throw cannotGoOn(id, 'it was a run of this machine, which has ended with its nacre')
   }
-  if (array.record.place) throw cannotGoOn(id, 'a scheduler runs it, and `nacre job` collects it')
-  const ended = array.readEnds().length
-  if (ended === array.record.request.array?.tasks.length) return null
+  if (array.left().length === 0) return null
+  if (array.record.rounds.length > 0) throw cannotGoOn(id, 'its scheduler has ended it')
   return { request: array.record.request, startedAt, place: null }
 }
 

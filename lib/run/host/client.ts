@@ -1,17 +1,24 @@
+import { spawn } from 'node:child_process'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { ToldResult } from '../../protocol/result/result.ts'
+import { sendSignal } from '../../system/process/process-table.ts'
+import { findProgram } from '../../system/programs.ts'
+import type { Heard } from './frames.ts'
+
+/** The environment of nacre, in which the client of a host finds its configuration. */
+export type ClientEnvironment = Readonly<Record<string, string | undefined>>
 
 /** The system's own client of a host: its configuration, keys and policies hold. */
 export interface HostClient {
   /**
-   * Makes sure that the host answers, where its client keeps a connection open. Rejects with
-   * `StartError`, also where `signal` aborts before.
+   * Makes sure that the host answers, if its client keeps a connection open. Rejects with
+   * `StartError`, also if `signal` aborts before.
    */
   connect(signal: AbortSignal): Promise<void>
   /** The program and its words that run a script there; `request`: as that run. */
   compose(script: string, terminal: boolean, request?: Request): { file: string; args: string[] }
-  /** Set where the host is a scheduler, which starts and ends runs in its own time. */
+  /** Set if the host is a scheduler, which starts and ends runs in its own time. */
   readonly scheduler: Scheduler | null
   close(): Promise<void>
 }
@@ -23,42 +30,64 @@ export interface Scheduler {
    * of the run has so long to end it by itself.
    */
   cancel(runId: string, graceMs: number): Promise<StopReport>
-  /** How the job of a run has ended, as the scheduler tells it over what was heard of it here. */
+  /** How the job of a run has ended, as the scheduler reports it over what was heard of it here. */
   describeEnd(runId: string, heard: Heard, exit: Exit): Promise<Exit>
 }
 
-/** What was heard of a command on another machine: each frame of its script tells a part. */
-export interface Heard {
-  begun: boolean
-  /** The directory in which it began. */
-  startedIn: string | null
-  /** The process id of the command over there. */
-  pid: number | null
+/** The packages of the clients that have another name. */
+const packages: Readonly<Record<string, string>> = {
+  ssh: 'openssh-client',
+  srun: 'slurm-client',
+  sbatch: 'slurm-client',
+  squeue: 'slurm-client',
+  scancel: 'slurm-client',
+}
+
+/** The path of a client. Throws `StartError` if there is none. */
+export function findClient(name: string, { PATH = '/usr/bin:/bin' }: ClientEnvironment): string {
+  const found = findProgram(name, PATH)
+  if (found !== null) return found
+  const message = `${name} is not on the PATH: install ${packages[name] ?? name} to reach such hosts`
+  throw new StartError('host_client_missing', message)
+}
+
+/** What a program has written until its end. */
+export interface ProgramOutput {
+  /** Null: it could not be started, or had to be ended. */
   code: number | null
-  /** What ended the command, where the shell over there could tell. */
-  signal: string | null
-  /** How long the command took, by the clock over there; null where that counts no milliseconds. */
-  durationMs: number | null
-  /** What the shell over there has counted. */
-  used: { userMs: number; systemMs: number } | null
-  /** A nacre over there is to carry the command. */
-  carried: boolean
-  /** That nacre has understood what it is to do. */
-  taken: boolean
-  /** What that nacre tells of the end. */
-  told: ToldResult | null
-  refused: string | null
-  /** This side has begun to end the run. */
-  isStopped: boolean
-  /** The script over there has ended the command at its deadline. */
-  timedOut: boolean
-  /** Where a session stands; the status of its shell, where that has ended. */
-  cwd: string | null
-  gone: number | null
-  /** Nobody here reads what the command writes to one of its streams. */
-  isUnread: boolean
-  /** The last of what came on standard error: a client that fails says why there. */
-  lastWords: string
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program of this machine to its end, so long at most. */
+export async function callProgram(
+  { file, args }: { file: string; args: readonly string[] },
+  how: { mostMs: number; input?: string; env?: ClientEnvironment },
+): Promise<ProgramOutput> {
+  const child = spawn(file, args, { env: how.env, stdio: 'pipe', detached: true })
+  const written = { stdout: '', stderr: '' }
+  const { promise, resolve: settle } = createDeferred<number | null>()
+  child.once('error', (error) => {
+    written.stderr += error.message
+    settle(null)
+  })
+  child.once('close', settle)
+  // There are no streams if the system had no descriptors for them.
+  const { stdin, stdout, stderr } = child as Partial<typeof child>
+  stdout?.setEncoding('utf8').on('data', (text: string) => (written.stdout += text))
+  stderr?.setEncoding('utf8').on('data', (text: string) => (written.stderr += text))
+  stdin?.on('error', () => undefined)
+  stdin?.end(how.input)
+  const over = setTimeout(() => {
+    // What it has started may keep its streams open for ever.
+    if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL')
+    settle(null)
+  }, how.mostMs)
+  const code = await promise
+  clearTimeout(over)
+  stdout?.destroy()
+  stderr?.destroy()
+  return { ...written, code }
 }
 
 export function unreachable(host: string, why: string): StartError {

@@ -1,98 +1,152 @@
-import { StartError } from '../../protocol/ports.ts'
-import { findProgram } from '../../system/programs.ts'
-import { type HostAddress, parseHostAddress } from '../../protocol/request/host-address.ts'
-import type { HostClient } from './client.ts'
-import { describeCommand } from './remote-command.ts'
-import { composeBootstrapWords } from './script.ts'
-import { type ArrayScheduler, createSlurmArrays } from './slurm/array.ts'
-import { createSlurmClient } from './slurm/client.ts'
-import { createSshClient } from './ssh-client.ts'
-
-/** The environment of nacre, in which the client of a host finds its configuration. */
-type ClientEnvironment = Readonly<Record<string, string | undefined>>
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { whenAborted } from '../../protocol/deferred.ts'
+import type { HostAddress } from '../../protocol/request/host-address.ts'
+import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { createSlurmClient } from '../slurm/client.ts'
+import {
+  type ClientEnvironment,
+  findClient,
+  type HostClient,
+  lastLine,
+  unreachable,
+} from './client.ts'
+import { composeBootstrap, composeBootstrapWords } from './script.ts'
 
 /** Makes the client of a host. */
 export function createHostClient(address: HostAddress, environment: ClientEnvironment): HostClient {
-  const find = findIn(environment)
   switch (address.kind) {
     case 'ssh':
-      return createSshClient(address, () => find('ssh'), environment)
+      return createSshClient(address, environment)
     case 'slurm':
-      return createSlurmClient(address, find, environment)
+      return createSlurmClient(address, environment)
     case 'docker':
     case 'podman':
-      return createPlainClient((script, terminal) => ({
-        file: find(address.kind),
-        args: [
-          'exec',
-          terminal ? '-it' : '-i',
-          address.container,
-          ...composeBootstrapWords(script),
-        ],
-      }))
-    case 'kubectl':
-      return createPlainClient((script, terminal) => ({
-        file: find('kubectl'),
-        args: [
-          'exec',
-          terminal ? '-it' : '-i',
-          ...(address.namespace === null ? [] : ['-n', address.namespace]),
-          address.pod,
-          ...(address.container === null ? [] : ['-c', address.container]),
-          '--',
-          ...composeBootstrapWords(script),
-        ],
-      }))
+      return createExecClient(address.kind, [address.container], environment)
+    case 'kubectl': {
+      const { namespace, pod, container } = address
+      const inNamespace = namespace === null ? [] : ['-n', namespace]
+      const inContainer = container === null ? [] : ['-c', container]
+      return createExecClient('kubectl', [...inNamespace, pod, ...inContainer, '--'], environment)
+    }
   }
 }
 
-/** How a scheduler is reached that runs an array. */
-export interface SchedulerPlace {
-  /** `slurm://[partition]`. */
-  address: string
-  environment: ClientEnvironment
-  /** Where the tasks begin. */
-  cwd: string
-}
-
-/** The scheduler that an address names; null where that is none. Throws `MisuseError`. */
-export function openArrayScheduler({
-  address,
-  environment,
-  cwd,
-}: SchedulerPlace): ArrayScheduler | null {
-  const parsed = parseHostAddress(address)
-  if (parsed.kind !== 'slurm') return null
-  const slurm = { find: findIn(environment), environment }
-  return createSlurmArrays(parsed, slurm, (request, name) => describeCommand(request, name, cwd))
-}
-
-const findIn = (environment: ClientEnvironment) => (name: string) =>
-  findClient(name, environment['PATH'] ?? '/usr/bin:/bin')
-
-/** The packages of the clients, where their names are others. */
-const packages: Readonly<Record<string, string>> = {
-  ssh: 'openssh-client',
-  srun: 'slurm-client',
-  sbatch: 'slurm-client',
-  squeue: 'slurm-client',
-  scancel: 'slurm-client',
-}
-
-/** The path of a client. Throws `StartError` where there is none. */
-function findClient(name: string, path: string): string {
-  const found = findProgram(name, path)
-  if (found !== null) return found
-  const message = `${name} is not on the PATH: install ${packages[name] ?? name} to reach such hosts`
-  throw new StartError('host_client_missing', message)
-}
-
-/** Each call of these clients is a connection of its own. */
-function createPlainClient(compose: HostClient['compose']): HostClient {
+/** A client with a subcommand `exec`; each call of it is a connection of its own. */
+function createExecClient(
+  name: string,
+  target: readonly string[],
+  environment: ClientEnvironment,
+): HostClient {
   return {
     connect: async () => undefined,
-    compose,
+    compose: (script, terminal) => ({
+      file: findClient(name, environment),
+      args: ['exec', terminal ? '-it' : '-i', ...target, ...composeBootstrapWords(script)],
+    }),
     scheduler: null,
     close: async () => undefined,
+  }
+}
+
+/** How long a connection may take to be made, and to be missed when it is silent. */
+const seconds = { connect: 10, alive: 5, aliveTimes: 3 }
+/** How long the client may take to end. */
+const closingMs = 2000
+
+interface Master {
+  child: ChildProcess
+  /** Rejects with `StartError`. */
+  ready: Promise<void>
+}
+
+/**
+ * One connection for all runs of one host (ssh_config(5), ControlMaster). It lives as long as a
+ * `cat` over there is fed by this process, so that it ends with nacre, however nacre ends.
+ */
+function createSshClient(
+  { destination, port }: HostAddress & { kind: 'ssh' },
+  environment: ClientEnvironment,
+): HostClient {
+  let folder: string | null = null
+  let master: Master | null = null
+
+  function words(): string[] {
+    // A socket's path is short (unix(7): 108 bytes), so that it lies among temporary files.
+    folder ??= makeTemporaryFolder('ssh')
+    return [
+      ...['-S', join(folder, 's'), '-o', 'BatchMode=yes', '-o', 'LogLevel=ERROR'],
+      ...['-o', `ConnectTimeout=${seconds.connect}`],
+      ...['-o', `ServerAliveInterval=${seconds.alive}`],
+      ...['-o', `ServerAliveCountMax=${seconds.aliveTimes}`],
+      ...(port === null ? [] : ['-p', String(port)]),
+    ]
+  }
+
+  function open(): Master {
+    const token = randomUUID()
+    const args = [...words(), '-M', '-T', '--', destination, 'cat']
+    const child = spawn(findClient('ssh', environment), args, {
+      env: environment,
+      stdio: 'pipe',
+      detached: true,
+    })
+    const ready = new Promise<void>((resolve, reject) => {
+      let echoed = ''
+      let complained = ''
+      child.stdout.setEncoding('latin1').on('data', (text: string) => {
+        echoed = (echoed + text).slice(-4096)
+        if (echoed.includes(token)) resolve()
+      })
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        complained = (complained + text).slice(-4096)
+      })
+      child.once('error', (error) => reject(unreachable(destination, error.message)))
+      child.once('close', () => {
+        if (master?.child === child) master = null
+        reject(unreachable(destination, lastLine(complained)))
+      })
+    })
+    child.stdin.on('error', () => undefined)
+    child.stdin.write(`${token}\n`)
+    return { child, ready }
+  }
+
+  return {
+    async connect(signal) {
+      master ??= open()
+      // A login may take as long as the start files over there.
+      const tooLate = whenAborted(signal).then(() => {
+        throw unreachable(destination, 'its login has not ended')
+      })
+      await Promise.race([master.ready, tooLate])
+    },
+    compose: (script, terminal) => ({
+      file: findClient('ssh', environment),
+      args: [
+        ...words(),
+        ...['-o', 'ControlMaster=no', terminal ? '-tt' : '-T', '--', destination],
+        composeBootstrap(script),
+      ],
+    }),
+    scheduler: null,
+    async close() {
+      const child = master?.child
+      if (child && child.exitCode === null && child.signalCode === null) {
+        const ended = new Promise((resolve) => child.once('exit', resolve))
+        child.stdin?.end()
+        child.kill('SIGTERM')
+        const kill = setTimeout(() => child.kill('SIGKILL'), closingMs)
+        await ended
+        clearTimeout(kill)
+        // What the client has started (ProxyCommand) may hold its error output.
+        child.stdout?.destroy()
+        child.stderr?.destroy()
+      }
+      if (folder !== null) rmSync(folder, { recursive: true, force: true })
+      folder = null
+    },
   }
 }

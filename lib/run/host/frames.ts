@@ -1,19 +1,50 @@
-import { toldShape } from '../../protocol/result/result.ts'
+import { type ToldResult, toldShape } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
 import { countBegun } from '../begun-mark.ts'
-import type { Heard } from './client.ts'
 
-/**
- * What the script on a host tells beside the command's own bytes, in the same streams, since a client
+/*
+ * What the script on a host reports beside the command's own bytes, in the same streams, since a client
  * such as ssh has no others: a record separator (0x1e), the name of the run that only the two sides
  * know, a word and a newline. A command that wrote the same would have to guess the name.
  */
-export type Frame = Partial<Heard>
+
+/** What was heard of a command on another machine: each frame of its script adds to it. */
+export interface Heard {
+  begun?: true
+  /** The directory in which it began. */
+  startedIn?: string
+  /** The process id of the command over there. */
+  pid?: number
+  code?: number
+  /** What ended the command, if the shell over there could tell. */
+  signal?: string | null
+  /** How long the command took, by the clock over there. */
+  durationMs?: number
+  /** What the shell over there has counted. */
+  used?: { userMs: number; systemMs: number }
+  /** A nacre over there is to carry the command. */
+  carried?: true
+  /** That nacre has understood what it is to do. */
+  taken?: true
+  /** What that nacre reports of the end. */
+  told?: ToldResult
+  refused?: { code: string; message: string }
+  /** The script over there has ended the command at its deadline. */
+  timedOut?: true
+  /** Where a session stands. */
+  cwd?: string
+  /** This side has begun to end the run. */
+  isStopped?: true
+  /** Nobody here reads what the command writes to one of its streams. */
+  isUnread?: true
+  /** The last of what came on standard error: a client that fails says why there. */
+  lastWords?: string
+}
 
 export interface FrameReader {
-  /** Gives on what belongs to the command, in order, without the frames. */
+  /** Passes on what belongs to the command, in order, without the frames. */
   read(bytes: Uint8Array): Uint8Array[]
-  /** What stood before the beginning, or all where there was none: words of the client. */
+  /** What stood before the beginning, or all if there was none: words of the client. */
   readonly preamble: string
 }
 
@@ -22,12 +53,12 @@ const longestFrame = 64 * 1024
 const longestPreamble = 64 * 1024
 
 /** One reader for one stream; a frame may be cut anywhere. */
-export function createFrameReader(name: string, tell: (frame: Frame) => void): FrameReader {
+export function createFrameReader(name: string, tell: (frame: Heard) => void): FrameReader {
   const head = Buffer.from(frameHead(name))
   let begun = false
   let ended = false
   let preamble = Buffer.alloc(0)
-  /** The last bytes, where they may be the beginning of a frame. */
+  /** The last bytes, if they may be the beginning of a frame. */
   let held: Buffer = Buffer.alloc(0)
 
   function pass(bytes: Buffer, out: Uint8Array[]): void {
@@ -40,8 +71,8 @@ export function createFrameReader(name: string, tell: (frame: Frame) => void): F
     const frame = parseFrame(text)
     if (frame === null) return
     // What came before is the login's or the client's own.
-    if (frame.begun) begun = true
-    if (frame.code !== undefined) ended = true
+    begun ||= frame.begun === true
+    ended ||= frame.code !== undefined
     tell(frame)
   }
 
@@ -78,7 +109,8 @@ export function frameHead(name: string): string {
   return `\u001enacre:${name}:`
 }
 
-function parseFrame(text: string): Frame | null {
+/** Null if another version of nacre, or a bad line, reports something else. */
+function parseFrame(text: string): Heard | null {
   const [, word, value = ''] = /^([a-z]+)(?: (.*))?$/s.exec(text) ?? []
   switch (word) {
     case 'begin':
@@ -86,14 +118,14 @@ function parseFrame(text: string): Frame | null {
     case 'pid':
       return { pid: Number(value) }
     case 'end': {
-      const [code = '', signal = ''] = value.split(' ')
-      if (!/^\d+$/.test(code)) return null
-      return { code: Number(code), signal: signal === '' ? null : `SIG${signal}` }
+      const [, code, signal] = /^(\d+)(?: (\w*))?$/.exec(value) ?? []
+      if (code === undefined) return null
+      return { code: Number(code), signal: signal ? `SIG${signal}` : null }
     }
     case 'time': {
+      // Without the milliseconds if date(1) over there has none.
       const [, from, to] = /^(\d{13}) (\d{13})$/.exec(value) ?? []
-      const tookMs = Number(to) - Number(from)
-      return { durationMs: tookMs >= 0 ? tookMs : null }
+      return from === undefined ? null : { durationMs: Math.max(0, Number(to) - Number(from)) }
     }
     case 'carried':
     case 'taken':
@@ -108,10 +140,10 @@ function parseFrame(text: string): Frame | null {
     }
     case 'at':
       return { cwd: value }
-    case 'gone':
-      return { gone: Number(value) }
-    case 'refused':
-      return { refused: value }
+    case 'refused': {
+      const [, code = '', message = ''] = /^(\w+) (.*)$/s.exec(value) ?? []
+      return { refused: { code, message } }
+    }
     default:
       return null
   }
@@ -123,8 +155,7 @@ function readTime(text: string): number {
   return Math.round((Number(minutes) * 60 + Number(seconds.replace(',', '.'))) * 1000)
 }
 
-/** Null where another version of nacre, or a bad line, has told something else. */
-function readResult(text: string): Frame | null {
+function readResult(text: string): Heard | null {
   try {
     return { told: check(toldShape, JSON.parse(text), 'result', { names: 'wire' }) }
   } catch {

@@ -1,39 +1,42 @@
 import { randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { waitUntil } from '../../system/wait.ts'
 import { limits } from '../../protocol/limits.ts'
-import {
-  type Exit,
-  type KeptPlace,
-  type OutputSink,
-  type Runner,
-  type Running,
-  StartError,
-  type StopOptions,
-  type StopReport,
+import type {
+  Exit,
+  KeptPlace,
+  OutputSink,
+  Runner,
+  Running,
+  StopOptions,
+  StopReport,
 } from '../../protocol/ports.ts'
+import { parseHostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import { startOf } from '../../protocol/words.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
+import { startOf } from '../../protocol/words.ts'
+import { copyWithout, markVariable } from '../../system/process/run-variables.ts'
+import { waitUntil } from '../../system/wait.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { changeRunning } from '../running.ts'
-import { startWithin } from '../start-limit.ts'
-import { parseHostAddress } from '../../protocol/request/host-address.ts'
-import type { Heard, HostClient } from './client.ts'
-import { createHostClient } from './clients.ts'
-import { describeEnd, describeHeard, followFrames } from './follower.ts'
-import { describeCommand, describeStop } from './remote-command.ts'
-import { endThere } from './end-there.ts'
-import { checkLength, refuseWhatIsMissing } from './refusals.ts'
-import { keptPatienceSeconds, startKept } from './kept/kept.ts'
 import type { Session } from '../session/session.ts'
 import type { SessionRunner } from '../session/sessions.ts'
 import { createShelf } from '../session/shelf.ts'
-import { createHostSession } from './session.ts'
+import { startWithin } from '../start-limit.ts'
+import type { HostClient } from './client.ts'
+import { createHostClient } from './clients.ts'
+import { describeEnd, describeHeard, followFrames } from './follower.ts'
+import type { Heard } from './frames.ts'
+import { startKept } from './kept.ts'
+import {
+  checkLength,
+  describeCommand,
+  describeStop,
+  refuseWhatIsMissing,
+} from './remote-command.ts'
 import { composeRunScript, markThere } from './script.ts'
-import { allowCarrying, runMark } from './stop-script.ts'
-import { copyWithout, markVariable } from '../../system/process/run-variables.ts'
+import { createHostSession } from './session.ts'
+import { allowCarrying, endThere, runMark } from './stop.ts'
 
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
@@ -74,10 +77,6 @@ export function createHosts(options: HostOptions): Hosts {
   }
 
   function openSession(name: string, host: string, client: HostClient): Session {
-    if (client.scheduler !== null) {
-      const message = `A scheduler keeps no session; run on ${host} without one`
-      throw new StartError('host_session', message)
-    }
     const key = `${host} ${name}`
     const create = () =>
       createHostSession({
@@ -153,14 +152,12 @@ async function startOnHost(start: HostStart): Promise<Running> {
 
   async function open(): Promise<Running> {
     if (!outlivesConnection(start)) {
-      const script = composeRunScript(remote)
-      checkLength(script)
-      return call(script, follower.write)
+      return call(checkLength(composeRunScript(remote)), follower.write)
     }
-    const script = composeRunScript({ ...remote, input: { kind: 'none', text: textOf(request) } })
-    const run = { script, ...remote, patienceSeconds: keptPatienceSeconds }
-    const isFound = found !== null
-    return startKept(run, { isFound, client, follower, check: checkLength, call })
+    const text = request.stdin.kind === 'text' ? request.stdin.text : null
+    const script = composeRunScript({ ...remote, input: { kind: 'none', text } })
+    const run = { name, script, mark: markThere(request.id), stop: remote.stop }
+    return startKept(run, { isFound: found !== null, client, follower, call })
   }
 
   const running = await open()
@@ -212,8 +209,6 @@ function outlivesConnection({ request, client }: HostStart): boolean {
   )
 }
 
-const textOf = ({ stdin }: Request) => (stdin.kind === 'text' ? stdin.text : null)
-
 /** The client on this machine reads what the command reads, or its lifeline, and writes to two pipes. */
 function toLocalRequest(request: Request): Request {
   const { stdin } = request
@@ -257,7 +252,7 @@ async function stopOnHost(
     await stopClient()
     return report
   }
-  if (state.code !== null || state.refused !== null) return stopClient()
+  if (state.code !== undefined || state.refused) return stopClient()
   const stop = describeStop(request, how?.interrupt)
   const allowed = state.carried ? allowCarrying(stop) : stop
   const left = await endThere({
@@ -268,11 +263,11 @@ async function stopOnHost(
   })
   if (left !== null) {
     // What has not told its beginning by now may never have begun.
-    const isTold = () => state.code !== null || !state.begun
+    const isTold = () => state.code !== undefined || !state.begun
     await waitUntil(isTold, { everyMs: 10, mostMs: stopMarginMs })
   }
   await stopClient()
   if (left !== null) return { survivors: left }
   const command = `${startOf(request.command, 80)} (on ${request.host}, which did not answer)`
-  return { survivors: pid === null ? [] : [{ pid, command }] }
+  return { survivors: pid === undefined ? [] : [{ pid, command }] }
 }

@@ -1,13 +1,16 @@
 import { resolve } from 'node:path'
 import { takesOwnShell } from '../../protocol/origin.ts'
+import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import { buildEnvironment } from '../environment.ts'
-import { type CarryingNacre, markThere, type RemoteCommand } from './script.ts'
-import type { StopThere } from './stop-script.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
+import { buildEnvironment } from '../environment.ts'
+import type { HostClient } from './client.ts'
+import { type CarryingNacre, markThere, type RemoteCommand } from './script.ts'
+import type { StopThere } from './stop.ts'
 
 /**
- * What a request is on another machine. `startsIn`: the directory here in which it begins, where the
+ * What a request is on another machine. `startsIn`: the directory here in which it begins, if the
  * machines see the same files; null: where the client begins.
  */
 export function describeCommand(
@@ -15,39 +18,41 @@ export function describeCommand(
   name: string,
   startsIn: string | null,
 ): RemoteCommand {
-  const { stdin } = request
   const given = request.cwdGiven ? request.cwd : null
-  const environment = buildEnvironment(request, {
-    inherited: {},
-    hidden: new Set(),
-    falsePath: '/bin/false',
-    toTerminal: false,
-    owner: '',
-  })
-  for (const own of ['PWD', markVariable, ownerVariable]) delete environment[own]
-  if (request.pty) delete environment['TERM']
   return {
     name,
-    mark: markThere(request.id),
-    command: request.command,
+    mark: quoteWord(markThere(request.id)),
+    command: quoteWord(request.command),
     cwd: startsIn === null ? given : resolve(startsIn, given ?? '.'),
     shell: request.shell,
     login: request.login,
     // A scheduler counts the memory of whatever runs in a job.
     nacre: startsIn === null ? describeNacre(request) : null,
     ownShell: takesOwnShell(request),
-    env: { ...environment, ...request.env },
+    env: { ...describeEnvironment(request), ...request.env },
     merged: request.streams === 'merged',
-    input: request.pty
-      ? { kind: 'terminal', size: request.pty }
-      : stdin.kind === 'text'
-        ? { kind: 'lifeline', text: stdin.text }
-        : stdin.kind === 'none' || stdin.kind === 'closed'
-          ? { kind: 'lifeline', text: null }
-          : { kind: 'client' },
+    input: describeInput(request),
     stop: describeStop(request),
     endsByTerm: startsIn !== null,
   }
+}
+
+/** What this side adds to the environment over there. */
+export function describeEnvironment(request: Request): Record<string, string> {
+  const environment = buildEnvironment(
+    { ...request, env: {} },
+    { inherited: {}, hidden: new Set(), falsePath: '/bin/false', toTerminal: false, owner: '' },
+  )
+  for (const own of ['PWD', markVariable, ownerVariable]) delete environment[own]
+  if (request.pty) delete environment['TERM']
+  return environment
+}
+
+function describeInput({ pty, stdin }: Request): RemoteCommand['input'] {
+  if (pty) return { kind: 'terminal', size: pty }
+  if (stdin.kind === 'text') return { kind: 'lifeline', text: stdin.text }
+  const readsNothing = stdin.kind === 'none' || stdin.kind === 'closed'
+  return readsNothing ? { kind: 'lifeline', text: null } : { kind: 'client' }
 }
 
 /** How a run is stopped over there; `interrupt`: as a person's Ctrl-C does it. */
@@ -74,3 +79,37 @@ function describeNacre(request: Request): CarryingNacre | null {
   ]
   return { words, confines, isNeeded: confines && !sandboxMayFallBack }
 }
+
+/** Throws `StartError` for what a run on another machine cannot have, before anything travels. */
+export function refuseWhatIsMissing(request: Request, { scheduler }: HostClient): void {
+  const { session, pty, stdin, host, cores, memory, sbatch, sandbox, sandboxMayFallBack } = request
+  if (session !== null && (pty !== null || !['none', 'closed'].includes(stdin.kind))) {
+    const what = pty === null ? 'reads no input' : 'has no terminal'
+    throw refuse('host_session', `A session on the host ${host} ${what}; run without one`)
+  }
+  if (session !== null && scheduler) {
+    throw refuse('host_session', `A scheduler keeps no session; run on ${host} without one`)
+  }
+  const field =
+    cores !== null ? 'cores' : memory !== null ? 'memory' : sbatch.length > 0 && 'sbatch'
+  if (!scheduler && field) {
+    const message = `\`${field}\` is for a scheduler, and the host ${host} is none; leave it out, or name slurm://[partition]`
+    throw refuse('no_scheduler', message)
+  }
+  if (sandbox !== 'off' && !sandboxMayFallBack && (scheduler || session !== null)) {
+    const why = session === null ? 'a scheduler has none' : 'a session there has none'
+    throw refuse('sandbox_unavailable', `The host ${host} has no sandbox for this run: ${why}`)
+  }
+}
+
+/** A longer script does not fit into one word of a program (execve(2): 128 KiB), encoded. */
+const longestScript = 90 * 1024
+
+/** Throws `StartError`. */
+export function checkLength(script: string): string {
+  if (script.length <= longestScript) return script
+  const message = `The command is too long for another machine: ${script.length} bytes with its environment, and at most ${longestScript} are passed on`
+  throw refuse('too_long', message)
+}
+
+const refuse = (code: string, message: string) => new StartError(code, message)

@@ -1,26 +1,17 @@
 import type { TerminalSize } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
+import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
 import { frameHead } from './frames.ts'
-import {
-  allowCarrying,
-  atDeadline,
-  composeRunWatch,
-  composeStop,
-  type StopThere,
-} from './stop-script.ts'
-import { markVariable } from '../../system/process/run-variables.ts'
+import { allowCarrying, atDeadline, composeRunWatch, composeStop, type StopThere } from './stop.ts'
 
 /** A command as the shell of another machine is to run it. */
 export interface RemoteCommand {
   /** Names the frames of this run; nobody else knows it. */
   name: string
-  /** The value of `NACRE_RUN` over there, by which its processes are found again. */
+  /** A word of the script: the value of `NACRE_RUN` over there, by which its processes are found again. */
   mark: string
-  /** A word of the script that gives the mark, in place of `mark`. */
-  markWord?: string
+  /** A word of the script. */
   command: string
-  /** A word of the script that gives the command, in place of `command`. */
-  commandWord?: string
   /** The directory there; null: where the client begins. */
   cwd: string | null
   /** Null: bash, else sh. */
@@ -33,9 +24,9 @@ export interface RemoteCommand {
   env: Readonly<Record<string, string>>
   merged: boolean
   /**
-   * `lifeline`: the command reads nothing or `text`, and the client's input only tells by its end that
-   * nobody waits any more. `client`: the command reads it. `none`: nobody listens, and it reads
-   * nothing or `text`.
+   * `lifeline`: the command reads nothing or `text`, and the end of the client's input means that nobody
+   * waits any more. `client`: the command reads the client's input. `none`: nobody listens while it runs,
+   * so that the script reports how long the command took; it reads nothing or `text`.
    */
   input:
     | { kind: 'lifeline'; text: string | null }
@@ -45,10 +36,8 @@ export interface RemoteCommand {
   stop: StopThere
   /** Whoever ends the run over there sends TERM to the script too, as a scheduler does. */
   endsByTerm: boolean
-  /** When the script itself ends the run, counted from its beginning, where nobody else would in time. */
+  /** When the script itself ends the run, in whole seconds from its beginning. */
   deadlineSeconds?: number
-  /** The script tells how long the command took, where date(1) there counts milliseconds. */
-  tellsTime?: boolean
 }
 
 /** A nacre over there, which tells more of a run than a shell does, and has a sandbox. */
@@ -98,8 +87,7 @@ export function markThere(runId: string): string {
  * say which it was in a message to their own standard error, which is taken here in `said`.
  */
 export function composeRunScript(remote: RemoteCommand): string {
-  const { name, cwd, input, merged, deadlineSeconds } = remote
-  const mark = remote.markWord ?? quoteWord(remote.mark)
+  const { name, mark, cwd, input, merged, deadlineSeconds } = remote
   const exports = [
     ...composeExports({ ...remote.env, NACRE: '1' }),
     `export ${markVariable}=${mark}`,
@@ -107,10 +95,11 @@ export function composeRunScript(remote: RemoteCommand): string {
   const shell = remote.shell === null ? findShell(remote.ownShell) : findNamedShell(remote.shell)
   const isTerminal = input.kind === 'terminal'
   const isLifeline = input.kind === 'lifeline'
+  const isAlone = input.kind === 'none'
   const watches = isLifeline || remote.endsByTerm
-  const text = isLifeline || input.kind === 'none' ? input.text : null
+  const text = isLifeline || isAlone ? input.text : null
   const fed = text === null ? null : Buffer.from(text).toString('base64')
-  const source = fed !== null ? '' : isLifeline || input.kind === 'none' ? '</dev/null' : '<&3'
+  const source = fed !== null ? '' : isLifeline || isAlone ? '</dev/null' : '<&3'
   const head = quoteWord(frameHead(name))
   const outputs = `>&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-`
   return [
@@ -119,7 +108,7 @@ export function composeRunScript(remote: RemoteCommand): string {
     'ending=; trap ending=yes TERM',
     noRcFile,
     ...composeTellers(name, merged || isTerminal),
-    ...composeDirectory(cwd),
+    ...(cwd === null ? [] : [composeDirectory(cwd, 'refuse')]),
     shell,
     ...composeSearch(remote.nacre),
     // A session of its own, where the system has a program for it: then its group is known. On a
@@ -128,11 +117,11 @@ export function composeRunScript(remote: RemoteCommand): string {
     ...(input.kind === 'terminal' ? [composeSize(input.size)] : []),
     'begin',
     '[ -z "$nacre" ] || tell carried',
-    ...(remote.tellsTime ? ['from=$(date +%s%3N)'] : []),
+    ...(isAlone ? ['from=$(date +%s%3N)'] : []),
     ...(watches
       ? [
           ...composeStop(
-            { word: `${markVariable}=${mark}` },
+            `${markVariable}=${mark}`,
             remote.nacre ? allowCarrying(remote.stop) : remote.stop,
           ),
           composeRunWatch(isLifeline, deadlineSeconds),
@@ -158,7 +147,7 @@ export function composeRunScript(remote: RemoteCommand): string {
         ]
       : []),
     'tell "used $used"',
-    ...(remote.tellsTime ? ['tell "time $from $(date +%s%3N)"'] : []),
+    ...(isAlone ? ['tell "time $from $(date +%s%3N)"'] : []),
     // A shell that was killed has told none.
     '[ -z "$code" ] || tell "end $code $signal"',
   ].join('\n')
@@ -168,14 +157,14 @@ export function composeRunScript(remote: RemoteCommand): string {
  * A bash whose environment is that of a login by ssh reads ~/.bashrc even for `-c`, unless it takes
  * itself for an inner shell (bash(1), INVOCATION); the login shell has read it already.
  */
-export const noRcFile = 'SHLVL=${SHLVL:-0}; [ "$SHLVL" -gt 0 ] || SHLVL=1; export SHLVL'
+const noRcFile = 'SHLVL=${SHLVL:-0}; [ "$SHLVL" -gt 0 ] || SHLVL=1; export SHLVL'
 
 /** Makes the command the words of what runs it, a nacre or its shell. */
-function composeWords({ name, command, commandWord, nacre, login }: RemoteCommand): string[] {
+function composeWords({ name, command, nacre, login }: RemoteCommand): string[] {
   const carry = ['carry', frameHead(name), ...(nacre?.words ?? [])].map(quoteWord).join(' ')
   const ofCarry = `--shell "$shell"${login ? ' --login' : ''} -- "$1"`
   return [
-    `set -- ${commandWord ?? quoteWord(command)}`,
+    `set -- ${command}`,
     ...(nacre ? [`[ -z "$nacre" ] || set -- "$nacre" ${carry} ${ofCarry}`] : []),
     // Behind the blank a dash at the beginning of the command is no option of the shell.
     `[ "$#" -gt 1 ] || set -- "$shell" ${login ? '-lc' : '-c'} " $1"`,
@@ -189,32 +178,33 @@ function composeSearch(nacre: CarryingNacre | null): string[] {
   return [
     'nacre=$(command -v nacre)',
     ...(nacre.confines ? [`[ -n "$nacre" ] || nacre=$(${onLogin})`] : []),
-    ...(nacre.isNeeded ? [`[ -n "$nacre" ] || refuse ${quoteWord(noNacreThere)}`] : []),
+    ...(nacre.isNeeded
+      ? [`[ -n "$nacre" ] || refuse sandbox_unavailable 'nacre is not installed there'`]
+      : []),
   ]
 }
-
-/** What is refused where only a nacre over there could have confined the run. */
-export const noNacreThere = 'nacre is not installed there'
 
 /** Tells the number of the process that becomes the command. */
 const tellPid = 'printf "%spid %s\\n" "$0" "$$"; exec "$@"'
 
+function composeExports(environment: Readonly<Record<string, string>>): string[] {
+  return listVariables(environment).map(([key, value]) => `export ${key}=${quoteWord(value)}`)
+}
+
 /** Only what a shell takes for a name. */
-export function composeExports(environment: Readonly<Record<string, string>>): string[] {
-  return Object.entries(environment)
-    .filter(([key]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
-    .map(([key, value]) => `export ${key}=${quoteWord(value)}`)
+function listVariables(environment: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(environment).filter(([key]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
 }
 
 /** By its name, as the shell calls itself in its messages. */
-export function findShell(ownShell: boolean): string {
+function findShell(ownShell: boolean): string {
   const usual = 'shell=bash; command -v bash >/dev/null 2>&1 || shell=sh'
   return ownShell ? `shell=$SHELL; [ -n "$shell" ] || { ${usual}; }` : usual
 }
 
-export function findNamedShell(name: string): string {
+function findNamedShell(name: string): string {
   const word = quoteWord(name)
-  return `shell=${word}; command -v ${word} >/dev/null 2>&1 || refuse "Shell does not exist: "${word}`
+  return `shell=${word}; command -v ${word} >/dev/null 2>&1 || refuse shell_not_found "Shell does not exist: "${word}`
 }
 
 function composeTellers(name: string, isOne: boolean): string[] {
@@ -223,16 +213,112 @@ function composeTellers(name: string, isOne: boolean): string[] {
   return [
     `tell() { printf '%s%s\\n' ${head} "$1" >&4${both}; }`,
     'begin() { tell "begin $(pwd)"; }',
-    'refuse() { tell "refused $1"; exit 125; }',
+    'refuse() { tell "refused $1 $2"; exit 125; }',
   ]
 }
 
-function composeDirectory(cwd: string | null): string[] {
-  if (cwd === null) return []
+/** Enters a directory, or calls `refuse` with a code and a message. */
+function composeDirectory(cwd: string, refuse: string): string {
   const path = quoteWord(cwd)
   return [
-    `[ -e ${path} ] || refuse "Working directory does not exist: "${path}`,
-    `[ -d ${path} ] || refuse "Working directory is not a directory: "${path}`,
-    `cd -- ${path} || refuse "Working directory may not be entered: "${path}`,
+    `if [ ! -e ${path} ]; then ${refuse} cwd_not_found "Working directory does not exist: "${path}`,
+    `elif [ ! -d ${path} ]; then ${refuse} cwd_not_a_directory "Working directory is not a directory: "${path}`,
+    `elif ! command cd -- ${path}; then ${refuse} cwd_not_accessible "Working directory may not be entered: "${path}; fi`,
+  ].join('\n')
+}
+
+/**
+ * A shell on another machine that keeps its state. It reads one line a command: the mark of its run and
+ * three texts in base64, what comes before the command, the command, and what comes after it.
+ */
+export interface RemoteSession {
+  /** Names the frames of its own end; those of a command are named `nameTurn` of it. */
+  name: string
+  /** The value of `NACRE_SESSION` over there, by which all that it starts is found. */
+  mark: string
+  shell: string | null
+  login: boolean
+  ownShell: boolean
+  stop: StopThere
+}
+
+/**
+ * The script that a POSIX shell runs there. The client's input comes to the session's shell through a
+ * process of its own, so that the end of that input, which is that of the connection, is heard while
+ * a command runs: it ends the session with all that it started.
+ */
+export function composeSessionScript(session: RemoteSession): string {
+  const headOfTurn = quoteWord(frameHead(`${session.name}.`).slice(0, -1))
+  const loop = [
+    `__nacre_tell() { command printf '%s%s:%s\\n' ${headOfTurn} "$__nacre_m" "$1" >&4; command printf '%s%s:%s\\n' ${headOfTurn} "$__nacre_m" "$1" >&5; }`,
+    '__nacre_refuse() { __nacre_no="$1 $2"; }',
+    '__nacre_text() { command printf %s "$1" | base64 -d; command printf x; }',
+    'while IFS= read -r __nacre_line <&3; do',
+    // A command may have set IFS and switched off the splitting of words.
+    '__nacre_m=${__nacre_line%% *}; __nacre_line=${__nacre_line#* }',
+    '__nacre_b=$(__nacre_text "${__nacre_line%% *}"); __nacre_line=${__nacre_line#* }',
+    '__nacre_c=$(__nacre_text "${__nacre_line%% *}"); __nacre_a=$(__nacre_text "${__nacre_line#* }")',
+    `export ${markVariable}="$__nacre_m"; __nacre_no=`,
+    'command eval "${__nacre_b%x}" 2>/dev/null',
+    'if [ -n "$__nacre_no" ]; then __nacre_tell "refused $__nacre_no"; __nacre_tell "end 125"; continue; fi',
+    '__nacre_tell "begin $PWD"',
+    `{ command eval "\${__nacre_c%x}"; } </dev/null >&4 2>&"\${__nacre_e:-5}" 3<&- 4>&- 5>&-`,
+    '__nacre_s=$?',
+    'command eval "${__nacre_a%x}" 2>/dev/null',
+    '__nacre_tell "at $PWD"; __nacre_tell "end $__nacre_s"',
+    'done',
+  ].join('\n')
+  const shell = session.shell === null ? findShell(session.ownShell) : findNamedShell(session.shell)
+  return [
+    'exec 4>&1 5>&2',
+    noRcFile,
+    ...composeTellers(session.name, false),
+    'begin',
+    shell,
+    'case ${shell##*/} in bash | sh | dash | ash | busybox) ;; *) shell=bash; command -v bash >/dev/null 2>&1 || shell=sh ;; esac',
+    ...composeStop(`${sessionVariable}=${quoteWord(session.mark)}`, session.stop),
+    'relay() { while IFS= read -r line; do printf "%s\\n" "$line"; done; group=none; stop_run; }',
+    `relay 4>&- 5>&- 2>/dev/null | { export NACRE=1 ${sessionVariable}=${quoteWord(session.mark)}; "$shell" ${session.login ? '-lc' : '-c'} ${quoteWord(`exec 3<&0 </dev/null\n${loop}`)}; tell "end $?"; }`,
+  ].join('\n')
+}
+
+/** Names the frames of one command: what comes late of another one is not taken for it. */
+export function nameTurn(name: string, mark: string): string {
+  return `${name}.${mark}`
+}
+
+/** A command for the shell of a session. */
+export interface RemoteTurn {
+  mark: string
+  command: string
+  /** Null: it runs where the shell stands. */
+  cwd: string | null
+  /** Set once in a session: what a command changes of it stays. */
+  environment: Readonly<Record<string, string>>
+  /** Set for this command alone. */
+  env: Readonly<Record<string, string>>
+  merged: boolean
+}
+
+/** One command, as a line for the session's shell. */
+export function composeTurn({ mark, command, cwd, environment, env, merged }: RemoteTurn): string {
+  const lent = listVariables(env)
+  const before = [
+    '[ -n "${__nacre_h-}" ] || {',
+    ...composeExports(environment),
+    '__nacre_h=1; }',
+    ...(cwd === null ? [] : [composeDirectory(cwd, '__nacre_refuse')]),
+    ...lent.map(
+      ([name, value]) =>
+        `__nacre_k_${name}=\${${name}-} __nacre_l_${name}=\${${name}+x}; export ${name}=${quoteWord(value)}`,
+    ),
+    `__nacre_e=${merged ? 4 : 5}`,
   ]
+  const after = lent.map(
+    ([name]) =>
+      `if [ -n "$__nacre_l_${name}" ]; then ${name}=$__nacre_k_${name}; else unset ${name}; fi; unset __nacre_k_${name} __nacre_l_${name}`,
+  )
+  const encode = (text: string) => Buffer.from(text).toString('base64') || 'Cg=='
+  const texts = [before.join('\n'), command, after.join('\n')].map(encode)
+  return `${[mark, ...texts].join(' ')}\n`
 }

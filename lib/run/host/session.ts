@@ -12,25 +12,22 @@ import {
 } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { sessionVariable } from '../../system/process/run-variables.ts'
-import { waitUntil } from '../../system/wait.ts'
+import { settleWithin } from '../../system/wait.ts'
 import { type ActiveTurn, createSessionQueue } from '../session/queue.ts'
-import { sessionClosed } from '../start-limit.ts'
 import type { Session } from '../session/session.ts'
-import type { HostClient } from './client.ts'
-import { endThere } from './end-there.ts'
+import { sessionClosed } from '../start-limit.ts'
+import type { ClientEnvironment, HostClient } from './client.ts'
 import { describeEnd, type Follower, followFrames } from './follower.ts'
-import { describeCommand, describeStop } from './remote-command.ts'
-import { markThere } from './script.ts'
-import { runMark } from './stop-script.ts'
-import { createFrameReader, type Frame, frameHead } from './frames.ts'
-import { composeSessionScript, composeTurn, nameTurn } from './session-script.ts'
+import { describeEnvironment, describeStop } from './remote-command.ts'
+import { composeSessionScript, composeTurn, markThere, nameTurn } from './script.ts'
+import { endThere, runMark } from './stop.ts'
 
 export interface HostSessionOptions {
   name: string
   host: string
   client: HostClient
-  environment: Readonly<Record<string, string | undefined>>
-  /** Makes sure that the host answers. Rejects with `StartError`, also where a signal aborts before. */
+  environment: ClientEnvironment
+  /** Makes sure that the host answers. Rejects with `StartError`, also if a signal aborts before. */
   connect(request: Request, ...signals: readonly (AbortSignal | undefined)[]): Promise<void>
   idleMs: number
   /** Aborts when nacre ends. */
@@ -47,16 +44,12 @@ interface Shell {
   child: ChildProcess
   name: string
   mark: string
-  alive: boolean
-  /** Hears the command that runs; what a shell before it says late is not for that. */
-  follower: Follower | null
-}
-
-/** One command of it. */
-interface Turn {
-  current: Shell
+  /** Settles when the shell has reported its end, or its client has ended. */
+  over: Promise<void>
+  /** Hears of the shell itself: its beginning, its end, and what its client says. */
   heard: Follower
-  request: Request
+  /** Hears the command that runs; what a shell before it says late is not for that. */
+  turn: Follower | null
 }
 
 /** A shell on another machine that keeps its state from run to run. */
@@ -75,57 +68,45 @@ export function createHostSession(options: HostSessionOptions): Session {
   let cwd = '~'
   /** How the shell before was lost. */
   let lost: string | null = null
-  let tellGone: (() => void) | null = null
   let active: ActiveTurn | null = null
 
   function open(request: Request): Shell {
-    const opened = {
-      name: randomBytes(16).toString('hex'),
-      mark: createId('session'),
-      alive: true,
-    }
+    const names = { name: randomBytes(16).toString('hex'), mark: createId('session') }
     const script = composeSessionScript({
-      ...opened,
+      ...names,
       shell: request.shell,
       login: request.login,
       ownShell: takesOwnShell(request),
       stop: describeStop(request),
     })
     const { file, args } = client.compose(script, false)
-    const child = spawn(file, args, {
-      env: options.environment,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      detached: true,
+    const child = spawn(file, args, { env: options.environment, stdio: 'pipe', detached: true })
+    const apart: Request = { ...request, streams: 'separate' }
+    const heard = followFrames(apart, names.name, {
+      async write(stream, part) {
+        await made.turn?.write(stream, part)
+        return undefined
+      },
     })
-    const made: Shell = { ...opened, child, follower: null }
     child.stdin.on('error', () => undefined)
-    // Each stream tells the end of the shell behind what it holds of the command.
-    let speaking = 2
     for (const stream of ['stdout', 'stderr'] as const) {
       const source = child[stream]
-      const frames: Frame[] = []
-      // What the session says of itself stands between the frames of its commands.
-      const own = createFrameReader(opened.name, (frame) => void frames.push(frame))
-      own.read(Buffer.from(`${frameHead(opened.name)}begin /\n`))
       source.on('data', (bytes: Buffer) => {
-        const taken = own.read(bytes).map(async (part) => made.follower?.write(stream, part))
         source.pause()
-        void Promise.all(taken).then(() => {
-          for (const frame of frames.splice(0)) {
-            if (frame.gone === undefined || --speaking === 0) made.follower?.tell(frame)
-          }
-          source.resume()
-        })
+        void Promise.resolve(heard.write(stream, bytes)).then(() => source.resume())
       })
     }
-    const end = () => {
-      made.alive = false
-      if (shell !== made) return
-      shell = null
-      tellGone?.()
-    }
-    child.once('error', end)
-    child.once('close', end)
+    const left = new Promise<void>((resolve) => {
+      child.once('error', () => resolve())
+      child.once('close', () => resolve())
+    })
+    const over = Promise.race([heard.ended, left])
+    const made: Shell = { ...names, child, over, heard, turn: null }
+    void over.then(() => {
+      if (shell === made) shell = null
+      // The shell has said what it had to say.
+      child.stdin.end()
+    })
     shellName = request.shell
     return made
   }
@@ -143,28 +124,33 @@ export function createHostSession(options: HostSessionOptions): Session {
       connecting = null
       refuseIfClosed()
     }
-    const notices: string[] = []
-    if (shell === null && lost !== null) notices.push(describeLoss(lost, host))
+    const notices =
+      shell === null && lost !== null
+        ? [
+            `The session's shell on ${host} ${lost}: this ran in a fresh one, without the directory, variables and functions of before`,
+          ]
+        : []
     const current = (shell ??= open(request))
     lost = null
-    const heard = followFrames(request, nameTurn(current.name, markThere(request.id)), sink)
-    current.follower = heard
-    const gone = new Promise<void>((resolve) => {
-      tellGone = resolve
+    const mark = markThere(request.id)
+    const turn = followFrames(request, nameTurn(current.name, mark), sink)
+    current.turn = turn
+    const { command, env } = request
+    const line = composeTurn({
+      ...{ mark, command, env, environment: describeEnvironment(request) },
+      cwd: request.cwdGiven ? request.cwd : null,
+      merged: request.streams === 'merged',
     })
-    if (!current.alive) tellGone?.()
-    const environment = describeCommand({ ...request, env: {} }, current.name, null).env
-    current.child.stdin?.write(composeTurn(request, environment))
+    current.child.stdin?.write(line)
+    const over = Promise.race([turn.ended, current.over])
     let stopping: Promise<StopReport> | null = null
 
     async function finish(): Promise<Exit> {
-      await Promise.race([heard.ended, heard.gone, gone])
-      // The shell has said what it had to say.
-      if (heard.state.gone !== null) current.child.stdin?.end()
+      await over
       active = null
       await stopping
-      const settled = settle(current, heard, request, stopping !== null)
-      return { ...settled, notices, startedIn: heard.state.startedIn }
+      const settled = settle(current, turn, request, stopping !== null)
+      return { ...settled, notices, startedIn: turn.state.startedIn }
     }
 
     active = {
@@ -172,48 +158,46 @@ export function createHostSession(options: HostSessionOptions): Session {
       exited: finish(),
       group: null,
       stop(how) {
-        stopping ??= stop({ current, heard, request }, how)
+        stopping ??= stop(current, request, over, how)
         return stopping
       },
     }
     return active
   }
 
-  function settle(current: Shell, heard: Follower, request: Request, stopped: boolean): Exit {
-    const { state } = heard
-    if (state.cwd !== null) cwd = state.cwd
+  function settle(current: Shell, turn: Follower, request: Request, stopped: boolean): Exit {
+    const unknown = { code: null, signal: null }
     const ended = stopped ? { code: null, signal: 'SIGTERM' } : null
-    if (state.refused === null && state.code !== null) {
-      return { code: state.code, signal: null, cwd, ...ended }
+    if (turn.state.cwd !== undefined) cwd = turn.state.cwd
+    if (turn.state.refused) return describeEnd(unknown, turn, host, request)
+    if (turn.state.code !== undefined) {
+      return { code: turn.state.code, signal: null, cwd, ...ended }
     }
-    if (state.refused !== null) {
-      return describeEnd({ code: null, signal: null }, heard, host, request)
-    }
-    shell = null
-    current.alive = false
-    if (state.gone !== null) {
-      lost = stopped ? 'did not survive the stop' : `ended with exit status ${state.gone}`
-      return { code: state.gone, signal: null, ...ended }
+    const { code, begun } = current.heard.state
+    if (code !== undefined) {
+      lost = stopped ? 'did not survive the stop' : `ended with exit status ${code}`
+      return { code, signal: null, ...ended }
     }
     lost = 'was lost with its connection'
-    if (ended) return ended
-    return describeEnd({ code: null, signal: null }, heard, host, request)
+    return ended ?? describeEnd(unknown, begun ? turn : current.heard, host, request)
   }
 
-  /** Ends the command and what it started; where that does not help, its shell too. */
+  /** Ends the command and what it started; if that does not help, its shell too. */
   async function stop(
-    { current, heard, request }: Turn,
-    options?: StopOptions,
+    current: Shell,
+    request: Request,
+    over: Promise<void>,
+    how?: StopOptions,
   ): Promise<StopReport> {
-    const end = { client, pid: null, stop: describeStop(request, options?.interrupt) }
-    const assignment = runMark(markThere(request.id))
-    const survivors = await endThere({ ...end, assignment })
-    const isOver = () => heard.state.code !== null || heard.state.gone !== null || !current.alive
-    await waitUntil(isOver, { everyMs: 10, mostMs: patienceMs })
-    if (!isOver()) {
+    const end = { client, stop: describeStop(request, how?.interrupt) }
+    const survivors = await endThere({ ...end, assignment: runMark(markThere(request.id)) })
+    let isOver = false
+    const noted = over.then(() => (isOver = true))
+    await settleWithin(patienceMs, noted)
+    if (!isOver) {
       await endThere({ ...end, assignment: `${sessionVariable}=${current.mark}` })
       current.child.stdin?.end()
-      await waitUntil(isOver, { everyMs: 10, mostMs: limits.killGraceMs })
+      await settleWithin(limits.killGraceMs, noted)
       current.child.kill('SIGTERM')
     }
     if (survivors !== null) return { survivors }
@@ -230,9 +214,9 @@ export function createHostSession(options: HostSessionOptions): Session {
     if (current === null) return
     const ended = new Promise((resolve) => current.child.once('close', resolve))
     current.child.stdin?.end()
-    const over = setTimeout(() => current.child.kill('SIGKILL'), limits.killGraceMs * 2)
+    const kill = setTimeout(() => current.child.kill('SIGKILL'), limits.killGraceMs * 2)
     await ended
-    clearTimeout(over)
+    clearTimeout(kill)
   }
 
   return {
@@ -243,16 +227,7 @@ export function createHostSession(options: HostSessionOptions): Session {
       }
       return queue.enter(() => start(request, sink, signal))
     },
-    info: () => ({
-      name: options.name,
-      pid: null,
-      cwd,
-      ...queue.describe(),
-    }),
+    info: () => ({ name: options.name, pid: null, cwd, ...queue.describe() }),
     close,
   }
-}
-
-function describeLoss(how: string, host: string): string {
-  return `The session's shell on ${host} ${how}: this ran in a fresh one, without the directory, variables and functions of before`
 }

@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert'
 import { createDeferred } from '../../../lib/protocol/deferred.ts'
 import type { Request } from '../../../lib/protocol/request/request.ts'
 import { followFrames } from '../../../lib/run/host/follower.ts'
-import { createFrameReader, type Frame, frameHead } from '../../../lib/run/host/frames.ts'
+import { createFrameReader, frameHead, type Heard } from '../../../lib/run/host/frames.ts'
 
 const name = '0123456789abcdef'
 const frame = (text: string) => `${frameHead(name)}${text}\n`
 
 function readAll(chunks: readonly Buffer[]) {
-  const frames: Frame[] = []
+  const frames: Heard[] = []
   const reader = createFrameReader(name, (found) => frames.push(found))
   const bytes = chunks.flatMap((chunk) => reader.read(chunk))
   return { text: Buffer.concat(bytes).toString('latin1'), frames, preamble: reader.preamble }

@@ -6,7 +6,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor, type Run } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
-import { composeKeptScript } from '../../../lib/run/host/kept/script.ts'
+import { composeKeptScript } from '../../../lib/run/host/kept.ts'
 import { findMarked, markOf, openHome } from '../../helpers/jobs.ts'
 import {
   endConnections,

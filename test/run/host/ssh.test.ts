@@ -295,7 +295,7 @@ exec 3>&1 4>&2
 {
   ${folder}/ssh "$@" 2>&1 >&5 3>&- 4>&- 5>&- | while IFS= read -r line; do
     printf '%s\\n' "$line" >&4
-    case $line in *:gone*) echo >${goneFile} ;; esac
+    case $line in *.run_*:end*) ;; *:end*) echo >${goneFile} ;; esac
   done
 } 5>&1 | while IFS= read -r line; do
   case $line in last*)

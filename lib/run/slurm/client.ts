@@ -1,14 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { limits } from '../../../protocol/limits.ts'
-import { StartError, type StopReport } from '../../../protocol/ports.ts'
-import type { Request } from '../../../protocol/request/request.ts'
-import { nowMs } from '../../../system/clock.ts'
-import type { HostAddress } from '../../../protocol/request/host-address.ts'
-import type { HostClient } from '../client.ts'
-import { composeBootstrapWords } from '../script.ts'
-import { callSlurm, listJobs, type SlurmCommands } from './commands.ts'
-import { describeJobEnd, hasEnded, isWaiting, neverBegan, type SlurmJob } from './states.ts'
-import { markVariable, ownerVariable } from '../../../system/process/run-variables.ts'
+import { limits } from '../../protocol/limits.ts'
+import { StartError, type StopReport } from '../../protocol/ports.ts'
+import type { HostAddress } from '../../protocol/request/host-address.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import { nowMs } from '../../system/clock.ts'
+import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
+import { findClient, type HostClient } from '../host/client.ts'
+import { composeBootstrapWords } from '../host/script.ts'
+import {
+  callSlurm,
+  describeJobEnd,
+  hasEnded,
+  listJobs,
+  neverBegan,
+  type SlurmEnvironment,
+} from './jobs.ts'
 
 /** How often, and for how long at most, Slurm is asked for the end of a job that should have one. */
 const lookEveryMs = 100
@@ -20,26 +26,12 @@ const patienceMs = 8000
  */
 export function createSlurmClient(
   { partition }: HostAddress & { kind: 'slurm' },
-  find: SlurmCommands['find'],
-  environment: SlurmCommands['environment'],
+  environment: SlurmEnvironment,
 ): HostClient {
-  const slurm: SlurmCommands = { find, environment }
-
-  /** The job when it is over; null where Slurm does not tell in time. */
-  async function waitForEnd(runId: string): Promise<SlurmJob | null> {
-    const deadline = nowMs() + patienceMs
-    for (;;) {
-      const [job = null] = (await listJobs(slurm, { name: runId })) ?? []
-      if (job === null || hasEnded(job)) return job
-      if (nowMs() > deadline) return null
-      await delay(lookEveryMs)
-    }
-  }
-
   return {
     connect: async () => undefined,
     compose: (script, terminal, request) => ({
-      file: find('srun'),
+      file: findClient('srun', environment),
       args: [
         ...(request ? composeJob(request, partition) : []),
         // Slurm hands the environment of the caller on, and there each side knows its own marks.
@@ -53,19 +45,18 @@ export function createSlurmClient(
     scheduler: {
       async cancel(runId, graceMs): Promise<StopReport> {
         const named = `--jobname=${runId}`
-        const answer = await callSlurm(slurm, ['scancel', named])
+        const answer = await callSlurm(environment, ['scancel', named])
         if (!answer.ok) return leftBehind(runId, answer.failure)
         const killAtMs = nowMs() + graceMs + limits.killGraceMs
-        const giveUpAtMs = killAtMs + patienceMs
         let killed = false
         for (;;) {
-          const jobs = await listJobs(slurm, { name: runId })
+          const jobs = await listJobs(environment, { name: runId })
           if (jobs?.every((job) => hasEnded(job))) return { survivors: [] }
-          if (nowMs() > giveUpAtMs) return leftBehind(runId, 'it has not ended')
+          if (nowMs() > killAtMs + patienceMs) return leftBehind(runId, 'it has not ended')
           if (!killed && nowMs() > killAtMs) {
             // Slurm itself waits for KillWait (30 s, slurm.conf(5)).
             killed = true
-            await callSlurm(slurm, ['scancel', '--signal=KILL', '--full', named])
+            await callSlurm(environment, ['scancel', '--signal=KILL', '--full', named])
           }
           await delay(lookEveryMs)
         }
@@ -74,12 +65,18 @@ export function createSlurmClient(
       async describeEnd(runId, heard, exit) {
         // A command that has told its success has ended by itself.
         if (heard.code === 0) return exit
-        const job = await waitForEnd(runId)
-        if (job === null) return exit
-        if (!heard.begun && (isWaiting(job) || job.state === 'CANCELLED')) return neverBegan()
-        // Slurm has refused it; the words of srun say why.
-        if (!heard.begun && job.state === 'FAILED') return exit
-        return describeJobEnd(job, heard) ?? exit
+        const deadline = nowMs() + patienceMs
+        for (;;) {
+          const [job] = (await listJobs(environment, { name: runId })) ?? []
+          if (job === undefined || nowMs() > deadline) return exit
+          if (hasEnded(job)) {
+            if (!heard.begun && job.state === 'CANCELLED') return neverBegan()
+            // Slurm has refused it; the words of srun say why.
+            if (!heard.begun && job.state === 'FAILED') return exit
+            return describeJobEnd(job, heard) ?? exit
+          }
+          await delay(lookEveryMs)
+        }
       },
     },
     close: async () => undefined,

@@ -1,5 +1,8 @@
+import { limits } from '../../protocol/limits.ts'
+import type { Survivor } from '../../protocol/result/result.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { markVariable } from '../../system/process/run-variables.ts'
+import { callProgram, type HostClient } from './client.ts'
 
 /** How the processes of a run are ended over there. */
 export interface StopThere {
@@ -16,30 +19,48 @@ export function allowCarrying({ signals, graceSeconds }: StopThere): StopThere {
   return { signals, graceSeconds: graceSeconds + 1 }
 }
 
-/**
- * A script that ends what carries an assignment there, and the group of `pid` where that is known. It
- * prints a line `pid command` for what is left, and `done`.
- */
-export function composeStopScript(assignment: string, pid: number | null, stop: StopThere): string {
-  return [
-    ...composeStop(assignment, stop),
-    pid === null ? 'find_group' : `group=${pid}`,
+interface EndThere {
+  client: HostClient
+  /** What stands in the environment of all that is to end. */
+  assignment: string
+  /** The leader of their group, if that is known. */
+  pid?: number | undefined
+  stop: StopThere
+}
+
+/** How long a host may take to answer beside what the script of a stop takes. */
+const answerMs = 5000
+
+/** Ends processes over there by a call of the client. Gives what is left; null if nobody could say. */
+export async function endThere({
+  client,
+  assignment,
+  pid,
+  stop,
+}: EndThere): Promise<Survivor[] | null> {
+  const script = [
+    ...composeStop(quoteWord(assignment), stop),
+    pid === undefined ? 'find_group' : `group=${pid}`,
     'stop_run',
     'for p in $(living); do printf "%s %s\\n" "$p" "$(ps -o args= -p "$p" 2>/dev/null || echo ?)"; done',
     'echo done',
   ].join('\n')
+  const mostMs = stop.graceSeconds * 1000 + limits.killGraceMs + answerMs
+  const { stdout } = await callProgram(client.compose(script, false), { mostMs })
+  const lines = stdout.trimEnd().split('\n')
+  if (lines.pop() !== 'done') return null
+  return lines.flatMap((line): Survivor[] => {
+    const [, number, command = '?'] = /^(\d+) (.*)$/.exec(line) ?? []
+    return number === undefined ? [] : [{ pid: Number(number), command }]
+  })
 }
 
 /**
- * Functions that send signals to the run's group and to every process that has this assignment, or the one that
- * a word of the script gives, in its environment, and KILL to what is left after the grace. Without /proc
+ * Functions that send signals to the run's group and to every process that has in its environment the
+ * assignment that a word of the script gives, and KILL to what is left after the grace. Without /proc
  * (proc(5)) the mark cannot be read, and the group is all that is known.
  */
-export function composeStop(
-  assignment: string | { word: string },
-  { signals, graceSeconds }: StopThere,
-): string[] {
-  const word = typeof assignment === 'string' ? quoteWord(assignment) : assignment.word
+export function composeStop(word: string, { signals, graceSeconds }: StopThere): string[] {
   const looks = Math.max(1, Math.ceil((graceSeconds / signals.length) * 10))
   const asks = signals.map((name) => `signal_run ${name}; signal_run CONT; wait_run ${looks} :`)
   return [
@@ -67,33 +88,25 @@ const napSeconds = 5
  * traps do that themselves, wherever in the watch they come. Only `wait` is sure to be interrupted by a signal
  * that is trapped (XCU 2.11), and one that comes right before it finds no sleep to wait for any more.
  */
-export function composeRunWatch(isLifeline: boolean, deadlineSeconds: number | undefined): string {
+export function composeRunWatch(isLifeline: boolean, deadlineSeconds = endless): string {
   return [
-    "(asked= over=; trap 'asked=yes; kill -KILL $!' TERM; trap 'kill -KILL $!; exit 0' USR1",
+    `(asked= over= rest=${deadlineSeconds}; trap 'asked=yes; kill -KILL $!' TERM; trap 'kill -KILL $!; exit 0' USR1`,
     `trap 'trap "" TERM; kill -KILL $!; find_group; stop_run; exit 0' USR2`,
-    isLifeline
-      ? 'read -r line <&3 & [ -n "$asked" ] || wait $!'
-      : composeNaps(deadlineSeconds ?? Infinity),
+    isLifeline ? 'read -r line <&3 & [ -n "$asked" ] || wait $!' : naps,
     '[ -z "$asked" ] || kill -KILL $!',
     'trap : TERM; trap over=yes USR1 USR2',
     // The command may not have begun yet.
     'while find_group; stop_run; [ -z "$over" ] && kill -0 "$$"; do sleep 1 & [ -n "$over" ] || wait $! || kill -KILL $!; done',
-    `${deadlineSeconds === undefined ? '' : `[ "$naps" -ne 0 ] || exit ${atDeadline}; `}exit 0) >/dev/null 2>&1 4>&- 5>&- &`,
+    `[ "$rest" -gt 0 ] || exit ${atDeadline}; exit 0) >/dev/null 2>&1 4>&- 5>&- &`,
   ].join('\n')
 }
 
+const endless = 2_000_000_000
+
 /** Sleeps until the deadline, as long as the script is there. A nap that somebody has ended counts for nothing. */
-function composeNaps(deadlineSeconds: number): string {
-  const isEndless = deadlineSeconds === Infinity
-  const naps = isEndless ? -1 : Math.max(1, Math.ceil(deadlineSeconds / napSeconds))
-  const last = isEndless ? napSeconds : deadlineSeconds - (naps - 1) * napSeconds
-  return [
-    `naps=${naps} last=${Number.isInteger(last) ? last : last.toFixed(3)}`,
-    // POSIX has no sleep that takes fractions.
-    ...(Number.isInteger(last) ? [] : [`sleep 0.001 || last=${Math.ceil(last)}`]),
-    'while [ -z "$asked" ] && [ "$naps" -ne 0 ] && kill -0 "$$"; do',
-    `nap=${napSeconds}; [ "$naps" -ne 1 ] || nap=$last`,
-    'sleep "$nap" & [ -z "$asked" ] && wait $! && naps=$((naps - 1))',
-    'done',
-  ].join('\n')
-}
+const naps = [
+  'while [ -z "$asked" ] && [ "$rest" -gt 0 ] && kill -0 "$$"; do',
+  `nap=$rest; [ "$nap" -le ${napSeconds} ] || nap=${napSeconds}`,
+  'sleep "$nap" & [ -z "$asked" ] && wait $! && rest=$((rest - nap))',
+  'done',
+].join('\n')

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
-import type { RequestInput } from '../../../lib/protocol/request/request.ts'
-import type { RunEvent } from '../../../lib/protocol/result/event.ts'
+import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
+import type { RequestInput } from '../../lib/protocol/request/request.ts'
+import type { RunEvent } from '../../lib/protocol/result/event.ts'
 
 /** An executor with a state folder of its own. */
 async function withExecutor(use: (executor: Executor) => Promise<void>): Promise<void> {

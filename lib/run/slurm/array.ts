@@ -1,0 +1,209 @@
+import { closeSync, createReadStream, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Exit, type OutputSink, type Runner, StartError } from '../../protocol/ports.ts'
+import { joinTasks } from '../../protocol/array.ts'
+import { parseHostAddress } from '../../protocol/request/host-address.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
+import { waitUntil } from '../../system/wait.ts'
+import { describeEnd, describeHeard, followFrames } from '../host/follower.ts'
+import { frameHead } from '../host/frames.ts'
+import { describeCommand } from '../host/remote-command.ts'
+import { composeRunScript, type RemoteCommand } from '../host/script.ts'
+import { createRunning } from '../running.ts'
+import { composeJob } from './client.ts'
+import {
+  callSlurm,
+  describeJobEnd,
+  hasEnded,
+  isWaiting,
+  listJobs,
+  neverBegan,
+  type SlurmEnvironment,
+  type SlurmJob,
+} from './jobs.ts'
+
+/** Where the output of tasks lies, which the nodes share, and what names the frames of their scripts. */
+export interface TaskFiles {
+  folder: string
+  name: string
+}
+
+/** What a scheduler was handed at once. */
+export interface ArrayRound {
+  jobId: string
+  tasks: readonly number[]
+}
+
+/** How the tasks of a round stand that were asked about. */
+interface RoundState {
+  running: { task: number; host: string | null }[]
+  waiting: number
+  /** `replay` passes on what the task has written, and how it ended. */
+  ended: { task: number; replay: Runner }[]
+}
+
+/** What runs an array as a whole. */
+export interface ArrayScheduler {
+  /** Hands over some tasks of an array. Rejects with `StartError`. */
+  submit(request: Request, files: TaskFiles, tasks: readonly number[]): Promise<ArrayRound>
+  /** Null if the scheduler does not answer. */
+  look(round: ArrayRound, files: TaskFiles): Promise<RoundState | null>
+  /** Ends what is left of it, with KILL if `hard`. */
+  cancel(round: ArrayRound, hard: boolean): Promise<void>
+}
+
+/** The scheduler that an address names; null if that is none. Throws `MisuseError`. */
+export function openArrayScheduler(
+  address: string,
+  environment: SlurmEnvironment,
+): ArrayScheduler | null {
+  const parsed = parseHostAddress(address)
+  if (parsed.kind !== 'slurm') return null
+  /** Each side knows its own marks. */
+  const unmarked = { ...environment, [markVariable]: undefined, [ownerVariable]: undefined }
+  return {
+    async submit(request, { folder, name }, tasks) {
+      const atOnce = request.array?.atOnce ? `%${request.array.atOnce}` : ''
+      // A per cent sign begins a pattern (sbatch(1), filename pattern).
+      const path = join(folder.replaceAll('%', '%%'), '%a')
+      const words = [
+        ...composeJob(request, parsed.partition),
+        // With a variable named here, each task would first start a login shell for its environment, which
+        // takes seconds (sbatch(1), --export).
+        '--export=ALL',
+        '--parsable',
+        `--array=${joinTasks(tasks)}${atOnce}`,
+        `--output=${path}.out`,
+        ...(request.streams === 'merged' ? [] : [`--error=${path}.err`]),
+        // A task that runs twice has two ends.
+        '--no-requeue',
+        '--open-mode=truncate',
+        '--chdir=/',
+      ]
+      const script = composeTaskScript(request, describeCommand(request, name, request.cwd))
+      const answer = await callSlurm(unmarked, ['sbatch', ...words], script)
+      const [, jobId] = /^(\d+)/.exec(answer.stdout) ?? []
+      if (answer.ok && jobId !== undefined) return { jobId, tasks }
+      throw new StartError('host_unreachable', `Slurm did not take the array: ${answer.failure}`)
+    },
+
+    async look({ jobId, tasks }, files) {
+      const listed = await listJobs(environment, { id: jobId })
+      if (listed === null) return null
+      const jobs = new Map(listed.map((job) => [Number(/_(\d+)$/.exec(job.id)?.[1]), job]))
+      const state: RoundState = { running: [], waiting: 0, ended: [] }
+      for (const task of tasks) {
+        // Slurm forgets jobs some time after their end.
+        const job = jobs.get(task) ?? null
+        if (job && isWaiting(job)) state.waiting++
+        else if (job && !hasEnded(job)) state.running.push({ task, host: job.nodes || null })
+        else state.ended.push({ task, replay: createReplay({ ...files, task, job }) })
+      }
+      return state
+    },
+
+    async cancel({ jobId }, hard) {
+      await callSlurm(environment, ['scancel', ...(hard ? ['--signal=KILL', '--full'] : []), jobId])
+    },
+  }
+}
+
+/** The script of every task: `SLURM_ARRAY_TASK_ID` is the number of its own. */
+function composeTaskScript({ array, timeoutMs }: Request, remote: RemoteCommand): string {
+  const commands = array?.commands ?? null
+  const cases = commands?.map((command, index) => {
+    const text = Buffer.from(command).toString('base64')
+    return `${array?.tasks[index]}) command=$(printf %s ${text} | base64 -d; echo x);;`
+  })
+  const prelude = [
+    'export NACRE_TASK="$SLURM_ARRAY_TASK_ID"',
+    // The x keeps the newlines at the end of a command.
+    ...(cases ? [`case $NACRE_TASK in ${cases.join('\n')} esac`, 'command=${command%x}'] : []),
+  ]
+  const own: RemoteCommand = {
+    ...remote,
+    input: { kind: 'none', text: null },
+    ...(cases && { command: '"$command"' }),
+    // Tasks that share a machine are ended each by itself.
+    mark: `${remote.mark}":$SLURM_ARRAY_TASK_ID:"`,
+    ...(timeoutMs !== null && { deadlineSeconds: Math.ceil(timeoutMs / 1000) }),
+  }
+  return `#!/bin/sh\n${prelude.join('\n')}\n${composeRunScript(own)}\n`
+}
+
+interface EndedTask extends TaskFiles {
+  task: number
+  /** Null: Slurm has forgotten it. */
+  job: SlurmJob | null
+}
+
+function createReplay(ended: EndedTask): Runner {
+  return async (request, sink) =>
+    createRunning({
+      pid: () => null,
+      exited: replayTask(ended, request, sink),
+      stop: async () => ({ survivors: [] }),
+    })
+}
+
+/** A file that a node has written may be seen here so much later (nfs(5), acregmax). */
+const fileLagMs = 5000
+
+async function replayTask(
+  { folder, name, task, job }: EndedTask,
+  request: Request,
+  sink: OutputSink,
+): Promise<Exit> {
+  const paths = { stdout: join(folder, `${task}.out`), stderr: join(folder, `${task}.err`) }
+  const merged = request.streams === 'merged'
+  if (job?.state === 'COMPLETED') {
+    const hasTold = () => readTail(paths.stdout).includes(`${frameHead(name)}end `)
+    await waitUntil(hasTold, { everyMs: 50, mostMs: fileLagMs })
+  }
+  const follower = followFrames(request, name, sink)
+  for (const stream of merged ? (['stdout'] as const) : (['stdout', 'stderr'] as const)) {
+    const path = paths[stream]
+    if (!existsSync(path)) continue
+    for await (const bytes of createReadStream(path)) {
+      await follower.write(stream, bytes as Buffer)
+    }
+  }
+  const heard = follower.state
+  const exit = { code: null, signal: null }
+  const told = describeEnd(exit, follower, request.host ?? '', request)
+  if (heard.refused || heard.timedOut || heard.code === 0) return told
+  if (!heard.begun && job?.state === 'CANCELLED') return neverBegan()
+  // Slurm says why it ended a task where the standard error of that goes.
+  const lastWords = readTail(merged ? paths.stdout : paths.stderr)
+  const bySlurm = job && describeJobEnd(job, { ...heard, lastWords })
+  const beside = describeHeard(heard, request)
+  if (bySlurm) return { ...bySlurm, ...beside }
+  if (heard.code !== undefined) return told
+  const where = heard.begun ? 'its end was not told' : `it has written nothing to ${folder}`
+  return {
+    ...exit,
+    lost: `Task ${task} is lost: ${where}; do the nodes share that folder?`,
+    ...beside,
+  }
+}
+
+/** The last of a file of output, where the script tells the end of its task and Slurm why it killed it. */
+const tailBytes = 4096
+
+/** Empty if the file is not there yet. */
+function readTail(path: string): string {
+  try {
+    const fd = openSync(path, 'r')
+    try {
+      const tail = Buffer.alloc(tailBytes)
+      const { size } = fstatSync(fd)
+      const count = readSync(fd, tail, 0, tailBytes, Math.max(0, size - tailBytes))
+      return tail.toString('utf8', 0, count)
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    return ''
+  }
+}
