@@ -1,6 +1,6 @@
 import type { Approve, Executor } from '../executor/executor.ts'
 import { MisuseError } from '../protocol/errors.ts'
-import { findWorkspace } from '../system/git.ts'
+import { findWorkspace } from '../system/look.ts'
 import {
   type Conversation,
   type ConversationStore,

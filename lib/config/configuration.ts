@@ -7,7 +7,7 @@ import { homedir } from 'node:os'
 import { join, resolve, isAbsolute } from 'node:path'
 import type { Entry } from './keys.ts'
 import type { Said } from './said.ts'
-import { findWorkspace } from '../system/git.ts'
+import { findWorkspace } from '../system/look.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { existsSync, realpathSync } from 'node:fs'
 

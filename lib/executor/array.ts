@@ -18,8 +18,7 @@ import type { ArtifactRef, Result, StopReason } from '../protocol/result/result.
 import { createId } from '../protocol/wire.ts'
 import { createRunning } from '../run/running.ts'
 import { type ArrayRound, type ArrayScheduler, openArrayScheduler } from '../run/slurm/array.ts'
-import { nowMs } from '../system/clock.ts'
-import { pause, settleWithin } from '../system/wait.ts'
+import { nowMs, pause, settleWithin } from '../system/clock.ts'
 import type { LiveRun } from './run.ts'
 import { openLedger, type RunningTask, type TaskLedger } from './task-ledger.ts'
 

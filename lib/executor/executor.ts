@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createDeferred } from '../protocol/deferred.ts'
-import { findWorkspace } from '../system/git.ts'
+import { findWorkspace } from '../system/look.ts'
 import { createGuard } from '../guard/guard.ts'
 import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'

@@ -14,7 +14,7 @@ import { createUninherited } from '../system/process/spawn.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { createPresence, presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
-import { copyWithout } from '../system/process/run-variables.ts'
+import { copyWithout } from '../system/process/own-process.ts'
 
 export interface RunnersOptions extends LaunchOptions {
   /** Null: nothing is kept on disk. */

@@ -2,8 +2,7 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Ready, Request } from '../protocol/request/request.ts'
 import type { JobOutput, Reading } from '../protocol/result/reading.ts'
-import { nowMs } from '../system/clock.ts'
-import { pause } from '../system/wait.ts'
+import { nowMs, pause } from '../system/clock.ts'
 
 export interface Deadlines {
   /** Tells that the run has written something. */
@@ -172,7 +171,7 @@ function keepEnds(line: string): string {
 async function createPortCheck(port: number, run: AwaitedRun): Promise<Check> {
   const { host, network, id } = run.request
   if (process.platform !== 'linux' || host !== null) return () => answers(port)
-  const { isPortTaken, listensOn } = await import('../system/listeners.ts')
+  const { isPortTaken, listensOn } = await import('../system/process/process-table.ts')
   const { createTreeSearch } = await import('../run/stop.ts')
   const { openControlGroup } = await import('../system/process/control-group.ts')
   let search: (() => readonly { pid: number }[]) | null = null

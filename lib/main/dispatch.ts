@@ -16,7 +16,7 @@ import {
   supervise,
 } from './settings.ts'
 import { withExecutor } from './with-executor.ts'
-import { findWorkspace } from '../system/git.ts'
+import { findWorkspace } from '../system/look.ts'
 import type { Command } from '../doors/command.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { commands, innerCommands, listCommands } from '../commands/commands.ts'

@@ -1,6 +1,6 @@
 import { formatDuration } from '../render/messages.ts'
 import { nowMs } from '../system/clock.ts'
-import { readGitBranch } from '../system/git.ts'
+import { readGitBranch } from '../system/look.ts'
 import { fit } from './screen/columns.ts'
 import type { Style } from './screen/style.ts'
 import type { ReplState } from './state.ts'

@@ -1,5 +1,5 @@
 import type { Request } from '../protocol/request/request.ts'
-import { markVariable, ownerVariable } from '../system/process/run-variables.ts'
+import { markVariable, ownerVariable } from '../system/process/own-process.ts'
 
 /** Programs that nobody watches get these: no pager, no editor, no question, no progress display. */
 export const hardening: Readonly<Record<string, string>> = {

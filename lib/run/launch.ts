@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import { basename } from 'node:path'
 import type { Request } from '../protocol/request/request.ts'
 import type { GivenFile } from '../system/process/spawn.ts'
-import { findProgram } from '../system/programs.ts'
+import { findProgram } from '../system/look.ts'
 import type { SetUp } from './snapshot/snapshot.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */

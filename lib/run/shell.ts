@@ -18,10 +18,8 @@ import { addPrefix } from './prefix.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 import { nameProcess } from '../system/process/process-table.ts'
 import { isOwnDirectory } from '../system/process/spawn.ts'
-import { listIgnored } from '../system/process/own-process.ts'
-import { hideVariables } from '../system/process/own-process.ts'
-import { findProgram, systemPath } from '../system/programs.ts'
-import { copyWithout } from '../system/process/run-variables.ts'
+import { copyWithout, hideVariables, listIgnored } from '../system/process/own-process.ts'
+import { findProgram, systemPath } from '../system/look.ts'
 
 export interface LaunchOptions {
   /** Where this nacre keeps its state; runs are told by it whose they are. */

@@ -4,25 +4,22 @@ import { limits } from '../protocol/limits.ts'
 import type { StopOptions, StopReport } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Usage } from '../protocol/result/result.ts'
-import type { ControlGroup } from '../system/process/control-group.ts'
-import { markVariable } from '../system/process/run-variables.ts'
-import type { GroupUsage, UsageSource } from '../system/process/group-usage.ts'
+import type { ControlGroup, GroupUsage, UsageSource } from '../system/process/control-group.ts'
+import { markVariable } from '../system/process/own-process.ts'
 import {
-  isOrphan,
+  ageMs,
+  clockToleranceMs,
   describeProcess,
   type FileIdentity,
   hasEnvironment,
   holdsFile,
-  isNamespaceInit,
-  readVariable,
-} from '../system/process/process-details.ts'
-import {
-  ageMs,
-  clockToleranceMs,
   isAlive,
+  isNamespaceInit,
+  isOrphan,
   listProcesses,
   maySignal,
   type ProcessEntry,
+  readVariable,
   sendSignal,
 } from '../system/process/process-table.ts'
 

@@ -1,7 +1,9 @@
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -9,7 +11,7 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs'
-import { relative } from 'node:path'
+import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 
 /*
@@ -87,6 +89,59 @@ function seen<Value>(look: () => Value): Value | null {
   try {
     return look()
   } catch {
+    return null
+  }
+}
+
+/** Where a program of the system is looked for: nowhere that a request's environment could change. */
+export const systemPath = '/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin'
+
+/** The absolute path of an executable file, looked up as execvp(3) does; null where there is none. */
+export function findProgram(name: string, path: string): string | null {
+  const candidates = name.includes('/')
+    ? [resolve(name)]
+    : path.split(delimiter).map((directory) => join(directory || '.', name))
+  for (const candidate of candidates) {
+    try {
+      // An exception for each directory that has none would take longer than everything else.
+      if (!statSync(candidate, { throwIfNoEntry: false })?.isFile()) continue
+      accessSync(candidate, constants.X_OK)
+      return isAbsolute(candidate) ? candidate : resolve(candidate)
+    } catch {
+      // It is not here: the next directory of the path follows.
+    }
+  }
+  return null
+}
+
+/** The git root above a directory, else the directory itself. */
+export function findWorkspace(cwd: string): string {
+  return findGitRoot(cwd) ?? cwd
+}
+
+/** The directory, or the one above it, that holds `.git`; null outside of every repository. */
+function findGitRoot(directory: string): string | null {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    // Below a file, or in a folder that may not be entered, nothing is.
+    const entry = seen(() => lstatSync(join(folder, '.git'), { throwIfNoEntry: false }))
+    if (entry) return folder
+    if (dirname(folder) === folder) return null
+  }
+}
+
+/** The branch that a directory is on, or the beginning of its commit; null outside of git. */
+export function readGitBranch(directory: string): string | null {
+  const root = findGitRoot(directory)
+  if (root === null) return null
+  const path = join(root, '.git')
+  try {
+    // A worktree and a submodule have a file that names the folder (gitrepository-layout(5)).
+    const named = statSync(path).isDirectory() ? path : readRegularFile(path)
+    const folder = resolve(root, named.replace(/^gitdir:\s*/, '').trim())
+    const head = readRegularFile(join(folder, 'HEAD')).trim()
+    return /^ref: refs\/heads\/(.+)$/.exec(head)?.[1] ?? head.slice(0, 8)
+  } catch {
+    // It is no repository, or one that may not be read.
     return null
   }
 }

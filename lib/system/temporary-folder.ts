@@ -7,13 +7,16 @@ import {
   openSync,
   readdirSync,
   rmdirSync,
+  rmSync,
   statSync,
   unlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
+import { createId } from '../protocol/wire.ts'
 import { lookIntoFolder } from './look.ts'
 import { isRunning, readPidNamespace } from './process/process-table.ts'
 
@@ -64,16 +67,13 @@ export function makeFilledFolder(
  * is when this process has ended (`removeLeftFolders`).
  */
 export function removeTemporaryFolder(folder: string): void {
-  try {
-    rmdirSync(folder)
-    return
-  } catch {
-    // Something is in it.
-  }
-  try {
-    removeOwnFolder(Buffer.from(folder))
-  } catch {
-    // It stays for later, and what was being done goes on or fails for a reason of its own.
+  for (const remove of [rmdirSync, (path: string) => removeOwnFolder(Buffer.from(path))]) {
+    try {
+      remove(folder)
+      return
+    } catch {
+      // Something is in it; or it stays for later, and what was being done goes on.
+    }
   }
 }
 
@@ -119,9 +119,9 @@ export function sandboxesFolder(stateDir: string): string {
   return join(stateDir, 'sandbox')
 }
 
-/** Removes the folders of nacres that were killed before they could do it; `more` are looked into too. */
-export function removeLeftFolders(more: readonly string[] = []): void {
-  for (const place of [...listTemporaryPlaces(), ...more]) removeLeftIn(place)
+/** Removes the folders of nacres that were killed before they could do it. */
+export function removeLeftFolders(stateDir: string): void {
+  for (const place of [...listTemporaryPlaces(), sandboxesFolder(stateDir)]) removeLeftIn(place)
 }
 
 /** Removes the folders of killed nacres of this user in one folder. */
@@ -169,4 +169,51 @@ function removeOwnFolder(path: Buffer): void {
 /** The number of a process means something in its own pid namespace only (pid_namespaces(7)). */
 function nameOwner(pid: number): string {
   return `${readPidNamespace()}-${pid}`
+}
+
+/** `sun_path` of unix(7) holds 108 bytes on Linux and 104 on macOS, its NUL included. */
+const pathMaxBytes = 103
+
+/** Where a socket may be made that only this user reaches. */
+export interface SocketPlace {
+  path: string
+  remove(): void
+}
+
+/**
+ * A place in a private folder of this user, else, where its name would be too long, in a temporary one.
+ * The name tells whose socket it is, so that another nacre can clear it away.
+ */
+export function findSocketPlace(dir: string): SocketPlace {
+  const path = join(dir, `${process.pid}-${createId('s').slice(2, 10)}.sock`)
+  return fits(path) ? { path, remove: () => rmSync(path, { force: true }) } : makeSocketPlace()
+}
+
+/** Makes a place for a socket in a temporary folder of its own. */
+export function makeSocketPlace(): SocketPlace {
+  const pathIn = (folder: string) => join(folder, 's')
+  const folder = makeFilledFolder('socket', (made) => {
+    if (!fits(pathIn(made))) throw Object.assign(new Error('too long'), { code: 'ENAMETOOLONG' })
+    // Where a file can be made, a socket can.
+    writeFileSync(pathIn(made), '')
+    rmSync(pathIn(made))
+  })
+  const path = pathIn(folder)
+  return {
+    path,
+    remove() {
+      rmSync(path, { force: true })
+      rmdirSync(dirname(path))
+    },
+  }
+}
+
+function fits(path: string): boolean {
+  return Buffer.byteLength(path) <= pathMaxBytes
+}
+
+/** The process that made a socket of this name; null where it is no socket of a nacre. */
+export function ownerOfSocket(name: string): number | null {
+  const pid = /^(\d+)-[a-z2-7]+\.sock$/.exec(name)?.[1]
+  return pid === undefined ? null : Number(pid)
 }

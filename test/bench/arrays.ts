@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findSlurmObstacle, startCluster } from '../helpers/slurm-cluster.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../helpers/ssh-host.ts'

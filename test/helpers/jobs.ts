@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readVariable } from '../../lib/system/process/process-details.ts'
+import { readVariable } from '../../lib/system/process/process-table.ts'
 import { runCli } from './run-cli.ts'
 import { type Finished } from './run-program.ts'
 import { until } from './until.ts'

@@ -11,7 +11,7 @@ import {
 import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
 import type { TerminalSession } from '../../lib/protocol/ports.ts'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { findMarked } from './sessions.ts'
 import { until } from './until.ts'
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { cliCommand } from './cli.ts'
 import { keys } from './keys.ts'
 import { type ShellName, writeStartFile } from './own-shell.ts'

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { findFreePorts } from './free-port.ts'
 import { hear, until } from './until.ts'
 

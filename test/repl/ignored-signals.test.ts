@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { test } from 'uvu'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { keepFishQuiet, ownShells } from '../helpers/own-shell.ts'
 import { type Screen, withScreen } from '../helpers/screen.ts'

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { keys } from '../helpers/keys.ts'
 import { keepFishQuiet, ownShells } from '../helpers/own-shell.ts'
 import { atPrompt } from '../helpers/screen.ts'

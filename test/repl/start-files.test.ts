@@ -1,7 +1,7 @@
 import { chownSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
-import { findProgram } from '../../lib/system/programs.ts'
+import { findProgram } from '../../lib/system/look.ts'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { ownShells, type ShellName, writeStartFile } from '../helpers/own-shell.ts'
 import { assertScreen, withScreen } from '../helpers/screen.ts'

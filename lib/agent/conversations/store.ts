@@ -20,7 +20,7 @@ import { type ConversationInfo, type Entry, replayEntries, titleOf } from './ent
 import { ifThere, lookIntoFolder } from '../../system/look.ts'
 import { nameFile, ownerOf } from '../../system/process/presence.ts'
 import { isAlive, nameProcess } from '../../system/process/process-table.ts'
-import { pause } from '../../system/wait.ts'
+import { pause } from '../../system/clock.ts'
 import { ModelError } from '../models/failure.ts'
 
 /** One conversation under way. */

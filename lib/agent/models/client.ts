@@ -5,8 +5,7 @@ import type {
   LanguageModelV3Usage,
 } from '@ai-sdk/provider'
 import { isObject } from '../../protocol/shape/shape.ts'
-import { nowMs } from '../../system/clock.ts'
-import { pause } from '../../system/wait.ts'
+import { nowMs, pause } from '../../system/clock.ts'
 import { createCompletionReader } from './completion.ts'
 import { type FailedRequest, readFailure } from './failure.ts'
 import {

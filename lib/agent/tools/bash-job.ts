@@ -7,7 +7,7 @@ import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { lowerFirst } from '../../protocol/words.ts'
 import { renderForModel, renderJobOutput, renderJobs } from '../../render/model.ts'
-import { settleWithin } from '../../system/wait.ts'
+import { settleWithin } from '../../system/clock.ts'
 import {
   boundsOf,
   isErrorFor,

@@ -3,7 +3,7 @@ import { endRunsOf } from '../../executor/jobs/orphans.ts'
 import { forget, presenceFolder, readGroupOf } from '../../system/process/presence.ts'
 import { removeLeftGroups } from '../../system/process/control-group.ts'
 import { findOwnGroup } from '../../system/process/own-process.ts'
-import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
+import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { wrongUsage } from '../../protocol/errors.ts'
 import type { Command } from '../../doors/command.ts'
 
@@ -22,7 +22,7 @@ export const command: Command = {
     const presences = presenceFolder(stateDir)
     const groupParent = readGroupOf(presences, owner) ?? findOwnGroup()
     const survivors = await endRunsOf(owner, join(stateDir, 'jobs'), groupParent)
-    removeLeftFolders([sandboxesFolder(stateDir)])
+    removeLeftFolders(stateDir)
     removeLeftGroups(groupParent)
     forget(presences, owner)
     return survivors.length === 0 ? 0 : 1

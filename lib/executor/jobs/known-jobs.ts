@@ -10,10 +10,9 @@ import type { AllMethods, MethodName, RpcMethods } from '../../protocol/rpc/meth
 import type { Result, StopReason, Survivor } from '../../protocol/result/result.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
 import { openControlGroup, removeLeftGroups } from '../../system/process/control-group.ts'
-import { removeLeftFolders, sandboxesFolder } from '../../system/temporary-folder.ts'
+import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { isAlive, type ProcessEntry } from '../../system/process/process-table.ts'
-import { pause } from '../../system/wait.ts'
-import { nowMs } from '../../system/clock.ts'
+import { nowMs, pause } from '../../system/clock.ts'
 import { createTreeSearch, stopTree, type TreeRoot } from '../../run/stop.ts'
 import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
 import { readKept } from '../../output/bounds.ts'
@@ -200,7 +199,7 @@ export function openKnownJobs(dir: string, taker: Taker | null): KnownJobs {
     ownerOf: (id) => (idPattern.test(id) ? (readRecord(dir, id)?.belongsTo ?? null) : null),
     async list({ runningOnly }) {
       pruneJobs(dir)
-      removeLeftFolders([sandboxesFolder(dirname(dir))])
+      removeLeftFolders(dirname(dir))
       removeLeftGroups()
       const settled: JobRecord[] = []
       const alive = await Promise.all(

@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
-import { waitUntil } from '../../system/wait.ts'
+import { waitUntil } from '../../system/clock.ts'
 import { type ControlGroup, listGroupsOf } from '../../system/process/control-group.ts'
 import { dirname } from 'node:path'
 import { idPattern } from '../../protocol/wire.ts'
@@ -7,20 +7,18 @@ import type { JobEntry } from '../../protocol/result/reading.ts'
 import { describeJob } from '../results.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import {
-  describeProcess,
-  listRunPipes,
-  readVariable,
-} from '../../system/process/process-details.ts'
-import {
   ageMs,
+  describeProcess,
   isRunning,
   listProcesses,
+  listRunPipes,
   nameProcess,
   type ProcessEntry,
+  readVariable,
 } from '../../system/process/process-table.ts'
 import { stopTree, type TreeRoot } from '../../run/stop.ts'
 import { readRecord, readRecords } from './record.ts'
-import { markVariable, ownerVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import { markVariable, ownerVariable, sessionVariable } from '../../system/process/own-process.ts'
 
 /** A run whose nacre was killed before it could declare it: known from its processes alone. */
 export interface Orphan {

@@ -13,7 +13,7 @@ import { type ArtifactRef, type Result, statuses } from '../../protocol/result/r
 import { limits } from '../../protocol/limits.ts'
 import { makePrivateFolder, readRegularFile, replaceFile } from '../../system/private-files.ts'
 import { isAlive, isRunning, type ProcessIdentity } from '../../system/process/process-table.ts'
-import { ownerOfSocket } from '../../system/socket-place.ts'
+import { ownerOfSocket } from '../../system/temporary-folder.ts'
 
 /**
  * What every nacre of this user knows of a job: `<state>/jobs/<id>.json` while it goes on,

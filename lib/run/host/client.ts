@@ -3,7 +3,7 @@ import { createDeferred } from '../../protocol/deferred.ts'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { sendSignal } from '../../system/process/process-table.ts'
-import { findProgram } from '../../system/programs.ts'
+import { findProgram } from '../../system/look.ts'
 import type { Heard } from './frames.ts'
 
 /** The environment of nacre, in which the client of a host finds its configuration. */

@@ -7,8 +7,7 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { nowMs } from '../../system/clock.ts'
-import { pause } from '../../system/wait.ts'
+import { nowMs, pause } from '../../system/clock.ts'
 import { changeRunning } from '../running.ts'
 import { callProgram, type HostClient } from './client.ts'
 import type { Follower } from './follower.ts'

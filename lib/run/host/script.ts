@@ -1,6 +1,6 @@
 import type { TerminalSize } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
 import { frameHead } from './frames.ts'
 import { allowCarrying, atDeadline, composeRunWatch, composeStop, type StopThere } from './stop.ts'
 

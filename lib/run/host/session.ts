@@ -11,8 +11,8 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import { sessionVariable } from '../../system/process/run-variables.ts'
-import { settleWithin } from '../../system/wait.ts'
+import { sessionVariable } from '../../system/process/own-process.ts'
+import { settleWithin } from '../../system/clock.ts'
 import { type ActiveTurn, createSessionQueue } from '../session/queue.ts'
 import type { Session } from '../session/session.ts'
 import { sessionClosed } from '../start-limit.ts'

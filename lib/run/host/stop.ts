@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { markVariable } from '../../system/process/run-variables.ts'
+import { markVariable } from '../../system/process/own-process.ts'
 import { callProgram, type HostClient } from './client.ts'
 
 /** How the processes of a run are ended over there. */

@@ -6,7 +6,7 @@ import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { isScarce } from '../start-failure.ts'
-import { findProgram, systemPath } from '../../system/programs.ts'
+import { findProgram, systemPath } from '../../system/look.ts'
 import {
   describeNoPlace,
   isRefusedByPlace,

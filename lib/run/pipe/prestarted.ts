@@ -5,7 +5,7 @@ import type { Launch } from '../launch.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { setReferenced } from '../../system/runtime.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
-import { markVariable } from '../../system/process/run-variables.ts'
+import { markVariable } from '../../system/process/own-process.ts'
 
 /** What a waiting shell is told to open as its standard streams, by path. */
 export interface StreamPaths {

@@ -12,8 +12,12 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { nowMs } from '../../system/clock.ts'
 import { lookIntoFolder } from '../../system/look.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
-import { describeProcess } from '../../system/process/process-details.ts'
-import { isRunning, listProcesses, sendSignal } from '../../system/process/process-table.ts'
+import {
+  describeProcess,
+  isRunning,
+  listProcesses,
+  sendSignal,
+} from '../../system/process/process-table.ts'
 import {
   makeFilledFolder,
   removeLeftIn,

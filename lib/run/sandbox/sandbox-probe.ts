@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { isScarce } from '../start-failure.ts'
-import { lookIntoFile } from '../../system/look.ts'
-import { findProgram } from '../../system/programs.ts'
+import { findProgram, lookIntoFile } from '../../system/look.ts'
 
 /** What the sandbox of this machine can do. */
 export interface SandboxProbe {

@@ -6,7 +6,7 @@ import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import { isNullDevice, isTerminal, isUnnamedPipe } from '../../system/descriptors.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
-import { findProgram, systemPath } from '../../system/programs.ts'
+import { findProgram, systemPath } from '../../system/look.ts'
 import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 
 /** A standard input through which nothing but its bytes can be reached. */

@@ -26,7 +26,7 @@ import { sessionClosed, startWithin } from '../start-limit.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
-import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
 
 /** One shell that keeps its state, replaced when a command ends it. */
 export interface Session {

@@ -5,10 +5,14 @@ import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-
 import { codeOf } from '../../protocol/errors.ts'
 import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
 import type { Launch, ShellUse } from '../launch.ts'
-import type { ControlGroup, ControlGroups } from '../../system/process/control-group.ts'
-import type { OpenUsage, UsageSource } from '../../system/process/group-usage.ts'
+import type {
+  ControlGroup,
+  ControlGroups,
+  OpenUsage,
+  UsageSource,
+} from '../../system/process/control-group.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
-import { findConfined } from '../../system/process/process-details.ts'
+import { findConfined } from '../../system/process/process-table.ts'
 import { setReferenced } from '../../system/runtime.ts'
 import type { SessionDialect } from './dialect.ts'
 import { encodeTurn } from './turn.ts'

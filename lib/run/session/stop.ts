@@ -1,19 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { nowMs } from '../../system/clock.ts'
-import { pause, settleWithin } from '../../system/wait.ts'
+import { nowMs, pause, settleWithin } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
-import { readVariable } from '../../system/process/process-details.ts'
 import {
   ageMs,
   clockToleranceMs,
   type ProcessEntry,
+  readVariable,
   sendSignal,
 } from '../../system/process/process-table.ts'
 import type { SessionDialect } from './dialect.ts'
 import type { SessionShell } from './shell.ts'
 import { type StopSteps, stopTree, type TreeRoot } from '../stop.ts'
-import { markVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
 
 /** After the last process of the command is gone, how long its shell may take to say so. */
 const shellGraceMs = limits.stopGraceMs

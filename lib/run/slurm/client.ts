@@ -4,7 +4,7 @@ import { StartError, type StopReport } from '../../protocol/ports.ts'
 import type { HostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
-import { markVariable, ownerVariable } from '../../system/process/run-variables.ts'
+import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
 import { findClient, type HostClient } from '../host/client.ts'
 import { composeBootstrapWords } from '../host/script.ts'
 import {

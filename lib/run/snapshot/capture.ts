@@ -6,7 +6,7 @@ import { createId } from '../../protocol/wire.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { stopTree } from '../stop.ts'
 import { ifThere } from '../../system/look.ts'
-import { markVariable } from '../../system/process/run-variables.ts'
+import { markVariable } from '../../system/process/own-process.ts'
 
 /** What a shell says of itself after a person's start files. */
 export interface CapturedParts {

@@ -1,7 +1,5 @@
-import { listIgnored } from '../../system/process/own-process.ts'
-import { readVariable } from '../../system/process/process-details.ts'
-import { listTree, readProcess } from '../../system/process/process-table.ts'
-import { markVariable } from '../../system/process/run-variables.ts'
+import { listIgnored, markVariable } from '../../system/process/own-process.ts'
+import { listTree, readProcess, readVariable } from '../../system/process/process-table.ts'
 
 /**
  * What commands of a shell have left behind in it: running and suspended jobs. Each command exports a

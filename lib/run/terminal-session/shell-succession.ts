@@ -8,16 +8,15 @@ import {
   type TerminalSessionListener,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import { describeProcess } from '../../system/process/process-details.ts'
-import { settleWithin, waitUntil } from '../../system/wait.ts'
+import { describeProcess, sendSignal } from '../../system/process/process-table.ts'
+import { settleWithin, waitUntil } from '../../system/clock.ts'
 import { describeConfinement } from '../session/refusals.ts'
 import { stopTree } from '../stop.ts'
 import { encodeTurn } from './editor-dialect.ts'
 import type { EditorShell } from './editor-shell.ts'
 import { listShellJobs } from './shell-jobs.ts'
 import { type ShellStartParts, type StartedShell, startShell } from './start-shell.ts'
-import { sendSignal } from '../../system/process/process-table.ts'
-import { sessionVariable } from '../../system/process/run-variables.ts'
+import { sessionVariable } from '../../system/process/own-process.ts'
 
 export interface SuccessionOptions extends ShellStartParts {
   cwd: string

@@ -9,10 +9,10 @@ import { describeConfinement } from '../session/refusals.ts'
 import type { PtyParts } from '../terminal/start.ts'
 import { startPty } from '../terminal/start.ts'
 import type { EditorDialect } from './editor-dialect.ts'
-import { describeProcess } from '../../system/process/process-details.ts'
+import { describeProcess } from '../../system/process/process-table.ts'
 import { type EditorShell, followEditorShell } from './editor-shell.ts'
 import { openShellFiles, type ShellFiles } from './shell-files.ts'
-import { markVariable, ownerVariable, sessionVariable } from '../../system/process/run-variables.ts'
+import { markVariable, ownerVariable, sessionVariable } from '../../system/process/own-process.ts'
 
 export interface ShellStartParts {
   dialectOf: (shell: string) => EditorDialect | null

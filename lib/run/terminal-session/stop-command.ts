@@ -1,6 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
-import { nowMs } from '../../system/clock.ts'
-import { pause, settleWithin } from '../../system/wait.ts'
+import { nowMs, pause, settleWithin } from '../../system/clock.ts'
 import type { StopReport } from '../../protocol/ports.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { type ProcessEntry, sendSignal } from '../../system/process/process-table.ts'

@@ -18,7 +18,7 @@ import type { ShellSuccession } from './shell-succession.ts'
 import type { StartedShell } from './start-shell.ts'
 import { stopCommand } from './stop-command.ts'
 import { stoppedBefore } from '../start-limit.ts'
-import { markVariable } from '../../system/process/run-variables.ts'
+import { markVariable } from '../../system/process/own-process.ts'
 
 /** One command of a session on a terminal, which may have to wait for the others and for its shell. */
 export interface Turn {

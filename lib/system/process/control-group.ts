@@ -4,6 +4,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readSync,
   rmdirSync,
   write,
   writeFileSync,
@@ -11,14 +12,34 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { nowMs } from '../clock.ts'
 import { startsInGroups } from '../runtime.ts'
-import { type OpenUsage, openUsage, subtractUsage, type UsageSource } from './group-usage.ts'
 import { lookIntoFolder } from '../look.ts'
 import { findOwnGroup, readGroupFile } from './own-process.ts'
 import { isAlive, nameProcess } from './process-table.ts'
+
+/** What all processes of a group took together. */
+export interface GroupUsage {
+  userMs: number
+  systemMs: number
+  /**
+   * The most memory that all its processes held at once; null where the kernel does not count memory for
+   * groups.
+   */
+  peakBytes: number | null
+}
+
+/** Where the usage of a control group is read. */
+export interface UsageSource {
+  /** What the processes of the group, ended ones too, have used so far; null where it cannot be read. */
+  readUsage(): GroupUsage | null
+}
+
+/** The usage for a caller that asks again and again: its files stay open until it is closed. */
+export interface OpenUsage extends UsageSource {
+  close(): void
+}
 
 /**
  * A control group of the kernel (cgroups(7), version 2): whatever a process in it starts is in it too,
@@ -34,7 +55,6 @@ export interface ControlGroup extends UsageSource {
   kill(): void
   /** Freezes all processes of the group, so that none can start another, or lets them go on. */
   freeze(frozen: boolean): void
-  /** Reads the usage for a caller that asks again and again: the file stays open until it is closed. */
   openUsage(): OpenUsage
   /** Removes the group where nothing lives in it. False: something does. */
   remove(): boolean
@@ -61,6 +81,18 @@ export interface ControlGroups {
   close(): Promise<void>
 }
 
+/** The number that stands in `cgroup.procs` for the process that writes there. */
+const self = '0'
+
+/** The group that this process is in, where groups can be made in it. */
+interface Home {
+  path: string
+  /** The beginning of the paths of the groups that this process makes. */
+  prefix: string
+  /** The descriptor of its `cgroup.procs`: the way back must not fail because none is left. */
+  procsFd: number
+}
+
 /**
  * Groups below that of this process, as the system allows: to root, and to a user in a subtree that was
  * delegated to that user, as systemd does for what its user manager starts. Nothing is asked of the
@@ -72,7 +104,7 @@ export interface ControlGroups {
  */
 export function createControlGroups(): ControlGroups {
   const kept = new Set<ControlGroup>()
-  /** Undefined until it has been looked for; null where the system lets this process make no groups. */
+  /** Undefined until it was found; null where the system lets this process make no groups. */
   let home: Home | null | undefined
   let made = 0
   const lock = new MoveLock()
@@ -83,21 +115,45 @@ export function createControlGroups(): ControlGroups {
     if (path) lock.take(path)
   }
 
+  function findHome(): Home | null | undefined {
+    const path = findOwnGroup()
+    if (path === null) return null
+    try {
+      const procsFd = openSync(join(path, 'cgroup.procs'), 'w')
+      removeLeftGroups(path)
+      return { path, prefix: join(path, groupPrefix(nameProcess(process.pid))), procsFd }
+    } catch {
+      // The rights only looked like it, or no descriptor is left: the next start tries again.
+      return undefined
+    }
+  }
+
   /** Makes a group and, but in Bun, moves this process into it. Null where this start gets no group. */
-  function enter({ path: own, prefix }: Home): ControlGroup | null {
+  function enter(prefix: string): ControlGroup | null {
     let group: ControlGroup | null = null
     try {
-      group = openControlGroup(makeFree(join(own, prefix)))
+      group = openControlGroup(makeFree(prefix))
       // Linux before 5.14 has no way to end a group at once.
       if (!existsSync(join(group.path, 'cgroup.kill'))) throw new Error('It cannot be killed')
       if (!startsInGroups) writeFileSync(join(group.path, 'cgroup.procs'), self)
       kept.add(group)
       return group
-    } catch (error) {
+    } catch {
       group?.remove()
-      // The rights only looked like it.
-      if (!isExhausted(error)) leaveHome()
       return null
+    }
+  }
+
+  /** Another executor of this process counts its groups too. */
+  function makeFree(begin: string): string {
+    for (;;) {
+      const path = `${begin}${made++}`
+      try {
+        mkdirSync(path)
+        return path
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error
+      }
     }
   }
 
@@ -116,19 +172,6 @@ export function createControlGroups(): ControlGroups {
     }
   }
 
-  /** Another executor of this process counts its groups too. */
-  function makeFree(begin: string): string {
-    for (;;) {
-      const path = `${begin}${made++}`
-      try {
-        mkdirSync(path)
-        return path
-      } catch (error) {
-        if (codeOf(error) !== 'EEXIST') throw error
-      }
-    }
-  }
-
   function leaveHome(): void {
     if (home) closeSync(home.procsFd)
     home = null
@@ -139,11 +182,11 @@ export function createControlGroups(): ControlGroups {
     async enclose(start) {
       expectStart()
       await lock.wait()
-      if (home === undefined) home = findHome()
+      home ??= home === null ? null : findHome()
       for (const group of kept) if (group.remove()) kept.delete(group)
       const place = home
-      const group = place && enter(place)
-      if (!group) return { started: start(), group: null }
+      const group = place ? enter(place.prefix) : null
+      if (!place || !group) return { started: start(), group: null }
       if (startsInGroups) return startIn(group, start)
       let isBack = false
       let started
@@ -153,7 +196,7 @@ export function createControlGroups(): ControlGroups {
         isBack = moveBack(place)
       }
       // What the start itself took of this process is not the run's.
-      return { started, group: isBack ? subtractUsage(group, group.readUsage()) : null }
+      return { started, group: isBack ? openControlGroup(group.path, group.readUsage()) : null }
     },
     async close() {
       await lock.wait()
@@ -179,71 +222,38 @@ function startIn<Started extends Startable>(
   return { started: start(), group: null }
 }
 
-/** The number that stands in `cgroup.procs` for the process that writes there. */
-const self = '0'
-
-/** The group that this process is in, where groups can be made in it. */
-interface Home {
-  path: string
-  /** The beginning of the names of the groups that this process makes. */
-  prefix: string
-  /**
-   * The descriptor of its `cgroup.procs`, which stays open: the way back must not fail because no descriptor
-   * is left.
-   */
-  procsFd: number
-}
-
-function findHome(): Home | null | undefined {
-  const path = findOwnGroup()
-  if (path === null) return null
-  try {
-    const procsFd = openSync(join(path, 'cgroup.procs'), 'w')
-    removeLeftGroups(path)
-    return { path, prefix: `nacre-${nameProcess(process.pid).replace(':', '-')}-`, procsFd }
-  } catch (error) {
-    return isExhausted(error) ? undefined : null
-  }
-}
-
-/** The system has no descriptors or no memory at this moment; the next start tries again. */
-function isExhausted(error: unknown): boolean {
-  return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(error) ?? '')
-}
-
 /**
  * The group at a path, whoever has made it. Once it is gone, it answers every question as an empty group
- * would.
+ * would. Its usage counts from `before`.
  */
-export function openControlGroup(path: string): ControlGroup {
+export function openControlGroup(path: string, before: GroupUsage | null = null): ControlGroup {
   // Another executor of this process may have made a group of the same path since.
   let removed = false
-  const groups = () => (removed ? [] : listGroups(path))
+  const control = (file: string, value: string) => {
+    if (!removed) writeControl(join(path, file), value)
+  }
   return {
     path,
     list: () =>
-      groups().flatMap((group) =>
+      (removed ? [] : listGroups(path)).flatMap((group) =>
         readGroupFile(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number),
       ),
     isPopulated: () =>
       !removed && /^populated 1$/m.test(readGroupFile(join(path, 'cgroup.events'))),
-    kill() {
-      if (!removed) writeControl(path, 'cgroup.kill', '1')
-    },
-    freeze(frozen) {
-      if (!removed) writeControl(path, 'cgroup.freeze', frozen ? '1' : '0')
-    },
+    kill: () => control('cgroup.kill', '1'),
+    freeze: (frozen) => control('cgroup.freeze', frozen ? '1' : '0'),
     readUsage() {
-      const usage = openUsage(path)
+      const usage = openUsage(path, before)
       try {
         return usage.readUsage()
       } finally {
         usage.close()
       }
     },
-    openUsage: () => openUsage(path),
+    openUsage: () => openUsage(path, before),
     remove() {
-      removed ||= removeEmpty(path) || removeWithInner(path)
+      // A program of the run may have made groups below.
+      removed ||= removeEmpty(path) || listGroups(path).every(removeEmpty)
       return removed
     },
   }
@@ -259,12 +269,6 @@ function removeEmpty(group: string): boolean {
   }
 }
 
-/** A program of the run may have made groups below. */
-function removeWithInner(path: string): boolean {
-  const groups = listGroups(path)
-  return groups.length > 1 && groups.every(removeEmpty)
-}
-
 /** A group and those below it, the innermost first. */
 function listGroups(path: string): string[] {
   try {
@@ -276,16 +280,75 @@ function listGroups(path: string): string[] {
   }
 }
 
-/** The groups that the process of this name (`<pid>:<start time>`) has made in `parent`. */
+/** Writes a file of a group. Where the group is gone nothing is written, since no process is in it. */
+function writeControl(file: string, value: string): void {
+  try {
+    writeFileSync(file, value)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error
+  }
+}
+
+const usageMaxBytes = 512
+
+/** On a kernel without the controller for memory there is no `memory.peak`. */
+function openUsage(path: string, before: GroupUsage | null): OpenUsage {
+  const buffer = Buffer.alloc(usageMaxBytes)
+  const cpuFd = openToRead(join(path, 'cpu.stat'))
+  const peakFd = openToRead(join(path, 'memory.peak'))
+
+  /** Empty where there is no such file, or the group is gone. */
+  function read(fd: number | null): string {
+    try {
+      return fd === null
+        ? ''
+        : buffer.toString('latin1', 0, readSync(fd, buffer, 0, usageMaxBytes, 0))
+    } catch {
+      return ''
+    }
+  }
+
+  return {
+    readUsage() {
+      // In microseconds, at the beginning of the file.
+      const [, user, system] = /^user_usec (\d+)\nsystem_usec (\d+)$/m.exec(read(cpuFd)) ?? []
+      if (user === undefined) return null
+      const peak = Number.parseInt(read(peakFd), 10)
+      return {
+        userMs: Number(user) / 1000 - (before?.userMs ?? 0),
+        systemMs: Number(system) / 1000 - (before?.systemMs ?? 0),
+        peakBytes: Number.isNaN(peak) ? null : peak,
+      }
+    },
+    close() {
+      for (const fd of [cpuFd, peakFd]) if (fd !== null) closeSync(fd)
+    },
+  }
+}
+
+function openToRead(path: string): number | null {
+  try {
+    // To throw and catch an error takes far longer than this look.
+    return existsSync(path) ? openSync(path, 'r') : null
+  } catch {
+    // The group is gone, or there are no more descriptors: then its usage is not known.
+    return null
+  }
+}
+
+/** How the names of the groups begin that the process of this name (`<pid>:<start time>`) makes. */
+const groupPrefix = (owner: string) => `nacre-${owner.replace(':', '-')}-`
+const groupName = /^nacre-(\d+)-(\d+)-\d+$/
+
+/** The groups that the process of this name has made in `parent`. */
 export function listGroupsOf(owner: string, parent: string | null): ControlGroup[] {
-  const prefix = `nacre-${owner.replace(':', '-')}-`
-  return listGroupsIn(parent, (name) => name.startsWith(prefix))
+  return listGroupsIn(parent, (name) => name.startsWith(groupPrefix(owner)))
 }
 
 /** Removes the empty groups in `parent` of processes that were killed before they could do it. */
 export function removeLeftGroups(parent = findOwnGroup()): void {
   const isLeft = (name: string) => {
-    const [, pid, startTime = ''] = /^nacre-(\d+)-(\d+)-\d+$/.exec(name) ?? []
+    const [, pid, startTime = ''] = groupName.exec(name) ?? []
     return pid !== undefined && !isAlive({ pid: Number(pid), startTime })
   }
   for (const group of listGroupsIn(parent, isLeft)) group.remove()
@@ -295,15 +358,6 @@ function listGroupsIn(parent: string | null, isWanted: (name: string) => boolean
   if (parent === null) return []
   const names = lookIntoFolder(parent).filter(isWanted)
   return names.map((name) => openControlGroup(join(parent, name)))
-}
-
-/** Writes a file of a group. Where the group is gone nothing is written, since no process is in it. */
-function writeControl(group: string, file: string, value: string): void {
-  try {
-    writeFileSync(join(group, file), value)
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error
-  }
 }
 
 /** A move is quick for so long after the lock was taken. */
@@ -323,16 +377,21 @@ class MoveLock {
   /** Begins to take it by what moves nothing, unless a move would be quick already. `group`: that of this process. */
   take(group: string): void {
     if (this.#underWay !== null || nowMs() - this.#takenAtMs < quickMs) return
-    const fd = openThreads(group)
-    if (fd === null) return
-    const { promise, resolve } = createDeferred()
-    this.#underWay = promise
-    // The kernel refuses it should this process be in another group just then; it has taken the lock all the same.
-    write(fd, String(process.pid), () => {
-      closeSync(fd)
-      this.#underWay = null
-      this.noteMove()
-      resolve()
+    let fd: number
+    try {
+      fd = openSync(join(group, 'cgroup.threads'), 'w')
+    } catch {
+      // It is not this process's to write, or no descriptor is left.
+      return
+    }
+    this.#underWay = new Promise((resolve) => {
+      // The kernel refuses it should this process be in another group just then; it has taken the lock all the same.
+      write(fd, String(process.pid), () => {
+        closeSync(fd)
+        this.#underWay = null
+        this.noteMove()
+        resolve()
+      })
     })
   }
 
@@ -345,27 +404,5 @@ class MoveLock {
   /** This process has moved, and taken it by that. */
   noteMove(): void {
     this.#takenAtMs = nowMs()
-  }
-}
-
-/** So many descriptors are left to what else this process does while the lock is taken. */
-const leftDescriptors = 4
-
-/**
- * Opens what takes one thread into a group; null where that is not this process's to write, or where it
- * would have one of the last descriptors.
- */
-function openThreads(group: string): number | null {
-  const opened: number[] = []
-  try {
-    const fd = openSync(join(group, 'cgroup.threads'), 'w')
-    opened.push(fd)
-    while (opened.length <= leftDescriptors) opened.push(openSync('/dev/null', 'r'))
-    opened.shift()
-    return fd
-  } catch {
-    return null
-  } finally {
-    for (const fd of opened) closeSync(fd)
   }
 }

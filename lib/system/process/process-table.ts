@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { codeOf } from '../../protocol/errors.ts'
 import { lookAtLink, lookIntoFile, lookIntoFolder } from '../look.ts'
@@ -199,16 +199,173 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
 
 /** Whether the process group that `pid` leads, or led, still has a member. */
 export function isGroupAlive(pid: number | null): boolean {
-  if (pid === null) return false
-  try {
-    process.kill(-pid, 0)
-    return true
-  } catch {
-    return false
-  }
+  return pid !== null && maySignal(-pid)
 }
 
 /** A file of a process in `/proc`; null where it is gone, or another user's. */
 export function readProc(pid: number, file: string): string | null {
   return lookIntoFile(`/proc/${pid}/${file}`, 'latin1')
+}
+
+/** Whether the environment with which a process was started holds `name=value`. */
+export function hasEnvironment(pid: number, assignment: string): boolean {
+  const environment = readProc(pid, 'environ')
+  return environment !== null && `\0${environment}`.includes(`\0${assignment}\0`)
+}
+
+/** The value of a variable of a process's environment as it was started; null: none, or unreadable. */
+export function readVariable(pid: number, name: string): string | null {
+  const assignments = readProc(pid, 'environ')?.split('\0')
+  return assignments?.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1) ?? null
+}
+
+/** What identifies an open pipe or terminal. */
+export interface FileIdentity {
+  dev: number
+  ino: number
+}
+
+/** Whether one of the process's first three descriptors is the given pipe or terminal. */
+export function holdsFile(pid: number, file: FileIdentity): boolean {
+  for (const fd of [0, 1, 2]) {
+    try {
+      const stat = statSync(`/proc/${pid}/fd/${fd}`)
+      const isOne = stat.isFIFO() || stat.isCharacterDevice()
+      if (isOne && stat.ino === file.ino && stat.dev === file.dev) return true
+    } catch {
+      // Closed, gone, or another user's.
+    }
+  }
+  return false
+}
+
+/**
+ * The pipes of nacre to which a process writes: FIFOs whose name is gone. Empty where `/proc` does not
+ * tell.
+ */
+export function listRunPipes(pid: number): FileIdentity[] {
+  return [1, 2].flatMap((fd) => {
+    const path = `/proc/${pid}/fd/${fd}`
+    try {
+      const isNamed = !readlinkSync(path).endsWith(' (deleted)')
+      const stat = statSync(path)
+      return isNamed || !stat.isFIFO() ? [] : [stat]
+    } catch {
+      // Closed, gone, or another user's.
+      return []
+    }
+  })
+}
+
+/** Whether it is the first process of a pid namespace inside of ours (pid_namespaces(7)). */
+export function isNamespaceInit(pid: number): boolean {
+  const numbers = /^NSpid:\t(.+)$/m.exec(readProc(pid, 'status') ?? '')?.[1]?.split('\t') ?? []
+  return numbers.length > 1 && numbers.at(-1) === '1'
+}
+
+/**
+ * The program that runs in the pid namespace which `pid` has made, as it is numbered here; `pid`
+ * itself where there is none (any more).
+ */
+export function findConfined(pid: number): number {
+  const all = listProcesses()
+  const init = all.find((entry) => entry.parent === pid && isNamespaceInit(entry.pid))
+  const inside = all.filter((entry) => entry.parent === init?.pid)
+  inside.sort(
+    (one, other) => Number(one.startTime) - Number(other.startTime) || one.pid - other.pid,
+  )
+  return inside[0]?.pid ?? pid
+}
+
+/** What a person would call the process: its words, or its name. */
+export function describeProcess(pid: number): string {
+  if (process.platform !== 'linux') {
+    try {
+      return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+    } catch {
+      return ''
+    }
+  }
+  const words = readProc(pid, 'cmdline')?.split('\0').join(' ').trim()
+  return words || (readProc(pid, 'comm')?.trim() ?? '')
+}
+
+/** Whether whoever started a process is gone, so that the system's first process has taken it over. */
+export function isOrphan({ parent }: ProcessEntry): boolean {
+  return (
+    parent === 1 ||
+    /(?:^|\/)(?:systemd|init|tini|dumb-init|catatonit)\b/.test(describeProcess(parent))
+  )
+}
+
+/** A socket that takes connections (proc_pid_net(5)). */
+interface Listener {
+  inode: string
+  /** The user number of the process that opened it. */
+  uid: number
+}
+
+/** Whether anybody listens on a TCP port in the network that this process is in. Linux only. */
+export function isPortTaken(port: number): boolean {
+  return listListeners('self', port).length > 0
+}
+
+/**
+ * Whether one of these processes listens on a TCP port, each in the network that it is in: that of a
+ * sandbox or a container is another one. Linux only. Where the descriptors of a process may not be read
+ * (another user's), a listener of its user counts as its own.
+ */
+export function listensOn(pids: Iterable<number>, port: number): boolean {
+  const listenersByNetwork = new Map<string, Listener[]>()
+  for (const pid of pids) {
+    const network = lookAtLink(`/proc/${pid}/ns/net`) ?? String(pid)
+    let listeners = listenersByNetwork.get(network)
+    if (!listeners) {
+      listeners = listListeners(pid, port)
+      listenersByNetwork.set(network, listeners)
+    }
+    if (listeners.length > 0 && holdsOne(pid, listeners)) return true
+  }
+  return false
+}
+
+function holdsOne(pid: number, listeners: readonly Listener[]): boolean {
+  const folder = `/proc/${pid}/fd`
+  let names: string[]
+  try {
+    names = readdirSync(folder)
+  } catch {
+    const uid = ownerOf(pid)
+    return listeners.some((listener) => listener.uid === uid)
+  }
+  const wanted = new Set(listeners.map(({ inode }) => `socket:[${inode}]`))
+  return names.some((name) => wanted.has(lookAtLink(`${folder}/${name}`) ?? ''))
+}
+
+/** The state LISTEN in the kernel's tables. */
+const listening = '0A'
+
+function listListeners(pid: number | 'self', port: number): Listener[] {
+  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
+  const found: Listener[] = []
+  for (const table of ['tcp', 'tcp6']) {
+    // The kernel may have no IPv6.
+    const lines = lookIntoFile(`/proc/${pid}/net/${table}`, 'latin1')?.split('\n') ?? []
+    for (const line of lines.slice(1)) {
+      const [, local = '', , state, , , , uid, , inode] = line.trim().split(/\s+/)
+      if (state === listening && inode !== undefined && local.endsWith(`:${wanted}`)) {
+        found.push({ inode, uid: Number(uid) })
+      }
+    }
+  }
+  return found
+}
+
+function ownerOf(pid: number): number | null {
+  try {
+    return statSync(`/proc/${pid}`).uid
+  } catch {
+    // The process is gone.
+    return null
+  }
 }

@@ -28,7 +28,7 @@ import {
   writeEnd,
   writeRecord,
 } from '../../../lib/executor/jobs/record.ts'
-import { findSocketPlace } from '../../../lib/system/socket-place.ts'
+import { findSocketPlace } from '../../../lib/system/temporary-folder.ts'
 import { askOnce, ConnectionLost } from '../../../lib/wire/client.ts'
 import { createId, toWire } from '../../../lib/protocol/wire.ts'
 import type { Result } from '../../../lib/protocol/result/result.ts'

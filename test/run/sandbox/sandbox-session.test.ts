@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { describeProcess } from '../../../lib/system/process/process-details.ts'
-import { listProcesses } from '../../../lib/system/process/process-table.ts'
+import { describeProcess, listProcesses } from '../../../lib/system/process/process-table.ts'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
 
 const obstacle = await findObstacle()

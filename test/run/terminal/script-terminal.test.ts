@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findProgram } from '../../../lib/system/programs.ts'
+import { findProgram } from '../../../lib/system/look.ts'
 import { createTestRunner, startTerminal } from '../../helpers/terminal-run.ts'
 
 /** As on a machine without the addon's package. */
