@@ -203,7 +203,7 @@ export function isGroupAlive(pid: number | null): boolean {
 }
 
 /** A file of a process in `/proc`; null where it is gone, or another user's. */
-export function readProc(pid: number, file: string): string | null {
+function readProc(pid: number, file: string): string | null {
   return lookIntoFile(`/proc/${pid}/${file}`, 'latin1')
 }
 
