@@ -5,8 +5,9 @@ import {
   type ExecutorOptions as CompleteOptions,
 } from './executor/executor.ts'
 import { MisuseError } from './protocol/errors.ts'
-import { invalid, unknownField } from './protocol/shape/check.ts'
+import { invalid } from './protocol/shape/check.ts'
 import { isObject } from './protocol/shape/shape.ts'
+import { unknownName } from './protocol/wire.ts'
 import { isSingleExecutable, ownPlace, runtimeWords } from './system/runtime.ts'
 
 export type {
@@ -115,7 +116,7 @@ function checkOptions(options: unknown): void {
   }
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(optionNames, name)) {
-      throw unknownField(name, name, Object.keys(optionNames), { names: 'code' })
+      throw unknownName('field', name, Object.keys(optionNames))
     }
     const isPath = ['cwd', 'stateDir', 'artifactDir'].includes(name)
     const mayBeNull = name === 'stateDir' && value === null

@@ -1,6 +1,6 @@
 import { wrongUsage } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/fields.ts'
-import { check, checkWritten } from '../protocol/shape/check.ts'
+import { check } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
@@ -175,7 +175,7 @@ function readWord(name: string, word: string, shape: Shape, home: string | undef
     }
     case 'number': {
       const value = shape.unit === 'seconds' ? word : (parseNumber(word) ?? word)
-      return checkWritten(shape, value, name, { names: 'wire' })
+      return check(shape, value, name, { names: 'wire' })
     }
     default:
       return check(shape, word, name, { names: 'wire' })

@@ -5,14 +5,13 @@ import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
 import { homedir } from 'node:os'
 import { join, resolve, isAbsolute } from 'node:path'
-import type { Entry } from './keys.ts'
 import type { Said } from './said.ts'
 import { findWorkspace } from '../system/look.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { existsSync, realpathSync } from 'node:fs'
 
 /** What holds for a start of nacre before its flags: plain values, nothing left to read. */
-export interface Configuration {
+export interface Configuration extends Said {
   /** Laid under the input of every request. */
   defaults: RequestDefaults
   /** `sandbox: auto`: a run may go on without protection where there is none to be had. */
@@ -49,28 +48,18 @@ export interface Configuration {
   candidates: readonly string[]
   /** The files that were read. */
   files: readonly string[]
-  /** What was said of each key and may be, in the order in which it wins. */
-  entries: readonly Entry[]
-  /** What holds of it, by key. */
-  values: ReadonlyMap<string, unknown>
-  /** What was ignored, and why: short sentences for the reader. */
-  notices: readonly string[]
 }
-
-/** A program with its arguments, split at white space where it is one text. */
-function splitWords(words: string | string[]): string[] {
-  return typeof words === 'string' ? words.split(/\s+/).filter(Boolean) : words
-}
-
-type Values = ReadonlyMap<string, unknown>
 
 /** Makes one configuration of what is said, which is nothing where `said` is left out. */
 export function assemble(
   rest: Pick<Configuration, 'files' | 'candidates' | 'neverTerminals'>,
-  { entries, values, notices }: Said = { entries: [], values: new Map(), notices: [] },
+  said: Said = { entries: [], values: new Map(), notices: [] },
 ): Configuration {
+  const { values } = said
   const get = <T>(name: string, fallback: T): T => (values.get(name) ?? fallback) as T
   const sandbox = values.get('sandbox')
+  // One text is a program with its arguments.
+  const prefix = get<string | string[]>('prefix', [])
   return {
     defaults: readDefaults(values),
     sandboxMayFallBack: sandbox === 'auto',
@@ -78,7 +67,7 @@ export function assemble(
     hiddenPaths: get('hidden_paths', []),
     timeoutSeconds: readGroup(values, 'timeouts'),
     terminals: get('pty', 'auto'),
-    prefix: splitWords(get<string | string[]>('prefix', [])),
+    prefix: typeof prefix === 'string' ? prefix.split(/\s+/).filter(Boolean) : prefix,
     guardRules: get('guard.rules', []),
     guardDefault: get('guard.default', 'allow'),
     suggestTool: get('guard.suggest_tool', false),
@@ -89,14 +78,12 @@ export function assemble(
     providers: get('providers', {}),
     hosts: get('hosts', {}),
     agentHosts: get('agent_hosts', []),
-    entries,
-    values,
-    notices,
+    ...said,
     ...rest,
   }
 }
 
-function readDefaults(values: Values): RequestDefaults {
+function readDefaults(values: Said['values']): RequestDefaults {
   const defaults: Record<string, unknown> = {}
   for (const [name, value] of values) {
     const field = toCamelCase(name)
@@ -108,7 +95,7 @@ function readDefaults(values: Values): RequestDefaults {
   return defaults
 }
 
-function readGroup(values: Values, group: string): Record<string, number> {
+function readGroup(values: Said['values'], group: string): Record<string, number> {
   const prefix = `${group}.`
   const found = [...values].filter(([name]) => name.startsWith(prefix))
   return Object.fromEntries(
@@ -148,7 +135,6 @@ export async function readConfiguration(source: ConfigurationSource): Promise<Co
     ? resolve(cwd, source.workspace)
     : findWorkspace(resolve(cwd, source.runCwd ?? '.'))
   const ownFile = join(workspace, '.nacre', 'config.json')
-
   const variables = listVariables(environment)
   const candidates = ownFile === userFile ? [userFile] : [userFile, ownFile]
   // A folder that cannot be searched is another user's, as after `su`: none of its files is this one's.

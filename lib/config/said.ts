@@ -1,72 +1,13 @@
 import { delimiter, resolve } from 'node:path'
 import type { ValueNode } from '@humanwhocodes/momoa'
-import { isObject, type Shape } from '../protocol/shape/shape.ts'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
-import { readRegularFile, isBelow } from '../system/look.ts'
 import { parseHostAddress } from '../protocol/request/host-address.ts'
-import { checkWritten, unknownField } from '../protocol/shape/check.ts'
-import { nearestName } from '../protocol/wire.ts'
+import { check, invalid } from '../protocol/shape/check.ts'
+import { isObject, type Shape } from '../protocol/shape/shape.ts'
+import { nearestName, unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
-import { type Entry, groups, keys } from './keys.ts'
-
-/** Everything that is wrong in a configuration is misuse: the place, then one sentence. */
-function wrongConfiguration(place: string, message: string): MisuseError {
-  return new MisuseError('invalid_configuration', `${place}: ${message}`)
-}
-
-/** A JSON file that knows where each of its values stands. */
-export interface Document {
-  file: string
-  value: Record<string, unknown>
-  /** `file:line` of the value at a path such as `guard.rules[0].decision`, or of what holds it. */
-  placeOf(path: string): string
-}
-
-/**
- * Reads a file of JSON; comments and trailing commas are fine. Throws `MisuseError` where it cannot be read or
- * is no object. `within`: the folder that links may not lead out of.
- */
-export async function readDocument(file: string, within: string | null = null): Promise<Document> {
-  const text = readText(file, within)
-  const { evaluate, parse } = await import('@humanwhocodes/momoa')
-  let body: ValueNode
-  try {
-    ;({ body } = parse(text, { mode: 'jsonc', allowTrailingCommas: true }))
-  } catch (error) {
-    const [, said = '', line = '1'] = /^(.*?) ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
-    throw wrongConfiguration(`${file}:${line}`, `This is no JSON: ${said}`)
-  }
-  const value: unknown = evaluate(body)
-  if (!isObject(value)) throw wrongConfiguration(`${file}:1`, 'The configuration must be an object')
-  return {
-    file,
-    value,
-    placeOf: (path) => `${file}:${find(body, path.split(/[.[\]]+/).filter(Boolean))}`,
-  }
-}
-
-function readText(file: string, within: string | null): string {
-  try {
-    return readRegularFile(file, within).replace(/^\uFEFF/, '')
-  } catch (error) {
-    throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
-  }
-}
-
-/** The line of a member's name or of an element, as far as the path leads. */
-function find(node: ValueNode, [name, ...rest]: readonly string[]): number {
-  if (name !== undefined && node.type === 'Object') {
-    const member = node.members.findLast(
-      ({ name: key }) => (key.type === 'String' ? key.value : key.name) === name,
-    )
-    if (member) return rest.length === 0 ? member.loc.start.line : find(member.value, rest)
-  }
-  if (name !== undefined && node.type === 'Array') {
-    const element = node.elements[Number(name)]
-    if (element) return find(element.value, rest)
-  }
-  return node.loc.start.line
-}
+import { isBelow, readRegularFile } from '../system/look.ts'
+import { type Entry, groups, keys, variableOf } from './keys.ts'
 
 /** Where something is said. */
 interface Places {
@@ -86,6 +27,7 @@ export interface Said {
   entries: readonly Entry[]
   /** What holds of each key. */
   values: ReadonlyMap<string, unknown>
+  /** What was ignored, and why: short sentences for the reader. */
   notices: readonly string[]
 }
 
@@ -101,46 +43,191 @@ export async function readSaid(places: Places): Promise<Said & { read: string[] 
   let user: Entry[] = []
   let own: Entry[] = []
   for (const file of files) {
-    if (file === userFile) {
-      user = readConfigFile(await readDocument(file), { base: home, home })
-      read.push(file)
-      continue
-    }
+    const isOwn = file !== userFile
     try {
-      const document = await readDocument(file, workspace)
+      const { value, placeOf } = await readDocument(file, isOwn ? workspace : null)
+      const ignore = (message: string) => void notices.push(`${message}; it is ignored`)
+      const how = { placeOf, base: isOwn ? workspace : home, home, ...(isOwn && { ignore }) }
+      const entries = readEntries(listSaid(value), how)
+      if (isOwn) own = entries
+      else user = entries
       read.push(file)
-      own = readConfigFile(document, { base: workspace, home }, notices)
     } catch (error) {
-      if (!(error instanceof MisuseError)) throw error
+      if (!isOwn || !(error instanceof MisuseError)) throw error
       notices.push(`${error.message}; the file is ignored`)
     }
   }
-  const variables = readVariables(places.variables, { base: cwd, home })
+  const variables = places.variables.flatMap(([variable, text]) =>
+    readEntries(readVariable(variable, text), { placeOf: () => variable, base: cwd, home }),
+  )
   const trustedFolders = [...user, ...variables]
     .filter(({ name }) => name === 'trusted_folders')
     .flatMap(({ value }) => value as string[])
   const trusted = isTrusted(workspace, trustedFolders)
   const permitted = restrict(own, user, { trusted, userFile, workspace })
   const entries = [...user, ...permitted.entries, ...variables]
-  return {
-    read,
-    entries,
-    values: mergeEntries(entries),
-    notices: [...notices, ...permitted.notices],
+  notices.push(...permitted.notices)
+  return { read, entries, values: mergeEntries(entries), notices }
+}
+
+/** Everything that is wrong in a configuration is misuse: the place, then one sentence. */
+function wrongConfiguration(place: string, message: string): MisuseError {
+  return new MisuseError('invalid_configuration', `${place}: ${message}`)
+}
+
+/** A JSON file that knows where each of its values stands. */
+interface Document {
+  value: Record<string, unknown>
+  /** `file:line` of the value at a path such as `guard.rules[0].decision`, or of what holds it. */
+  placeOf: (path: string) => string
+}
+
+/**
+ * Reads a file of JSON; comments and trailing commas are fine. Throws `MisuseError` where it cannot be read or
+ * is no object. `within`: the folder that links may not lead out of.
+ */
+export async function readDocument(file: string, within: string | null = null): Promise<Document> {
+  let text: string
+  try {
+    text = readRegularFile(file, within).replace(/^\uFEFF/, '')
+  } catch (error) {
+    throw wrongConfiguration(file, `The configuration cannot be read: ${messageOf(error)}`)
+  }
+  const { evaluate, parse } = await import('@humanwhocodes/momoa')
+  let body: ValueNode
+  try {
+    ;({ body } = parse(text, { mode: 'jsonc', allowTrailingCommas: true }))
+  } catch (error) {
+    const [, said = '', line = '1'] = /^(.*?) ?(?:\((\d+):\d+\))?$/s.exec(messageOf(error)) ?? []
+    throw wrongConfiguration(`${file}:${line}`, `This is no JSON: ${said}`)
+  }
+  const value: unknown = evaluate(body)
+  if (!isObject(value)) throw wrongConfiguration(`${file}:1`, 'The configuration must be an object')
+  const lineOf = (path: string) => findLine(body, path.split(/[.[\]]+/).filter(Boolean))
+  return { value, placeOf: (path) => `${file}:${lineOf(path)}` }
+}
+
+/** The line of a member's name or of an element, as far as the path leads. */
+function findLine(node: ValueNode, [name, ...rest]: readonly string[]): number {
+  if (name !== undefined && node.type === 'Object') {
+    const member = node.members.findLast(
+      ({ name: key }) => (key.type === 'String' ? key.value : key.name) === name,
+    )
+    if (member) return rest.length === 0 ? member.loc.start.line : findLine(member.value, rest)
+  }
+  const element = node.type === 'Array' ? node.elements[Number(name)] : undefined
+  return element ? findLine(element.value, rest) : node.loc.start.line
+}
+
+/** Each key of a file with its value; those of a group as `group.key`. */
+function listSaid(said: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return Object.entries(said).flatMap(([name, held]): [string, unknown][] => {
+    // `$schema` is there for editors, which find the JSON Schema by it.
+    if (name === '$schema') return []
+    // `"guard": false` is short for `"guard": { "enabled": false }`.
+    if (typeof held === 'boolean' && keys.has(`${name}.enabled`)) return [[`${name}.enabled`, held]]
+    if (!groups.has(name) || !isObject(held)) return [[name, held]]
+    return Object.entries(held).map(([key, item]) => [`${name}.${key}`, item])
+  })
+}
+
+/** The key that a variable sets, with its value; nothing where the variable may be anybody's. */
+function readVariable(variable: string, text: string): [string, unknown][] {
+  const found = [...keys].find(([name]) => variableOf(name) === variable)
+  if (found) return [[found[0], parseText(text, found[1].shape)]]
+  // One that is nearly ours was meant to be it.
+  const word = variable.slice('NACRE_'.length)
+  const known = [...keys.keys()].flatMap((name) => variableOf(name)?.slice('NACRE_'.length) ?? [])
+  const nearest = nearestName(word, known, Math.max(1, word.length / 6))
+  if (nearest === null) return []
+  throw wrongConfiguration(variable, `Unknown variable; did you mean \`NACRE_${nearest}\`?`)
+}
+
+const switches: Readonly<Record<string, boolean>> = {
+  ...{ 1: true, true: true, on: true, yes: true },
+  ...{ 0: false, false: false, off: false, no: false },
+}
+
+/** A text as the value that it stands for; where it stands for none, the check says so. */
+function parseText(text: string, shape: Shape): unknown {
+  const kinds = (shape.kind === 'either' ? shape.shapes : [shape]).map(({ kind }) => kind)
+  if (kinds.includes('text') || kinds.includes('choice')) return text
+  if (shape.kind === 'list' && shape.items.kind === 'text') {
+    return text.split(delimiter).filter((path) => path !== '')
+  }
+  const isOn = kinds.includes('boolean') ? switches[text.toLowerCase()] : undefined
+  if (isOn !== undefined) return isOn
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
   }
 }
 
-/** The last one wins, or adds to those before it where the key adds up. */
-function mergeEntries(entries: readonly Entry[]): Said['values'] {
-  const values = new Map<string, unknown>()
-  for (const { name, value } of entries) {
-    const former = values.get(name)
-    if (former === undefined || !keys.get(name)?.addsUp) values.set(name, value)
-    else if (Array.isArray(former))
-      values.set(name, [...(former as unknown[]), ...(value as unknown[])])
-    else values.set(name, { ...(former as object), ...(value as object) })
+interface ReadingOf {
+  placeOf: (path: string) => string
+  /** Where relative paths begin; absolute. */
+  base: string
+  /** What `~` stands for. */
+  home: string
+  /** Is told what is wrong, which is then left out. Default: that is thrown. */
+  ignore?: (message: string) => void
+}
+
+/** Each key that is said, checked. */
+function readEntries(said: readonly [string, unknown][], how: ReadingOf): Entry[] {
+  return said.flatMap(([name, value]) => {
+    try {
+      return [readEntry(name, value, how)]
+    } catch (error) {
+      if (!(error instanceof MisuseError)) throw error
+      const wrong = wrongConfiguration(how.placeOf(error.field ?? ''), error.message)
+      if (!how.ignore) throw wrong
+      how.ignore(wrong.message)
+      return []
+    }
+  })
+}
+
+/** Throws `MisuseError`, whose `field` is the path of what is wrong: `guard.rules[0].decision`. */
+function readEntry(name: string, value: unknown, { placeOf, base, home }: ReadingOf): Entry {
+  if (groups.has(name)) throw invalid(name, 'an object', value)
+  const key = keys.get(name)
+  if (key === undefined) throw unknownKey(name)
+  const checked = check(key.shape, value, name, { names: 'wire', called: 'key' })
+  const place = placeOf(name)
+  if (name === 'hosts') {
+    for (const [host, address] of Object.entries(checked as Record<string, string>)) {
+      parseHostAddress(address, `hosts.${host}`)
+    }
   }
-  return values
+  if (name === 'guard.rules') {
+    // A rule without a name is known by its place.
+    const rules = (checked as object[]).map((rule, index) => ({
+      name: placeOf(`${name}[${index}]`),
+      ...rule,
+    }))
+    return { name, value: rules, place }
+  }
+  return { name, value: completePaths(checked, key.shape, base, home), place }
+}
+
+function unknownKey(path: string): MisuseError {
+  const [group = '', key] = path.split('.')
+  const isWithin = key !== undefined && groups.has(group)
+  const known = [...keys.keys()].map((name) => name.split('.'))
+  const names = isWithin
+    ? known.flatMap(([of, name]) => (of === group && name !== undefined ? [name] : []))
+    : known.flatMap(([name]) => name ?? [])
+  return unknownName('key', isWithin ? key : path, names, path)
+}
+
+function completePaths(value: unknown, shape: Shape, base: string, home: string): unknown {
+  if (shape.kind === 'list' && Array.isArray(value)) {
+    return value.map((item) => completePaths(item, shape.items, base, home))
+  }
+  const isPath = shape.kind === 'text' && (shape.hint === 'dir' || shape.hint === 'path')
+  return isPath ? resolve(base, expandHome(String(value), home)) : value
 }
 
 /** Whether a folder is one of those trusted, or below one. Links lead to what they name. */
@@ -156,190 +243,40 @@ function restrict(
 ): { entries: Entry[]; notices: string[] } {
   const notices: string[] = []
   const entries = own.flatMap((entry): Entry[] => {
-    const right = keys.get(entry.name)?.workspace ?? 'user'
-    if (entry.name === 'guard.rules' && !trusted) return [untrustedRules(entry)]
+    const { name, value, place } = entry
+    const right = keys.get(name)?.workspace
     if (trusted && right !== 'user') return [entry]
     if (typeof right === 'function') {
-      const current = user.findLast(({ name }) => name === entry.name)?.value
-      if (right(entry.value, current, workspace) !== undefined) return [entry]
+      const current = user.findLast((said) => said.name === name)?.value
+      if (right(value, current, workspace)) {
+        return [name === 'guard.rules' ? { ...entry, value: markUntrusted(value) } : entry]
+      }
     }
-    notices.push(`${entry.place}: \`${entry.name}\` is ignored: ${reasonOf(right, userFile)}`)
+    notices.push(`${place}: \`${name}\` is ignored: ${reasonOf(right, userFile)}`)
     return []
   })
   return { entries, notices }
 }
 
 /** The rules of a workspace may tighten what holds, and lift nothing: each is marked as such. */
-function untrustedRules(entry: Entry): Entry {
-  const rules = entry.value as readonly object[]
-  return { ...entry, value: rules.map((rule) => ({ ...rule, untrusted: true })) }
+function markUntrusted(rules: unknown): object[] {
+  return (rules as object[]).map((rule) => ({ ...rule, untrusted: true }))
 }
 
 function reasonOf(right: unknown, userFile: string): string {
   if (right === 'user') return `it is read from ${userFile} only`
-  const what =
-    right === 'trusted' ? 'a workspace may not set it' : 'a workspace may only tighten it'
-  return `${what}, unless its folder is in \`trusted_folders\` of ${userFile}`
+  const what = right === undefined ? 'may not set it' : 'may only tighten it'
+  return `a workspace ${what}, unless its folder is in \`trusted_folders\` of ${userFile}`
 }
 
-/**
- * The entries of a configuration file. Throws `MisuseError`, which names the file and the line; with
- * `notices`, what is wrong is left out and told there.
- */
-function readConfigFile(document: Document, folders: Folders, notices?: string[]): Entry[] {
-  function attempt<Part>(read: () => Part[]): Part[] {
-    try {
-      return read()
-    } catch (error) {
-      if (!(error instanceof MisuseError)) throw error
-      const wrong = wrongConfiguration(document.placeOf(error.field ?? ''), error.message)
-      if (!notices) throw wrong
-      notices.push(`${wrong.message}; it is ignored`)
-      return []
-    }
+/** The last one wins, or adds to those before it where the key adds up. */
+function mergeEntries(entries: readonly Entry[]): Said['values'] {
+  const values = new Map<string, unknown>()
+  for (const { name, value } of entries) {
+    const former = keys.get(name)?.addsUp ? values.get(name) : undefined
+    if (former === undefined) values.set(name, value)
+    else if (Array.isArray(former)) values.set(name, former.concat(value))
+    else values.set(name, { ...(former as object), ...(value as object) })
   }
-  // `$schema` is there for editors, which find the JSON Schema by it; nacre passes it by.
-  const { $schema: _, ...said } = document.value
-  return Object.entries(said)
-    .flatMap(([name, held]) => attempt(() => flatten(name, held)))
-    .flatMap(([name, value]) => attempt(() => [readEntry(name, value, document, folders)]))
-}
-
-/** A key with its value; of a group each, as `group.key`. */
-function flatten(name: string, held: unknown): [string, unknown][] {
-  if (!groups.has(name)) return [[name, held]]
-  // `"guard": false` is short for `"guard": { "enabled": false }`.
-  if (typeof held === 'boolean' && keys.has(`${name}.enabled`)) return [[`${name}.enabled`, held]]
-  if (isObject(held)) return Object.entries(held).map(([key, item]) => [`${name}.${key}`, item])
-  throw new MisuseError('invalid_field', `\`${name}\` must be an object`, name)
-}
-
-function readEntry(name: string, value: unknown, document: Document, folders: Folders): Entry {
-  const key = keys.get(name)
-  if (key === undefined) throw unknownIn(name)
-  const checked = readKeyValue(name, value, key.shape, folders)
-  const place = document.placeOf(name)
-  return {
-    name,
-    value: name === 'guard.rules' ? nameRules(name, checked, document) : checked,
-    place,
-  }
-}
-
-/** A rule without a name is known by its place. */
-function nameRules(path: string, rules: unknown, document: Document): unknown {
-  return (rules as Record<string, unknown>[]).map((rule, index) => ({
-    name: document.placeOf(`${path}[${index}]`),
-    ...rule,
-  }))
-}
-
-const reading = { names: 'code', called: 'key' } as const
-
-function unknownIn(name: string): MisuseError {
-  const [group = '', key] = name.split('.')
-  if (key === undefined || !groups.has(group)) {
-    const top = [...keys.keys()].map((known) => known.split('.')[0] ?? '')
-    return unknownField(name, name, [...new Set(top)], reading)
-  }
-  const within = [...keys.keys()].filter((known) => known.startsWith(`${group}.`))
-  const names = within.map((known) => known.slice(group.length + 1))
-  return unknownField(name, key, names, reading)
-}
-
-/** The entries of variables with their texts. Throws `MisuseError`, which names the variable. */
-function readVariables(
-  variables: readonly (readonly [name: string, text: string])[],
-  folders: Folders,
-): Entry[] {
-  return variables.flatMap(([variable, text]) => readVariable(variable, text, folders))
-}
-
-function readVariable(variable: string, text: string, folders: Folders): Entry[] {
-  const found = [...keys].find(([, key]) => key.variable === variable)
-  if (found === undefined) {
-    refuseMisspelt(variable)
-    return []
-  }
-  const [name, key] = found
-  try {
-    const value = readKeyValue(name, parseText(text, key.shape), key.shape, folders)
-    return [{ name, value, place: variable }]
-  } catch (error) {
-    throw wrongConfiguration(variable, messageOf(error))
-  }
-}
-
-/** A variable that is not ours may be anybody's; one that is nearly ours was meant to be it. */
-function refuseMisspelt(variable: string): void {
-  const known = [...keys.values()].flatMap(({ variable: name }) => name ?? [])
-  const short = (name: string) => name.slice('NACRE_'.length)
-  const name = short(variable)
-  const nearest = nearestName(name, known.map(short), Math.max(1, name.length / 6))
-  if (nearest === null) return
-  throw wrongConfiguration(variable, `Unknown variable; did you mean \`NACRE_${nearest}\`?`)
-}
-
-const switches = new Map([
-  ...['1', 'true', 'on', 'yes'].map((word): [string, boolean] => [word, true]),
-  ...['0', 'false', 'off', 'no'].map((word): [string, boolean] => [word, false]),
-])
-
-/** A text as the value that it stands for; where it stands for none, the check says so. */
-function parseText(text: string, shape: Shape): unknown {
-  switch (shape.kind) {
-    case 'boolean':
-      return switches.get(text.toLowerCase()) ?? text
-    case 'number':
-      return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
-    case 'list':
-      return shape.items.kind === 'text'
-        ? text.split(delimiter).filter((path) => path !== '')
-        : parseJson(text)
-    case 'record':
-      return parseJson(text)
-    case 'either':
-      if (shape.shapes.some(({ kind }) => kind === 'text')) return text
-      return switches.get(text.toLowerCase()) ?? parseJson(text)
-    default:
-      return text
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch (error) {
-    throw new MisuseError('invalid_configuration', `This is no JSON: ${messageOf(error)}`)
-  }
-}
-
-/** Where paths of a configuration begin. Both absolute. */
-interface Folders {
-  /** Relative paths begin here. */
-  base: string
-  /** What `~` stands for. */
-  home: string
-}
-
-/**
- * Checks the value of a key and makes its paths absolute. Throws `MisuseError`, whose `field` is the
- * path of what is wrong: `guard.rules[0].decision`.
- */
-function readKeyValue(name: string, value: unknown, shape: Shape, folders: Folders): unknown {
-  const checked = checkWritten(shape, value, name, { names: 'wire', called: 'key' })
-  if (name === 'hosts') {
-    for (const [host, address] of Object.entries(checked as Record<string, string>)) {
-      parseHostAddress(address, `hosts.${host}`)
-    }
-  }
-  return completePaths(checked, shape, folders)
-}
-
-function completePaths(value: unknown, shape: Shape, folders: Folders): unknown {
-  if (shape.kind === 'list' && Array.isArray(value)) {
-    return value.map((item) => completePaths(item, shape.items, folders))
-  }
-  const isPath = shape.kind === 'text' && (shape.hint === 'dir' || shape.hint === 'path')
-  return isPath ? resolve(folders.base, expandHome(String(value), folders.home)) : value
+  return values
 }

@@ -80,11 +80,21 @@ export function nearestName(
   return isNear ? (spelled.get(nearest) ?? null) : null
 }
 
-/** Misuse where a name is not one of those known, with the nearest one where there is a near one. */
-export function unknownName(what: string, name: string, known: readonly string[]): MisuseError {
+/** The hint of a message about an unknown name; nothing where no known one is near. */
+export function didYouMean(name: string, known: readonly string[], quote = '`'): string {
   const nearest = nearestName(name, known)
-  const hint = nearest === null ? '' : `; did you mean \`${nearest}\`?`
-  return new MisuseError(`unknown_${what}`, `Unknown ${what} \`${name}\`${hint}`, name)
+  return nearest === null ? '' : `; did you mean ${quote}${nearest}${quote}?`
+}
+
+/** Misuse where a name is not one of those known; `field` is where it stands. */
+export function unknownName(
+  what: string,
+  name: string,
+  known: readonly string[],
+  field = name,
+): MisuseError {
+  const message = `Unknown ${what} \`${name}\`${didYouMean(name, known)}`
+  return new MisuseError(`unknown_${what}`, message, field)
 }
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'

@@ -5,7 +5,7 @@ import { updateReference } from '../../.ci/tools/reference.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { flags } from '../../lib/cli/flags.ts'
-import { keys } from '../../lib/config/keys.ts'
+import { keys, variableOf } from '../../lib/config/keys.ts'
 import { listCommands } from '../../lib/commands/commands.ts'
 import { withHome } from '../helpers/home.ts'
 import { runCli } from '../helpers/run-cli.ts'
@@ -34,7 +34,8 @@ if (isInstalled('mandoc')) {
     const page = stdout.toString().replaceAll(/.\x08/g, '')
     const shown = (words: string) => assert.ok(page.includes(words), words)
     for (const { name } of flags) shown(`--${name}`)
-    for (const [name, { variable }] of keys) {
+    for (const name of keys.keys()) {
+      const variable = variableOf(name)
       shown(name)
       if (variable !== null) shown(variable)
     }

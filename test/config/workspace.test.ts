@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { keys } from '../../lib/config/keys.ts'
+import { keys, variableOf } from '../../lib/config/keys.ts'
 import { readConfiguration } from '../../lib/config/configuration.ts'
 import { isTrusted } from '../../lib/config/said.ts'
 import { type Home, withHome } from '../helpers/home.ts'
@@ -146,7 +146,7 @@ test('no key is open to a workspace but those that tighten the guard or the sand
 })
 
 test('each variable belongs to one key', () => {
-  const variables = [...keys.values()].flatMap(({ variable }) => variable ?? [])
+  const variables = [...keys.keys()].flatMap((name) => variableOf(name) ?? [])
   assert.is(new Set(variables).size, variables.length)
 })
 

@@ -19,9 +19,9 @@ async function refusal({ env, workspace }: Home, changes: Record<string, string>
 const files: [what: string, text: string, line: number, sentence: RegExp][] = [
   ['a key', '{\n"max_line": 3}', 2, /Unknown key `max_line`; did you mean `max_lines`\?$/],
   ['a key in camel case', '{"maxLines": 3}', 1, /did you mean `max_lines`\?$/],
-  ['a key like no other', '{"zzzzzzzzz": 3}', 1, /Unknown key `zzzzzzzzz`; the keys are .*shell/],
+  ['a key like no other', '{"zzzzzzzzz": 3}', 1, /Unknown key `zzzzzzzzz`$/],
   ['a key of a group', '{\n"timeouts": {\n"slwo": 3}}', 3, /`slwo`; did you mean `slow`\?$/],
-  ['a group', '{\n\n"timeouts": 3}', 3, /`timeouts` must be an object$/],
+  ['a group', '{\n\n"timeouts": 3}', 3, /`timeouts` must be an object, not 3$/],
   [
     'a text for a number',
     '{"tail":\n"x"}',
@@ -38,7 +38,7 @@ const files: [what: string, text: string, line: number, sentence: RegExp][] = [
   ['a switch', '{"login": "yes"}', 1, /`login` must be true or false, not "yes"$/],
   ['a variable', '{"env": {"A": "x",\n "B": 1}}', 2, /`env.B` must be a text, not 1$/],
   ['null', '{"shell": null}', 1, /`shell` must be a text that is not empty, not null$/],
-  ['words', '{"prefix": ["nix", 3]}', 1, /`prefix` must be a program with its arguments/],
+  ['words', '{"prefix": ["nix", 3]}', 1, /`prefix\[1\]` must be a text that is not empty, not 3$/],
   ['no rules', '{"guard": {"rules": {}}}', 1, /`guard.rules` must be a list of objects/],
   [
     'a key of a rule',
@@ -88,7 +88,7 @@ const variables: [name: string, text: string, sentence: RegExp][] = [
   ['NACRE_SANDBOX', 'wrkspace', /^NACRE_SANDBOX: .*; did you mean "workspace"\?$/],
   ['NACRE_LOGIN', 'maybe', /^NACRE_LOGIN: `login` must be true or false/],
   ['NACRE_SANDBX', 'off', /^NACRE_SANDBX: Unknown variable; did you mean `NACRE_SANDBOX`\?$/],
-  ['NACRE_ENV', '{', /^NACRE_ENV: This is no JSON: /],
+  ['NACRE_ENV', '{', /^NACRE_ENV: `env` must be an object of texts, not "\{"$/],
   ['NACRE_GUARD_RULES', '[{}]', /^NACRE_GUARD_RULES: `guard.rules\[0\].match` is missing/],
 ]
 for (const [name, text, sentence] of variables) {

@@ -2,7 +2,7 @@ import * as shape from '../shape/shape.ts'
 import { origins } from '../origin.ts'
 import { verdictShape } from '../rules.ts'
 
-const { anyText, anything, boolean, choice, integer, list, nullable, number, object, tuple } = shape
+const { anyText, anything, boolean, choice, integer, list, nullable, number, object } = shape
 
 /** Where a run is, or how it ended. */
 export const statuses = [
@@ -41,7 +41,7 @@ const truncation = object({
   outputLines: integer(),
   outputBytes: integer(),
   /** 1-based, both ends included. */
-  shownRanges: list(tuple([integer(), integer()])),
+  shownRanges: list(list(integer()) as shape.Shape<[number, number]>),
 })
 export interface Truncation extends shape.Infer<typeof truncation> {}
 

@@ -1,7 +1,7 @@
 import { MisuseError } from '../errors.ts'
-import { nearestName, toCamelCase, toSnakeCase } from '../wire.ts'
+import { didYouMean, toCamelCase, toSnakeCase, unknownName } from '../wire.ts'
 import { parseDuration } from '../words.ts'
-import { isObject, type Kind, type Shape } from './shape.ts'
+import { isObject, type Kind, type ObjectShape, type Shape } from './shape.ts'
 
 /** How a check reads and names what it is given. */
 export interface Reading {
@@ -29,188 +29,153 @@ export function check<Value>(
 
 function checkKind(kind: Kind, given: unknown, path: string, reading: Reading): unknown {
   switch (kind.kind) {
-    case 'list':
-      if (accepts(kind, given)) return given
-      if (!Array.isArray(given) || isSimple(kind.items)) throw invalid(path, wantedOf(kind), given)
-      return given.map((item, index) => checkKind(kind.items, item, `${path}[${index}]`, reading))
-    case 'tuple':
-      if (!Array.isArray(given) || given.length !== kind.items.length) {
-        throw invalid(path, wantedOf(kind), given)
-      }
-      return kind.items.map((item, index) =>
-        checkKind(item, given[index], `${path}[${index}]`, reading),
-      )
-    case 'record':
-      return checkRecord(kind, given, path, reading)
-    case 'object':
-      return checkObject(kind, given, path, reading)
+    case 'anything':
+      return given
     case 'nullable':
       return given === null ? null : checkKind(kind.of, given, path, reading)
     case 'either': {
-      const found = kind.shapes.find((shape) => isOfType(shape, given))
-      if (found === undefined || (isPlain(found) && !accepts(found, given))) {
-        throw invalid(path, kind.wanted, given)
-      }
+      const found = kind.shapes.find(({ kind }) => jsonTypes[kind] === jsonTypeOf(given))
+      if (found === undefined) throw invalid(path, kind.wanted, given)
       return checkKind(found, given, path, reading)
     }
-    case 'choice': {
-      const { prefix } = kind
-      const isPrefixed =
-        prefix !== undefined && typeof given === 'string' && given.startsWith(prefix)
-      const value = isPrefixed ? given.slice(prefix.length) : given
-      if (accepts(kind, value)) return value
-      throw wrongChoice(path, given, kind.values)
+    case 'list':
+      if (!Array.isArray(given)) throw invalid(path, wantedOf(kind), given)
+      return given.map((item, index) => checkKind(kind.items, item, `${path}[${index}]`, reading))
+    case 'record': {
+      if (!isObject(given)) throw invalid(path, wantedOf(kind), given)
+      const wrong = Object.keys(given).find((name) => kind.namePattern?.test(name) === false)
+      if (wrong !== undefined) {
+        const message = `\`${wrong.slice(0, 80)}\` cannot be a name in \`${path}\``
+        throw new MisuseError('invalid_field', message, path)
+      }
+      const checked = Object.entries(given).map(([name, value]) => [
+        name,
+        checkKind(kind.values, value, `${path}.${name}`, reading),
+      ])
+      return Object.fromEntries(checked) as unknown
     }
-    default:
-      if (accepts(kind, given)) return given
+    case 'object':
+      return checkObject(kind, given, path, reading)
+    case 'choice': {
+      const { values, prefix = '' } = kind
+      const word = typeof given === 'string' ? given : ''
+      const value = word.startsWith(prefix) ? word.slice(prefix.length) : word
+      if (values.includes(value)) return value
+      const { code, message } = invalid(path, wantedOf(kind), given)
+      throw new MisuseError(code, message + didYouMean(value, values, '"'), path)
+    }
+    case 'number': {
+      const isDuration = kind.unit === 'seconds' && typeof given === 'string'
+      const value = isDuration ? parseDuration(given) : given
+      if (acceptsNumber(kind, value)) return value
+      throw invalid(path, wantedOf(kind), given)
+    }
+    case 'text':
+      if (acceptsText(kind, given)) return given
+      throw invalid(path, wantedOf(kind), given)
+    case 'boolean':
+      if (typeof given === 'boolean') return given
       throw invalid(path, wantedOf(kind), given)
   }
 }
 
+function acceptsText(
+  { mayBeEmpty, maxLength = Infinity }: Extract<Kind, { kind: 'text' }>,
+  given: unknown,
+): boolean {
+  if (typeof given !== 'string' || given.length > maxLength) return false
+  return mayBeEmpty || (given !== '' && !given.includes('\0'))
+}
+
+function acceptsNumber(
+  {
+    isWhole,
+    min = -Infinity,
+    above = -Infinity,
+    max = Infinity,
+  }: Extract<Kind, { kind: 'number' }>,
+  given: unknown,
+): boolean {
+  if (typeof given !== 'number') return false
+  const isRight = isWhole ? Number.isSafeInteger(given) : Number.isFinite(given)
+  return isRight && given >= min && given > above && given <= max
+}
+
 function checkObject(
-  { required, optional, isOpen }: Extract<Kind, { kind: 'object' }>,
+  { required, optional, isOpen }: ObjectShape,
   given: unknown,
   path: string,
   reading: Reading,
 ): Record<string, unknown> {
-  if (!isObject(given)) throw invalid(path || nameOfAll(reading), 'an object', given)
+  const { names, called = 'field' } = reading
+  const isWire = names === 'wire'
+  if (!isObject(given)) throw invalid(path || (isWire ? 'params' : 'request'), 'an object', given)
   const checked: Record<string, unknown> = {}
   const within = path === '' ? '' : `${path}.`
   for (const [spelled, value] of Object.entries(given)) {
-    const name = nameInCode(spelled, reading)
-    const shape = name === null ? undefined : (fieldOf(required, name) ?? fieldOf(optional, name))
-    if (name === null || shape === undefined) {
+    const name = isWire ? toCamelCase(spelled) : spelled
+    const isSpelled = !isWire || toSnakeCase(name) === spelled
+    const fields = [required, optional].find((known) => isSpelled && Object.hasOwn(known, name))
+    const shape = fields?.[name]
+    if (shape === undefined) {
       if (isOpen) continue
       const known = [...Object.keys(required), ...Object.keys(optional)]
-      throw unknownField(`${within}${spelled}`, spelled, known, reading)
+      const spellings = isWire ? known.map(toSnakeCase) : known
+      throw unknownName(called, spelled, spellings, `${within}${spelled}`)
     }
     // A caller in JavaScript may give `undefined` for a field that it leaves out.
-    if (value === undefined && reading.names === 'code') continue
+    if (value === undefined && !isWire) continue
     checked[name] = checkKind(shape, value, `${within}${spelled}`, reading)
   }
-  for (const name of Object.keys(required)) {
+  for (const [name, shape] of Object.entries(required)) {
     if (name in checked) continue
-    const spelled = within + (reading.names === 'wire' ? toSnakeCase(name) : name)
-    const shape = required[name]
-    const values = shape?.kind === 'choice' ? `; it must be ${wantedOf(shape)}` : ''
+    const spelled = within + (isWire ? toSnakeCase(name) : name)
+    const values = shape.kind === 'choice' ? `; it must be ${wantedOf(shape)}` : ''
     throw new MisuseError('missing_field', `\`${spelled}\` is missing${values}`, spelled)
   }
   return checked
 }
 
-function fieldOf(fields: Readonly<Record<string, Shape>>, name: string): Shape | undefined {
-  return Object.hasOwn(fields, name) ? fields[name] : undefined
+/** The JSON type of the values of a kind, where they have a single one. */
+const jsonTypes: Partial<Record<Kind['kind'], string>> = {
+  text: 'string',
+  choice: 'string',
+  boolean: 'boolean',
+  number: 'number',
+  list: 'array',
+  record: 'object',
+  object: 'object',
 }
 
-/** Null where no name of the code is spelled like this. */
-function nameInCode(spelled: string, { names }: Reading): string | null {
-  if (names === 'code') return spelled
-  return /[A-Z]/.test(spelled) ? null : toCamelCase(spelled)
+function jsonTypeOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
-
-function checkRecord(
-  kind: Extract<Kind, { kind: 'record' }>,
-  given: unknown,
-  path: string,
-  reading: Reading,
-): Record<string, unknown> {
-  if (!isObject(given)) throw invalid(path, wantedOf(kind), given)
-  const checked: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(given)) {
-    if (kind.namePattern && !kind.namePattern.test(name)) {
-      const message = `\`${name.slice(0, 80)}\` cannot be a name in \`${path}\``
-      throw new MisuseError('invalid_field', message, path)
-    }
-    checked[name] = checkKind(kind.values, value, `${path}.${name}`, reading)
-  }
-  return checked
-}
-
-/** Whether a value is one of a plain kind. */
-function accepts(kind: Kind, given: unknown): boolean {
-  switch (kind.kind) {
-    case 'text': {
-      if (typeof given !== 'string') return false
-      if (kind.maxLength !== null && given.length > kind.maxLength) return false
-      return kind.mayBeEmpty || (given !== '' && !given.includes('\0'))
-    }
-    case 'boolean':
-      return typeof given === 'boolean'
-    case 'number':
-      return (
-        typeof given === 'number' &&
-        (kind.isWhole ? Number.isSafeInteger(given) : Number.isFinite(given)) &&
-        (kind.min === null || given >= kind.min) &&
-        (kind.above === null || given > kind.above) &&
-        (kind.max === null || given <= kind.max)
-      )
-    case 'choice':
-      return typeof given === 'string' && kind.values.includes(given)
-    case 'list':
-      return (
-        Array.isArray(given) &&
-        isSimple(kind.items) &&
-        given.every((item) => accepts(kind.items, item))
-      )
-    default:
-      return kind.kind === 'anything'
-  }
-}
-
-/** Whether values of a kind have no parts of their own. */
-function isSimple({ kind }: Kind): boolean {
-  return ['text', 'boolean', 'number', 'choice', 'anything'].includes(kind)
-}
-
-/** Whether a wrong value is best told as a whole, not by the part of it that is wrong. */
-function isPlain(kind: Kind): boolean {
-  return isSimple(kind) || (kind.kind === 'list' && isSimple(kind.items))
-}
-
-/** Whether a value has the JSON type of a kind, right or wrong within it. */
-function isOfType(kind: Kind, given: unknown): boolean {
-  switch (kind.kind) {
-    case 'text':
-    case 'choice':
-      return typeof given === 'string'
-    case 'boolean':
-      return typeof given === 'boolean'
-    case 'number':
-      return typeof given === 'number'
-    case 'list':
-    case 'tuple':
-      return Array.isArray(given)
-    case 'record':
-    case 'object':
-      return isObject(given)
-    case 'nullable':
-      return given === null || isOfType(kind.of, given)
-    case 'either':
-      return kind.shapes.some((shape) => isOfType(shape, given))
-    case 'anything':
-      return true
-  }
-}
-
-/** What is called wrong where all of it is. */
-const nameOfAll = ({ names }: Reading) => (names === 'code' ? 'request' : 'params')
 
 /** What a value of this kind must be, in words: "a whole number, 20 to 400". */
 export function wantedOf(kind: Kind): string {
   switch (kind.kind) {
     case 'text':
-      if (kind.maxLength !== null) return `a text of at most ${kind.maxLength} characters`
+      if (kind.maxLength !== undefined) return `a text of at most ${kind.maxLength} characters`
       return kind.mayBeEmpty ? 'a text' : 'a text that is not empty'
     case 'boolean':
       return 'true or false'
-    case 'number':
-      return wantedNumber(kind)
+    case 'number': {
+      const { isWhole, min, above, max, unit } = kind
+      const bounds =
+        min !== undefined && max !== undefined
+          ? `, ${min} to ${max}`
+          : [
+              above === undefined ? '' : ` above ${above}`,
+              min === undefined ? '' : `, ${min} or more`,
+              max === undefined ? '' : `, at most ${max}`,
+            ].join('')
+      const spelled = unit === 'seconds' ? ', in seconds or as 500ms, 30s, 5m, 2h' : ''
+      return `a ${isWhole ? 'whole ' : ''}number${bounds}${spelled}`
+    }
     case 'choice':
       return `one of ${kind.values.join(', ')}`
     case 'list':
       return `a list of ${pluralOf(kind.items)}`
-    case 'tuple':
-      return `a list of ${kind.items.length} values`
     case 'record':
       return `an object of ${pluralOf(kind.values)}`
     case 'object':
@@ -224,72 +189,12 @@ export function wantedOf(kind: Kind): string {
   }
 }
 
-function wantedNumber({ isWhole, min, above, max }: Extract<Kind, { kind: 'number' }>): string {
-  const what = isWhole ? 'a whole number' : 'a number'
-  if (min !== null && max !== null) return `${what}, ${min} to ${max}`
-  const least = above !== null ? ` above ${above}` : min !== null ? `, ${min} or more` : ''
-  return `${what}${least}${max === null ? '' : `, at most ${max}`}`
-}
-
 function pluralOf({ kind }: Kind): string {
-  switch (kind) {
-    case 'text':
-      return 'texts'
-    case 'number':
-      return 'numbers'
-    case 'object':
-    case 'record':
-      return 'objects'
-    default:
-      return 'values'
-  }
+  return kind === 'text' || kind === 'number' || kind === 'object' ? `${kind}s` : 'values'
 }
-
-/** Checks what a person wrote, who may write a time as `30s`. */
-export function checkWritten(
-  shape: Shape,
-  given: unknown,
-  name: string,
-  reading: Reading,
-): unknown {
-  const isTime = isDuration(shape) && typeof given === 'string'
-  if (!isTime) return check(shape, given, name, reading)
-  const seconds = parseDuration(given)
-  if (seconds === null) throw invalid(name, wantedWritten(shape), given)
-  return check(shape, seconds, name, reading)
-}
-
-/** What a person must write, in words. */
-export function wantedWritten(shape: Shape): string {
-  const wanted = wantedOf(shape)
-  return isDuration(shape) ? `${wanted}, in seconds or as 500ms, 30s, 5m, 2h` : wanted
-}
-
-const isDuration = (shape: Shape) => shape.kind === 'number' && shape.unit === 'seconds'
 
 /** Misuse of a field: what it must be, and what it is. */
 export function invalid(name: string, wanted: string, value: unknown): MisuseError {
   const shown = JSON.stringify(value)?.slice(0, 80) ?? String(value)
   return new MisuseError('invalid_field', `\`${name}\` must be ${wanted}, not ${shown}`, name)
-}
-
-function wrongChoice(path: string, given: unknown, values: readonly string[]): MisuseError {
-  const { code, message } = invalid(path, `one of ${values.join(', ')}`, given)
-  const nearest = typeof given === 'string' ? nearestName(given, values) : null
-  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
-  return new MisuseError(code, message + hint, path)
-}
-
-/** Misuse of a name that an object does not have, with the nearest one that it has. */
-export function unknownField(
-  path: string,
-  spelled: string,
-  known: readonly string[],
-  { names, called = 'field' }: Reading,
-): MisuseError {
-  const spellings = names === 'wire' ? known.map(toSnakeCase) : known
-  const nearest = nearestName(spelled, spellings)
-  const others = called === 'key' ? `; the keys are ${spellings.join(', ')}` : ''
-  const hint = nearest === null ? others : `; did you mean \`${nearest}\`?`
-  return new MisuseError(`unknown_${called}`, `Unknown ${called} \`${spelled}\`${hint}`, path)
 }

@@ -3,8 +3,7 @@ import { toSnakeCase } from '../wire.ts'
 /**
  * Shapes: what a value that crosses a border of nacre may be. Each is declared once, as data, and
  * everything else is made of it: its TypeScript type (`Infer`), its check (`check.ts`), its JSON
- * Schema (`json-schema.ts`), the options of the command line, the keys of the configuration, help,
- * completions and reference.
+ * Schema, the options of the command line, the keys of the configuration, help, completions and reference.
  *
  *     const size = shape.object({ columns: shape.integer('Width', { min: 20 }) }, { rows: … })
  *     type Size = Infer<typeof size> // { columns: number; rows?: … }
@@ -17,19 +16,10 @@ export type Kind =
       /** What the value is called in help: `name`. `dir` and `path` name places of the file system. */
       readonly hint: string
       readonly mayBeEmpty: boolean
-      readonly maxLength: number | null
+      readonly maxLength?: number
     }
   | { readonly kind: 'boolean' }
-  | {
-      readonly kind: 'number'
-      readonly isWhole: boolean
-      /** The least value that is accepted, or the value that it must be above. */
-      readonly min: number | null
-      readonly above: number | null
-      readonly max: number | null
-      /** `seconds`: on a command line and in the configuration also a duration such as `5m`. */
-      readonly unit: Unit | null
-    }
+  | ({ readonly kind: 'number'; readonly isWhole: boolean } & NumberOptions)
   | {
       readonly kind: 'choice'
       readonly values: readonly string[]
@@ -37,7 +27,6 @@ export type Kind =
       readonly prefix?: string
     }
   | { readonly kind: 'list'; readonly items: Shape }
-  | { readonly kind: 'tuple'; readonly items: readonly Shape[] }
   /** An object whose keys are somebody's own names, such as variables. */
   | { readonly kind: 'record'; readonly values: Shape; readonly namePattern: RegExp | null }
   | {
@@ -52,7 +41,14 @@ export type Kind =
   | { readonly kind: 'either'; readonly shapes: readonly Shape[]; readonly wanted: string }
   | { readonly kind: 'anything' }
 
-export type Unit = 'seconds' | 'days' | 'bytes' | 'lines' | 'milliseconds'
+interface NumberOptions {
+  /** The least value that is accepted, or the value that it must be above. */
+  readonly min?: number
+  readonly above?: number
+  readonly max?: number
+  /** `seconds`: a duration such as `5m` is accepted too. */
+  readonly unit?: 'seconds' | 'days' | 'bytes' | 'lines' | 'milliseconds'
+}
 
 /** A shape of values of the type `Value`. */
 export type Shape<Value = unknown> = Kind & {
@@ -79,24 +75,23 @@ type ObjectOf<Required extends Fields, Optional extends Fields> = Flat<
 >
 type Flat<Type> = { [Name in keyof Type]: Type[Name] }
 
+/** A shape that is known to be an object. */
+export type ObjectShape<Value = unknown> = Extract<Kind, { kind: 'object' }> & Shape<Value>
 /** A shape that is known to be a choice: its values can be listed. */
-export interface ChoiceShape<Value extends string = string> {
+export interface ChoiceShape<Value extends string> {
   readonly kind: 'choice'
   readonly values: readonly Value[]
   readonly prefix?: string
   readonly description?: string
   readonly '~value'?: Value
 }
-/** A shape that is known to be an object. */
-export type ObjectShape<Value = unknown> = Extract<Kind, { kind: 'object' }> & Shape<Value>
 
 /** A text that is not empty and holds no NUL, unless `mayBeEmpty`: then any text. */
 export function text(
   description = '',
   options: { hint?: string; mayBeEmpty?: boolean; maxLength?: number } = {},
 ): Shape<string> {
-  const { hint = 'text', mayBeEmpty = false, maxLength = null } = options
-  return { kind: 'text', hint, mayBeEmpty, maxLength, description }
+  return { kind: 'text', hint: 'text', mayBeEmpty: false, ...options, description }
 }
 
 /** Any text, also an empty one. */
@@ -108,45 +103,26 @@ export function boolean(description = ''): Shape<boolean> {
   return { kind: 'boolean', description }
 }
 
-interface NumberOptions {
-  min?: number
-  above?: number
-  max?: number
-  unit?: Unit
-}
-
 /** A number: any that is finite, within the bounds that are given. */
 export function number(description = '', options: NumberOptions = {}): Shape<number> {
-  return numberOf(false, description, options)
+  return { kind: 'number', isWhole: false, ...options, description }
 }
 
 /** A whole number, 0 or more where no bound is given. */
 export function integer(description = '', options: NumberOptions = {}): Shape<number> {
-  return numberOf(true, description, { min: 0, ...options })
-}
-
-function numberOf(isWhole: boolean, description: string, options: NumberOptions): Shape<number> {
-  const { min = null, above = null, max = null, unit = null } = options
-  return { kind: 'number', isWhole, min, above, max, unit, description }
+  return { kind: 'number', isWhole: true, min: 0, ...options, description }
 }
 
 export function choice<const Value extends string>(
   values: readonly Value[],
   description = '',
-  { prefix }: { prefix?: string } = {},
+  options: { prefix?: string } = {},
 ): ChoiceShape<Value> {
-  return { kind: 'choice', values, description, ...(prefix !== undefined && { prefix }) }
+  return { kind: 'choice', values, description, ...options }
 }
 
 export function list<Value>(items: Shape<Value>, description = ''): Shape<Value[]> {
   return { kind: 'list', items, description }
-}
-
-/** A list of a fixed length, of which each item has its own shape. */
-export function tuple<const Items extends readonly Shape[]>(
-  items: Items,
-): Shape<{ -readonly [Index in keyof Items]: Infer<Items[Index]> }> {
-  return { kind: 'tuple', items }
 }
 
 /** An object with names of somebody's own; `namePattern` is what such a name must match. */
@@ -216,17 +192,12 @@ export type ObjectSchema = {
 
 /** The schema of an object, in the names of the wire. */
 export function objectSchema({ required, optional, isOpen }: ObjectShape): ObjectSchema {
-  return {
-    type: 'object',
-    properties: { ...propertiesOf(required), ...propertiesOf(optional) },
-    required: Object.keys(required).map(toSnakeCase),
-    additionalProperties: isOpen,
+  const properties: Record<string, JsonSchema> = {}
+  for (const [name, shape] of Object.entries({ ...required, ...optional })) {
+    properties[toSnakeCase(name)] = jsonSchema(shape)
   }
-}
-
-function propertiesOf(fields: Fields): Record<string, JsonSchema> {
-  const entries = Object.entries(fields)
-  return Object.fromEntries(entries.map(([name, shape]) => [toSnakeCase(name), jsonSchema(shape)]))
+  const names = Object.keys(required).map(toSnakeCase)
+  return { type: 'object', properties, required: names, additionalProperties: isOpen }
 }
 
 /** The schema of any shape, with its description where it has one. */
@@ -239,46 +210,26 @@ function typeSchema(shape: Shape): JsonSchema {
   switch (shape.kind) {
     case 'text': {
       const { mayBeEmpty, maxLength } = shape
-      return {
-        type: 'string',
-        ...(!mayBeEmpty && { minLength: 1 }),
-        ...(maxLength !== null && { maxLength }),
-      }
+      return defined({ type: 'string', minLength: mayBeEmpty ? undefined : 1, maxLength })
     }
     case 'boolean':
       return { type: 'boolean' }
     case 'number': {
       const { isWhole, min, above, max } = shape
-      return {
-        type: isWhole ? 'integer' : 'number',
-        ...(min !== null && { minimum: min }),
-        ...(above !== null && { exclusiveMinimum: above }),
-        ...(max !== null && { maximum: max }),
-      }
+      const type = isWhole ? 'integer' : 'number'
+      return defined({ type, minimum: min, exclusiveMinimum: above, maximum: max })
     }
     case 'choice':
-      return { type: 'string', enum: [...shape.values] }
+      return { type: 'string', enum: shape.values }
     case 'list':
       return { type: 'array', items: jsonSchema(shape.items) }
-    case 'tuple': {
-      const { length } = shape.items
-      return {
-        type: 'array',
-        prefixItems: shape.items.map(jsonSchema),
-        minItems: length,
-        maxItems: length,
-      }
-    }
     case 'record': {
       const { values, namePattern } = shape
-      return {
-        type: 'object',
-        additionalProperties: jsonSchema(values),
-        ...(namePattern && { propertyNames: { pattern: namePattern.source } }),
-      }
+      const propertyNames = namePattern === null ? undefined : { pattern: namePattern.source }
+      return defined({ type: 'object', additionalProperties: jsonSchema(values), propertyNames })
     }
     case 'object':
-      return { ...objectSchema(shape) }
+      return objectSchema(shape)
     case 'nullable':
       return { anyOf: [jsonSchema(shape.of), { type: 'null' }] }
     case 'either':
@@ -286,4 +237,9 @@ function typeSchema(shape: Shape): JsonSchema {
     case 'anything':
       return {}
   }
+}
+
+/** Without the fields that are undefined, so that two schemas compare by what they say. */
+function defined(schema: JsonSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined))
 }

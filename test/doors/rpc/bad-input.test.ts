@@ -29,8 +29,12 @@ function wrongValues(shape: Shape): unknown[] {
       return kinds.filter((value) => typeof value !== 'boolean')
     case 'number': {
       const { isWhole, min, above, max } = shape
-      const bounds = [min === null ? null : min - 1, above, max === null ? null : max + 1]
-      const wrong = [...bounds.filter((bound) => bound !== null), ...(isWhole ? [1.5, 1e300] : [])]
+      const bounds = [
+        min === undefined ? [] : min - 1,
+        above ?? [],
+        max === undefined ? [] : max + 1,
+      ]
+      const wrong = [...bounds.flat(), ...(isWhole ? [1.5, 1e300] : [])]
       return [...kinds.filter((value) => typeof value !== 'number'), ...wrong]
     }
     case 'choice':
@@ -63,7 +67,7 @@ test('a wrong value of any field of any method is refused by the name of the fie
           const { code, data } = errorOf(await rpc.call(name, { [wireName]: value }))
           const told = `${name} ${wireName} ${JSON.stringify(value)}`
           assert.is(code, -32_602, told)
-          assert.is(data['field'], wireName, told)
+          assert.is(String(data['field']).replace('[0]', ''), wireName, told)
         }
       }
     }
