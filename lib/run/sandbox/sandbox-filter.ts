@@ -22,26 +22,15 @@ interface SystemCalls {
   ioctl: number
   /** Kernel keyrings belong to the user, not to a namespace. */
   keys: readonly number[]
-  ioUringSetup: number
 }
 
 /** Numbers of asm/unistd_64.h and asm-generic/unistd.h. */
 const systems: Readonly<Partial<Record<string, SystemCalls>>> = {
-  x64: {
-    architecture: 0xc000003e,
-    socket: 41,
-    ioctl: 16,
-    keys: [248, 249, 250],
-    ioUringSetup: 425,
-  },
-  arm64: {
-    architecture: 0xc00000b7,
-    socket: 198,
-    ioctl: 29,
-    keys: [217, 218, 219],
-    ioUringSetup: 425,
-  },
+  x64: { architecture: 0xc000003e, socket: 41, ioctl: 16, keys: [248, 249, 250] },
+  arm64: { architecture: 0xc00000b7, socket: 198, ioctl: 29, keys: [217, 218, 219] },
 }
+/** The same number everywhere. */
+const ioUringSetup = 425
 
 const families = { AF_UNIX: 1, AF_INET: 2, AF_INET6: 10, AF_NETLINK: 16 }
 const NETLINK_ROUTE = 0
@@ -97,7 +86,7 @@ function compose(calls: SystemCalls): Instruction[] {
       [jumpIfEqual, 0, 1, call],
       [answer, 0, 0, refuse(EPERM)],
     ]),
-    [jumpIfEqual, 0, 1, calls.ioUringSetup],
+    [jumpIfEqual, 0, 1, ioUringSetup],
     [answer, 0, 0, refuse(ENOSYS)],
     [answer, 0, 0, allow],
   ]

@@ -20,19 +20,14 @@ const systemPath =
 
 /** What separates a run from the rest of the machine, beside its view of the files. */
 export const isolation: readonly string[] = [
-  '--unshare-user-try',
-  '--unshare-pid',
-  '--unshare-ipc',
-  '--unshare-uts',
-  '--unshare-cgroup-try',
-  '--cap-drop',
-  'ALL',
+  ...['--unshare-user-try', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+  ...['--unshare-cgroup-try', '--cap-drop', 'ALL'],
 ]
 
 export const withoutNetwork = '--unshare-net'
 
 /** Tries the sandbox for real; takes some milliseconds. */
-export async function probeSandbox(path = findBubblewrap()): Promise<SandboxProbe> {
+export async function probeSandbox(path = findProgram('bwrap', systemPath)): Promise<SandboxProbe> {
   const fail = (problem: string): SandboxProbe => ({ path, problem, networkProblem: problem })
   if (process.platform !== 'linux') {
     return fail(`The sandbox is made by bubblewrap, which only Linux has, not ${process.platform}`)
@@ -46,10 +41,6 @@ export async function probeSandbox(path = findBubblewrap()): Promise<SandboxProb
   const networkProblem = await tryOut(path, [...isolation, withoutNetwork])
   const problem = networkProblem === null ? null : await tryOut(path, isolation)
   return { path, problem, networkProblem }
-}
-
-function findBubblewrap(): string | null {
-  return findProgram('bwrap', systemPath)
 }
 
 /** Gives null where it worked, else why it did not. */
@@ -68,28 +59,28 @@ function tryOut(path: string, flags: readonly string[]): Promise<string | null> 
 
 /** What bwrap says when it cannot do its work, with the cause and the cure where they are known. */
 export function explainFailure(text: string, error: unknown): string {
-  const said = text.split('\n').find((line) => line.startsWith('bwrap: ')) ?? ''
-  const cause = findCause(said)
-  if (cause !== null) return `${cause} (${said})`
-  if (said !== '') return `The sandbox does not work: ${said}`
-  const code = codeOf(error)
-  return `The sandbox does not work: bwrap cannot be run (${code ?? messageOf(error)})`
-}
-
-function findCause(said: string): string | null {
-  if (/Unknown option/.test(said)) {
-    return 'The sandbox needs a newer bubblewrap, 0.5 or later'
+  const said = text.split('\n').find((line) => line.startsWith('bwrap: '))
+  if (said === undefined) {
+    return `The sandbox does not work: bwrap cannot be run (${codeOf(error) ?? messageOf(error)})`
   }
-  if (/No permissions to creat\w+ (a )?new namespace/i.test(said)) {
-    return 'The sandbox needs user namespaces, which are off: as root, sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1'
-  }
-  const nested = /setting up uid map|Can't mount proc|Creating new namespace failed/i.test(said)
-  if (nested || /RTM_NEWADDR/.test(said)) {
-    return lookIntoFile(restrictedByAppArmor)?.trim() === '1'
-      ? 'The sandbox needs user namespaces, which AppArmor denies here: allow them for bwrap in a profile, or as root, sysctl -w kernel.apparmor_restrict_unprivileged_userns=0'
-      : 'The sandbox cannot be made here: this is already inside a sandbox or a container without the right to namespaces'
-  }
-  return null
+  const cause = causes.find(([pattern]) => pattern.test(said))?.[1]
+  return cause ? `${cause()} (${said})` : `The sandbox does not work: ${said}`
 }
 
 const restrictedByAppArmor = '/proc/sys/kernel/apparmor_restrict_unprivileged_userns'
+
+const causes: readonly [said: RegExp, cause: () => string][] = [
+  [/Unknown option/, () => 'The sandbox needs a newer bubblewrap, 0.5 or later'],
+  [
+    /No permissions to creat\w+ (a )?new namespace/i,
+    () =>
+      'The sandbox needs user namespaces, which are off: as root, sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1',
+  ],
+  [
+    /setting up uid map|Can't mount proc|Creating new namespace failed|RTM_NEWADDR/i,
+    () =>
+      lookIntoFile(restrictedByAppArmor)?.trim() === '1'
+        ? 'The sandbox needs user namespaces, which AppArmor denies here: allow them for bwrap in a profile, or as root, sysctl -w kernel.apparmor_restrict_unprivileged_userns=0'
+        : 'The sandbox cannot be made here: this is already inside a sandbox or a container without the right to namespaces',
+  ],
+]

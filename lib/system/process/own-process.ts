@@ -96,13 +96,21 @@ export function hideVariables(
   })
   if (given.length === 0 || process.platform !== 'linux') return
   try {
-    const shown = readFileSync('/proc/self/environ')
-    const begin = findEnvironment()
+    const shown = `\0${readFileSync('/proc/self/environ', 'latin1')}`
+    const stat = readFileSync('/proc/self/stat', 'latin1')
+    // `env_start` of proc(5). The name, in brackets, may hold anything: the fields are counted after its end.
+    const start = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[47])
     const memory = openSync('/proc/self/mem', 'r+')
     try {
       for (const { name, value } of given) {
-        for (const { from, to } of findValues(shown, name)) {
-          writeSync(memory, Buffer.alloc(to - from, '*'), 0, to - from, begin + from)
+        const begin = `\0${name}=`
+        // An environment may hold a variable more than once.
+        for (let at = shown.indexOf(begin); at >= 0; at = shown.indexOf(begin, at + 1)) {
+          const from = at + begin.length
+          const to = shown.indexOf('\0', from)
+          const length = (to < 0 ? shown.length : to) - from
+          // The first NUL is not in the memory.
+          writeSync(memory, '*'.repeat(length), start + from - 1)
         }
         environment[name] = value
       }
@@ -112,28 +120,6 @@ export function hideVariables(
   } catch {
     // The kernel may forbid it (CONFIG_PROC_MEM_ALWAYS_FORCE, a container's profile).
   }
-}
-
-/** Where the environment of this process begins in its memory: `env_start` of proc(5). */
-function findEnvironment(): number {
-  const stat = readFileSync('/proc/self/stat', 'latin1')
-  // The name, in brackets, may hold anything: the fields are counted after its end.
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[47])
-}
-
-/** Finds every place where a variable is given, since an environment may hold it more than once. */
-function findValues(shown: Buffer, name: string): { from: number; to: number }[] {
-  const found: { from: number; to: number }[] = []
-  const begin = Buffer.from(`${name}=`)
-  for (let at = 0; at < shown.length;) {
-    const end = shown.indexOf(0, at)
-    const to = end < 0 ? shown.length : end
-    if (shown.subarray(at, at + begin.length).equals(begin)) {
-      found.push({ from: at + begin.length, to })
-    }
-    at = to + 1
-  }
-  return found
 }
 
 /** The name of the variable that marks every process of a run. */

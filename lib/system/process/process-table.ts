@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { codeOf } from '../../protocol/errors.ts'
 import { lookAtLink, lookIntoFile, lookIntoFolder } from '../look.ts'
@@ -24,36 +24,28 @@ export interface ProcessEntry {
 
 /** Every process of the machine, read from `/proc` (proc(5)), elsewhere from ps(1). */
 export function listProcesses(): ProcessEntry[] {
-  return process.platform === 'linux' ? listFromProc() : listFromPs()
-}
-
-function listFromProc(): ProcessEntry[] {
-  const entries: ProcessEntry[] = []
-  for (const name of readdirSync('/proc')) {
-    const pid = Number(name)
-    if (!Number.isInteger(pid)) continue
-    const entry = readProcess(pid)
-    if (entry) entries.push(entry)
-  }
-  return entries
+  if (process.platform !== 'linux') return listFromPs()
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
+  return pids.flatMap((pid) => readProcess(pid) ?? [])
 }
 
 /** One process, or null when it is gone. */
 export function readProcess(pid: number): ProcessEntry | null {
   if (process.platform !== 'linux') return listFromPs(['-p', String(pid)])[0] ?? null
-  const fields = readStat(pid)
-  return (
-    fields && {
-      pid,
-      parent: Number(fields[1]),
-      group: Number(fields[2]),
-      session: Number(fields[3]),
-      foreground: Number(fields[5]),
-      state: fields[0] ?? '',
-      startTime: fields[19] ?? '',
-      zombie: fields[0] === 'Z' || fields[0] === 'X',
-    }
-  )
+  // Behind the name, which stands in brackets and may hold anything.
+  const stat = readProc(pid, 'stat')
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (!fields) return null
+  return {
+    pid,
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    session: Number(fields[3]),
+    foreground: Number(fields[5]),
+    state: fields[0] ?? '',
+    startTime: fields[19] ?? '',
+    zombie: fields[0] === 'Z' || fields[0] === 'X',
+  }
 }
 
 function listFromPs(which: readonly string[] = ['-A']): ProcessEntry[] {
@@ -106,11 +98,8 @@ export function identifySelf(): ProcessIdentity {
  * Whether that very process still runs; without `boot`, of this start of the machine. A process that
  * has ended and that nobody has waited for yet (a zombie) does not run.
  */
-export function isAlive({
-  pid,
-  startTime,
-  boot,
-}: Omit<ProcessIdentity, 'boot'> & { boot?: string }): boolean {
+export function isAlive(identity: { pid: number; startTime: string; boot?: string }): boolean {
+  const { pid, startTime, boot } = identity
   if (boot !== undefined && boot !== readBoot()) return false
   const entry = readProcess(pid)
   return entry !== null && !entry.zombie && entry.startTime === startTime
@@ -118,8 +107,7 @@ export function isAlive({
 
 /** Whether a process of this number runs now, whichever that is. */
 export function isRunning(pid: number): boolean {
-  const entry = readProcess(pid)
-  return entry !== null && !entry.zombie
+  return readProcess(pid)?.zombie === false
 }
 
 /** The number of this start of the machine (random(4)). */
@@ -164,12 +152,6 @@ export function ageMs({ startTime }: ProcessEntry): number {
   if (process.platform !== 'linux') return Date.now() - Date.parse(startTime)
   const uptimeSeconds = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0])
   return uptimeSeconds * 1000 - Number(startTime) * tickMs
-}
-
-/** The fields of `/proc/<pid>/stat` behind the name, which stands in brackets and may hold anything. */
-function readStat(pid: number): string[] | null {
-  const stat = readProc(pid, 'stat')
-  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 /** Whether we may send it a signal: it is this user's. */
@@ -225,18 +207,23 @@ export interface FileIdentity {
   ino: number
 }
 
-/** Whether one of the process's first three descriptors is the given pipe or terminal. */
-export function holdsFile(pid: number, file: FileIdentity): boolean {
-  for (const fd of [0, 1, 2]) {
-    try {
-      const stat = statSync(`/proc/${pid}/fd/${fd}`)
-      const isOne = stat.isFIFO() || stat.isCharacterDevice()
-      if (isOne && stat.ino === file.ino && stat.dev === file.dev) return true
-    } catch {
-      // Closed, gone, or another user's.
-    }
+/** What one of its descriptors leads to; null where that is closed, the process gone, or another user's. */
+function lookAtDescriptor(pid: number, fd: number): Stats | null {
+  try {
+    return statSync(`/proc/${pid}/fd/${fd}`)
+  } catch {
+    return null
   }
-  return false
+}
+
+/** Whether one of the process's first three descriptors is the given pipe or terminal. */
+export function holdsFile(pid: number, { dev, ino }: FileIdentity): boolean {
+  return [0, 1, 2].some((fd) => {
+    const stat = lookAtDescriptor(pid, fd)
+    // A closed pipe's number may be a file's by now.
+    const isKind = stat?.isFIFO() || stat?.isCharacterDevice()
+    return isKind && stat?.ino === ino && stat.dev === dev
+  })
 }
 
 /**
@@ -245,15 +232,9 @@ export function holdsFile(pid: number, file: FileIdentity): boolean {
  */
 export function listRunPipes(pid: number): FileIdentity[] {
   return [1, 2].flatMap((fd) => {
-    const path = `/proc/${pid}/fd/${fd}`
-    try {
-      const isNamed = !readlinkSync(path).endsWith(' (deleted)')
-      const stat = statSync(path)
-      return isNamed || !stat.isFIFO() ? [] : [stat]
-    } catch {
-      // Closed, gone, or another user's.
-      return []
-    }
+    const isUnnamed = lookAtLink(`/proc/${pid}/fd/${fd}`)?.endsWith(' (deleted)')
+    const stat = isUnnamed ? lookAtDescriptor(pid, fd) : null
+    return stat?.isFIFO() ? [stat] : []
   })
 }
 
@@ -319,11 +300,8 @@ export function listensOn(pids: Iterable<number>, port: number): boolean {
   const listenersByNetwork = new Map<string, Listener[]>()
   for (const pid of pids) {
     const network = lookAtLink(`/proc/${pid}/ns/net`) ?? String(pid)
-    let listeners = listenersByNetwork.get(network)
-    if (!listeners) {
-      listeners = listListeners(pid, port)
-      listenersByNetwork.set(network, listeners)
-    }
+    const listeners = listenersByNetwork.get(network) ?? listListeners(pid, port)
+    listenersByNetwork.set(network, listeners)
     if (listeners.length > 0 && holdsOne(pid, listeners)) return true
   }
   return false
@@ -331,15 +309,13 @@ export function listensOn(pids: Iterable<number>, port: number): boolean {
 
 function holdsOne(pid: number, listeners: readonly Listener[]): boolean {
   const folder = `/proc/${pid}/fd`
-  let names: string[]
   try {
-    names = readdirSync(folder)
+    const opened = new Set(readdirSync(folder).map((name) => lookAtLink(`${folder}/${name}`)))
+    return listeners.some(({ inode }) => opened.has(`socket:[${inode}]`))
   } catch {
-    const uid = ownerOf(pid)
+    const uid = statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
     return listeners.some((listener) => listener.uid === uid)
   }
-  const wanted = new Set(listeners.map(({ inode }) => `socket:[${inode}]`))
-  return names.some((name) => wanted.has(lookAtLink(`${folder}/${name}`) ?? ''))
 }
 
 /** The state LISTEN in the kernel's tables. */
@@ -359,13 +335,4 @@ function listListeners(pid: number | 'self', port: number): Listener[] {
     }
   }
   return found
-}
-
-function ownerOf(pid: number): number | null {
-  try {
-    return statSync(`/proc/${pid}`).uid
-  } catch {
-    // The process is gone.
-    return null
-  }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, type IOType, spawn, type SpawnOptions } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import type { Readable, Stream, Writable } from 'node:stream'
+import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { bun, type BunRuntime } from '../runtime.ts'
 import type { ControlGroup, ControlGroups } from './control-group.ts'
@@ -108,17 +109,12 @@ async function startFile(start: ProcessStart): Promise<StartedProcess> {
   const { file, args, stdio, files = [], descriptors = [], uninherited, groups, ...rest } = start
   const opened: number[] = []
   const given: Given[] = [...stdio]
-  const give = (fd: number, own: number) => {
-    // `ignore` above 2 leaves a number as it is.
-    while (given.length < fd) given.push('ignore')
-    given[fd] = own
-  }
   try {
-    for (const fd of descriptors) give(fd, fd)
+    for (const fd of descriptors) give(given, fd, fd)
     for (const { fd, path, access } of files) {
       const own = openSync(path, access === 'read' ? 'r' : 'w', 0o600)
       opened.push(own)
-      give(fd, own)
+      give(given, fd, own)
     }
     const covered = uninherited?.cover(given) ?? given
     const run = (cgroup?: string) => startChild(file, args, { ...rest, stdio: covered, cgroup })
@@ -132,6 +128,12 @@ async function startFile(start: ProcessStart): Promise<StartedProcess> {
   } finally {
     for (const fd of opened) closeSync(fd)
   }
+}
+
+/** Puts a descriptor of ours under a number. `ignore` above 2 leaves a number as it is. */
+function give(stdio: Given[], fd: number, own: number): void {
+  while (stdio.length < fd) stdio.push('ignore')
+  stdio[fd] = own
 }
 
 /** A process with a pipe for one of its standard streams. */
@@ -157,51 +159,36 @@ function startChild(file: string, args: readonly string[], options: ChildOptions
 
 type Exit = Parameters<Parameters<Child['once']>[1]>
 
-/** What Bun itself can give to a process, in the words of Node: no pipe, no stream. */
-type Plain = number | 'ignore' | 'inherit'
-
-const isPlain = (given: Given): given is Plain =>
-  typeof given === 'number' || given === 'ignore' || given === 'inherit'
-
-/** A start that Bun itself can make. */
+/** A start that Bun itself can make: no pipe, no stream. */
 interface PlainStart extends ChildOptions {
   env: Readonly<Record<string, string>>
-  stdio: Plain[]
+  stdio: (number | 'ignore' | 'inherit')[]
 }
 
 function isPlainStart(options: ChildOptions): options is PlainStart {
+  const isPlain = (given: Given) =>
+    typeof given === 'number' || given === 'ignore' || given === 'inherit'
   return options.env !== undefined && options.stdio.every(isPlain)
 }
 
-/**
- * The same as `spawn` of `node:child_process`, which in Bun is made of this too, but that it throws the
- * system's error.
- */
+/** The same as `spawn` of `node:child_process`, but that it throws the system's error. */
 function spawnByBun(
-  bun: BunRuntime,
+  runtime: BunRuntime,
   file: string,
   args: readonly string[],
-  { argv0 = file, cwd, env, stdio, detached = false, cgroup }: PlainStart,
+  { argv0 = file, stdio, detached = false, ...rest }: PlainStart,
 ): Child {
-  let exit: Exit | null = null
-  const listeners: ((...exit: Exit) => void)[] = []
-  const child = bun.spawn({
+  const { promise: ended, resolve } = createDeferred<Exit>()
+  const child = runtime.spawn({
+    ...rest,
     cmd: [file, ...args],
     argv0,
-    cwd,
-    env,
     stdio: stdio.map((given) => (given === 'ignore' ? null : given)),
     detached,
-    cgroup,
     onExit(_, code, signal) {
       // A signal without a name (those for real time) is told as a shell tells it.
-      exit =
-        typeof signal === 'number'
-          ? [128 + signal, null]
-          : signal === null
-            ? [code, null]
-            : [null, signal]
-      for (const listener of listeners) listener(...exit)
+      if (typeof signal === 'number') resolve([128 + signal, null])
+      else resolve(signal === null ? [code, null] : [null, signal])
     },
   })
   return {
@@ -209,11 +196,7 @@ function spawnByBun(
     stdin: null,
     stdout: null,
     stderr: null,
-    once(_, listener) {
-      const ended = exit
-      if (ended === null) listeners.push(listener)
-      else queueMicrotask(() => listener(...ended))
-    },
+    once: (_, listener) => void ended.then((exit) => listener(...exit)),
     ref: () => child.ref(),
     unref: () => child.unref(),
   }
@@ -249,9 +232,7 @@ export function createUninherited(): Uninherited {
     cover(stdio) {
       const covered: Given[] = [...stdio]
       for (const fd of descriptors) {
-        // `ignore` above 2 leaves a number as it is.
-        while (covered.length < fd) covered.push('ignore')
-        if (nullFd !== null && fd >= stdio.length) covered[fd] = nullFd
+        if (nullFd !== null && fd >= stdio.length) give(covered, fd, nullFd)
       }
       return covered
     },
