@@ -106,7 +106,7 @@ function passThrough({ kept, options, streams, given, keepsText, wait }: PassThr
     text: keepsText,
     onEvent(event) {
       job.hear(event)
-      if (event.type === 'task') return progress?.hear()
+      if (event.type === 'task') return progress?.draw()
       if (event.type !== 'output') return
       const writer = event.stream === 'stderr' ? streams.stderr : streams.stdout
       const cleared = progress?.giveWay(event.bytes)

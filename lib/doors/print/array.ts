@@ -2,7 +2,7 @@ import type { RequestInput } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
 import { usualSize } from '../../protocol/limits.ts'
 import type { Run } from '../../executor/executor.ts'
-import { describeTasks, formatDuration } from '../../render/messages.ts'
+import { formatDuration } from '../../render/messages.ts'
 import type { TaskSummary } from '../../protocol/result/result.ts'
 import type { Streams, Writer } from '../streams.ts'
 import { readLines } from './stdin.ts'
@@ -19,63 +19,49 @@ export async function readArray(
   return { commands, array: String(commands.length), stdin: { kind: 'none' } }
 }
 
-/** A table on a terminal that tells how an array stands, below what its tasks write. */
+/** A line on a terminal that says how an array stands, below what its tasks write. */
 export interface Progress {
   /** Draws it from now on, as the run stands; gives what ends that. */
   watch(run: Pick<Run, 'look'>): () => void
-  /** Output of a task comes: the table gives way to it. */
+  /** Output of a task comes: the line gives way to it. */
   giveWay(bytes: Uint8Array): Promise<void>
-  hear(): Promise<void>
-  /** Takes the table away, before something else is written. */
+  draw(): Promise<void>
+  /** Takes the line away, before something else is written. */
   clear(): Promise<void>
 }
 
 const drawEveryMs = 500
-/** Most lines of the table. */
-const mostLines = 8
 
-/** Null where nobody watches. */
+/** Null if nobody watches. */
 export function createProgress(stderr: Writer): Progress | null {
   if (!stderr.isTerminal) return null
   const startedAtMs = nowMs()
-  let look: (() => TaskSummary | null) | null = null
-  let shown: string[] = []
-  /** What was written last ends without a newline, where the table may not stand. */
+  let look: Run['look'] | null = null
+  let isShown = false
+  /** What was written last ends without a newline, where the line may not stand. */
   let isInLine = false
 
   async function draw(): Promise<void> {
-    const tasks = look?.()
+    const tasks = look?.().tasks
     if (!tasks) return
-    const { columns, rows } = stderr.size() ?? usualSize
-    const head = drawBar(tasks, { columns, tookMs: nowMs() - startedAtMs })
     // A longer line would go on in the next one, and could not be taken away.
-    const lines = [head, ...describeTasks({ tasks, status: 'running' }).slice(1)]
-      .slice(0, Math.max(1, Math.min(mostLines, rows - 2)))
-      .map((line) => line.slice(0, columns - 1))
-    const before = isInLine && shown.length === 0 ? '\n' : ''
-    const away = takeAway()
-    shown = lines
-    if (before !== '') isInLine = false
-    await stderr.write(`${before}${away}${lines.join('\n')}`)
-  }
-
-  /** The rows of a window that has become narrower are more than the lines. */
-  function takeAway(): string {
-    if (shown.length === 0) return ''
     const { columns } = stderr.size() ?? usualSize
-    const rows = shown.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0)
-    shown = []
-    return `\r${rows > 1 ? `\u001b[${rows - 1}A` : ''}\u001b[J`
+    const text = drawBar(tasks, columns, nowMs() - startedAtMs).slice(0, columns - 1)
+    const before = isShown ? '\r\u001b[K' : isInLine ? '\n' : ''
+    isShown = true
+    isInLine = false
+    await stderr.write(before + text)
   }
 
   async function clear(): Promise<void> {
-    const away = takeAway()
-    if (away !== '') await stderr.write(away)
+    if (!isShown) return
+    isShown = false
+    await stderr.write('\r\u001b[K')
   }
 
   return {
     watch(run) {
-      look = () => run.look().tasks ?? null
+      look = () => run.look()
       const timer = setInterval(() => void draw(), drawEveryMs)
       return () => {
         clearInterval(timer)
@@ -86,14 +72,15 @@ export function createProgress(stderr: Writer): Progress | null {
       await clear()
       if (bytes.length > 0) isInLine = bytes.at(-1) !== 0x0a
     },
-    hear: draw,
+    draw,
     clear,
   }
 }
 
 function drawBar(
   { total, succeeded, failed }: TaskSummary,
-  { columns, tookMs }: { columns: number; tookMs: number },
+  columns: number,
+  tookMs: number,
 ): string {
   const ended = succeeded + failed
   const width = Math.max(10, Math.min(40, columns - 60))

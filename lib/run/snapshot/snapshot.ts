@@ -1,24 +1,16 @@
 import { statSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
-import { captureSetUp, type StartFiles, startFilesOf } from './capture.ts'
-import {
-  checkSetUp,
-  composeDefinitions,
-  composeSetUp,
-  noSetUp,
-  type ReadableSetUp,
-  selectDefinitions,
-  selectSimpleAliases,
-} from './definitions.ts'
+import { describeShell, readStartFiles, type SetUpParts, type StartedShell } from './start-files.ts'
 
 /** What a run takes over of what the person has set up in their start files. */
 export interface SetUp {
   /** The variables that the person's own shell exports and nacre was not given, or not so. */
   readonly exports: ReadonlyMap<string, string>
-  /** What a shell that stays takes over: options, functions and aliases. Empty where there are none. */
+  /** What a shell that stays takes over: functions and aliases. Empty if there are none. */
   readonly text: string
   /** What is missing, for the reader. */
   readonly notices: readonly string[]
@@ -26,7 +18,7 @@ export interface SetUp {
   takeNotices(): readonly string[]
   /**
    * A file that defines the functions and aliases that a command may need, to be read before it from
-   * the descriptor `definitionsFd`; null where it needs none.
+   * the descriptor `definitionsFd`; null if it needs none.
    */
   fileFor(command: string): string | null
 }
@@ -50,32 +42,25 @@ export interface Snapshots {
   close(): void
 }
 
-/** A shell whose start files are read. */
-interface Shell {
-  file: string
-  name: string
-  startFiles: StartFiles
-}
-
-/** What was found in the start files of one shell. */
+/** What was found in the start files of one shell. Each definition is the text that makes it. */
 interface Found {
   exports: ReadonlyMap<string, string>
-  setUp: ReadableSetUp
-  /** Those that mean the same in a bash, if this is another shell. */
-  simpleAliases: ReadonlyMap<string, string>
+  functions: ReadonlyMap<string, string>
+  aliases: ReadonlyMap<string, string>
   notices: string[]
 }
+
+const nothing: Found = { exports: new Map(), functions: new Map(), aliases: new Map(), notices: [] }
 
 /**
  * Runs a person's start files once for each shell, and again when one of them has changed, and keeps what
  * they set up in memory: values of variables may be secrets. Variables and PATH are those of the person's
- * own shell (`$SHELL`). Functions, aliases and options are those of the shell that runs the command; a bash
- * also gets the simple aliases of the person's own shell. Start files that fail, ask, or take more than 2 s
- * cost a notice.
+ * own shell (`$SHELL`). A bash gets its functions and aliases; the simple aliases of another own shell come
+ * on top, since that is the shell that the person uses. Start files that fail, ask, or take more than 2 s cost
+ * a notice.
  */
 export function createSnapshots(): Snapshots {
-  const known = new Map<string, Promise<Found>>()
-  const made = new WeakMap<Found, Map<Found, SetUp>>()
+  const known = new Map<string, Promise<SetUp>>()
   let folder: string | null = null
   let files = 0
 
@@ -90,66 +75,87 @@ export function createSnapshots(): Snapshots {
     return path
   }
 
-  async function capture(shell: Shell, startFile: string, use: SnapshotUse): Promise<Found> {
-    const { file, name, startFiles } = shell
+  async function find(shell: StartedShell | null, { env }: SnapshotUse): Promise<Found> {
+    const [startFile] = shell?.startFiles.find(env) ?? []
+    if (shell === null || startFile === undefined) return nothing
+    const { name } = shell
+    const fail = (why: string): Found => ({
+      ...nothing,
+      notices: [`${startFile} was not taken over: ${why}`],
+    })
     try {
-      const options = { file, name, startFiles, startFile, env: use.env }
-      const captured = await captureSetUp({
-        ...options,
-        timeoutMs: limits.snapshotMs,
-        directory: openFolder(),
-      })
-      if (captured.kind === 'failed') return failed(startFile, captured.why)
-      const { parts } = captured
-      const setUp = await checkSetUp(shell, parts)
-      const simpleAliases = name === 'bash' ? new Map() : selectSimpleAliases(parts, name)
-      const notices = setUp.dropped.map(
-        (part) => `${startFile}: its ${part} could not be taken over`,
-      )
-      if (parts.hasSyntaxFault) {
+      const options = { startFile, env, directory: openFolder(), timeoutMs: limits.snapshotMs }
+      const parts = await readStartFiles(shell, options)
+      if (typeof parts === 'string') return fail(parts)
+      const notices = parts.hasLostFunctions
+        ? [`${startFile}: its functions could not be taken over`]
+        : []
+      if (parts.hasSyntaxError) {
         notices.push(
           `${startFile} was taken over up to a fault of its syntax; \`${name} -n ${startFile}\` shows it`,
         )
       }
-      return { exports: findChanged(parts.exports, use.env), setUp, simpleAliases, notices }
+      const isBash = name === 'bash'
+      return {
+        exports: findChanged(parts.exports, env),
+        functions: isBash ? parts.functions : nothing.functions,
+        aliases: isBash ? parts.aliases : selectSimpleAliases(parts),
+        notices,
+      }
     } catch (error) {
-      return failed(startFile, messageOf(error))
+      return fail(messageOf(error))
     }
   }
 
-  async function find(shell: Shell | null, use: SnapshotUse): Promise<Found> {
-    const paths = shell?.startFiles.find(use.env) ?? []
-    const [startFile] = paths
-    if (shell === null || startFile === undefined) return nothing
-    const key = [shell.file, use.forModel, use.env['PATH'], ...paths.map(identify)].join('\0')
-    const found = known.get(key) ?? capture(shell, startFile, use)
-    known.set(key, found)
-    return found
+  async function make(
+    running: StartedShell | null,
+    own: StartedShell | null,
+    use: SnapshotUse,
+  ): Promise<SetUp> {
+    const isOne = own?.name === running?.name
+    const [base, mine] = await Promise.all([find(running, use), isOne ? null : find(own, use)])
+    const aliases = new Map([...base.aliases, ...(mine?.aliases ?? [])])
+    for (const [name, text] of use.forModel ? aliases : []) {
+      if (asks.has(name) && asking.test(text)) aliases.delete(name)
+    }
+    const functions = new Map([...base.functions].filter(([name]) => !mine?.aliases.has(name)))
+    const isBash = running?.name === 'bash'
+    const text = compose([...functions.values()], [...aliases.values()], isBash)
+    const notices = [...new Set([...base.notices, ...(mine?.notices ?? [])])]
+    let path: string | null = null
+    let toldOf = false
+    return {
+      exports: (mine ?? base).exports,
+      text,
+      notices,
+      takeNotices() {
+        if (toldOf) return []
+        toldOf = true
+        return notices
+      },
+      fileFor(command) {
+        const isNamed = (word: string) => functions.has(word) || aliases.has(word)
+        if (text === '' || !(mayNeedAny(command) || wordsOf(command).some(isNamed))) return null
+        path ??= writeText(
+          `${isBash ? '\\builtin unset BASH_ENV\n' : ''}\\exec ${definitionsFd}<&-\n${text}`,
+        )
+        return path
+      },
+    }
   }
 
   return {
-    async read(use) {
+    read(use) {
       const running = describeShell(use.file)
       const own = describeShell(use.env['SHELL'] ?? '') ?? running
-      const isOne = own?.name === running?.name
-      const [definitions, exported] = await Promise.all([
-        find(running, use),
-        isOne ? null : find(own, use),
+      const shells = [running, own].flatMap((shell) => shell ?? [])
+      const paths = shells.flatMap(({ file, startFiles }) => [
+        file,
+        ...startFiles.find(use.env).map(identify),
       ])
-      const values = exported ?? definitions
-      const before = made.get(definitions)?.get(values)
-      if (before) return before
-      const merged =
-        isOne || running?.name !== 'bash'
-          ? definitions.setUp
-          : withAliases(definitions.setUp, values.simpleAliases)
-      const setUp = createSetUp(
-        use.forModel ? withoutQuestions(merged) : merged,
-        values.exports,
-        [...new Set([...definitions.notices, ...values.notices])],
-        writeText,
-      )
-      made.set(definitions, (made.get(definitions) ?? new Map<Found, SetUp>()).set(values, setUp))
+      const key = [use.forModel, use.env['PATH'], ...paths].join('\0')
+      const setUp = known.get(key) ?? make(running, own, use)
+      known.set(key, setUp)
       return setUp
     },
     close() {
@@ -159,73 +165,28 @@ export function createSnapshots(): Snapshots {
   }
 }
 
-/** After so many different selections, a new one is given everything, so that the files stay few. */
-const maxFiles = 64
-
-function createSetUp(
-  setUp: ReadableSetUp,
-  exports: SetUp['exports'],
-  notices: readonly string[],
-  writeText: (text: string) => string,
-): SetUp {
-  const paths = new Map<string, string>()
-  let toldOf = false
-
-  return {
-    exports,
-    text: composeSetUp(setUp),
-    notices,
-    takeNotices() {
-      if (toldOf) return []
-      toldOf = true
-      return notices
-    },
-    fileFor(command) {
-      const all = setUp.functions.size + setUp.aliases.size
-      if (all === 0) return null
-      const selected = paths.size < maxFiles ? selectDefinitions(setUp, command) : setUp
-      if (selected.functions.size + selected.aliases.size === 0) return null
-      const text = composeDefinitions(selected)
-      const path = paths.get(text) ?? writeText(composeFile(setUp, text))
-      paths.set(text, path)
-      return path
-    },
-  }
-}
-
 /**
- * What a shell reads before one command. Options are left as every command expects them, but for those
- * by which the definitions are read.
+ * Aliases last, since they would change how functions are read. Options are left as every command expects
+ * them, but for the one by which a function may need to be read.
  */
-function composeFile({ options, prelude }: ReadableSetUp, definitions: string): string {
-  const isBash = prelude === ''
-  const extended = isBash && options.includes('shopt -s extglob')
+function compose(
+  functions: readonly string[],
+  aliases: readonly string[],
+  isBash: boolean,
+): string {
+  const texts = [...functions, ...aliases.map(spellAlias)]
+  if (!isBash || texts.length === 0) return texts.join('\n')
   return [
-    ...(isBash ? ['\\builtin unset BASH_ENV', '\\builtin shopt -s expand_aliases'] : []),
-    `\\exec ${definitionsFd}<&-`,
-    ...(extended ? ['\\builtin shopt -s extglob'] : []),
-    prelude,
-    definitions,
-    ...(extended ? ['\\builtin shopt -u extglob'] : []),
+    '\\builtin shopt -s expand_aliases extglob',
+    ...texts,
+    '\\builtin shopt -u extglob',
     '',
   ].join('\n')
 }
 
-function describeShell(file: string): Shell | null {
-  const name = basename(file)
-  const startFiles = startFilesOf.get(name)
-  return startFiles === undefined ? null : { file, name, startFiles }
-}
-
-const nothing: Found = {
-  exports: new Map(),
-  setUp: noSetUp,
-  simpleAliases: new Map(),
-  notices: [],
-}
-
-function failed(startFile: string, why: string): Found {
-  return { ...nothing, notices: [`${startFile} was not taken over: ${why}`] }
+/** `alias -=…` would be an option: older versions of bash print it so. */
+function spellAlias(definition: string): string {
+  return definition.replace(/^alias (?=-[^\s-][^\s=]*=|-=)/, 'alias -- ').trimEnd()
 }
 
 /** Which state of a file that is. */
@@ -240,27 +201,62 @@ function findChanged(
   before: Readonly<Record<string, string>>,
 ): ReadonlyMap<string, string> {
   return new Map(
-    [...exports].filter(([name, value]) => before[name] !== value && !ofOneShell.test(name)),
+    [...exports].filter(
+      ([name, value]) => before[name] !== value && !variableOfOneShell.test(name),
+    ),
   )
 }
 
 /** Also what names an agent of keys: one that the start files have started ended with them. */
-const ofOneShell =
+const variableOfOneShell =
   /^(?:_|PWD|OLDPWD|SHLVL|PS\d|PROMPT_COMMAND|PROMPT|RPROMPT|IFS|HIST.*|BASH_ENV|ENV|ZDOTDIR|SHELLOPTS|BASHOPTS|COLUMNS|LINES|TTY|GPG_TTY|SSH_AGENT_PID|SSH_AUTH_SOCK|NACRE.*|\d+)$/
 
-/** What stands in the start files of the shell that a person uses wins. */
-function withAliases(setUp: ReadableSetUp, aliases: Found['simpleAliases']): ReadableSetUp {
-  const functions = new Map([...setUp.functions].filter(([name]) => !aliases.has(name)))
-  return { ...setUp, functions, aliases: new Map([...setUp.aliases, ...aliases]) }
-}
-
 /** Aliases that do nothing but make a program ask before it acts. */
-function withoutQuestions(setUp: ReadableSetUp): ReadableSetUp {
-  const aliases = [...setUp.aliases].filter(
-    ([name, text]) => !(asks.has(name) && asking.test(text)),
-  )
-  return { ...setUp, aliases: new Map(aliases) }
-}
-
 const asks = new Set(['rm', 'cp', 'mv', 'ln'])
 const asking = /\s(?:-[a-zA-Z]*[iI]|--interactive)/
+
+/**
+ * The simple aliases of a zsh or fish: words, quoted words and pipes of them, which mean the same to every
+ * shell. One that names a function, or another alias, that is not among them is left out.
+ */
+function selectSimpleAliases({ functions, aliases }: SetUpParts): Map<string, string> {
+  const simple = new Map(
+    [...aliases].filter(
+      ([name, value]) =>
+        simpleName.test(name) && simpleValue.test(value) && !wordOfOneShell.test(value),
+    ),
+  )
+  const isMissing = (word: string) =>
+    functions.has(word) || (aliases.has(word) && !simple.has(word))
+  return new Map(
+    [...simple]
+      .filter(([name, value]) => !wordsOf(value).some((word) => word !== name && isMissing(word)))
+      .map(([name, value]) => [name, `alias ${name}=${quoteWord(value)}`]),
+  )
+}
+
+const simpleName = /^[\w.+@%,:-]+$/
+const simpleValue = /^(?:[\w ./:=@%+,~|-]|'[^'\\]*'|"[^"\\$`!]*")+$/
+
+/** Words that only one of these shells knows, and `=program`. */
+const wordOfOneShell =
+  /(?:^|[ |])(?:=|(?:noglob|nocorrect|print|whence|where|setopt|unsetopt|rehash|repeat|vared|and|or|string|math)(?:[ |]|$))/
+
+/** What may be the name of a command in it. */
+function wordsOf(text: string): string[] {
+  return [...new Set(text.split(/[\s;&|()<>`$"'\\{}]+/))]
+}
+
+/**
+ * A command whose words are known only when it runs may need any of the definitions. Any other has to name one, since
+ * reading them costs as much as starting a shell (10 ms for 100 KB).
+ */
+const mayNeedAny = (command: string) => opensByWord.test(command) || opensByVariable.test(command)
+
+/** Commands that run, list or change others by their names. */
+const opensByWord =
+  /(?:^|[\s;&|({`])(?:eval|source|\.|alias|unalias|declare|typeset|compgen|functions)(?:$|[\s;&|)}`])/
+
+/** A variable or substitution where a command stands. */
+const opensByVariable =
+  /(?:^|[;&|({`\n!]|(?:^|[\s;&|])(?:then|do|else|elif|if|while|until|time|exec|command|builtin)\s)\s*(?:[A-Za-z_]\w*=\S*\s+)*"?[$`]/
