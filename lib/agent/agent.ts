@@ -6,27 +6,23 @@ import {
   type ConversationStore,
   createConversationStore,
 } from './conversations/store.ts'
+import { createInjectionQueue, type InjectionQueue } from './injection.ts'
 import { chooseModel, listAvailableModels } from './models/choose-model.ts'
 import { keyVariables } from './models/providers.ts'
-import { createInjectionQueue, type InjectionQueue } from './injection.ts'
-import { redactKeys } from './redact.ts'
-import { type AgentSession, createAgentSession } from './session.ts'
-import type { AgentSettings } from './settings.ts'
+import { AgentSession, type AgentSettings } from './session.ts'
 
 /** What a front door has of the agent: its conversations, and who can answer. */
 export interface Agent {
   readonly conversations: ConversationStore
-  /** Throws `MisuseError` where there is no such conversation. */
+  /** Throws `MisuseError` if there is no such conversation. */
   open(wanted?: WantedConversation, options?: OpenOptions): AgentSession
   /** Every model that can be asked now, as `provider/name`. */
   listModels(): Promise<string[]>
-  /**
-   * Rejects with `ModelError` where this model, or with null any, cannot be asked. Nothing is sent to it.
-   */
+  /** Rejects with `ModelError` if this model, or with null any, cannot be asked. Nothing is sent to it. */
   checkModel(model: string | null): Promise<void>
 }
 
-/** The conversation to open; where nothing is given, a new one. */
+/** The conversation to open; if nothing is given, a new one. */
 export interface WantedConversation {
   /** Its id. */
   resume?: string | null
@@ -52,7 +48,7 @@ export function createAgent(executor: Executor, settings: AgentSettings): Agent 
     conversations,
     open(wanted = {}, { cwd = settings.cwd, approve, commands } = {}) {
       const workspace = settings.workspace ?? findWorkspace(cwd)
-      return createAgentSession({
+      return new AgentSession({
         executor,
         settings: { ...settings, cwd, workspace },
         conversation: openConversation(conversations, wanted, cwd),
@@ -75,4 +71,20 @@ function openConversation(
   const newest = store.newest(cwd)
   if (newest !== null) return store.open(newest)
   throw new MisuseError('not_found', `There is no conversation to go on with in ${cwd}`)
+}
+
+/** A shorter value is no key, and might stand in any text. */
+const shortestKey = 8
+
+/** Takes the values of these variables out of a text: they are written nowhere. */
+function redactKeys(
+  variables: readonly string[],
+  environment: AgentSettings['environment'],
+): (text: string) => string {
+  const values = [...new Set(variables)].flatMap((name): [string, string][] => {
+    const value = environment[name] ?? ''
+    return value.length < shortestKey ? [] : [[name, value]]
+  })
+  return (text) =>
+    values.reduce((rest, [name, value]) => rest.replaceAll(value, `[value of ${name}]`), text)
 }

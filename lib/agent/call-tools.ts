@@ -10,19 +10,8 @@ import type { ToolCall, ToolReply } from './models/model.ts'
 import { textResult, type ToolResult } from './tools/tool.ts'
 import { findTool, tools } from './tools/tools.ts'
 
-/** What calls of tools work with. */
-export interface ToolDesk {
-  /** Runs the calls of one message at the same time; the replies are in their order. Never rejects. */
-  call(calls: readonly ToolCall[], signal: AbortSignal): Promise<ToolReply[]>
-  /** Jobs that have ended since the last look, a line each. */
-  takeEnded(): Promise<string[]>
-  /** The jobs that go on. */
-  listJobs(): Promise<PromptResult['jobs']>
-  /** Ids of the runs so far, in the order of their starts. */
-  readonly runs: readonly string[]
-  /** The runs of the next prompt are counted anew. */
-  reset(): void
-}
+/** What the calls of a conversation's tools work with. */
+export type ToolDesk = ReturnType<typeof createToolDesk>
 
 export interface ToolDeskParts {
   executor: Reach
@@ -31,12 +20,13 @@ export interface ToolDeskParts {
   tell: AgentListener
 }
 
-export function createToolDesk({ executor, fields, approve, tell }: ToolDeskParts): ToolDesk {
-  let runs: string[] = []
+export function createToolDesk({ executor, fields, approve, tell }: ToolDeskParts) {
+  const runs: string[] = []
   let toldOfSandbox = false
   const leftRunning = new Set<string>()
   const ask = approve && askOneByOne(approve)
 
+  /** Jobs that have ended since the last look, a line each. */
   async function takeEnded(): Promise<string[]> {
     const lines: string[] = []
     for (const id of leftRunning) {
@@ -48,6 +38,7 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
     return lines
   }
 
+  /** The jobs that go on. */
   async function listJobs(): Promise<PromptResult['jobs']> {
     const jobs = leftRunning.size === 0 ? [] : await executor.jobs.list({ status: 'running' })
     return jobs
@@ -103,7 +94,8 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
     }
     over = true
     await tellOfSandbox(result.details)
-    if (run !== null && isRunning(result.details)) leftRunning.add(run)
+    const { status } = (result.details ?? {}) as { status?: unknown }
+    if (run !== null && status === 'running') leftRunning.add(run)
     const text = result.content.map((part) => part.text).join('\n')
     const { isError, details, artifactId } = result
     const reply: ToolReply = { callId: id, name, text, isError }
@@ -113,15 +105,13 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
   }
 
   return {
-    call: (calls, signal) => Promise.all(calls.map((call) => callOne(call, signal))),
+    /** Runs the calls of one message at the same time; the replies are in their order. Never rejects. */
+    call: (calls: readonly ToolCall[], signal: AbortSignal) =>
+      Promise.all(calls.map((call) => callOne(call, signal))),
     takeEnded,
     listJobs,
-    get runs() {
-      return runs
-    },
-    reset() {
-      runs = []
-    },
+    /** Ids of the runs since the last look, in the order of their starts. */
+    takeRuns: () => runs.splice(0),
   }
 }
 
@@ -133,10 +123,6 @@ function askOneByOne(approve: Approve): Approve {
     last = asked.catch(() => undefined)
     return asked
   }
-}
-
-function isRunning(details: unknown): boolean {
-  return (details as { status?: unknown } | null)?.status === 'running'
 }
 
 function describeRaw(raw: string): string {

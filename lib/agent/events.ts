@@ -28,25 +28,23 @@ export type AgentListener = (event: AgentEvent) => unknown
 
 /** An event as every wire has it. */
 export function eventToWire(event: AgentEvent): Record<string, unknown> & { type: string } {
+  return toWire(selectTold(event)) as Record<string, unknown> & { type: string }
+}
+
+function selectTold(event: AgentEvent): object {
   switch (event.type) {
     case 'start': {
-      const { type, conversationId, model } = event
-      return wire({ type, conversationId, model })
+      const { text: _, ...told } = event
+      return told
     }
     case 'message':
-      return wire({ type: 'usage', usage: event.usage })
+      return { type: 'usage', usage: event.usage }
     case 'tool_result': {
       const { type, id, reply, runId } = event
       const { name, text, isError } = reply
-      return wire({ type, id, name, text, isError, runId })
+      return { type, id, name, text, isError, runId }
     }
     default:
-      return wire({ ...event })
+      return event
   }
-}
-
-function wire(
-  event: Readonly<Record<string, unknown>>,
-): Record<string, unknown> & { type: string } {
-  return toWire(event) as Record<string, unknown> & { type: string }
 }

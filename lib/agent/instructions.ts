@@ -1,18 +1,27 @@
 import { dirname, join, relative } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { readRegularFile } from '../system/look.ts'
-import type { AgentSettings } from './settings.ts'
 
 /** A file of instructions is read up to this size. */
 const fileBytes = 64 * 1024
 
-type Place = Pick<AgentSettings, 'cwd' | 'userFolder'> & { workspace: string }
+/** Where an agent works. */
+export interface InstructionPlace {
+  /** Where its commands begin. */
+  cwd: string
+  workspace: string
+  /** Holds the user's own `AGENTS.md`; null: none is read. */
+  userFolder: string | null
+}
 
 /**
  * What stands before a conversation: who the model is here, where it works, and what the user and the
  * workspace ask of it. It stays the same for a conversation, so that providers cache it.
  */
-export function writeInstructions(place: Place, date: string): { text: string; notices: string[] } {
+export function writeInstructions(
+  place: InstructionPlace,
+  date: string,
+): { text: string; notices: string[] } {
   const { files, notices } = readInstructionFiles(place)
   const text = [
     'You are nacre, an agent that works on the machine of its user through a shell.',
@@ -44,7 +53,7 @@ interface InstructionFile {
 }
 
 /** The user's file first, then those of the workspace from its root down: the nearest has the last word. */
-function readInstructionFiles({ cwd, workspace, userFolder }: Place): {
+function readInstructionFiles({ cwd, workspace, userFolder }: InstructionPlace): {
   files: InstructionFile[]
   notices: string[]
 } {

@@ -1,4 +1,4 @@
-import type { AgentSettings } from '../agent/settings.ts'
+import type { AgentSettings } from '../agent/session.ts'
 import type { Executor } from '../executor/executor.ts'
 import type { ConfiguredKey } from '../protocol/configuration.ts'
 import type { Flag } from '../protocol/request/fields.ts'

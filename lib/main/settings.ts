@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
-import { type AgentSettings, usualMaxSteps } from '../agent/settings.ts'
+import type { AgentSettings } from '../agent/session.ts'
 import { placeOptions } from '../cli/options.ts'
 import {
   assemble,
@@ -159,7 +159,7 @@ export function agentSettings(
     conversationFolder: prompt.keep ? join(stateDirectory(process.env), 'conversations') : null,
     sandbox: configuration.sandboxMayFallBack && run.sandbox === undefined ? 'auto' : sandbox,
     limits: {
-      maxSteps: prompt.maxSteps ?? usualMaxSteps,
+      maxSteps: prompt.maxSteps,
       maxCostUsd: prompt.maxCostUsd,
       timeoutMs: timeoutSeconds === null ? null : timeoutSeconds * 1000,
     },

@@ -1,4 +1,4 @@
-import type { AgentSettings } from '../agent/settings.ts'
+import type { AgentSettings } from '../agent/session.ts'
 import type { Executor } from '../executor/executor.ts'
 import type { SandboxMode } from '../protocol/request/request.ts'
 import type { Streams } from '../doors/streams.ts'

@@ -2,7 +2,6 @@ import {
   closeSync,
   fstatSync,
   openSync,
-  readdirSync,
   readFileSync,
   readSync,
   rmSync,
@@ -11,54 +10,26 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
-import { codeOf, messageOf, MisuseError } from '../../protocol/errors.ts'
-import { createId, idPattern, fromWire, toWire } from '../../protocol/wire.ts'
-import { makePrivateFolder, readFlags } from '../../system/private-files.ts'
-import { addUsage, type Message, type Usage } from '../models/model.ts'
-import { type ConversationInfo, type Entry, replayEntries, titleOf } from './entry.ts'
+import { createId, fromWire, idPattern, toWire } from '../../protocol/wire.ts'
 import { ifThere, lookIntoFolder } from '../../system/look.ts'
+import { makePrivateFolder, readFlags } from '../../system/private-files.ts'
 import { nameFile, ownerOf } from '../../system/process/presence.ts'
 import { isAlive, nameProcess } from '../../system/process/process-table.ts'
 import { pause } from '../../system/clock.ts'
 import { ModelError } from '../models/failure.ts'
+import { addUsage, type Message, type Usage } from '../models/model.ts'
+import { type Entry, replayEntries, titleOf } from './messages.ts'
 
-/** One conversation under way. */
-export interface Conversation {
-  readonly id: string
-  /** The messages as a model reads them. */
-  readonly messages: readonly Message[]
-  /** What all its turns have used. */
-  readonly usage: Usage
-  add(message: Message, usage?: Usage): void
-  /** Takes back the newest message, which the model has not answered. */
-  withdraw(why: string): void
-  /** Puts shorter messages in place of the same ones; on disk they stay whole. */
-  shorten(messages: readonly Message[]): void
-  end(status: string, error: string | null): void
-  /**
-   * Answers a prompt as the only writer, with what other processes have added meanwhile. Rejects with
-   * `ModelError` `busy` while another one writes.
-   */
-  hold<Value>(use: () => Promise<Value>): Promise<Value>
-  /** Why it could not be written, once; else null. */
-  takeNotice(): string | null
-}
-
-/** The conversations of a user, as files in one folder. */
-export interface ConversationStore {
-  /** A new one; its file comes with the first message. */
-  create(cwd: string): Conversation
-  /** Throws `MisuseError` where there is none of this id. */
-  open(id: string): Conversation
-  /** The newest one of that directory, or null. */
-  newest(cwd: string): string | null
-  /** Newest first. */
-  list(): ConversationInfo[]
-  /** Every entry that can be read. Throws `MisuseError` where there is none of this id. */
-  read(id: string): Entry[]
-  /** False: there was none. */
-  remove(id: string): boolean
+/** What a list tells of a conversation. */
+export interface ConversationInfo {
+  id: string
+  /** The beginning of what was asked first. */
+  title: string
+  cwd: string
+  createdAt: string
+  updatedAt: string
 }
 
 export interface StoreOptions {
@@ -68,10 +39,12 @@ export interface StoreOptions {
   redact: (text: string) => string
 }
 
-/** So much of a file is read for its first question. */
-const headBytes = 256 * 1024
+/** The conversations of a user, as files in one folder. */
+export type ConversationStore = ReturnType<typeof createConversationStore>
 
-export function createConversationStore({ folder, redact }: StoreOptions): ConversationStore {
+export function createConversationStore(options: StoreOptions) {
+  const { folder } = options
+
   function pathOf(id: string): string {
     if (folder !== null && idPattern.test(id) && id.startsWith('conv_')) {
       return join(folder, `${id}.jsonl`)
@@ -79,6 +52,7 @@ export function createConversationStore({ folder, redact }: StoreOptions): Conve
     throw notFound(id)
   }
 
+  /** Every entry that can be read. Throws `MisuseError` if there is none of this id. */
   function read(id: string): Entry[] {
     const text = ifThere(() => readFileSync(pathOf(id), 'utf8'))
     if (text === null) throw notFound(id)
@@ -87,49 +61,43 @@ export function createConversationStore({ folder, redact }: StoreOptions): Conve
 
   function describe(name: string): ConversationInfo[] {
     const id = name.replace(/\.jsonl$/, '')
-    if (folder === null || !idPattern.test(id)) return []
+    if (folder === null || id === name || !idPattern.test(id)) return []
     try {
       const path = join(folder, name)
-      const { mtime } = statSync(path)
+      const updatedAt = statSync(path).mtime.toISOString()
       const entries = readEntries(readHead(path))
       const [head] = entries
       if (head?.type !== 'conversation') return []
-      const asked = entries.find(
-        (entry) => entry.type === 'message' && entry.message.role === 'user',
-      )
-      const text =
-        asked?.type === 'message' && asked.message.role === 'user' ? asked.message.text : ''
-      const { cwd, at } = head
-      return [{ id, title: titleOf(text), cwd, createdAt: at, updatedAt: mtime.toISOString() }]
+      const { cwd, at: createdAt } = head
+      return [{ id, title: titleOf(entries), cwd, createdAt, updatedAt }]
     } catch {
       // Removed meanwhile, or not readable: it is not in the list.
       return []
     }
   }
 
-  const list = () =>
-    listNames(folder)
-      .flatMap(describe)
-      .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
+  /** Newest first. */
+  function list(): ConversationInfo[] {
+    const found = folder === null ? [] : lookIntoFolder(folder).flatMap(describe)
+    return found.sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
+  }
 
   return {
-    create(cwd) {
-      const id = createId('conv')
-      const head: Entry = { type: 'conversation', id, at: now(), cwd }
-      return createConversation(id, [], { folder, redact, head })
-    },
-    open: (id) => createConversation(id, read(id), { folder, redact, head: null }),
-    newest: (cwd) => list().find((info) => info.cwd === cwd)?.id ?? null,
     list,
     read,
-    remove(id) {
-      try {
-        rmSync(pathOf(id))
-        return true
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return false
-        throw error
-      }
+    /** A new one; its file comes with the first message. */
+    create(cwd: string): Conversation {
+      const id = createId('conv')
+      return new Conversation(id, options, [], { type: 'conversation', id, at: now(), cwd })
+    },
+    /** Throws `MisuseError` if there is none of this id. */
+    open: (id: string) => new Conversation(id, options, read(id), null),
+    /** The newest one of that directory, or null. */
+    newest: (cwd: string): string | null => list().find((info) => info.cwd === cwd)?.id ?? null,
+    /** False: there was none. */
+    remove(id: string): boolean {
+      const path = pathOf(id)
+      return ifThere(() => rmSync(path)) !== null
     },
   }
 }
@@ -139,74 +107,101 @@ function notFound(id: string): MisuseError {
   return new MisuseError('not_found', message, 'conversation')
 }
 
-function createConversation(
-  id: string,
-  entries: readonly Entry[],
-  { folder, redact, head }: StoreOptions & { head: Entry | null },
-): Conversation {
-  const path = join(folder ?? '', `${id}.jsonl`)
-  let { messages, usage } = replayEntries(entries)
-  /** Its file, when this process last read or wrote it. */
-  let bytes = 0
-  let unwritten = head
-  let failure: string | null = null
-  let told = false
+/** One conversation under way. */
+export class Conversation {
+  readonly id: string
+  readonly #options: StoreOptions
+  #messages: Message[]
+  #usage: Usage
+  /** The first entry, until it has been written. */
+  #head: Entry | null
+  /** How long its file was when this process last read or wrote it. */
+  #bytes = 0
+  #failure: string | null = null
+  #told = false
 
-  function append(entry: Entry): void {
-    if (folder === null) return
-    const first = unwritten
-    unwritten = null
+  constructor(id: string, options: StoreOptions, entries: readonly Entry[], head: Entry | null) {
+    this.id = id
+    this.#options = options
+    this.#head = head
+    const { messages, usage } = replayEntries(entries)
+    this.#messages = messages
+    this.#usage = usage
+  }
+
+  /** The messages as a model reads them. */
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  /** What all its turns have used. */
+  get usage(): Usage {
+    return this.#usage
+  }
+
+  add(message: Message, usage?: Usage): void {
+    this.#messages.push(message)
+    if (usage) this.#usage = addUsage(this.#usage, usage)
+    this.#append({ type: 'message', at: now(), message, ...(usage && { usage }) })
+  }
+
+  /** Takes back the newest message, which the model has not answered. */
+  withdraw(why: string): void {
+    if (this.#messages.at(-1)?.role !== 'user') return
+    this.#messages.pop()
+    this.#append({ type: 'withdrawn', at: now(), why })
+  }
+
+  /** Puts shorter messages in place of the same ones; on disk they stay whole. */
+  shorten(messages: readonly Message[]): void {
+    this.#messages = [...messages]
+  }
+
+  end(status: string, error: string | null): void {
+    this.#append({ type: 'result', at: now(), status, error })
+  }
+
+  /**
+   * Answers a prompt as the only writer, with what other processes have added meanwhile. Rejects with
+   * `ModelError` `busy` while another one writes.
+   */
+  async hold<Value>(use: () => Promise<Value>): Promise<Value> {
+    const { folder } = this.#options
+    if (folder === null) return use()
+    const release = await lockConversation(folder, this.id)
     try {
-      if (first) makePrivateFolder(folder)
-      const lines = [...(first ? [first] : []), entry].map(
-        (it) => `${JSON.stringify(toWire(it))}\n`,
-      )
-      bytes = appendLines(path, redact(lines.join('')))
-    } catch (error) {
-      unwritten = first
-      failure ??= `The conversation cannot be kept: ${messageOf(error)}`
+      const path = join(folder, `${this.id}.jsonl`)
+      const size = statSync(path, { throwIfNoEntry: false })?.size ?? this.#bytes
+      if (size !== this.#bytes) {
+        const { messages, usage } = replayEntries(readEntries(readFileSync(path, 'utf8')))
+        this.#messages = messages
+        this.#usage = usage
+      }
+      return await use()
+    } finally {
+      release()
     }
   }
 
-  return {
-    id,
-    get messages() {
-      return messages
-    },
-    get usage() {
-      return usage
-    },
-    add(message, used) {
-      messages.push(message)
-      if (used) usage = addUsage(usage, used)
-      append({ type: 'message', at: now(), message, ...(used && { usage: used }) })
-    },
-    withdraw(why) {
-      if (messages.at(-1)?.role !== 'user') return
-      messages.pop()
-      append({ type: 'withdrawn', at: now(), why })
-    },
-    shorten(shorter) {
-      messages = [...shorter]
-    },
-    end: (status, error) => append({ type: 'result', at: now(), status, error }),
-    async hold(use) {
-      if (folder === null) return use()
-      const release = await lockConversation(folder, id)
-      try {
-        const size = statSync(path, { throwIfNoEntry: false })?.size ?? bytes
-        if (size !== bytes)
-          ({ messages, usage } = replayEntries(readEntries(readFileSync(path, 'utf8'))))
-        return await use()
-      } finally {
-        release()
-      }
-    },
-    takeNotice() {
-      if (told || failure === null) return null
-      told = true
-      return failure
-    },
+  /** Why it could not be written, once; else null. */
+  takeNotice(): string | null {
+    if (this.#told || this.#failure === null) return null
+    this.#told = true
+    return this.#failure
+  }
+
+  #append(entry: Entry): void {
+    const { folder, redact } = this.#options
+    if (folder === null) return
+    const entries = this.#head === null ? [entry] : [this.#head, entry]
+    try {
+      if (this.#head !== null) makePrivateFolder(folder)
+      const text = entries.map((it) => `${JSON.stringify(toWire(it))}\n`).join('')
+      this.#bytes = appendLines(join(folder, `${this.id}.jsonl`), redact(text))
+      this.#head = null
+    } catch (error) {
+      this.#failure ??= `The conversation cannot be kept: ${messageOf(error)}`
+    }
   }
 }
 
@@ -280,11 +275,8 @@ function endsWithNewline(fd: number): boolean {
   return last[0] === 0x0a
 }
 
-function listNames(folder: string | null): string[] {
-  if (folder === null) return []
-  const names = ifThere(() => readdirSync(folder)) ?? []
-  return names.filter((name) => name.endsWith('.jsonl'))
-}
+/** So much of a file is read for its first question. */
+const headBytes = 256 * 1024
 
 function readHead(path: string): string {
   const fd = openSync(path, readFlags)

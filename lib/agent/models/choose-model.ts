@@ -1,9 +1,10 @@
+import type { ConfiguredProviders } from '../../protocol/configuration.ts'
+import { messageOf } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
-import type { AgentSettings } from '../settings.ts'
 import { createModel } from './client.ts'
 import { ModelError } from './failure.ts'
 import type { Model } from './model.ts'
-import { findProvider, listProviders, type Provider } from './providers.ts'
+import { type Environment, findProvider, listProviders, type Provider } from './providers.ts'
 
 const noModelMessage =
   'No model is set: name one with --model provider/name (or NACRE_MODEL, or "model" in the ' +
@@ -11,7 +12,12 @@ const noModelMessage =
   "Commands work without one: nacre -p '!<command>'"
 
 /** What a model is chosen by. */
-type ModelSettings = Pick<AgentSettings, 'model' | 'providers' | 'environment'>
+export interface ModelSettings {
+  /** `provider/name`; null: look for one. */
+  model: string | null
+  providers: ConfiguredProviders
+  environment: Environment
+}
 
 /** How long a server on this machine may take to say which models it has. */
 const localAnswerMs = 500
@@ -101,8 +107,8 @@ async function listModels(provider: Provider, timeoutMs = listAnswerMs): Promise
     if (!response.ok) throw new Error(`it answers ${response.status}`)
     body = await response.json()
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new ModelError('unavailable', `The models of \`${name}\` cannot be listed: ${why}`)
+    const why = `The models of \`${name}\` cannot be listed: ${messageOf(error)}`
+    throw new ModelError('unavailable', why)
   }
   const data = isObject(body) && Array.isArray(body['data']) ? (body['data'] as unknown[]) : []
   return data.flatMap((item) =>

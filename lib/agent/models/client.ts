@@ -1,31 +1,30 @@
 import { setMaxListeners } from 'node:events'
 import type {
   LanguageModelV3,
+  LanguageModelV3FinishReason,
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
 } from '@ai-sdk/provider'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { nowMs, pause } from '../../system/clock.ts'
-import { createCompletionReader } from './completion.ts'
 import { type FailedRequest, readFailure } from './failure.ts'
 import {
   addUsage,
   type AssistantMessage,
+  type AssistantPart,
   type Model,
   type ModelEvent,
-  mostTries,
   noUsage,
   type Opaque,
-  toolCallsOf,
-  type ToolCall,
   textOf,
-  type TurnOptions,
+  type ToolCall,
+  toolCallsOf,
   type Usage,
 } from './model.ts'
-import { findFacts, type Price } from './prices.ts'
-import { type GrowingPart, writePrompt, writeTools } from './prompt.ts'
-import type { Provider } from './providers.ts'
+import { findFacts, type Price, type Provider } from './providers.ts'
 
+/** A request that fails is made at most so many times. */
+export const mostTries = 20
 /** No try begins later than so long after the first failure. */
 const patienceMs = 10 * 60_000
 /** A server on this machine that takes no connection for longer was not started, and will not be meanwhile. */
@@ -47,19 +46,50 @@ export function createModel(provider: Provider, name: string): Model {
     id,
     contextTokens: facts?.contextTokens ?? null,
     isPriced: price !== null,
-    async *turn(messages, tools, options) {
-      opened ??= (await import('./sdk.ts')).openLanguageModel(provider, name)
+    async *turn(messages, tools, { system, signal }) {
+      const { openLanguageModel, writePrompt, writeTools } = await import('./sdk.ts')
+      const model = (opened ??= openLanguageModel(provider, name))
       const request: StreamRequest = {
-        prompt: writePrompt({ ...options, messages, api: provider.api, modelId: id }),
+        prompt: writePrompt({ system, messages, api: provider.api, modelId: id }),
         tools: writeTools(tools),
-        // Says exactly when an answer is whole.
-        includeRawChunks: true,
         ...(provider.api === 'openai-responses' && {
           // Nothing is kept there; reasoning comes and goes encrypted.
           providerOptions: { openai: { store: false } },
         }),
       }
-      yield* turnWithRetries({ model: opened, id, provider, price }, request, options)
+      let usage = noUsage
+      let failingSinceMs: number | null = null
+      for (let attempt = 1; ; attempt++) {
+        const answer = startAnswer(id)
+        yield* receive(model, request, answer, signal)
+        usage = addUsage(usage, costOf(answer.usage, price))
+        const { message } = answer
+        if (signal.aborted) {
+          yield { type: 'end', reason: 'cancelled', partial: message, usage }
+          return
+        }
+        const failed = findFailure(answer, provider.name)
+        if (failed === null) {
+          const reason = toolCallsOf(message).length > 0 ? 'tools' : 'answer'
+          yield { type: 'end', reason, message, usage }
+          return
+        }
+        const { failure, mayRetry, retryAfterMs } = failed
+        const shortestMs =
+          retryAfterMs ?? Math.min(firstDelayMs * 2 ** (attempt - 1), longestDelayMs)
+        const delayMs = Math.round(shortestMs * (1 + Math.random() * jitter))
+        failingSinceMs ??= nowMs()
+        const isNotThere = provider.isLocal && failure.code === 'connection_lost'
+        const longestMs = isNotThere ? localPatienceMs : patienceMs
+        const isTooLate = nowMs() - failingSinceMs + delayMs > longestMs
+        if (!mayRetry || attempt === mostTries || isTooLate) {
+          yield { type: 'end', reason: 'failed', partial: message, usage, error: failure }
+          return
+        }
+        const dropped = message.parts.length > 0 ? '; the unfinished answer is dropped' : ''
+        yield { type: 'retry', attempt, delayMs, message: failure.message + dropped }
+        await pause(delayMs, signal)
+      }
     },
   }
 }
@@ -68,182 +98,78 @@ const free: Price = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
 
 type StreamRequest = Omit<Parameters<LanguageModelV3['doStream']>[0], 'abortSignal'>
 
-interface Asked {
-  model: LanguageModelV3
-  /** `provider/name`. */
-  id: string
-  provider: Provider
-  price: Price | null
-}
-
-async function* turnWithRetries(
-  asked: Asked,
-  request: StreamRequest,
-  { signal }: TurnOptions,
-): AsyncGenerator<ModelEvent> {
-  let spent = noUsage
-  let failingSinceMs: number | null = null
-  for (let attempt = 1; ; attempt++) {
-    const answer = createAnswer(asked.id)
-    let failed: FailedRequest | null = null
-    const trying = createTry(signal)
-    try {
-      const { stream } = await asked.model.doStream({ ...request, abortSignal: trying.signal })
-      yield* readStream(stream, answer, asked.provider)
-      failed = answer.failure(asked.provider.name)
-    } catch (error) {
-      failed = readFailure(error, asked.provider.name)
-    } finally {
-      trying.end()
-    }
-    spent = addUsage(spent, costOf(answer.usage, asked.price))
-    const { message } = answer
-    if (signal.aborted) {
-      yield { type: 'end', reason: 'cancelled', partial: message, usage: spent }
-      return
-    }
-    if (failed === null) {
-      const reason = toolCallsOf(message).length > 0 ? 'tools' : 'answer'
-      yield { type: 'end', reason, message, usage: spent }
-      return
-    }
-    const { failure, mayRetry, retryAfterMs } = failed
-    const shortestMs = retryAfterMs ?? Math.min(firstDelayMs * 2 ** (attempt - 1), longestDelayMs)
-    const delayMs = Math.round(shortestMs * (1 + Math.random() * jitter))
-    failingSinceMs ??= nowMs()
-    const isNotThere = asked.provider.isLocal && failure.code === 'connection_lost'
-    const longestMs = isNotThere ? localPatienceMs : patienceMs
-    const isTooLate = nowMs() - failingSinceMs + delayMs > longestMs
-    if (!mayRetry || attempt === mostTries || isTooLate) {
-      yield { type: 'end', reason: 'failed', partial: message, usage: spent, error: failure }
-      return
-    }
-    const dropped = message.parts.length > 0 ? '; the unfinished answer is dropped' : ''
-    yield { type: 'retry', attempt, delayMs, message: failure.message + dropped }
-    await pause(delayMs, signal)
-  }
-}
-
-/** A signal of one try: what its request leaves on it goes with it, and its connection is closed. */
-function createTry(signal: AbortSignal): { signal: AbortSignal; end(): void } {
-  const controller = new AbortController()
-  // Every layer of the client listens to it.
-  setMaxListeners(0, controller.signal)
-  const abort = () => controller.abort()
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort, { once: true })
-  return {
-    signal: controller.signal,
-    end() {
-      signal.removeEventListener('abort', abort)
-      abort()
-    },
-  }
-}
-
 /** An answer as it comes in. */
 interface Answer {
   readonly message: AssistantMessage
   usage: LanguageModelV3Usage | null
-  completion: ReturnType<typeof createCompletionReader> | null
-  finish: string | null
-  /** The first error that the stream itself tells. */
+  finish: LanguageModelV3FinishReason | null
+  /** The first error of the request or of its stream. */
   error: { value: unknown } | null
-  /** What is wrong with it now that its stream has ended; null where it is whole. */
-  failure(provider: string): FailedRequest | null
 }
 
-function createAnswer(model: string): Answer {
-  const answer: Answer = {
-    message: { role: 'assistant', parts: [], model },
-    usage: null,
-    completion: null,
-    finish: null,
-    error: null,
-    failure(provider) {
-      const fail = (code: string, message: string, mayRetry = false): FailedRequest => ({
-        failure: { code, message },
-        mayRetry,
-        retryAfterMs: null,
-      })
-      const { completion, error, finish, message } = answer
-      if (completion?.refusal) {
-        return fail('refused', `The model refuses to answer: ${completion.refusal}`)
-      }
-      // A stream that is not whole may end in an error that only follows from it.
-      if (!completion?.isWhole && (error === null || saysNoEnd(error.value))) {
-        const why = `${provider} ended the connection before the answer was whole`
-        return fail('connection_lost', why, true)
-      }
-      if (error !== null) return readFailure(error.value, provider)
-      if (finish === 'content-filter') {
-        return fail('refused', `The model refuses to answer: ${provider} has filtered the answer`)
-      }
-      if (toolCallsOf(message).length > 0) return null
-      if (finish === 'length') {
-        return fail(
-          'answer_too_long',
-          'The answer is longer than the model may write at once, and so it is not whole',
-        )
-      }
-      return textOf(message).trim() === ''
-        ? fail('empty_answer', 'The model ended without an answer')
-        : null
-    },
+const startAnswer = (model: string): Answer => ({
+  message: { role: 'assistant', parts: [], model },
+  usage: null,
+  finish: null,
+  error: null,
+})
+
+/** Makes a request once and takes its stream into the answer; gives what is told while it comes. */
+async function* receive(
+  model: LanguageModelV3,
+  request: StreamRequest,
+  answer: Answer,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent> {
+  const over = new AbortController()
+  const abortSignal = AbortSignal.any([signal, over.signal])
+  // Every layer of the library listens to it.
+  setMaxListeners(0, abortSignal)
+  try {
+    const { stream } = await model.doStream({ ...request, abortSignal })
+    yield* readStream(stream, answer)
+  } catch (error) {
+    answer.error ??= { value: error }
+  } finally {
+    // Closes the connection.
+    over.abort()
   }
-  return answer
 }
 
-function saysNoEnd(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('ended without a finish reason')
-}
-
-/** Takes a stream into an answer; gives what is told while it comes. */
 async function* readStream(
   stream: ReadableStream<LanguageModelV3StreamPart>,
   answer: Answer,
-  { api }: Provider,
 ): AsyncGenerator<ModelEvent> {
   const { parts } = answer.message
-  const growing = new Map<string, GrowingPart>()
-  const completion = createCompletionReader(api)
-  answer.completion = completion
+  const growing = new Map<string, Extract<AssistantPart, { type: 'text' | 'reasoning' }>>()
   for await (const part of stream) {
     switch (part.type) {
-      case 'raw':
-        completion.read(part.rawValue)
-        break
       case 'text-start':
-      case 'reasoning-start': {
-        const type = part.type === 'text-start' ? 'text' : 'reasoning'
-        const grown: GrowingPart = { type, text: '' }
-        addOpaque(grown, part.providerMetadata)
-        parts.push(grown)
-        growing.set(`${type} ${part.id}`, grown)
-        break
-      }
       case 'text-delta':
-      case 'reasoning-delta': {
-        const type = part.type === 'text-delta' ? 'text' : 'reasoning'
-        const grown = growing.get(`${type} ${part.id}`)
-        if (!grown) break
-        grown.text += part.delta
-        addOpaque(grown, part.providerMetadata)
-        if (part.delta !== '') yield { type, delta: part.delta }
-        break
-      }
       case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-delta':
       case 'reasoning-end': {
-        const type = part.type === 'text-end' ? 'text' : 'reasoning'
-        const grown = growing.get(`${type} ${part.id}`)
-        if (grown) addOpaque(grown, part.providerMetadata)
+        const type = part.type.startsWith('text') ? 'text' : 'reasoning'
+        const key = `${type} ${part.id}`
+        if (part.type.endsWith('-start')) {
+          const grown = { type, text: '' } as const
+          parts.push(grown)
+          growing.set(key, grown)
+        }
+        const grown = growing.get(key)
+        if (!grown) break
+        addOpaque(grown, part.providerMetadata)
+        if (!('delta' in part) || part.delta === '') break
+        grown.text += part.delta
+        yield { type, delta: part.delta }
         break
       }
       case 'tool-call':
         parts.push(readCall(part))
         break
       case 'finish':
-        answer.finish = part.finishReason.unified
+        answer.finish = part.finishReason
         answer.usage = part.usage
         break
       case 'error':
@@ -251,6 +177,42 @@ async function* readStream(
         break
     }
   }
+}
+
+/** What is wrong with an answer now that its stream has ended; null if it is whole. */
+function findFailure({ message, finish, error }: Answer, provider: string): FailedRequest | null {
+  const fail = (code: string, text: string, mayRetry = false): FailedRequest => ({
+    failure: { code, message: text },
+    mayRetry,
+    retryAfterMs: null,
+  })
+  // This error of the library only follows from a stream that is not whole.
+  const saysNoEnd =
+    error?.value instanceof Error && error.value.message.includes('ended without a finish reason')
+  if (error !== null && !saysNoEnd) return readFailure(error.value, provider)
+  if (!isWhole(finish)) {
+    const why = `${provider} ended the connection before the answer was whole`
+    return fail('connection_lost', why, true)
+  }
+  if (finish?.unified === 'content-filter') {
+    return fail('refused', `The model refuses to answer: ${provider} has filtered the answer`)
+  }
+  if (toolCallsOf(message).length > 0) return null
+  if (finish?.unified === 'length') {
+    const why = 'The answer is longer than the model may write at once, and so it is not whole'
+    return fail('answer_too_long', why)
+  }
+  const isEmpty = textOf(message).trim() === ''
+  return isEmpty ? fail('empty_answer', 'The model ended without an answer') : null
+}
+
+/**
+ * Whether the server has said that its answer is whole: a connection that ends says nothing of it, and the library
+ * then gives a reason that is none. OpenRouter ends a stream with `error` whose model has failed.
+ */
+function isWhole(finish: LanguageModelV3FinishReason | null): boolean {
+  if (finish === null || finish.raw === 'error') return false
+  return finish.raw !== undefined || ['stop', 'tool-calls'].includes(finish.unified)
 }
 
 type StreamedCall = Extract<LanguageModelV3StreamPart, { type: 'tool-call' }>

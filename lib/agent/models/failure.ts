@@ -28,105 +28,85 @@ interface CallError {
   responseHeaders?: Record<string, string>
 }
 
-/** What a context that is too long is called by the providers. */
+interface Kind {
+  code: string
+  /** Statuses of HTTP; `none` is an error without one. */
+  status?: RegExp
+  /** Stands in what the error says. */
+  words?: RegExp
+  mayRetry?: boolean
+  /** What a person is told, after the name of the provider. */
+  told: string
+}
+
 const tooLong =
   /context[ _]length|context window|maximum context|prompt is too long|too many tokens|input is too long|exceeds? the (?:available |model'?s? )?context|reduce the length/i
 const noCredit = /insufficient_quota|exceeded your current quota|credit balance/i
+const lost =
+  /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE|EHOSTUNREACH|ENETUNREACH|UND_ERR|fetch failed|terminated|other side closed|cannot connect|error sending|connection/i
+const unreadable = /parse|validation|invalidresponse/i
+/** An error within a stream that is the server's own trouble. */
+const trouble = /overloaded|rate_limit|api_error|server_error|timeout|unavailable|internal/i
+
+/** What keeps a model from answering; the first row that fits. */
+const kinds: readonly Kind[] = [
+  {
+    code: 'context_too_long',
+    status: /^(?!429)/,
+    words: tooLong,
+    told: 'takes no conversation of this length',
+  },
+  // A connection may also be lost after the answer has begun with a good status.
+  { code: 'connection_lost', status: /none|^2/, words: lost, mayRetry: true, told: 'lost' },
+  { code: 'unauthorized', status: /^40[13]$/, told: 'does not accept the key' },
+  { code: 'rejected', status: /^404$/, told: 'does not know this' },
+  { code: 'rate_limited', status: /^429$/, words: noCredit, told: 'refuses for lack of credit' },
+  { code: 'rate_limited', status: /^429$/, mayRetry: true, told: 'allows no more requests now' },
+  { code: 'unavailable', status: /^(?:408|409|5..)$/, mayRetry: true, told: 'could not answer' },
+  { code: 'malformed_answer', status: /^2/, told: 'sent what cannot be read' },
+  { code: 'malformed_answer', status: /none/, words: unreadable, told: 'sent what cannot be read' },
+  { code: 'unavailable', status: /none/, words: trouble, mayRetry: true, told: 'could not answer' },
+  { code: 'rejected', told: 'rejects the request' },
+]
 
 /** Reads what a provider's client threw, or put into its stream. */
 export function readFailure(error: unknown, provider: string): FailedRequest {
   const { statusCode, responseBody = '', responseHeaders = {} } = (error ?? {}) as CallError
   const said = saidBy(error, responseBody)
-  const fail = (code: string, message: string, mayRetry = false): FailedRequest => ({
-    failure: { code, message },
-    mayRetry,
-    retryAfterMs: readRetryAfter(responseHeaders) ?? readPauseInWords(said),
-  })
-  if (tooLong.test(said) && statusCode !== 429) {
-    return fail('context_too_long', `The conversation is too long for this model: ${said}`)
-  }
-  // A connection may also be lost after the answer has begun with a good status.
-  if ((statusCode === undefined || statusCode < 300) && isLostConnection(error)) {
-    return fail('connection_lost', `The connection to ${provider} failed: ${said}`, true)
-  }
-  switch (statusCode) {
-    case undefined:
-      return readWithoutStatus(kindOf(error), said, provider, fail)
-    case 401:
-    case 403:
-      return fail('unauthorized', `${provider} does not accept the key (${statusCode}): ${said}`)
-    case 404:
-      return fail('rejected', `${provider} does not know this (404): ${said}`)
-    case 429:
-      return noCredit.test(said)
-        ? fail('rate_limited', `${provider} refuses for lack of credit (429): ${said}`)
-        : fail('rate_limited', `${provider} allows no more requests now (429): ${said}`, true)
-    case 408:
-    case 409:
-      return fail('unavailable', `${provider} could not answer (${statusCode}): ${said}`, true)
-    default: {
-      if (statusCode >= 500) {
-        return fail('unavailable', `${provider} could not answer (${statusCode}): ${said}`, true)
-      }
-      const isSound = statusCode < 300
-      return isSound
-        ? fail('malformed_answer', `${provider} sent what cannot be read: ${said}`)
-        : fail('rejected', `${provider} rejects the request (${statusCode}): ${said}`)
-    }
-  }
+  const evidence = `${listEvidence(error).join(' ')} ${said}`
+  const status = String(statusCode ?? statusIn(error) ?? 'none')
+  const isKind = (kind: Kind) =>
+    (kind.status?.test(status) ?? true) && (kind.words?.test(evidence) ?? true)
+  const { code, told, mayRetry = false } = kinds.find(isKind) as Kind
+  const shown = /^[45]/.test(status) ? ` (${status})` : ''
+  const message =
+    code === 'connection_lost'
+      ? `The connection to ${provider} failed: ${said}`
+      : `${provider} ${told}${shown}: ${said}`
+  const retryAfterMs = readRetryAfter(responseHeaders) ?? readPauseInWords(said)
+  return { failure: { code, message }, mayRetry, retryAfterMs }
 }
 
-type Fail = (code: string, message: string, mayRetry?: boolean) => FailedRequest
-
-/** Names of errors in streams that are the server's own trouble. */
-const serverTrouble = /overloaded|rate_limit|api_error|server_error|timeout|unavailable|internal/i
-
-function readWithoutStatus(
-  kind: string,
-  said: string,
-  provider: string,
-  fail: Fail,
-): FailedRequest {
-  if (/parse|validation|invalidresponse|typevalidation/i.test(kind)) {
-    return fail('malformed_answer', `${provider} sent what cannot be read: ${said}`)
-  }
-  if (serverTrouble.test(kind)) {
-    return fail('unavailable', `${provider} could not answer: ${said}`, true)
-  }
-  return fail('rejected', `${provider} failed: ${said}`)
+/** An error object of a stream may hold the status as its `code`. */
+function statusIn(error: unknown): number | null {
+  if (!isObject(error) || error instanceof Error) return null
+  const { code } = error
+  return typeof code === 'number' && code >= 400 ? code : statusIn(error['error'])
 }
 
-/** An error object of a stream says its kind in `type` or `code`, an exception in its name. */
-function kindOf(error: unknown): string {
-  if (error instanceof Error) return error.name
-  if (!isObject(error)) return ''
-  const { type, code } = error
-  const kinds = [type, code].filter((kind) => typeof kind === 'string')
-  const isTrouble = typeof code === 'number' && (code === 429 || code >= 500)
-  return [...kinds, ...(isTrouble ? ['unavailable'] : []), kindOf(error['error'])].join(' ')
-}
-
-const lostCodes =
-  /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE|EHOSTUNREACH|ENETUNREACH|UND_ERR/
-
-function isLostConnection(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if (lostCodes.test(codeOf(at) ?? '')) return true
-    if (
-      /fetch failed|terminated|other side closed|cannot connect|error sending|connection/i.test(
-        at.message,
-      )
-    ) {
-      return true
-    }
+/** The names, codes and kinds of an error and of what is behind it, and what its causes say. */
+function listEvidence(error: unknown): string[] {
+  if (error instanceof Error) {
+    return [error.name, codeOf(error) ?? '', error.message, ...listEvidence(error.cause)]
   }
-  return false
+  if (!isObject(error)) return []
+  return [String(error['type']), String(error['code']), ...listEvidence(error['error'])]
 }
 
 /** A person is told so many characters of what a server says. */
 const saidChars = 300
 
-/** The server's own words where it gives any, else those of the error and its causes. */
+/** The server's own words if it gives any, else those of the error and its causes. */
 function saidBy(error: unknown, body: string): string {
   const own = readMessage(body)
   if (own !== null) return clip(own)
@@ -135,22 +115,19 @@ function saidBy(error: unknown, body: string): string {
   for (let at = error.cause; at instanceof Error; at = at.cause) {
     if (!told.includes(at.message)) told += `: ${at.message}`
   }
-  return clip(told.replace(adviceOfBun, ''))
+  // Bun's fetch adds advice for programmers.
+  return clip(told.replace(/\. For more information, pass `verbose: true`.*/, ''))
 }
-
-/** Bun's fetch adds this advice for programmers to its errors. */
-const adviceOfBun =
-  /\. For more information, pass `verbose: true` in the second argument to fetch\(\)/
 
 function readMessage(body: string | undefined): string | null {
   if (body === undefined || body === '') return null
   try {
     const value = JSON.parse(body) as { error?: unknown; message?: unknown }
-    const inner = (value?.error ?? value) as { message?: unknown; code?: unknown } | string
+    const inner = (value?.error ?? value) as { message?: unknown } | string
     if (typeof inner === 'string') return inner
     return typeof inner?.message === 'string' ? inner.message : null
   } catch {
-    // No JSON: a page of a proxy, of which the first words must do.
+    // No JSON: the page of a proxy says nothing, any other text may do.
     return /^\s*</.test(body) ? null : body
   }
 }

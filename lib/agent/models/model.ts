@@ -96,9 +96,6 @@ export interface TurnOptions {
   signal: AbortSignal
 }
 
-/** A request that fails is made at most so many times. */
-export const mostTries = 20
-
 /** A model that can be talked to. */
 export interface Model {
   /** `provider/name`. */

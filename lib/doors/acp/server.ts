@@ -14,7 +14,7 @@ import {
 import { type Agent, createAgent } from '../../agent/agent.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/models/model.ts'
-import type { AgentSettings } from '../../agent/settings.ts'
+import type { AgentSettings } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { whenAborted } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '../../agent/events.ts'
 import { type AssistantMessage, noUsage, type Usage } from '../../agent/models/model.ts'
-import { findFacts } from '../../agent/models/prices.ts'
+import { findFacts } from '../../agent/models/providers.ts'
 
 /** A message as pi's clients know it; `role` says which. */
 export type PiMessage = Record<string, unknown> & { role: string }

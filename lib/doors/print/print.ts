@@ -1,4 +1,4 @@
-import type { AgentSettings } from '../../agent/settings.ts'
+import type { AgentSettings } from '../../agent/session.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'

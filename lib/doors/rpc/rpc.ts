@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../../agent/agent.ts'
-import type { AgentSettings } from '../../agent/settings.ts'
+import type { AgentSettings } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { createJobPeer } from '../../executor/jobs/methods.ts'
 import { createReach } from '../../executor/reach.ts'

@@ -4,8 +4,8 @@ import { resolve } from 'node:path'
 import type { PromptResult, Result } from '../../protocol/result/result.ts'
 import { createInjectionQueue } from '../../agent/injection.ts'
 import type { AgentSession } from '../../agent/session.ts'
-import type { ConversationInfo } from '../../agent/conversations/entry.ts'
-import type { AgentSettings } from '../../agent/settings.ts'
+import type { ConversationInfo } from '../../agent/conversations/store.ts'
+import type { AgentSettings } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { countOf } from '../screen/columns.ts'
@@ -160,7 +160,7 @@ export function createTalk(parts: TalkParts): Talk {
       if (id === undefined) return display.print(['Nothing was said yet.'])
       await tellMisuse(async () => {
         const { conversations } = await agent.open()
-        const { exportJson, exportMarkdown } = await import('../../agent/conversations/export.ts')
+        const { exportJson, exportMarkdown } = await import('../../agent/conversations/messages.ts')
         const entries = conversations.read(id)
         const path = resolve(state.cwd, file === '' ? `${id}.md` : file)
         const text = path.endsWith('.json')

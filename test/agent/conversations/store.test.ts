@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createConversationStore } from '../../../lib/agent/conversations/store.ts'
-import { exportJson, exportMarkdown } from '../../../lib/agent/conversations/export.ts'
+import { exportJson, exportMarkdown } from '../../../lib/agent/conversations/messages.ts'
 import type { Message } from '../../../lib/agent/models/model.ts'
 
 const said: Message[] = [

@@ -1,12 +1,11 @@
 import { LLMock } from '@copilotkit/aimock'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createModel } from '../../../lib/agent/models/client.ts'
+import { createModel, mostTries } from '../../../lib/agent/models/client.ts'
 import {
   type Message,
   type Model,
   type ModelEvent,
-  mostTries,
   textOf,
   type TurnEnd,
 } from '../../../lib/agent/models/model.ts'
