@@ -81,11 +81,6 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
     const { createSessionRunner } = await import('../run/session/sessions.ts')
     return createSessionRunner({ prepare, pipes, fresh: pipe, uninherited, groups, ending })
   })
-  const terminalSessions = createLazy(async () => {
-    const { createTerminalSessionRunner } =
-      await import('../run/terminal-session/terminal-sessions.ts')
-    return createTerminalSessionRunner({ prepare, uninherited, groups })
-  })
   const hosts = createLazy(async () => {
     const { createHosts } = await import('../run/host/host-runner.ts')
     return createHosts({
@@ -104,17 +99,16 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   })
   /** Whatever holds sessions by now. */
   const holders = () =>
-    [sessions, terminalSessions, hosts].flatMap(({ made }): SessionRunner[] => (made ? [made] : []))
+    [sessions, hosts].flatMap(({ made }): SessionRunner[] => (made ? [made] : []))
 
   const onTerminal: Runner = async (...run) => (await terminal.open())(...run)
   const inSession: Runner = async (...run) => (await sessions.open()).runner(...run)
-  const inTerminalSession: Runner = async (...run) => (await terminalSessions.open()).runner(...run)
   const onHost: Runner = async (...run) => (await hosts.open()).runner(...run)
 
   /** What a process is connected to, and whether its shell stays, are independent. */
   const choose = (request: Request) => {
     if (request.session === null) return request.pty ? onTerminal : pipe
-    return request.pty ? inTerminalSession : (sessions.made?.runner ?? inSession)
+    return sessions.made?.runner ?? inSession
   }
 
   const inSandbox: Runner = async (request, sink, signal) => {
@@ -143,7 +137,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
     },
     async openTerminalSession(request) {
       watchdog?.watch()
-      return (await terminalSessions.open()).open(request)
+      return (await sessions.open()).open(request)
     },
     async close() {
       turns.close()

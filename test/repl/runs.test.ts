@@ -52,9 +52,9 @@ test('Ctrl-C is for the program, however often, and what is typed next is too', 
     await screen.answers('/kill\r', /✗ stopped/)
   }))
 
-test('Ctrl-B lets a command go on, and gives a shell with the same state', () =>
+test('Ctrl-B lets a command go on, and gives a shell with the same exported variables', () =>
   atPrompt({}, async (screen) => {
-    await screen.answers('!mkfifo fifo; x=5\r', '✓ exit 0')
+    await screen.answers('!mkfifo fifo; export x=5\r', '✓ exit 0')
     await screen.answers('!echo started; read line < fifo; echo heard $line\r', 'started\nrunning')
     await screen.answers(keys.ctrl('b'), /%1 \d/)
     await screen.answers('/jobs\r', /%1 {2}running/)

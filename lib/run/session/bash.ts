@@ -1,5 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { type SessionDialect, suspendedOptions } from './dialect.ts'
+import { type PipeDialect, suspendedOptions } from './dialect.ts'
 
 /*
  * The program of a session's bash.
@@ -37,7 +37,7 @@ const skipRest =
   ' DEBUG; }'
 
 /** bash as the shell of a session. */
-export const bashDialect: SessionDialect = {
+export const bashDialect: PipeDialect = {
   compose({ turnPath, cwd, oldCwd, setUp, login }) {
     const line = (number: number) => createLoop(number, turnPath)
     const text = [

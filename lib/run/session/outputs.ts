@@ -1,44 +1,38 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
+import { type OutputSink, StartError } from '../../protocol/ports.ts'
+import type { Stdin, StreamMode } from '../../protocol/request/request.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
-import type { OutputSink } from '../../protocol/ports.ts'
-import type { StreamMode } from '../../protocol/request/request.ts'
-import { createFifoPool, type Fifo, type FifoPool, type SharedFolder } from '../pipe/fifo.ts'
 import { readNow } from '../../system/descriptor-watch.ts'
+import { isUnnamedPipe } from '../../system/descriptors.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { createFifoPool, type Fifo, type FifoPool, type SharedFolder } from '../pipe/fifo.ts'
 import { type PipeReader, readPipe } from '../pipe/pipe-reader.ts'
 import { isScarce } from '../start-failure.ts'
 
 /** The pipes that the shell of a session writes to. */
-export interface SessionOutputs {
-  /** Makes the pipes for a new shell; where that sees only a folder of its own, they are in there. */
-  place(shared: SharedFolder | null): Promise<void>
+interface SessionOutputs {
   /** Makes the pipes of the next run ready. */
   open(streams: StreamMode, sink: OutputSink): Promise<OpenOutputs>
   close(): Promise<void>
 }
 
-export interface OpenOutputs {
+interface OpenOutputs {
   /** Under which path the shell opens each. */
   paths: { stdout: string; stderr: string }
   used: readonly SessionOutput[]
 }
 
-/** `ours`: the pipes of a shell that sees what we see; they stay open. */
-export function createSessionOutputs(ours: FifoPool): SessionOutputs {
-  let pipes = ours
-  let outputs = createPair(pipes)
-
-  async function close(): Promise<void> {
-    for (const output of outputs) output.close()
-    if (pipes !== ours) await pipes.close()
-  }
+/**
+ * `ours`: the pipes of a shell that sees what we see, which stay open. `shared`: the folder of a shell that does
+ * not; its pipes are in there.
+ */
+export function createSessionOutputs(ours: FifoPool, shared: SharedFolder | null): SessionOutputs {
+  const pipes = shared === null ? ours : createFifoPool(shared)
+  const outputs = [createSessionOutput(pipes), createSessionOutput(pipes)] as const
 
   return {
-    async place(shared) {
-      await close()
-      pipes = shared === null ? ours : createFifoPool(shared)
-      outputs = createPair(pipes)
-    },
     async open(streams, sink) {
       const [first, second] = outputs
       if (streams === 'merged') {
@@ -49,16 +43,15 @@ export function createSessionOutputs(ours: FifoPool): SessionOutputs {
       const stderr = await second.open('stderr', sink)
       return { paths: { stdout, stderr }, used: outputs }
     },
-    close,
+    async close() {
+      for (const output of outputs) output.close()
+      if (pipes !== ours) await pipes.close()
+    },
   }
 }
 
-function createPair(pipes: FifoPool): readonly [SessionOutput, SessionOutput] {
-  return [createSessionOutput(pipes), createSessionOutput(pipes)]
-}
-
 /** One output stream of a session, run after run. */
-export interface SessionOutput {
+interface SessionOutput {
   /** Makes the pipe of the next run ready; tells under which path the shell opens it. */
   open(stream: StreamName, sink: OutputSink): Promise<string>
   /** Reads from now on, for a run that takes its time. False: there is no descriptor left to do so. */
@@ -159,4 +152,46 @@ function createSessionOutput(pipes: FifoPool): SessionOutput {
       closeSync(readFd)
     },
   }
+}
+
+/** What a session's shell opens as the standard input of one command. */
+interface SessionStdin {
+  path: string
+  release(): void
+}
+
+/**
+ * `shared`: the folder that the shell sees, if it does not see the system's own. Throws `StartError` if the
+ * shell cannot open a descriptor of ours.
+ */
+export function openSessionStdin(stdin: Stdin, shared: SharedFolder | null): SessionStdin {
+  const release = () => undefined
+  if (stdin.kind === 'text') return openText(stdin.text, shared)
+  if (stdin.kind !== 'descriptor') return { path: '/dev/null', release }
+  const isSeen = process.platform === 'linux' && shared === null
+  // A socket cannot be opened by its path in /proc (ENXIO).
+  const given = fstatSync(stdin.fd)
+  if (isSeen && !given.isSocket()) {
+    // To open a FIFO by its name waits for a writer (fifo(7)), which may be gone.
+    const isNamed = given.isFIFO() && !isUnnamedPipe(stdin.fd)
+    if (!isNamed) return { path: `/proc/${process.pid}/fd/${stdin.fd}`, release }
+  }
+  const what = !isSeen ? 'an open file' : given.isSocket() ? 'a socket' : 'a named pipe'
+  const message = `A session reads a text or nothing here, not ${what}: pass the text`
+  throw new StartError('session_stdin', message)
+}
+
+/** A file, whose name is gone at once where the system has `/proc`. */
+function openText(text: string, shared: SharedFolder | null): SessionStdin {
+  const fill = (folder: string) => writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
+  const directory = makeFilledFolder('stdin', fill, shared?.path)
+  const path = join(directory, 'text')
+  const remove = () => removeTemporaryFolder(directory)
+  if (shared) {
+    return { path: join(shared.seenAs, basename(directory), 'text'), release: remove }
+  }
+  if (process.platform !== 'linux') return { path, release: remove }
+  const fd = openSync(path, 'r')
+  remove()
+  return { path: `/proc/${process.pid}/fd/${fd}`, release: () => closeSync(fd) }
 }

@@ -1,13 +1,14 @@
-import { messageOf } from '../../protocol/errors.ts'
 import { createDeferred } from '../../protocol/deferred.ts'
+import { messageOf } from '../../protocol/errors.ts'
 import {
   type Exit,
   type Running,
+  type SessionInfo,
   StartError,
   type StopOptions,
   type StopReport,
-  type SessionInfo,
 } from '../../protocol/ports.ts'
+import type { InputKind, StopReason } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
 import { createRunning } from '../running.ts'
 import { describeRefusal } from '../start-failure.ts'
@@ -21,23 +22,36 @@ export interface ActiveTurn {
   readonly pid: number | null
   readonly exited: Promise<Exit>
   readonly group: string | null
-  stop(how?: StopOptions): Promise<StopReport>
+  stop(how?: StopOptions, reason?: StopReason): Promise<StopReport>
+  /** Settles when the next run may start, if that is before the end of this one. */
+  readonly freed?: Promise<void>
+  /** Nobody waits for it any more. */
+  leave?(): void
+  readonly keys?: TerminalKeys
+}
+
+/** What can be done with the terminal of a shell. */
+export interface TerminalKeys {
+  type(data: string): void
+  resize(columns: number, rows: number): void
+  waitingForInput(): InputKind | null
 }
 
 export interface SessionQueue {
   describe(): Pick<SessionInfo, 'busy' | 'queued' | 'idleMs'>
   /**
-   * With the shell free, starts at once and rejects where that fails. Else gives back a run that
-   * waits; it can be stopped there, and a failed start is its end.
+   * With the shell free, starts at once and rejects if that fails. Else, and always for a shell on a
+   * terminal, returns a run that waits: it can be stopped and typed to there, and a failed start is its end.
+   * `present`: the terminal that takes its keys until it has its turn.
    */
-  enter(start: StartTurn): Promise<Running>
+  enter(start: StartTurn, present?: () => TerminalKeys | null): Promise<Running>
   /** Calls `onIdle` no more. Settles when nothing runs and nothing waits. */
   close(): Promise<void>
 }
 
 /**
  * One turn after the other, in the order of asking. `onIdle` is called when no run has come for `limitMs`
- * since the last one; the wait for that does not keep the process from ending. `abandon` is called where a
+ * since the last one; the wait for that does not keep the process from ending. `abandon` is called if a
  * run is stopped during its start, which is to reject then.
  */
 export function createSessionQueue(
@@ -65,7 +79,7 @@ export function createSessionQueue(
     if (next) return next(true)
     busy = false
     usedMs = nowMs()
-    if (!closed) timer ??= setTimeout(expire, limitMs).unref()
+    if (!closed && limitMs < Infinity) timer ??= setTimeout(expire, limitMs).unref()
     for (const idler of idlers.splice(0)) idler()
   }
 
@@ -73,7 +87,7 @@ export function createSessionQueue(
     try {
       const turn = await start()
       // `exited` never rejects.
-      void turn.exited.then(leave)
+      void (turn.freed ? Promise.race([turn.exited, turn.freed]) : turn.exited).then(leave)
       return turn
     } catch (error) {
       leave()
@@ -81,7 +95,7 @@ export function createSessionQueue(
     }
   }
 
-  function wait(start: StartTurn): Running {
+  function wait(start: StartTurn, present?: () => TerminalKeys | null): Running {
     const { promise, resolve: call } = createDeferred<boolean>()
     waiting.push(call)
     const started = promise.then((isMine) => {
@@ -90,6 +104,7 @@ export function createSessionQueue(
     })
     let turn: ActiveTurn | null = null
     let stopped: StartError | null = null
+    const keys = () => turn?.keys ?? present?.()
 
     async function end(): Promise<Exit> {
       try {
@@ -104,30 +119,47 @@ export function createSessionQueue(
       pid: () => turn?.pid ?? null,
       group: () => turn?.group ?? null,
       exited: end(),
+      ...(present && {
+        input: {
+          write: async (data) => keys()?.type(data),
+          // A terminal reads Ctrl-D as the end at the start of a line.
+          end: () => keys()?.type('\u0004'),
+        },
+        resize: (columns, rows) => keys()?.resize(columns, rows),
+        waitingForInput: () => keys()?.waitingForInput() ?? null,
+        leave: () => turn?.leave?.(),
+      }),
       async stop(reason, how) {
+        // At once: the shell may be about to take the command.
+        if (turn) return turn.stop(how, reason)
         const at = waiting.indexOf(call)
         stopped ??= stoppedBefore(at < 0 ? 'starting' : 'busy', reason)
         if (at >= 0) {
           waiting.splice(at, 1)
           call(false)
-        } else if (turn === null) abandon()
-        await started.catch(() => undefined)
-        return (await turn?.stop(how)) ?? { survivors: [] }
+        } else abandon()
+        const late = await started.catch(() => null)
+        return (await late?.stop(how, reason)) ?? { survivors: [] }
       },
     })
   }
 
   return {
     describe: () => ({ busy, queued: waiting.length, idleMs: busy ? 0 : nowMs() - usedMs }),
-    async enter(start) {
-      if (busy) return wait(start)
+    async enter(start, present) {
+      if (busy) return wait(start, present)
       busy = true
+      if (present) {
+        const running = wait(start, present)
+        waiting.shift()?.(true)
+        return running
+      }
       const turn = await take(start)
       return createRunning({
         pid: () => turn.pid,
         group: () => turn.group,
         exited: turn.exited,
-        stop: (_reason, how) => turn.stop(how),
+        stop: (reason, how) => turn.stop(how, reason),
       })
     },
     async close() {
@@ -139,7 +171,7 @@ export function createSessionQueue(
 }
 
 /** The end of a run that waited and did not get its turn, or could not use it. */
-function neverStarted(error: unknown): Exit {
+export function neverStarted(error: unknown): Exit {
   const known = error instanceof StartError ? error : null
   const notStarted = known?.failure ?? { code: 'never_started', message: messageOf(error) }
   return { code: null, signal: null, notStarted, ...(known?.reason && { stoppedBy: known.reason }) }

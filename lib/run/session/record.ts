@@ -1,6 +1,7 @@
-import { type Exit, StartError } from '../../protocol/ports.ts'
+import { StartError } from '../../protocol/ports.ts'
 import type { Launch } from '../launch.ts'
 import { describeScarcity } from '../start-failure.ts'
+import type { TurnEnd } from './shell.ts'
 
 /** What a session's bash tells after each command. */
 export interface SessionRecord {
@@ -31,7 +32,7 @@ export interface SessionRecord {
  * Finds records in what the shell writes between its commands; `token` is the run's, which no
  * command can have written there. Anything else (a trap that prints) is passed by.
  */
-export interface RecordReader {
+interface RecordReader {
   /** The record, once it is whole. */
   read(chunk: Uint8Array, token: string): SessionRecord | null
 }
@@ -92,36 +93,15 @@ function findTrap(text: string, signal: string): string {
   return new RegExp(`^trap -- (?:(?!^trap -- ).)* ${signal}$`, 'ms').exec(text)?.[0] ?? ''
 }
 
-/** How a turn ended: the shell told, or it is gone. */
-export type TurnEnd =
-  | { kind: 'record'; record: SessionRecord }
-  | { kind: 'gone'; code: number | null; signal: string | null }
-
-/** How a run of a session ended, by the end of its turn. `stopped`: nacre ended it. */
-export function exitOf(end: TurnEnd, stopped: boolean): Exit & { notices: string[] } {
-  const pipeStatus = end.kind === 'record' ? end.record.pipeStatus : null
-  const ended = (code: number | null, signal: string | null, notices: string[]) =>
-    stopped
-      ? { code: null, signal: 'SIGTERM', pipeStatus, notices }
-      : { code, signal, pipeStatus, notices }
-  if (end.kind === 'gone') return ended(end.code, end.signal, [])
-  const { started, status } = end.record
-  const notices: string[] = []
+/** How a command ended, by its record. */
+export function endOf({ status, pipeStatus, cwd, started, usable }: SessionRecord): TurnEnd {
+  const place = { stages: pipeStatus, cwd }
   if (!started) {
-    notices.push('The command did not run: the session could not open its input or output')
+    const notice = 'The command did not run: the session could not open its input or output'
+    return { kind: 'told', status: 125, ...place, notices: [notice], unfit: 'ran no more commands' }
   }
-  return ended(started ? status : 125, null, notices)
-}
-
-/** How a shell was lost in a turn; for `describeLoss`. */
-export function describeEnd(end: Exclude<TurnEnd, { kind: 'record' }>): string {
-  const { code, signal } = end
-  return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
-}
-
-/** Notices for the first run of the next shell. */
-export function describeLoss(how: string, cwd: string): string {
-  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
+  const unfit = usable ? null : 'could open no more files (restricted, or by its limits)'
+  return { kind: 'told', status, ...place, notices: [], unfit }
 }
 
 /** Tells the failure by the status with which the session's program gives up before it is ready. */

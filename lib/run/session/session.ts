@@ -1,34 +1,30 @@
-import { nowMs } from '../../system/clock.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createDeferred, whenAborted } from '../../protocol/deferred.ts'
 import { createId } from '../../protocol/wire.ts'
-import {
-  type Exit,
-  type Runner,
-  StartError,
-  type StopReport,
-  type SessionInfo,
-} from '../../protocol/ports.ts'
+import { usualSize } from '../../protocol/limits.ts'
 import type { Origin } from '../../protocol/origin.ts'
-import type { Request } from '../../protocol/request/request.ts'
-import type { Usage } from '../../protocol/result/result.ts'
-import type { FifoPool } from '../pipe/fifo.ts'
-import type { Launch, PrepareLaunch } from '../launch.ts'
-import { quoteWord } from '../../protocol/words.ts'
-import { createCarriedState } from './turn.ts'
-import type { SessionDialect } from './dialect.ts'
-import { describeEnd, describeLoss, exitOf, type TurnEnd } from './record.ts'
-import { createSessionOutputs } from './outputs.ts'
-import { type ActiveTurn, createSessionQueue } from './queue.ts'
-import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './refusals.ts'
-import { type SessionShell, startSessionShell } from './shell.ts'
-import { openSessionStdin } from './stdin.ts'
-import { stopSession, stopTurn } from './stop.ts'
-import { sessionClosed, startWithin } from '../start-limit.ts'
+import type {
+  Exit,
+  Runner,
+  SessionInfo,
+  SessionJob,
+  StopOptions,
+  StopReport,
+  TerminalSession,
+  TerminalSessionListener,
+} from '../../protocol/ports.ts'
+import type { Request, TerminalSize } from '../../protocol/request/request.ts'
+import type { StopReason } from '../../protocol/result/result.ts'
+import { nowMs } from '../../system/clock.ts'
+import { describeProcess } from '../../system/process/process-table.ts'
+import { sessionClosed, startWithin, stoppedBefore } from '../start-limit.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
-import type { ControlGroups } from '../../system/process/control-group.ts'
-import type { Uninherited } from '../../system/process/spawn.ts'
-import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
+import { type ActiveTurn, createSessionQueue, neverStarted, type TerminalKeys } from './queue.ts'
+import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './refusals.ts'
+import type { KeptShell, ShellTurn, StartShell, TerminalShell, TurnEnd } from './shell.ts'
+import { endShell, stopTurn } from './stop.ts'
 
-/** One shell that keeps its state, replaced when a command ends it. */
+/** One shell that keeps its state, replaced when a command ends it or goes on without its caller. */
 export interface Session {
   /** Rejects with `StartError`. */
   run: Runner
@@ -37,14 +33,19 @@ export interface Session {
   close(): Promise<void>
 }
 
+export interface LocalSession extends Session, Omit<TerminalSession, 'info'> {
+  /** Starts the shell ahead of its first command, as this request would have it. */
+  open(request: Request): void
+}
+
 export interface SessionOptions {
-  dialect: SessionDialect
-  /** Of its program. */
-  shellName: string
-  prepare: PrepareLaunch
-  pipes: FifoPool
-  uninherited: Uninherited
-  groups?: ControlGroups
+  startShell: StartShell
+  /** Of its program; null if its runs cannot choose that. */
+  shellName: string | null
+  /** Of a shell on a terminal; null: it is on pipes. */
+  size: TerminalSize | null
+  /** What the shell starts is the person's own, and outlives it if they detach it. */
+  detaches: boolean
   /** Who asked for its first run. */
   opener: Origin
   /** Where it begins. */
@@ -58,37 +59,117 @@ export interface SessionOptions {
   onIdle(): void
 }
 
-/** A command that is over sooner is read in one go at its end. */
-const followAfterMs = 2
-/** Descriptors may be given back by then. */
-const followAgainMs = 50
+/** Between two looks at what a shell that nobody waits for still runs. */
+const jobsLookMs = 500
 
-export function createSession(name: string, options: SessionOptions): Session {
-  const mark = createId('session')
-  const outputs = createSessionOutputs(options.pipes)
+export function createSession(name: string, options: SessionOptions): LocalSession {
+  const { opener, detaches, ending, size: firstSize } = options
+  const onTerminal = firstSize !== null
+  const sessionMark = createId('session')
   const onIdle = () => {
     options.onIdle()
     void close()
   }
   const queue = createSessionQueue(options.idleMs, onIdle, () => starting?.abort())
-  const carried = createCarriedState(options.dialect)
-  let shell: SessionShell | null = null
-  /** Ends the start of a shell. */
+  const isBusy = () => queue.describe().busy
+  const closing = new AbortController()
+  /** All that have not ended, left ones too. */
+  const all = new Set<KeptShell>()
+  let shell: KeptShell | null = null
+  /** One that has not come to its first prompt. */
+  let arising: TerminalKeys | null = null
+  let opening: Promise<KeptShell> | null = null
+  /** Ends the wait for a shell. */
   let starting: AbortController | null = null
   /** What the shell is confined to. */
   let confinement = ''
   let active: ActiveTurn | null = null
-  let closed = false
-  let cwd = options.cwd
+  let { cwd } = options
+  let size = firstSize ?? usualSize
   let notices = [...options.notices]
   /** How the shell before was lost, until there is another. */
   let lost: string | null = null
+  /** What the next shell on a terminal is to export. */
+  let exports = ''
+  let hasGreeted = false
+  /** What the next shell is started as, if it is needed ahead of a command. */
+  let latest: Request | null = null
+  let listener: TerminalSessionListener = { onOutput: () => undefined, onNotice: () => undefined }
 
-  async function openShell(request: Request, signal?: AbortSignal): Promise<SessionShell> {
+  /** In the result of the run under way, or of the next one; on a terminal without a run, at once. */
+  function tell(notice: string): void {
+    if (onTerminal && !active) listener.onNotice(notice)
+    else notices.push(notice)
+  }
+
+  async function openShell(request: Request, signal: AbortSignal): Promise<KeptShell> {
+    const terminal = {
+      size: () => size,
+      exports,
+      isRepeated: hasGreeted,
+      onOutput: (...output: Parameters<typeof listener.onOutput>) => listener.onOutput(...output),
+      arise(keys: TerminalKeys) {
+        arising = keys
+        hasGreeted = true
+      },
+    }
+    const beginning = { request, cwd, mark: createId('session'), sessionMark, signal, tell }
+    const found = await options.startShell({ ...beginning, terminal: onTerminal ? terminal : null })
+    exports = ''
+    ;({ cwd } = found)
+    if (lost !== null) notices.push(describeLoss(lost, cwd))
+    lost = null
+    confinement = describeConfinement(request)
+    all.add(found)
+    void found.ended.then(async (exit) => {
+      all.delete(found)
+      if (shell === found && !active) lose(describeEnd(exit))
+    })
+    shell = found
+    return found
+  }
+
+  /** The shell that is there, or starts. */
+  function ensure(request: Request, limit: AbortSignal): Promise<KeptShell> {
+    if (opening) return opening
+    if (shell && confinement !== describeConfinement(request)) {
+      if (!onTerminal) checkConfinement(request, name, confinement)
+      const wanted = describeConfinement({ ...request, workspace: null })
+      listener.onNotice(`Your shell starts anew with ${wanted}`)
+      void dismiss(pass(shell))
+    }
+    if (shell) return Promise.resolve(shell)
+    // On a terminal it goes on to start if nobody waits for it any more.
+    opening = openShell(request, onTerminal ? closing.signal : limit).finally(() => {
+      opening = null
+      arising = null
+    })
+    return opening
+  }
+
+  /** A shell that can take the command. */
+  async function awaitShell(request: Request, limit: AbortSignal): Promise<KeptShell> {
+    const given = onTerminal && whenAborted(limit).then(() => Promise.reject(new Error('given up')))
+    const bounded = <Value>(awaited: Promise<Value>): Promise<Value> =>
+      given ? Promise.race([awaited, given]) : awaited
+    for (;;) {
+      // What it exports is known at its prompt.
+      if (shell && confinement !== describeConfinement(request)) await bounded(shell.ready())
+      const found = await bounded(ensure(request, limit))
+      // One that was on its way already may be confined otherwise.
+      if (confinement !== describeConfinement(request)) continue
+      if (await bounded(found.ready())) return found
+      // One that has told the end of a command may yet end on the way to its prompt.
+      const exit = await found.ended
+      if (shell === found) lose(describeEnd(exit))
+    }
+  }
+
+  async function openFor(request: Request, signal?: AbortSignal): Promise<KeptShell> {
     starting = new AbortController()
     const signals = [starting.signal, signal, options.ending]
     try {
-      return await startWithin(request, 'starting', signals, (limit) => startShell(request, limit))
+      return await startWithin(request, 'starting', signals, (limit) => awaitShell(request, limit))
     } catch (error) {
       refuseIfClosed()
       throw error
@@ -97,179 +178,213 @@ export function createSession(name: string, options: SessionOptions): Session {
     }
   }
 
-  async function startShell(request: Request, signal: AbortSignal): Promise<SessionShell> {
-    if (shell) lose('was ended from outside')
-    const launch = await prepareShell(request)
-    if (lost !== null) notices.push(describeLoss(lost, launch.cwd))
-    lost = null
-    notices.push(...(launch.setUp?.notices ?? []))
-    shell = await startSessionShell({
-      dialect: options.dialect,
-      login: request.login,
-      setUp: launch.setUp?.text ?? '',
-      pipes: options.pipes,
-      uninherited: options.uninherited,
-      ...(options.groups && { groups: options.groups }),
-      cwd: launch.cwd,
-      oldCwd: launch.env['OLDPWD'],
-      signal,
-      async prepare(use) {
-        return addMarks(await options.prepare({ ...request, env: {}, cwd: launch.cwd }, use))
-      },
-    })
-    confinement = describeConfinement(request)
-    cwd = launch.cwd
-    await outputs.place(shell.shared)
-    return shell
-  }
-
-  function addMarks(launch: Launch): Launch {
-    const env = { ...launch.env, [markVariable]: mark, [sessionVariable]: mark }
-    return { ...launch, env }
-  }
-
-  async function prepareShell(request: Request): Promise<Launch> {
-    const free: Request = { ...request, env: {}, sandbox: 'off' }
-    try {
-      // Only a sandbox refuses a directory outside of its workspace.
-      if (request.sandbox !== 'off') await options.prepare({ ...request, env: {}, cwd })
-      return addMarks(await options.prepare({ ...free, cwd }))
-    } catch (error) {
-      if (cwd === request.cwd) throw error
-      const failure = error instanceof StartError ? error.failure : null
-      const isOutside = failure?.code === 'cwd_outside_workspace'
-      notices.push(isOutside ? failure.message : `The session's directory is gone: ${cwd}`)
-      return addMarks(await options.prepare(free))
-    }
-  }
-
   function lose(how: string): void {
-    shell = null
-    carried.reset()
-    lost = how
-  }
-
-  /** Lets a shell go that still answers. */
-  function retire(how: string): void {
     void shell?.close()
-    lose(how)
+    shell = null
+    if (onTerminal) tell(`Your shell ${how}; the next line gets a new one`)
+    else lost = how
   }
 
-  /** Changes the directory as a leading `cd` would. */
-  async function moveTo(directory: string, request: Request, current: SessionShell): Promise<void> {
-    await options.prepare(request)
-    const text = `\\builtin cd -- ${quoteWord(directory)}`
-    const nowhere = { stdin: '/dev/null', stdout: '/dev/null', stderr: '/dev/null' }
-    const end = await current.run({ ...nowhere, status: 0, lastArgument: '', mark, text })
-    if (end.kind === 'record' && end.record.status === 0) {
-      cwd = directory
-      return
-    }
-    if (end.kind !== 'record') lose('was ended from outside')
-    throw new StartError('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
+  /** Leaves the shell to itself; the next one exports the same variables. */
+  function pass(left: KeptShell): KeptShell {
+    exports = left.terminal?.readExports() ?? ''
+    shell = null
+    return left
+  }
+
+  /** Ends a shell that was left, once what its commands have in the background has ended. */
+  async function dismiss(left: KeptShell): Promise<void> {
+    const over = Promise.race([left.ended, whenAborted(closing.signal)])
+    const hasJobs = () => left.alive && (left.terminal?.listJobs() ?? []).length > 0
+    while (!closing.signal.aborted && hasJobs()) await Promise.race([over, delay(jobsLookMs)])
+    await endShell(left, { sessionMark: null, detaches })
   }
 
   function refuseIfClosed(): void {
-    if (closed) throw sessionClosed(name, options.ending)
+    if (closing.signal.aborted) throw sessionClosed(name, ending)
   }
 
   async function start(...[request, sink, signal]: Parameters<Runner>): Promise<ActiveTurn> {
     refuseIfClosed()
-    const current = shell?.alive ? shell : await openShell(request, signal)
-    checkConfinement(request, name, confinement)
-    if (request.cwdGiven && request.cwd !== cwd) await moveTo(request.cwd, request, current)
+    const isReady = !onTerminal && shell?.alive && confinement === describeConfinement(request)
+    const current = isReady && shell ? shell : await openFor(request, signal)
     refuseIfClosed()
-    const stdin = openSessionStdin(request.stdin, current)
-    const { paths, used } = await outputs.open(request.streams, sink).catch((error: unknown) => {
-      stdin.release()
-      throw error
-    })
-    const startedMs = nowMs()
-    const { status, lastArgument } = carried
-    const text = carried.compose(request)
-    const { stdout, stderr } = paths
     const usedBefore = current.readUsage()
-    const turn = { stdin: stdin.path, stdout, stderr, status, lastArgument, mark: request.id, text }
-    const ended = current.run(turn)
-    let timer = setTimeout(follow, followAfterMs)
-    function follow(): void {
-      const followed = used.map((output) => output.follow())
-      if (followed.includes(false)) timer = setTimeout(follow, followAgainMs)
-    }
-    let stopping: Promise<StopReport> | null = null
-
-    async function finish(): Promise<Exit> {
-      const end = await ended
-      clearTimeout(timer)
-      stdin.release()
-      if (stopping) await stopping
-      for (const output of used) await output.finish()
-      active = null
-      const usage = measureUsage(current, usedBefore)
-      return settle(end, stopping !== null, usage)
-    }
-
-    active = {
-      pid: current.pid,
-      exited: finish(),
-      group: current.group?.path ?? null,
-      stop(how) {
-        stopping ??= stopTurn({
-          shell: current,
-          dialect: options.dialect,
-          mark: request.id,
-          startedMs,
-          pipes: () => used.flatMap((output) => output.identify() ?? []),
-          ended,
-          steps: chooseSteps(request, how),
-        })
-        return stopping
-      },
-    }
+    const turn = await current.begin(request, sink, cwd)
+    if (request.cwdGiven) ({ cwd } = request)
+    active = follow(current, turn, { request, usedBefore })
     return active
   }
 
-  function settle(end: TurnEnd, stopped: boolean, usage: Usage | null): Exit {
-    const exit = exitOf(end, stopped)
-    if (end.kind !== 'record') {
-      lose(stopped ? 'did not survive the stop' : describeEnd(end))
-    } else {
-      carried.remember(end.record, stopped)
-      if (!end.record.started) retire('ran no more commands')
-      else if (!end.record.usable) retire('could open no more files (restricted, or by its limits)')
-      if (end.record.cwd.startsWith('/')) cwd = end.record.cwd
+  function follow(
+    current: KeptShell,
+    turn: ShellTurn,
+    { request, usedBefore }: { request: Request; usedBefore: ReturnType<KeptShell['readUsage']> },
+  ): ActiveTurn {
+    const startedMs = nowMs()
+    const { promise: freed, resolve: free } = createDeferred()
+    let isLeft = false
+    let why: StopReason = 'cancel'
+    let stopping: Promise<StopReport> | null = null
+
+    async function finish(): Promise<Exit> {
+      await turn.told
+      await stopping
+      const end = await turn.finish(stopping !== null)
+      const usage = measureUsage(current, usedBefore)
+      if (stopping && !(await turn.begun)) {
+        if (!isLeft) active = null
+        return neverStarted(stoppedBefore('untaken', why))
+      }
+      return { ...(isLeft ? settleLeft(end) : await settle(end)), usage }
     }
-    exit.cwd = cwd
-    exit.usage = usage
-    exit.notices.unshift(...notices)
-    notices = []
-    return exit
+
+    function exitOf(end: TurnEnd): Exit {
+      const ended = end.kind === 'gone' ? end.exit : { code: end.status, signal: null }
+      const pipeStatus = end.kind === 'gone' ? null : end.stages
+      const exit = stopping ? { code: null, signal: 'SIGTERM' } : ended
+      return { ...exit, pipeStatus, cwd, notices: end.kind === 'gone' ? [] : end.notices }
+    }
+
+    async function settle(end: TurnEnd): Promise<Exit> {
+      if (end.kind === 'told' && end.cwd?.startsWith('/')) ({ cwd } = end as { cwd: string })
+      if (end.kind === 'told' && end.unfit !== null) lose(end.unfit)
+      else if (end.kind === 'gone' && stopping) lose('did not survive the stop')
+      else if (!current.alive) lose(describeEnd(await current.ended))
+      active = null
+      const exit = exitOf(end)
+      exit.notices?.unshift(...notices.splice(0))
+      return exit
+    }
+
+    /** The shell of a command that went on without its session has nobody any more. */
+    function settleLeft(end: TurnEnd): Exit {
+      void dismiss(current)
+      return exitOf(end)
+    }
+
+    async function stop(how?: StopOptions): Promise<StopReport> {
+      turn.revoke()
+      if (!(await turn.begun)) return { survivors: [] }
+      const steps = chooseSteps(request, how)
+      return stopTurn({ shell: current, turn, mark: request.id, startedMs, steps, reason: why })
+    }
+
+    return {
+      pid: current.pid,
+      exited: finish(),
+      group: current.group?.path ?? null,
+      freed,
+      stop(how, reason = 'kill') {
+        why = stopping ? why : reason
+        return (stopping ??= stop(how))
+      },
+      leave() {
+        if (isLeft || !current.terminal || shell !== current) return
+        isLeft = true
+        active = null
+        pass(current)
+        tellSuspended(current.terminal, request.id)
+        free()
+        // A start that fails is told by the first run that needs it.
+        ensure(request, closing.signal).catch(() => undefined)
+      },
+      ...(current.terminal && {
+        keys: {
+          ...current.terminal,
+          resize: (columns, rows) =>
+            isLeft ? current.terminal?.resize(columns, rows) : resize({ columns, rows }),
+        },
+      }),
+    }
+  }
+
+  /** What is suspended belongs to its shell, and cannot be carried to another one. */
+  function tellSuspended(left: TerminalShell, leftRun: string): void {
+    const suspended = left.listJobs().filter((job) => job.isSuspended && job.run !== leftRun)
+    if (suspended.length === 0) return
+    const names = suspended.map(({ pid }) => `${describeProcess(pid)} (kill -CONT ${pid})`)
+    const list = names.join(', ')
+    listener.onNotice(`Still suspended, and out of reach of fg in the new shell: ${list}`)
+  }
+
+  const present: TerminalKeys = {
+    type: (data) => (shell?.terminal ?? arising)?.type(data),
+    resize: (columns, rows) => resize({ columns, rows }),
+    waitingForInput: () => (shell?.terminal ?? arising)?.waitingForInput() ?? null,
+  }
+
+  function resize(wanted: TerminalSize): void {
+    size = wanted
+    const keys = shell?.terminal ?? arising
+    keys?.resize(size.columns, size.rows)
+  }
+
+  async function listJobs(): Promise<SessionJob[]> {
+    const lists = [...all].map(async (each) => {
+      const jobs = each.terminal?.listJobs() ?? []
+      if (each !== shell || isBusy() || jobs.length === 0) return jobs
+      // It alone knows which of them it has disowned.
+      const groups = await each.terminal?.askGroups()
+      return jobs.filter(({ group }) => groups?.includes(group))
+    })
+    return (await Promise.all(lists)).flat().map(({ run, pid, isSuspended }) => {
+      return { run, command: describeProcess(pid) + (isSuspended ? ' (suspended)' : '') }
+    })
   }
 
   async function close(): Promise<void> {
-    closed = true
+    closing.abort()
     starting?.abort()
     const free = queue.close()
-    await active?.stop()
+    // A terminal is hung up with whatever runs on it.
+    if (!onTerminal) {
+      await active?.stop()
+      await free
+    }
+    await opening?.catch(() => undefined)
+    // Without a shell, what the shells before have left behind is ended all the same.
+    const shells = all.size > 0 ? [...all] : [null]
+    await Promise.all(shells.map((each) => endShell(each, { sessionMark, detaches })))
     await free
-    await stopSession(shell, mark)
-    await outputs.close()
   }
 
   return {
     async run(request, sink, signal) {
-      checkOpener(request, name, options.opener)
+      checkOpener(request, name, opener)
       checkRequest(request, options.shellName)
-      return await queue.enter(() => start(request, sink, signal))
+      refuseIfClosed()
+      latest = request
+      const begin = () => start(request, sink, signal)
+      return queue.enter(begin, onTerminal ? () => present : undefined)
     },
-    info() {
-      return {
-        name,
-        pid: shell?.alive ? shell.pid : null,
-        cwd,
-        ...queue.describe(),
-      }
+    open(request) {
+      checkOpener(request, name, opener)
+      latest = request
+      // A start that fails is told by the first run that needs it.
+      ensure(request, closing.signal).catch(() => undefined)
     },
+    listen: (chosen) => void (listener = chosen),
+    async complete(line) {
+      if (isBusy() || closing.signal.aborted || !latest) return null
+      // A start that fails is told by the first run that needs it.
+      const found = await ensure(latest, closing.signal).catch(() => null)
+      if (!found || isBusy()) return null
+      return found.terminal?.complete(line) ?? null
+    },
+    listJobs,
+    type: (data) => present.type(data),
+    resize,
+    info: () => ({ name, pid: shell?.alive ? shell.pid : null, cwd, ...queue.describe() }),
     close,
   }
+}
+
+function describeEnd({ code, signal }: Exit): string {
+  return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
+}
+
+/** A notice for the first run of the next shell. */
+function describeLoss(how: string, cwd: string): string {
+  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
 }

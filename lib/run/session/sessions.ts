@@ -1,17 +1,19 @@
 import { basename } from 'node:path'
-import { limits } from '../../protocol/limits.ts'
+import { createLazy } from '../../protocol/deferred.ts'
+import { limits, usualSize } from '../../protocol/limits.ts'
 import type { Runner, Running, SessionInfo } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { FifoPool } from '../pipe/fifo.ts'
-import type { PrepareLaunch } from '../launch.ts'
-import { changeRunning } from '../running.ts'
-import { bashDialect } from './bash.ts'
-import type { SessionDialect } from './dialect.ts'
-import { zshDialect } from './zsh.ts'
-import { createShelf } from './shelf.ts'
-import { createSession, type Session } from './session.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
+import type { PrepareLaunch } from '../launch.ts'
+import type { FifoPool } from '../pipe/fifo.ts'
+import { changeRunning } from '../running.ts'
+import { bashDialect } from './bash.ts'
+import type { PipeDialect } from './dialect.ts'
+import { startPipeShell } from './pipe-shell.ts'
+import { createSession, type LocalSession, type SessionOptions } from './session.ts'
+import { createShelf } from './shelf.ts'
+import { zshDialect } from './zsh.ts'
 
 export interface SessionRunner {
   /** Runs requests with a session name. Rejects with `StartError` only. */
@@ -22,12 +24,18 @@ export interface SessionRunner {
   closeAll(): Promise<void>
 }
 
+/** The same with a way to the terminals of sessions. */
+export interface LocalSessionRunner extends SessionRunner {
+  /** Starts the shell of a session on a terminal ahead of its first command. */
+  open(request: Request): Promise<LocalSession>
+}
+
 export interface SessionRunnerOptions {
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
   groups?: ControlGroups
-  /** Runs a command in a shell of its own: what happens where the shell cannot keep a session. */
+  /** Runs a command in a shell of its own: what happens if the shell cannot keep a session. */
   fresh: Runner
   /** How many sessions may be open at once. */
   maxSessions?: number
@@ -38,61 +46,81 @@ export interface SessionRunnerOptions {
 }
 
 /**
- * Keeps real shells by name. Runs of one session take turns, in the order in which they came; another
- * session is not held up by them. No state outside of the object that this gives back.
+ * Keeps real shells by name, on pipes and on terminals. Runs of one session take turns, in the order in which
+ * they came; another session is not held up by them. No state outside of the returned object.
  */
-export function createSessionRunner(options: SessionRunnerOptions): SessionRunner {
-  const { idleMs = limits.sessionIdleMinutes * 60_000 } = options
-  const sessions = createShelf<Session>({ most: options.maxSessions })
+export function createSessionRunner(options: SessionRunnerOptions): LocalSessionRunner {
+  const { idleMs = limits.sessionIdleMinutes * 60_000, prepare, ending } = options
+  const sessions = createShelf<LocalSession>({ most: options.maxSessions })
   /** Where the last sessions stood that ended because nobody used them. */
   const expired = new Map<string, string>()
+  const terminals = createLazy(async () => {
+    const { createTerminalStart } = await import('./terminal-start.ts')
+    return createTerminalStart(options)
+  })
+
+  /** A session on pipes and one on a terminal may have the same name. */
+  const keyOf = ({ session, pty }: Request) => `${pty ? 'terminal' : 'pipes'} ${session}`
 
   function open(
-    name: string,
     request: Request,
-    dialect: SessionDialect,
-    shellName: string,
-  ): Session {
-    const lastCwd = expired.get(name)
-    const session = sessions.add(name, () =>
+    kind: Pick<SessionOptions, 'startShell' | 'shellName' | 'size'>,
+  ): LocalSession {
+    const { session: name, origin, cwd, sandbox } = request
+    if (name === null) throw new TypeError('This request names no session')
+    const key = keyOf(request)
+    const lastCwd = expired.get(key)
+    const isPersons = kind.size !== null && origin === 'repl'
+    const session = sessions.add(key, () =>
       createSession(name, {
-        ...options,
-        dialect,
-        shellName,
-        idleMs,
-        opener: request.origin,
-        cwd: lastCwd ?? request.cwd,
+        ...kind,
+        ending,
+        // A sandbox ends with all that is in it, whoever's it is.
+        detaches: isPersons && sandbox === 'off',
+        idleMs: isPersons ? Infinity : idleMs,
+        opener: origin,
+        cwd: lastCwd ?? cwd,
         notices: lastCwd === undefined ? [] : [describeExpiry(idleMs, lastCwd)],
         onIdle() {
-          expired.set(name, session.info().cwd)
-          sessions.drop(name)
+          expired.set(key, session.info().cwd)
+          sessions.drop(key)
           for (const oldest of expired.keys()) if (expired.size > maxExpired) expired.delete(oldest)
         },
       }),
     )
-    expired.delete(name)
+    expired.delete(key)
     return session
   }
 
-  function close(name: string): Promise<boolean> {
-    expired.delete(name)
-    return sessions.close(name)
+  async function findTerminal(request: Request): Promise<LocalSession> {
+    const startShell = await terminals.open()
+    const kind = { startShell, shellName: null, size: request.pty ?? usualSize }
+    return sessions.get(keyOf(request)) ?? open(request, kind)
+  }
+
+  async function findOnPipes(request: Request): Promise<LocalSession | { unable: string }> {
+    const known = sessions.get(keyOf(request))
+    if (known) return known
+    const { file } = await prepare({ ...request, sandbox: 'off' })
+    const shellName = basename(file)
+    const dialect = dialects.get(shellName)
+    if (dialect === undefined) return { unable: shellName }
+    const parts = { ...options, dialect }
+    return (
+      sessions.get(keyOf(request)) ??
+      open(request, { startShell: (how) => startPipeShell(parts, how), shellName, size: null })
+    )
   }
 
   return {
     async runner(request, sink, signal) {
-      const name = request.session
-      if (name === null) return options.fresh(request, sink)
-      let session = sessions.get(name)
-      const isNew = session === undefined
-      if (session === undefined) {
-        const { file } = await options.prepare({ ...request, sandbox: 'off' })
-        const dialect = dialects.get(basename(file))
-        if (dialect === undefined) {
-          const notice = `${basename(file)} cannot keep a session here: this ran in a fresh shell`
-          return addNotice(await options.fresh(request, sink), notice)
-        }
-        session = sessions.get(name) ?? open(name, request, dialect, basename(file))
+      if (request.session === null) return options.fresh(request, sink)
+      const key = keyOf(request)
+      const isNew = sessions.get(key) === undefined
+      const session = await (request.pty ? findTerminal(request) : findOnPipes(request))
+      if ('unable' in session) {
+        const notice = `${session.unable} cannot keep a session here: this ran in a fresh shell`
+        return addNotice(await options.fresh(request, sink), notice)
       }
       try {
         return await session.run(request, sink, signal)
@@ -100,12 +128,23 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
         // A session that never had a shell is none, unless the next run is about to start one.
         const { pid, busy } = session.info()
         const isNone = isNew && pid === null && !busy
-        if (isNone && sessions.get(name) === session) await close(name)
+        if (isNone && sessions.get(key) === session) {
+          sessions.drop(key)
+          await session.close()
+        }
         throw error
       }
     },
+    async open(request) {
+      const session = await findTerminal(request)
+      session.open(request)
+      return session
+    },
     list: () => sessions.list(),
-    close,
+    close(name) {
+      for (const kind of ['terminal', 'pipes']) expired.delete(`${kind} ${name}`)
+      return sessions.close(name)
+    },
     closeAll: () => sessions.closeAll(),
   }
 }
@@ -113,7 +152,7 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
 const maxExpired = 1000
 
 /** The shells that can keep a session. */
-const dialects: ReadonlyMap<string, SessionDialect> = new Map([
+const dialects: ReadonlyMap<string, PipeDialect> = new Map([
   ['bash', bashDialect],
   ['zsh', zshDialect],
 ])

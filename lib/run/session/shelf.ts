@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
-import { StartError, type SessionInfo } from '../../protocol/ports.ts'
+import { type SessionInfo, StartError } from '../../protocol/ports.ts'
 
 /** Sessions by their keys. */
 export interface Shelf<Session> {

@@ -1,278 +1,147 @@
-import { closeSync, ftruncateSync, openSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
-import type { Socket } from 'node:net'
-import { basename, join } from 'node:path'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
-import { codeOf } from '../../protocol/errors.ts'
-import type { FifoPool, SharedFolder } from '../pipe/fifo.ts'
-import type { Launch, ShellUse } from '../launch.ts'
-import type {
-  ControlGroup,
-  ControlGroups,
-  OpenUsage,
-  UsageSource,
-} from '../../system/process/control-group.ts'
-import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
-import { findConfined } from '../../system/process/process-table.ts'
-import { setReferenced } from '../../system/runtime.ts'
-import type { SessionDialect } from './dialect.ts'
-import { encodeTurn } from './turn.ts'
-import { createRecordReader, describeFailedStart, type TurnEnd } from './record.ts'
-import { describeStartFailure } from '../start-failure.ts'
-import { stopTree } from '../stop.ts'
+import {
+  type Exit,
+  type OutputSink,
+  StartError,
+  type TerminalSessionListener,
+} from '../../protocol/ports.ts'
+import type { Request, TerminalSize } from '../../protocol/request/request.ts'
+import type { ControlGroup, UsageSource } from '../../system/process/control-group.ts'
+import type { FileIdentity } from '../../system/process/process-table.ts'
+import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
+import type { Launch } from '../launch.ts'
+import type { TerminalKeys } from './queue.ts'
 
-/** A real shell that waits for commands. */
-export interface SessionShell extends UsageSource {
+/** A shell that lives on between commands, on pipes or on a terminal. */
+export interface KeptShell extends UsageSource {
   readonly pid: number
   readonly alive: boolean
-  /** Holds all that the session ever starts; null where the kernel gives none. */
+  /** Holds all that it starts; null where the kernel gives none. */
   readonly group: ControlGroup | null
-  /** What it can see of ours, where that is not all. */
-  readonly shared: SharedFolder | null
-  /** One at a time. Never rejects. */
-  run(turn: Parameters<typeof encodeTurn>[0]): Promise<TurnEnd>
-  /** Lets it go: it exits at the end of its input, with its EXIT trap. Settles when it has ended. */
+  /** The mark in the environment of all that it starts, unless a command has put its own there. */
+  readonly mark: string
+  /** Where it began. */
+  readonly cwd: string
+  /** Whether a stopped command can be left without leaving the shell. */
+  readonly survivesStop: boolean
+  readonly terminal: TerminalShell | null
+  /** Settles when it can take a command; with false when it has ended. */
+  ready(): Promise<boolean>
+  /**
+   * Runs a command in `cwd`, where the session stands. One at a time. Rejects with `StartError` if it
+   * cannot be begun.
+   */
+  begin(request: Request, sink: OutputSink, cwd: string): Promise<ShellTurn>
+  /** Has the shell leave the rest of its command. `over` aborts at the end of that. */
+  skipRest(over: AbortSignal, graceMs: number): Promise<void>
+  /**
+   * Does so once more: the shell may have gone on with the next part of the command, or be suspended. `isOver`:
+   * it has left the command.
+   */
+  nudge(isOver: boolean): void
+  /** What its processes write to, by which they are found. */
+  files(): readonly FileIdentity[]
+  /** Lets it go. Settles when it has ended. */
   close(): Promise<void>
+  readonly ended: Promise<Exit>
 }
 
-/** What its start files have begun is found by the group, or as its children: earlier shells have the same mark. */
-const noMark = ''
+/** What only a shell on a terminal can. */
+export interface TerminalShell extends TerminalKeys {
+  /** What the shell would complete the line with, its last word first; null: it cannot say now. */
+  complete(line: string): Promise<string[] | null>
+  /** Words of the shell that export what it exported at its last prompt. */
+  readExports(): string
+  /** What commands have left behind in it: running and suspended jobs. */
+  listJobs(): ShellJob[]
+  /** The process groups of the jobs that the shell knows; at its prompt only. */
+  askGroups(): Promise<number[]>
+}
 
-/** The token of the record that the shell gives when it is ready: no run has an empty mark. */
-const readyToken = ''
+export interface ShellJob {
+  pid: number
+  group: number
+  /** The id of the run that started it. */
+  run: string
+  isSuspended: boolean
+}
 
-export interface SessionShellOptions {
-  dialect: SessionDialect
-  login: boolean
-  setUp: string
-  pipes: FifoPool
-  uninherited: Uninherited
-  groups?: ControlGroups
+/** One command. No promise rejects. */
+export interface ShellTurn {
+  /** False: the command was taken back before the shell took it. */
+  readonly begun: Promise<boolean>
+  /** Settles when the shell has told the end of the command, or has ended itself. */
+  readonly told: Promise<unknown>
+  /** To be called when it has, and after any stop. Settles when all output is in the sink. */
+  finish(stopped: boolean): Promise<TurnEnd>
+  /** Takes the command back unless it has begun. */
+  revoke(): void
+  /** What the command writes to. */
+  files(): readonly FileIdentity[]
+}
+
+/** How a command ended: the shell told it, or has ended itself. */
+export type TurnEnd =
+  | {
+      kind: 'told'
+      status: number
+      /** Every stage of the last pipeline; null if the shell could not be asked. */
+      stages: number[] | null
+      /** Null: it has not said. */
+      cwd: string | null
+      notices: string[]
+      /** Why the shell cannot run another command; null: it can. */
+      unfit: string | null
+    }
+  | { kind: 'gone'; exit: Exit }
+
+/** How a shell is to begin. */
+export interface Beginning {
+  /** Its first command. */
+  request: Request
   cwd: string
-  /** `OLDPWD` at the start. */
-  oldCwd: string | undefined
+  /** The marks of this shell and of all shells of its session. */
+  mark: string
+  sessionMark: string
   /** Aborting it ends a shell that is not ready yet. */
   signal: AbortSignal
-  /** Makes the launch of a shell that is used so. Rejects with `StartError`. */
-  prepare(use: ShellUse): Promise<Launch>
+  /** A sentence for the reader. */
+  tell: (notice: string) => void
+  /** For a shell on a terminal; null: it is on pipes. */
+  terminal: {
+    /** Asked when the terminal is opened: it may have changed until then. */
+    size: () => TerminalSize
+    /** What `readExports` of the shell before has given; empty: there was none. */
+    exports: string
+    /** Whether what its start files say has been said by another shell of the session. */
+    isRepeated: boolean
+    onOutput: TerminalSessionListener['onOutput']
+    /** The shell takes keys from now on, while it starts: its start files may ask something. */
+    arise(keys: TerminalKeys): void
+  } | null
 }
 
-/**
- * Starts a shell with the session's program. Its files are opened and their names gone before the
- * first command, where the shell sees them without. Rejects with `StartError`.
- */
-export async function startSessionShell(options: SessionShellOptions): Promise<SessionShell> {
-  const directory = makeFilledFolder('session', tryRoom)
-  const opened: number[] = []
-  const names: string[] = []
-  let inputFd: number | null = null
-  let usage: OpenUsage | null = null
-  const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
+/** Settles when the shell is ready for its first command. Rejects with `StartError`. */
+export type StartShell = (beginning: Beginning) => Promise<KeptShell>
 
-  function openFile(name: string, flags: 'wx' | 'wx+'): number {
-    const fd = openSync(join(directory, name), flags, 0o600)
-    opened.push(fd)
-    names.push(name)
-    return fd
-  }
-
-  function endInput(): void {
-    if (inputFd !== null) closeSync(inputFd)
-    inputFd = null
-  }
-
-  /** Removes them by their names: to read the folder takes a descriptor, and none may be left. */
-  function removeFiles(): void {
-    for (const name of names.splice(0)) {
-      try {
-        // Not `rmSync`, which may take a descriptor.
-        unlinkSync(join(directory, name))
-      } catch (error) {
-        if (codeOf(error) !== 'ENOENT') throw error
-      }
-    }
-    // What a sandboxed shell shares with us may still be in it.
-    removeTemporaryFolder(directory)
-  }
-
-  function release(): void {
-    endInput()
-    usage?.close()
-    usage = null
-    for (const fd of opened.splice(0)) closeSync(fd)
-    removeFiles()
-  }
-
-  async function start() {
-    const turnFd = openFile('turn', 'wx+')
-    const compose = (seenAs: string) => {
-      const turnPath = isAnonymous(seenAs)
-        ? `/proc/${process.pid}/fd/${turnFd}`
-        : join(seenAs, 'turn')
-      return options.dialect.compose({ ...options, turnPath })
-    }
-    const launch = await options.prepare({
-      share: directory,
-      startsIn: 'share',
-      args: (seenAs) => compose(seenAs).args,
-    })
-    const { args, script } = compose(launch.shared ?? directory)
-    // Named as in `args`: bash puts the name of its script before its messages.
-    const scriptFd = openFile(basename(args.at(-1) ?? 'script'), 'wx')
-    const scriptBytes = writeAt(scriptFd, script.text, 0)
-    // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
-    const input = await options.pipes.openInput()
-    inputFd = input.writeFd
-    const child = await spawnShell(launch, directory, input.readFd, options)
-    return { launch, turnFd, script, scriptFd, scriptBytes, child }
-  }
-
-  const started = await start().catch((error: unknown) => {
-    release()
-    throw error
-  })
-  const { launch, turnFd, script, scriptFd, child } = started
-  const seenAs = launch.shared ?? directory
-  let { scriptBytes } = started
-  let lines = script.lines
-  let turnBytes = 0
-
-  const records = createRecordReader()
-  let token = readyToken
-  let settle: ((end: TurnEnd) => void) | null = null
-  let alive = true
-  const handles = [child, child.stdout as Socket]
-
-  /** A waiting session does not keep nacre from ending. */
-  const setBusy = (busy: boolean) => setReferenced(handles, busy)
-
-  function end(turnEnd: TurnEnd): void {
-    const done = settle
-    settle = null
-    setBusy(false)
-    done?.(turnEnd)
-  }
-
-  // The end of the process tells more than the end of its pipe.
-  child.stdout?.on('error', () => undefined)
-  child.stdout?.on('data', (chunk: Uint8Array) => {
-    const record = records.read(chunk, token)
-    if (record === null) return
-    if (record.line >= lines) {
-      // It has left a loop and stands in the last that it knows.
-      lines++
-      scriptBytes += writeAt(scriptFd, script.line(lines), scriptBytes)
-    }
-    end({ kind: 'record', record })
-  })
-  const gone = new Promise<void>((resolve) => {
-    child.once('exit', (code, signal) => {
-      alive = false
-      child.stdout?.destroy()
-      release()
-      end({ kind: 'gone', code, signal })
-      resolve()
-    })
-  })
-
-  function wake(): void {
-    try {
-      if (inputFd !== null) writeSync(inputFd, '\n')
-    } catch (error) {
-      // It is gone, and its exit is yet to be heard.
-      if (codeOf(error) !== 'EPIPE') throw error
-    }
-  }
-
-  function awaitTurn(): Promise<TurnEnd> {
-    setBusy(true)
-    return new Promise((resolve) => {
-      settle = resolve
-    })
-  }
-
-  const { group } = child
-  usage = group?.openUsage() ?? null
-  let { pid } = child
-  const shell: SessionShell = {
-    get pid() {
-      return pid
-    },
-    group,
-    shared: launch.shared === undefined ? null : { path: directory, seenAs },
-    get alive() {
-      return alive
-    },
-    run(turn) {
-      if (!alive) return Promise.resolve({ kind: 'gone', code: null, signal: null })
-      token = turn.mark
-      const text = encodeTurn(turn)
-      const bytes = writeAt(turnFd, text, 0)
-      if (bytes < turnBytes) ftruncateSync(turnFd, bytes)
-      turnBytes = bytes
-      const ended = awaitTurn()
-      wake()
-      return ended
-    },
-    readUsage: () => (usage ?? group)?.readUsage() ?? null,
-    close() {
-      endInput()
-      return gone
-    },
-  }
-  let killed: Promise<unknown> = Promise.resolve()
-  const kill = () => {
-    killed = stopTree({ pid, mark: noMark, group }, { signal: 'SIGKILL' })
-  }
-  if (options.signal.aborted) kill()
-  options.signal.addEventListener('abort', kill)
-  const ready = await awaitTurn()
-  options.signal.removeEventListener('abort', kill)
-  if (options.signal.aborted) {
-    // It may have been ended just as it got ready.
-    setBusy(true)
-    await killed
-    await gone
-  }
-  if (!alive) throw describeFailedStart(ready.kind === 'gone' ? ready.code : null, launch)
-  if (isAnonymous(seenAs)) removeFiles()
-  if (launch.shared !== undefined) pid = findConfined(pid)
-  return shell
-}
-
-/** The session's program and a command of the usual size need so much room on a disk that is nearly full. */
-const roomBytes = 65_536
-
-function tryRoom(folder: string): void {
-  const path = join(folder, 'room')
-  writeFileSync(path, Buffer.alloc(roomBytes), { mode: 0o600 })
-  unlinkSync(path)
-}
-
-/** As bytes, since Deno passes by the position of a text. */
-function writeAt(fd: number, text: string, position: number): number {
-  const bytes = Buffer.from(text)
-  return writeSync(fd, bytes, 0, bytes.length, position)
-}
-
-async function spawnShell(
-  launch: Launch,
-  directory: string,
-  stdinFd: number,
-  { uninherited, groups }: SessionShellOptions,
-): Promise<StartedProcess> {
+/** Prepares the shell where its session stands, else, with a notice, where the request wants to be. */
+export async function prepareInPlace(
+  { request, cwd, tell }: Pick<Beginning, 'request' | 'cwd' | 'tell'>,
+  prepare: (cwd: string) => Promise<Launch>,
+): Promise<Launch> {
   try {
-    const stdio = [stdinFd, 'pipe', 'ignore'] as const
-    return await startProcess({
-      ...launch,
-      cwd: directory,
-      stdio,
-      detached: true,
-      uninherited,
-      groups,
-    })
+    return await prepare(cwd)
   } catch (error) {
-    throw describeStartFailure(error, launch)
-  } finally {
-    closeSync(stdinFd)
+    if (!(error instanceof StartError) || cwd === request.cwd) throw error
+    const launch = await prepare(request.cwd)
+    tell(error.message)
+    return launch
   }
+}
+
+/** Marks all that a shell starts. */
+export function addMarks(
+  { env, ...launch }: Launch,
+  { mark, sessionMark }: Pick<Beginning, 'mark' | 'sessionMark'>,
+): Launch {
+  return { ...launch, env: { ...env, [markVariable]: mark, [sessionVariable]: sessionMark } }
 }

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { nowMs, pause, settleWithin } from '../../system/clock.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopReport } from '../../protocol/ports.ts'
+import type { StopReason } from '../../protocol/result/result.ts'
+import { nowMs, pause, settleWithin, waitUntil } from '../../system/clock.ts'
 import {
   ageMs,
   clockToleranceMs,
@@ -9,76 +10,92 @@ import {
   readVariable,
   sendSignal,
 } from '../../system/process/process-table.ts'
-import type { SessionDialect } from './dialect.ts'
-import type { SessionShell } from './shell.ts'
-import { type StopSteps, stopTree, type TreeRoot } from '../stop.ts'
 import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
+import { type StopSteps, stopTree } from '../stop.ts'
+import type { KeptShell, ShellTurn } from './shell.ts'
 
 /** After the last process of the command is gone, how long its shell may take to say so. */
 const shellGraceMs = limits.stopGraceMs
+/** How long a command may take to leave by itself, before its processes are ended. */
+const interruptGraceMs: Partial<Record<StopReason, number>> = { cancel: limits.stopGraceMs }
+const shortGraceMs = 100
+/** How long what a shell hangs up may take to end, before nobody waits for it any more. */
+const hangUpMs = 100
 
 /**
- * Ends the command that a session runs, with everything that it started, and spares the shell and
+ * Ends the command that a shell runs, with everything that it started, and spares the shell and
  * what earlier runs left in the background. A shell that does not come back is killed.
  */
 export async function stopTurn(options: {
-  shell: SessionShell
-  dialect: SessionDialect
+  shell: KeptShell
+  turn: ShellTurn
   mark: string
   /** nowMs() at the start of the run. */
   startedMs: number
-  pipes: NonNullable<TreeRoot['pipes']>
-  ended: Promise<unknown>
   steps: StopSteps
+  reason: StopReason
 }): Promise<StopReport> {
-  const { shell, dialect, mark, startedMs, pipes, ended, steps } = options
+  const { shell, turn, mark, startedMs, steps, reason } = options
   const { group } = shell
   const findElders = createElderSearch(shell, mark, startedMs)
   const spare = (living: readonly ProcessEntry[]) => {
     const spared = new Set(findElders(living))
-    if (dialect.survivesStop) spared.add(shell.pid)
+    if (shell.survivesStop) spared.add(shell.pid)
     return spared
   }
-  // First, so that the shell does not go on with the rest of the command once the present part ends.
-  signal(shell, 'SIGURG')
   const timer = new AbortController()
-  const over = ended.then(() => timer.abort())
+  const { signal } = timer
+  const over = turn.told.then(() => timer.abort())
+  // First, so that the shell does not go on with the rest of the command once the present part ends.
+  await shell.skipRest(signal, interruptGraceMs[reason] ?? shortGraceMs)
   // The shell may have been about to start, or to stop, when it was told: so more than once.
   let report: StopReport
   let deadlineMs = Infinity
   let pauseMs = 10
   do {
-    signal(shell, 'SIGCONT')
-    report = await stopTree({ pid: shell.pid, mark, group, pipes, spare, startedMs }, steps)
-    signal(shell, 'SIGCONT')
+    const root = { pid: shell.pid, mark, group, pipes: () => turn.files(), spare, startedMs }
+    report = await stopTree(root, steps)
     deadlineMs = Math.min(deadlineMs, nowMs() + shellGraceMs)
-    await pause(pauseMs, timer.signal)
+    await pause(pauseMs, signal)
+    shell.nudge(signal.aborted)
+    await pause(pauseMs, signal)
     // Timers that are due again and again would keep what the shell has said from being read.
     await nextTurn()
     pauseMs = Math.min(pauseMs * 2, 200)
-  } while (!timer.signal.aborted && nowMs() < deadlineMs && report.survivors.length === 0)
-  if (!timer.signal.aborted) {
-    signal(shell, 'SIGKILL')
-    // Also where it answers at this very moment: the next command must not meet a dying shell.
-    await shell.close()
+  } while (!signal.aborted && nowMs() < deadlineMs && report.survivors.length === 0)
+  if (!signal.aborted) {
+    if (shell.alive) sendSignal(shell.pid, 'SIGKILL')
+    // Also if it answers at this very moment: the next command must not meet a dying shell.
+    await shell.ended
   }
   await over
   return report
 }
 
-/** No process has this number: only marks find what a lost shell left behind. */
-const noProcess = -1
-
-/** Ends a session's shell and all that it left behind. */
-export async function stopSession(shell: SessionShell | null, sessionMark: string): Promise<void> {
+/**
+ * Ends a shell with all that it left behind. `sessionMark`: with all that the shells of its session left; a
+ * `detaches` shell, a person's own, hangs up its jobs instead, as at the end of any terminal.
+ */
+export async function endShell(
+  shell: KeptShell | null,
+  { sessionMark, detaches }: { sessionMark: string | null; detaches: boolean },
+): Promise<void> {
+  const pid = shell?.alive ? shell.pid : null
   const closed = shell?.close()
   // Its EXIT trap may take a moment.
   await settleWithin(shellGraceMs, closed)
+  if (detaches) {
+    if (shell?.alive) sendSignal(shell.pid, 'SIGKILL')
+    await closed
+    // What has heard the hang-up is gone in a moment; what is meant to stay, stays.
+    return waitUntil(() => !shell?.group?.isPopulated(), { everyMs: 2, mostMs: hangUpMs })
+  }
   await stopTree({
-    pid: shell?.pid ?? noProcess,
-    mark: sessionMark,
+    pid,
+    mark: shell?.mark ?? sessionMark ?? '',
     group: shell?.group ?? null,
-    marks: [`${sessionVariable}=${sessionMark}`],
+    marks: sessionMark === null ? [] : [`${sessionVariable}=${sessionMark}`],
+    pipes: () => shell?.files() ?? [],
   })
   await closed
 }
@@ -90,8 +107,8 @@ const runPrefix = 'run_'
  * Finds processes of the session that were there before the run began, and what these start meanwhile.
  * `startedMs`: nowMs() at the start of the run.
  */
-export function createElderSearch(
-  shell: Pick<SessionShell, 'pid' | 'group'>,
+function createElderSearch(
+  shell: Pick<KeptShell, 'pid' | 'group'>,
   mark: string,
   startedMs: number,
 ) {
@@ -121,8 +138,4 @@ export function createElderSearch(
     for (const entry of others) if (elders.has(entry.pid)) known.set(entry.pid, entry.startTime)
     return elders
   }
-}
-
-function signal(shell: SessionShell, name: NodeJS.Signals): void {
-  if (shell.alive) sendSignal(shell.pid, name)
 }

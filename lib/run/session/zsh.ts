@@ -1,5 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
-import type { SessionDialect } from './dialect.ts'
+import type { PipeDialect } from './dialect.ts'
 
 /*
  * The same protocol as in bash, in words of zsh. An error ends in `always`, so the loop needs no
@@ -8,7 +8,7 @@ import type { SessionDialect } from './dialect.ts'
  */
 const scriptName = 'zsh'
 
-export const zshDialect: SessionDialect = {
+export const zshDialect: PipeDialect = {
   compose({ turnPath, cwd, oldCwd, setUp, login }) {
     const turn = [
       '__nacre_f=$- __nacre_o=0',

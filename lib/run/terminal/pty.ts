@@ -2,13 +2,7 @@ import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { limits, usualSize } from '../../protocol/limits.ts'
-import {
-  type Exit,
-  type OutputSink,
-  type Runner,
-  type Running,
-  type StopReport,
-} from '../../protocol/ports.ts'
+import type { Exit, OutputSink, Runner, Running, StopReport } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import { nowMs } from '../../system/clock.ts'

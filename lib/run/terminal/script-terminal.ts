@@ -9,7 +9,7 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import { startProcess, type StartedProcess } from '../../system/process/spawn.ts'
+import { type StartedProcess, startProcess } from '../../system/process/spawn.ts'
 import type { Launch } from '../launch.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { findProgram } from '../../system/look.ts'

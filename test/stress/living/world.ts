@@ -102,6 +102,13 @@ export function loseShell(world: World): void {
   world.last = null
 }
 
+/** What a shell does not hand on to the one that takes its place: all but its directory and its exports. */
+export function leaveShell(world: World): void {
+  const { exported } = world
+  loseShell(world)
+  world.exported = exported
+}
+
 const sizes = [
   [80, 24],
   [40, 10],

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { keys } from '../../../helpers/keys.ts'
 import { anything, mark, ok, running, say, shows, told, type } from '../checks.ts'
-import { type Action, next, takeJob } from '../world.ts'
+import { type Action, leaveShell, next, takeJob } from '../world.ts'
 
 /** Commands that go on in the background. */
 export const jobs: readonly Action[] = [
@@ -22,6 +22,7 @@ export const jobs: readonly Action[] = [
       world.screen.type(keys.ctrl('b'))
       const number = ++world.jobCount
       world.jobs.push({ number, command, fifo })
+      leaveShell(world)
       await shows(world, [
         `! ${command}`,
         new RegExp(`\\[%${number}\\] goes on in the background[^]*?stops it`),

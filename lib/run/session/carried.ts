@@ -1,6 +1,6 @@
 import type { Request } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { suspendedOptions, type SessionDialect } from './dialect.ts'
+import { type PipeDialect, suspendedOptions } from './dialect.ts'
 import type { SessionRecord } from './record.ts'
 
 /**
@@ -21,7 +21,7 @@ export function encodeTurn(fields: {
 }
 
 /** What a session's shell does not keep by itself from one command to the next. */
-export interface CarriedState {
+interface CarriedState {
   /** `$?` and `$_` of the command before. */
   readonly status: number
   readonly lastArgument: string
@@ -29,11 +29,9 @@ export interface CarriedState {
   compose(request: Request): string
   /** From the record of the command that was composed last. */
   remember(record: SessionRecord, stopped: boolean): void
-  /** Forgets everything, since the next command runs in a new shell. */
-  reset(): void
 }
 
-export function createCarriedState(dialect: SessionDialect): CarriedState {
+export function createCarriedState(dialect: PipeDialect): CarriedState {
   let suspended: Suspended = nothingSuspended
   /** Names of variables that the last command was lent. */
   let lent: string[] = []
@@ -71,12 +69,6 @@ export function createCarriedState(dialect: SessionDialect): CarriedState {
       const plain = options === '' && errTrap === '' && debugTrap === ''
       suspended = plain ? nothingSuspended : { options, errTrap, debugTrap }
     },
-    reset() {
-      suspended = nothingSuspended
-      lent = []
-      status = 0
-      lastArgument = ''
-    },
   }
 }
 
@@ -103,7 +95,7 @@ const notSuspended = new RegExp(`[^${suspendedOptions}]`, 'g')
  * line and after its last, so that its lines count from 1.
  */
 function composeText(
-  dialect: SessionDialect,
+  dialect: PipeDialect,
   options: {
     command: string
     /** Variables for this command only. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createMarkReader } from '../../../lib/run/terminal-session/editor-marks.ts'
+import { createMarkReader } from '../../../lib/run/session/terminal-talk.ts'
 
 const nonce = '123456789'
 const mark = (name: string, ...fields: string[]) =>

@@ -1,6 +1,6 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { zshDialect } from '../session/zsh.ts'
-import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
+import { type EditorDialect, editorKeys, type EditorStart } from './dialect.ts'
+import { zshDialect } from './zsh.ts'
 
 /**
  * zsh 5 or newer, with zle. `ZDOTDIR` is the one way to have files of ours read beside the person's: each
@@ -25,13 +25,12 @@ export const editorZsh: EditorDialect = {
   restoreVariable: zshDialect.restoreVariable,
   keepStages: '{ __nacre_s=$? __nacre_v=("${pipestatus[@]}"); } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
-  forgetEnd: 'builtin trap - EXIT; zshexit_functions=(); builtin unfunction zshexit 2>/dev/null',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
   callKeys: editorKeys.take,
   showsHooks: true,
 }
 
-function readTheirs(name: string, start: ShellStart, isLast: boolean): string {
+function readTheirs(name: string, start: EditorStart, isLast: boolean): string {
   const ours = quoteWord(start.folder)
   const first =
     name === '.zshenv'
@@ -62,14 +61,14 @@ const initFile = 'init.zsh'
  */
 const functionsFile = 'functions.zsh'
 
-function composeInit({ nonce, folder, state }: ShellStart): string {
+function composeInit({ nonce, folder, exports }: EditorStart): string {
   const read = `builtin . ${quoteWord(`${folder}/${functionsFile}`)}`
   return `\\builtin unset __nacre_z
-${state === '' ? '' : `\\builtin eval ${quoteWord(state)} >/dev/null 2>&1 </dev/null`}
+${exports === '' ? '' : `\\builtin eval ${quoteWord(exports)} >/dev/null 2>&1 </dev/null`}
 \\builtin emulate zsh -o noaliases -c ${quoteWord(read)}
 # What a function in an emulation sets does not last, and the person's options are not seen there.
 function __nacre_ready {
-  { __nacre_o=("\${(@kv)options[@]}"); __nacre_prompt; \\builtin setopt ${promptOptions}; } 2>/dev/null
+  { __nacre_prompt; \\builtin setopt ${promptOptions}; } 2>/dev/null
 }
 \\builtin setopt ${promptOptions}
 \\builtin printf '\\e]${nonce};I\\a'
@@ -79,9 +78,8 @@ function __nacre_ready {
 /** The prompt is a mark and nothing else, and the editor reads keys. */
 const promptOptions = 'zle nopromptsp nopromptcr promptpercent nopromptbang nosinglelinezle'
 
-function composeFunctions({ nonce, turnPath, statePath }: ShellStart): string {
+function composeFunctions({ nonce, turnPath, exportsPath }: EditorStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
-  const traps = quoteWord(`${statePath}-traps`)
   const bind = (key: string, widget: string) =>
     ['emacs', 'viins', 'vicmd']
       .map(
@@ -91,8 +89,8 @@ function composeFunctions({ nonce, turnPath, statePath }: ShellStart): string {
       .join('\n')
   return `builtin zmodload zsh/zle
 typeset -gi __nacre_q=0
-typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_h= __nacre_l= __nacre_p= __nacre_r= __nacre_t= __nacre_x=
-typeset -ga __nacre_v __nacre_o
+typeset -g __nacre_s=0 __nacre_b= __nacre_c= __nacre_h= __nacre_l= __nacre_p= __nacre_r= __nacre_x=
+typeset -ga __nacre_v
 function __nacre_end {
   {
     local __nacre_e=$? IFS=' '
@@ -123,13 +121,7 @@ function __nacre_prompt {
   (( ++__nacre_q ))
   PS1=$'%{\\e]${nonce};B;'$__nacre_q$'\\a%}' RPS1= PS2= POSTEDIT=
   builtin unset zle_bracketed_paste
-${
-  statePath === null
-    ? ''
-    : `  # A copy of the shell has none of its traps.
-  { builtin trap >|${traps}; IFS= builtin read -r -d $'\\0' __nacre_t <${traps} } 2>/dev/null || :
-  ( __nacre_leave ) &!`
-}
+${exportsPath === null ? '' : `  builtin export -p >|${quoteWord(exportsPath)}`}
   builtin return 0
 }
 function __nacre_tell {
@@ -183,7 +175,6 @@ function __nacre_record {
   builtin print -rs -- "$__nacre_h"
 }
 function __nacre_keep { [[ $1 != *' { __nacre_start && :; } 2>/dev/null; '* ]] }
-${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
 __nacre_hook
 zle -N __nacre_take
@@ -195,52 +186,6 @@ ${bind('^J', '__nacre_drop')}
 ${bind(editorKeys.take, '__nacre_take')}
 ${bind(editorKeys.ask, '__nacre_answer')}
 ${bind(editorKeys.tell, '__nacre_tell')}
-`
-}
-
-function composeLeave(statePath: string): string {
-  return `
-function __nacre_leave {
-  local __nacre_n __nacre_f __nacre_x=$__nacre_t __nacre_t
-  local -a __nacre_a __nacre_d
-  emulate -L zsh
-  builtin setopt extendedglob
-  # What completion loads again by itself is left out: to read it takes a second. A function that is still to
-  # be loaded is told as such: one whose text loads it runs a level too deep, where completion finds no tags.
-  __nacre_t="$(
-    builtin printf 'builtin cd -- %s\\n' "\${(qq)PWD}"
-    builtin printf 'OLDPWD=%s\\n' "\${(qq)OLDPWD}"
-    builtin print -r -- "dirstack=("\${(qq)dirstack}")"
-    for __nacre_n in \${(k)parameters}; do
-      [[ $parameters[$__nacre_n] = *(special|readonly|hide)* && $__nacre_n != (path|PATH|fpath|FPATH|cdpath|CDPATH|manpath|MANPATH) ]] && continue
-      [[ $__nacre_n = (__nacre*|NACRE*|PWD|OLDPWD|_|PS*|RPS*|PROMPT*|RPROMPT*|precmd_functions|zshaddhistory_functions|SHLVL|POSTEDIT|ZLE_*|zle_*|COLUMNS|LINES) ]] && continue
-      builtin typeset -gp $__nacre_n
-    done
-    for __nacre_n in \${(k)functions:#__nacre*}; do
-      __nacre_f=\${functions_source[$__nacre_n]}
-      if [[ $functions[$__nacre_n] = 'builtin autoload -X'* ]]; then
-        [[ -z $__nacre_f || -n \${fpath[(re)\${__nacre_f:h}]} ]] && __nacre_f=$__nacre_n
-        __nacre_a+=($__nacre_f)
-      elif [[ \${__nacre_f:t} = _* && -n \${fpath[(re)\${__nacre_f:h}]} ]]; then
-        [[ \${__nacre_f:t} = $__nacre_n ]] && __nacre_a+=($__nacre_n)
-      else
-        __nacre_d+=($__nacre_n)
-      fi
-    done
-    builtin print -r -- builtin autoload -Uz -- \${(q)__nacre_a}
-    (( $#__nacre_d )) && builtin functions $__nacre_d
-    builtin alias -L
-    builtin printf '%s\\n' "$__nacre_x"
-    __nacre_a=()
-    for __nacre_n __nacre_f in $__nacre_o; do
-      [[ $__nacre_f = on ]] && __nacre_a+=($__nacre_n) || __nacre_a+=(no$__nacre_n)
-    done
-    builtin print -r -- "builtin setopt $__nacre_a || :"
-    builtin umask -S | { IFS= builtin read -r __nacre_n; builtin printf 'umask %s\\n' $__nacre_n }
-  )" 2>/dev/null
-  # Each prompt has a file: what stands behind an earlier one may be slower.
-  builtin printf '%s\\n%s\\n' "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}.$__nacre_q
-} 2>/dev/null </dev/null
 `
 }
 

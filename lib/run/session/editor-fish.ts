@@ -1,4 +1,4 @@
-import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
+import { type EditorDialect, editorKeys, type EditorStart } from './dialect.ts'
 
 /**
  * fish 3.2 or newer. Its line editor has only our keys, and Enter, which `read` needs: what was typed and
@@ -20,7 +20,6 @@ export const editorFish: EditorDialect = {
   // What hears of its end has them.
   keepStages: null,
   changeDirectory: (path) => `builtin cd -- ${path}`,
-  forgetEnd: `functions -e (functions --handlers-type generic | string replace -rf '^fish_exit ' '')`,
   exportVariable: (name, value) => `set -gx ${name} ${value}`,
   callKeys: editorKeys.take,
   // After each command fish writes what moves its prompt to a fresh line.
@@ -35,11 +34,10 @@ function quote(text: string): string {
   return `'${text.replaceAll(/['\\]/g, '\\$&')}'`
 }
 
-function composeInit({ nonce, turnPath, statePath, state, plain }: ShellStart): string {
+function composeInit({ nonce, turnPath, exportsPath, exports, plain }: EditorStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
   const key = (text: string) => quote(text).replaceAll('\u001B', `'\\e'`)
-  // A function that is read from a file, by `eval` there too, is not told to be the person's own.
-  return `${state === '' ? '' : `begin\nbuiltin printf '%s\\n' ${quote(state)} | builtin source\nend >/dev/null 2>&1 </dev/null`}
+  return `${exports === '' ? '' : `builtin printf '%s\\n' ${quote(exports)} | builtin source >/dev/null 2>&1`}
 set -g __nacre_s 0
 set -g __nacre_q 0
 set -g __nacre_running 0
@@ -77,7 +75,7 @@ function __nacre_prompt
     set -g __nacre_q (builtin math $__nacre_q + 1)
     # Our keys know no marks around a paste, which \`read\` of fish 3 would ask for.
     functions -e __fish_enable_bracketed_paste
-${statePath === null ? '' : '    __nacre_leave'}
+${exportsPath === null ? '' : composeExports(exportsPath)}
   end
   builtin printf ${mark('B;%s')} $__nacre_q
 end
@@ -129,7 +127,6 @@ function __nacre_answer
   set -l word (string match -r '\\S*$' -- "$__nacre_l")
   builtin printf ${mark('R;%s')} (string join \\n -- "$word" $found[1..2000] | string collect)
 end
-${statePath === null ? '' : composeLeave(statePath)}
 function __nacre_enter
   if test $__nacre_running = 1
     commandline -f execute
@@ -155,25 +152,10 @@ set -g fish_autosuggestion_enabled 0
 `
 }
 
-function composeLeave(statePath: string): string {
-  return `
-function __nacre_leave
-  begin
-    echo builtin cd -- (string escape -- $PWD)
-    for name in (set -ng)
-      string match -qr '^(__nacre|NACRE|fish_|_|status|pipestatus|history|version|hostname|PWD|SHLVL|umask|dirprev|dirnext|COLUMNS|LINES|argv|__fish)' -- $name; and continue
-      set -l flags -g
-      set -qx $name; and set flags -gx
-      echo set $flags $name (string escape -- $$name)
-    end
-    for name in (functions -na)
-      string match -qr '^(__nacre|fish_|__fish)' -- $name; and continue
-      string match -qr '^(stdin|-|n/a)$' -- (functions -D $name); and functions --no-details $name
-    end
-    abbr --show
-    echo umask (umask)
-    echo ${quote(stateEnd)}$__nacre_q
-  end 2>/dev/null >${quote(statePath)}.$__nacre_q </dev/null
-end
-`
+function composeExports(path: string): string {
+  return `    begin
+      for name in (set -nx)
+        contains -- $name PWD SHLVL COLUMNS LINES _; or echo set -gx $name (string escape -- $$name)
+      end
+    end >${quote(path)} 2>/dev/null`
 }

@@ -1,6 +1,6 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { bashDialect } from '../session/bash.ts'
-import { type EditorDialect, editorKeys, stateEnd, type ShellStart } from './editor-dialect.ts'
+import { bashDialect } from './bash.ts'
+import { type EditorDialect, editorKeys, type EditorStart } from './dialect.ts'
 
 /**
  * bash 4.4 or newer, with readline. `bind -x` reads the command into a variable and puts a line in
@@ -21,7 +21,6 @@ export const editorBash: EditorDialect = {
   restoreVariable: bashDialect.restoreVariable,
   keepStages: '{ __nacre_s=$? __nacre_v=("${PIPESTATUS[@]}"); } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
-  forgetEnd: '\\builtin trap - EXIT',
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,
   callKeys: editorKeys.take + editorKeys.accept,
   showsHooks: true,
@@ -50,11 +49,11 @@ if [[ -r ~/.bashrc ]]; then \\builtin . ~/.bashrc; fi
 /** A bash that does not hear how long the person's history may be would cut its file to 500 lines. */
 const noHistory = '\\builtin unset -v HISTFILE'
 
-function composeInit({ login, plain, nonce, turnPath, statePath, state }: ShellStart): string {
+function composeInit({ login, plain, nonce, turnPath, exportsPath, exports }: EditorStart): string {
   const mark = (text: string) => `'\\e]${nonce};${text}\\a'`
   const files = plain ? noHistory : login ? startFiles : rcFile
   return `${files}
-${state === '' ? '' : `{ \\builtin eval ${quoteWord(state)}\n} >/dev/null 2>&1 </dev/null`}
+${exports === '' ? '' : `{ \\builtin eval ${quoteWord(exports)}\n} >/dev/null 2>&1 </dev/null`}
 \\builtin unalias __nacre_end __nacre_ready __nacre_take __nacre_start 2>/dev/null || :
 # A function is read with the aliases of that moment, such as of what declares its variables.
 __nacre_a=$(\\builtin shopt -p expand_aliases) || :
@@ -104,7 +103,7 @@ __nacre_ready() {
   while \\builtin read -r -t 0; do IFS= \\builtin read -r __nacre_c || \\builtin break; done
   if [[ ! -o emacs ]]; then \\builtin set -o emacs; fi
   __nacre_q=$((__nacre_q + 1)) PS1="\\[\\e]${nonce};B;$__nacre_q\\a\\]" PS2= PS0=
-${statePath === null ? '' : `  ( ( __nacre_leave ) & )`}
+${exportsPath === null ? '' : `  \\builtin export -p >|${quoteWord(exportsPath)}`}
 }
 __nacre_tell() { { __nacre_ready; } 2>/dev/null; \\builtin printf ${mark('B;%s')} "$__nacre_q"; }
 __nacre_take() {
@@ -133,7 +132,6 @@ __nacre_start() {
   if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi
   \\builtin return "$__nacre_s"
 }
-${statePath === null ? '' : composeLeave(statePath)}
 ${composeAnswer(turnPath, mark)}
 { __nacre_hook; } 2>/dev/null
 for __nacre_x in 'editing-mode emacs' 'enable-bracketed-paste off' 'show-mode-in-prompt off' \\
@@ -155,47 +153,6 @@ done
 
 function printable(key: string): string {
   return key.replaceAll('\u001B', '\\e')
-}
-
-/** What another shell reads to stand where this one stands. Runs in a copy of the shell, behind its prompt. */
-function composeLeave(statePath: string): string {
-  const notTaken = [
-    ...['BASH*', 'COMP_*', 'DIRSTACK', 'EPOCH*', 'EUID', 'FUNCNAME', 'GROUPS', 'HISTCMD', 'LINENO'],
-    ...['NACRE*', 'OLDPWD', 'OPTIND', 'PIPESTATUS', 'PPID', 'PROMPT_COMMAND', 'PS[0-4]', 'PWD'],
-    ...['RANDOM', 'READLINE_*', 'SECONDS', 'SHELLOPTS', 'SHLVL', 'SRANDOM', 'UID', '_', '__nacre*'],
-    ...['COLUMNS', 'LINES', 'IFS'],
-  ].join('|')
-  return `
-__nacre_leave() {
-  local __nacre_o="$(\\builtin set +o)" IFS=$' \\t\\n'
-  local __nacre_x="$(\\builtin trap -p)"
-  \\builtin set +eux
-  \\builtin trap - ERR DEBUG EXIT RETURN
-  local __nacre_t="$(
-    \\builtin printf '\\\\builtin cd -- %q\\n' "$PWD"
-    [[ -v OLDPWD ]] && \\builtin printf 'OLDPWD=%q\\n' "$OLDPWD"
-    for ((__nacre_n = \${#DIRSTACK[@]} - 1; __nacre_n > 0; __nacre_n--)); do
-      \\builtin printf '\\\\builtin pushd -n %q\\n' "$(\\builtin dirs -l "+$__nacre_n")"
-    done
-    \\builtin printf '\\\\builtin unalias -a\\n'
-    \\builtin shopt -p
-    for __nacre_n in $(\\builtin compgen -v); do
-      case $__nacre_n in ${notTaken}) \\builtin continue ;; esac
-      \\builtin declare -p "$__nacre_n"
-    done
-    \\builtin declare -f
-    \\builtin alias -p
-    \\builtin umask -p
-    \\builtin printf '%s\\n' "$__nacre_x"
-    # What the next shell keeps of its history is its own: to switch it on reads the file once more.
-    \\builtin printf '%s\\n' "\${__nacre_o/set -o history/:}"
-    # A substitution expands no aliases, and says so.
-    \\builtin printf 'shopt -s expand_aliases; set -o emacs\\n'
-  )"
-  # Each prompt has a file: what stands behind an earlier one may be slower.
-  \\builtin printf '%s\\n%s\\n' "$__nacre_t" "${stateEnd}$__nacre_q" >|${quoteWord(statePath)}.$__nacre_q
-} 2>/dev/null </dev/null
-`
 }
 
 /**

@@ -1,0 +1,442 @@
+import { closeSync, fstatSync } from 'node:fs'
+import {
+  type Exit,
+  type OutputSink,
+  StartError,
+  type TerminalSessionListener,
+} from '../../protocol/ports.ts'
+import type { Request } from '../../protocol/request/request.ts'
+import type { ListenerAnswer } from '../../protocol/result/event.ts'
+import { messageOf } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { listIgnored, markVariable } from '../../system/process/own-process.ts'
+import {
+  type FileIdentity,
+  listTree,
+  readProcess,
+  readVariable,
+  sendSignal,
+} from '../../system/process/process-table.ts'
+import { pause, settleWithin } from '../../system/clock.ts'
+import type { PtyParts, PtyProcess } from '../terminal/start.ts'
+import { createTerminalInput } from '../terminal/terminal-input.ts'
+import { readTerminal } from '../terminal/terminal-output.ts'
+import { createTerminalWatch } from '../terminal/waiting-for-input.ts'
+import { type EditorDialect, editorKeys } from './dialect.ts'
+import type { KeptShell, ShellJob, ShellTurn, TurnEnd } from './shell.ts'
+import { createMarkReader, type Piece, type ShellFiles } from './terminal-talk.ts'
+
+/** A shell that has been started on a terminal. */
+export interface TerminalProgram extends PtyProcess {
+  parts: PtyParts
+  dialect: EditorDialect
+  files: ShellFiles
+  nonce: string
+  cwd: string
+}
+
+/** Where a shell stands: it starts, waits at its prompt, is called, runs a command, is on its way to its prompt. */
+type Phase = 'starting' | 'idle' | 'called' | 'asked' | 'running' | 'ending' | 'gone'
+
+/** 128 and the number of SIGINT, as shells have it. */
+const interruptedStatus = 130
+/** A program that asks what the terminal can do waits for the answer: a VT220 with colours. */
+const deviceQuery = /\u001B\[0?c/
+const deviceAnswer = '\u001B[?62;22c'
+/** Whatever holds the editor, an interrupt leads back to a prompt. */
+const interruptKey = '\u0003'
+/** A command takes the shell at once. At its first completion zsh loads all of them: seconds on a slow disk. */
+const completeTimeoutMs = 10_000
+/**
+ * Between two looks whether the editor waits for keys though something else was expected of it; if the system
+ * does not tell that it waits, the time alone has to.
+ */
+const lookMs = process.platform === 'linux' ? 200 : 1500
+/** An editor that is called so often without an answer is not to be had: the shell is ended. */
+const mostCalls = 8
+
+export function followTerminal(
+  program: TerminalProgram,
+  options: {
+    mark: string
+    /** Whether start files have replaced the shell by another program, which tells no prompt. */
+    replaced(): boolean
+    /** What comes while no command runs: from start files, prompt hooks, background jobs. */
+    onOutput: TerminalSessionListener['onOutput']
+  },
+): KeptShell {
+  const { pid, master, slave, group, parts, dialect, files } = program
+  const marks = createMarkReader(program.nonce)
+  const { mark, onOutput } = options
+  let terminals: FileIdentity[] = [fstatSync(slave)]
+  let phase: Phase = 'starting'
+  let sink: OutputSink | null = null
+  let settleTold: ((end: TurnEnd) => void) | null = null
+  let settleBegun: ((hasBegun: boolean) => void) | null = null
+  let settleAnswer: ((answer: string | null) => void) | null = null
+  let settlePrompt: ((isThere: boolean) => void)[] = []
+  /** What was typed for a command that has not begun. */
+  const early: string[] = []
+  /** Names of variables that the command before was given for itself. */
+  let lent: string[] = []
+  /** The number of the last prompt. */
+  let prompt = ''
+  let isClosing = false
+  let ticking: NodeJS.Timeout | undefined
+  /** Looks in a row that found the editor waiting; a single one may have come just before a mark. */
+  let looks = 0
+  let calls = 0
+
+  const input = createTerminalInput(master, parts.calls)
+  const output = readTerminal(program, {
+    take: takeBytes,
+    onRead: () => input.flush(),
+    onClose() {
+      input.close()
+      parts.uninherited.delete(master)
+    },
+  })
+  const look = createTerminalWatch(pid, program.path)
+  expect('starting')
+
+  /** Looks from now on whether the editor waits though it is to do something. */
+  function expect(next: Phase): void {
+    phase = next
+    looks = calls = 0
+    ticking ??= setInterval(urge, lookMs)
+  }
+
+  function rest(next: Phase): void {
+    phase = next
+    clearInterval(ticking)
+    ticking = undefined
+  }
+
+  /**
+   * An interrupt can end what draws a prompt, so that its mark never comes by itself, or take away a call.
+   * fish 3.6 then ignores its keys until a signal wakes it in its wait for them.
+   */
+  function urge(): void {
+    if (phase === 'starting' && !options.replaced()) return
+    looks = process.platform !== 'linux' || look() === 'raw' ? looks + 1 : 0
+    if (looks === 2) signalForeground(pid, 'SIGWINCH')
+    if (looks < 3) return
+    looks = 1
+    if (phase === 'starting' || ++calls > mostCalls) void close()
+    else if (phase === 'ending') void input.type(editorKeys.tell)
+    else void input.type(calls > 1 ? interruptKey + dialect.callKeys : dialect.callKeys)
+  }
+
+  function takeBytes(chunk: Uint8Array): ListenerAnswer | Promise<ListenerAnswer> {
+    const pieces = marks.read(chunk)
+    for (let next = pieces.shift(); next; next = pieces.shift()) {
+      const answer = next.kind === 'mark' ? meet(next) : route(next.bytes)
+      if (answer instanceof Promise) return takeRest(answer, pieces)
+    }
+    return undefined
+  }
+
+  async function takeRest(first: Promise<unknown>, pieces: Piece[]): Promise<ListenerAnswer> {
+    await first
+    for (const piece of pieces) {
+      if (piece.kind === 'mark') meet(piece)
+      else await route(piece.bytes)
+    }
+  }
+
+  function route(bytes: Uint8Array): void | Promise<unknown> {
+    switch (phase) {
+      case 'running': {
+        // Whoever stopped listening has no say in what the others hear.
+        const answer = sink?.write('output', bytes)
+        return answer instanceof Promise ? answer : undefined
+      }
+      case 'starting':
+        if (deviceQuery.test(Buffer.from(bytes).toString('latin1'))) void input.type(deviceAnswer)
+        return onOutput(bytes, 'start')
+      case 'ending':
+      case 'idle':
+        // What it says of what it hangs up is for nobody.
+        return isClosing ? undefined : onOutput(bytes, phase === 'idle' ? 'idle' : 'hook')
+      default:
+        // The editor draws the line that it has been given.
+        return
+    }
+  }
+
+  function meet({ name, fields }: Extract<Piece, { kind: 'mark' }>): void {
+    if (name === 'B') {
+      const [number = ''] = fields
+      const isAnother = number !== prompt
+      // A shell inside of this one may have been given its prompt, with the number of the last one.
+      if (phase === 'running' && !isAnother) return
+      prompt = number
+      if (phase === 'called' || phase === 'asked') return
+      // An interrupt can end what tells the end of a command, too.
+      if (phase === 'running') tell({ status: interruptedStatus, stages: null, cwd: null })
+      if (phase === 'starting' || phase === 'ending') files.hide()
+      rest('idle')
+      for (const settle of settlePrompt.splice(0)) settle(true)
+    } else if (name === 'C' && phase === 'called') {
+      rest('running')
+      const hasBegun = fields[0] !== '0'
+      tellBegun(hasBegun)
+      for (const typed of early.splice(0)) if (hasBegun) void input.type(typed)
+    } else if (name === 'D' && phase === 'running') {
+      const [status = '', stages = '', ...cwd] = fields
+      tell({
+        status: Number(status),
+        stages: stages === '' ? null : stages.split(' ').map(Number),
+        cwd: cwd.join(';'),
+      })
+    } else if (name === 'I' && phase === 'starting') {
+      // Its prompt is next, which start files may have kept from being ours.
+      expect('ending')
+    } else if (name === 'R' && phase === 'asked') {
+      rest('idle')
+      settleAnswer?.(fields.join(';').replaceAll('\r\n', '\n'))
+    }
+  }
+
+  function tell(told: Pick<TurnEnd & { kind: 'told' }, 'status' | 'stages' | 'cwd'>): void {
+    expect('ending')
+    endTurn({ kind: 'told', ...told, notices: [], unfit: null })
+  }
+
+  function endTurn(end: TurnEnd): void {
+    sink = null
+    const settle = settleTold
+    settleTold = null
+    settle?.(end)
+  }
+
+  function tellBegun(hasBegun: boolean): void {
+    const settle = settleBegun
+    settleBegun = null
+    settle?.(hasBegun)
+  }
+
+  const ended = program.ended.then(async (exit): Promise<Exit> => {
+    const wasRunning = phase === 'running'
+    input.close()
+    await output.drain()
+    if (wasRunning && phase === 'running') await sink?.write('output', marks.rest())
+    rest('gone')
+    await output.close()
+    // Its number may be another's from here on.
+    terminals = []
+    closeSync(slave)
+    files.close()
+    tellBegun(false)
+    endTurn({ kind: 'gone', exit })
+    settleAnswer?.(null)
+    for (const settle of settlePrompt.splice(0)) settle(false)
+    return exit
+  })
+
+  /** Hangs the terminal up, as the kernel does it. */
+  async function close(): Promise<void> {
+    isClosing = true
+    if (phase !== 'gone') {
+      signalForeground(pid, 'SIGHUP')
+      // The process that leads the session is not the shell where a sandbox stands before it.
+      sendSignal(pid, 'SIGHUP')
+      sendSignal(pid, 'SIGCONT')
+    }
+    await ended
+  }
+
+  async function ready(): Promise<boolean> {
+    if (phase === 'idle') return true
+    if (phase === 'gone') return false
+    // An editor that is asked something leaves it at once for a fresh prompt.
+    if (phase === 'asked') {
+      void input.type(interruptKey)
+      settleAnswer?.(null)
+      expect('ending')
+    }
+    return new Promise((resolve) => settlePrompt.push(resolve))
+  }
+
+  /** Has the editor take the text; at its prompt only. */
+  function call(text: Parameters<typeof encodeTurn>, to: OutputSink | null) {
+    files.turn(encodeTurn(...text))
+    sink = to
+    expect('called')
+    const begun = new Promise<boolean>((resolve) => (settleBegun = resolve))
+    const told = new Promise<TurnEnd>((resolve) => (settleTold = resolve))
+    void input.type(dialect.callKeys)
+    return { begun, told }
+  }
+
+  function composeBefore({ id, env, cwdGiven, cwd }: Request, stands: string): string {
+    const before = lent.splice(0).map((name) => dialect.restoreVariable(name))
+    for (const [name, value] of Object.entries(env)) {
+      lent.push(name)
+      before.push(dialect.lendVariable(name, dialect.quote(value)))
+    }
+    if (cwdGiven && cwd !== stands) before.push(dialect.changeDirectory(dialect.quote(cwd)))
+    before.push(dialect.exportVariable(markVariable, dialect.quote(id)))
+    return before.join('; ')
+  }
+
+  /** A here-document, or a last backslash, would take what follows as its own. */
+  function composeCommand(command: string): string {
+    const mayAdd = command.includes('|') && !command.includes('<<') && !command.endsWith('\\')
+    return mayAdd && dialect.keepStages ? `${command}\n${dialect.keepStages}` : command
+  }
+
+  async function begin(request: Request, to: OutputSink, cwd: string): Promise<ShellTurn> {
+    if (phase === 'gone') {
+      const told = ended.then((exit): TurnEnd => ({ kind: 'gone', exit }))
+      const finish = () => told
+      return { begun: Promise.resolve(false), told, finish, revoke() {}, files: () => [] }
+    }
+    const { command, origin } = request
+    const before = composeBefore(request, cwd)
+    // What a person has typed, unless with a blank ahead.
+    const line = origin === 'repl' && !/^\s/.test(command) ? command : ''
+    try {
+      const { begun, told } = call([before, composeCommand(command), line], to)
+      return {
+        begun,
+        told,
+        finish: () => told,
+        revoke() {
+          // What the editor has not read yet is not there any more.
+          if (settleBegun) files.turn(encodeTurn(before, ''))
+        },
+        files: () => terminals,
+      }
+    } catch (error) {
+      // A full disk takes not even the text.
+      const message = `Your shell could not be given the command: ${messageOf(error)}`
+      throw new StartError('session_failed', message)
+    }
+  }
+
+  async function skipRest(over: AbortSignal, graceMs: number): Promise<void> {
+    signalForeground(pid, 'SIGINT')
+    await pause(graceMs, over)
+    // A shell starts more on the way to its prompt: it would say of it that it was ended.
+    if (over.aborted) await settleWithin(limits.stopGraceMs, ready())
+  }
+
+  function nudge(isOver: boolean): void {
+    if (isOver) return
+    const isAlone = readForegroundGroup(pid) === pid
+    // It is at a prompt that says nothing: the interrupt came before what the command replaced was put back.
+    if (isAlone && look() === 'raw') void input.type(editorKeys.tell)
+    else signalForeground(pid, 'SIGINT')
+  }
+
+  async function complete(line: string): Promise<string[] | null> {
+    // A shell that has just started, or whose prompt hooks still run, is there in a moment.
+    if (!(await ready()) || phase !== 'idle') return null
+    try {
+      files.turn(`${line}\0`)
+    } catch {
+      // The disk takes no more, so the shell cannot be asked.
+      return null
+    }
+    phase = 'asked'
+    void input.type(editorKeys.ask)
+    let timer: NodeJS.Timeout | undefined
+    const answer = await new Promise<string | null>((resolve) => {
+      settleAnswer = resolve
+      timer = setTimeout(() => void ready(), completeTimeoutMs)
+    })
+    clearTimeout(timer)
+    settleAnswer = null
+    return answer === null ? null : answer.split('\n')
+  }
+
+  return {
+    pid,
+    group,
+    mark,
+    cwd: program.cwd,
+    survivesStop: true,
+    get alive() {
+      return phase !== 'gone'
+    },
+    ended,
+    ready,
+    begin,
+    skipRest,
+    nudge,
+    files: () => terminals,
+    readUsage: () => group?.readUsage() ?? null,
+    close,
+    terminal: {
+      type(data) {
+        if (phase !== 'called') void input.type(data)
+        // The editor would take it, and an interrupt would take the call away; it is for the command.
+        else early.push(data)
+      },
+      resize(columns, rows) {
+        if (output.isOpen()) parts.calls.resize(master, columns, rows)
+      },
+      waitingForInput() {
+        const kind = phase === 'running' || phase === 'starting' ? look() : null
+        // It is the editor at the first prompt then.
+        return phase === 'starting' && kind === 'raw' ? null : kind
+      },
+      complete,
+      readExports: () => files.readExports(),
+      listJobs: () => listShellJobs(pid, mark),
+      async askGroups() {
+        let told = ''
+        if (!(await ready())) return []
+        const listen = (_stream: string, bytes: Uint8Array) =>
+          void (told += Buffer.from(bytes).toString('latin1'))
+        await call(['', 'jobs -p'], { write: listen }).told
+        return told.match(/\d+/g)?.map(Number) ?? []
+      },
+    },
+  }
+}
+
+/**
+ * What the editor takes: what to do before the command's output begins, the command, and the line that the shell's
+ * own history keeps; empty: none.
+ */
+function encodeTurn(before: string, command: string, line = ''): string {
+  return `${before}\0${command}\0${line}\0`
+}
+
+/**
+ * What commands of a shell have left behind in it. Each command exports a mark of its own, so that what carries the
+ * shell's is the shell itself and what its start files began.
+ */
+function listShellJobs(shellPid: number, shellMark: string): ShellJob[] {
+  const jobs = new Map<number, ShellJob>()
+  for (const pid of listTree(shellPid)) {
+    const entry = pid === shellPid ? null : readProcess(pid)
+    const run = readVariable(pid, markVariable)
+    if (!entry || entry.zombie || run === null || run === shellMark) continue
+    // As `nohup` starts it: it is to outlive the shell.
+    if (listIgnored(pid).includes('SIGHUP')) continue
+    jobs.set(entry.group, { pid, run, group: entry.group, isSuspended: entry.state === 'T' })
+  }
+  return [...jobs.values()]
+}
+
+/** Signals whatever has the shell's terminal: its own group, or that of the program in the foreground. */
+function signalForeground(shellPid: number, signal: NodeJS.Signals): void {
+  const group = readForegroundGroup(shellPid)
+  if (group <= 0) return
+  sendSignal(-group, signal)
+  // What is stopped takes it only when it goes on.
+  sendSignal(-group, 'SIGCONT')
+}
+
+/**
+ * The group that the terminal of a process listens to; if the system does not tell, its own. None if the
+ * process does not lead a session of its own yet: the terminal is that of nacre then, and of whoever started it.
+ */
+function readForegroundGroup(pid: number): number {
+  if (process.platform !== 'linux') return pid
+  const entry = readProcess(pid)
+  return !entry || entry.session === readProcess(process.pid)?.session ? 0 : entry.foreground
+}
