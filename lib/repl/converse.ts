@@ -7,14 +7,13 @@ import { createCompletion } from './line/completion.ts'
 import { highlight } from './line/highlight.ts'
 import { recall } from './line/history.ts'
 import { type Choice, pick } from './line/picker.ts'
-import { oneLine } from './screen/columns.ts'
+import { oneLine, shortenHome } from './screen/text.ts'
 import { createPrompt, type Prompt, type PromptEvent } from './line/prompt.ts'
 import { askQuestion } from './line/question.ts'
 import { isUnfinished } from './line/unfinished.ts'
 import type { SlashContext } from './slash/slash-command.ts'
 import { slashCommands } from './slash/slash-commands.ts'
 import type { ReplState } from './state.ts'
-import { shortenHome } from './status-bar.ts'
 
 /** One line after the other, until it is enough. */
 export async function converse(context: SlashContext): Promise<void> {

@@ -1,8 +1,7 @@
 import { formatDuration } from '../render/messages.ts'
 import { nowMs } from '../system/clock.ts'
 import { readGitBranch } from '../system/look.ts'
-import { fit } from './screen/columns.ts'
-import type { Style } from './screen/style.ts'
+import { fit, shortenHome, type Style } from './screen/text.ts'
 import type { ReplState } from './state.ts'
 
 export interface StatusBarParts {
@@ -55,9 +54,4 @@ function nameJobs(running: readonly { number: number; startedMs: number }[]): st
       return `%${number} ${formatDuration(Math.max(1, seconds) * 1000)}`
     })
     .join(' ')
-}
-
-export function shortenHome(path: string, home: string | undefined): string {
-  if (!home || home === '/') return path
-  return path === home || path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
 }

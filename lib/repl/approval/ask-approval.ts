@@ -3,7 +3,7 @@ import { messageOf } from '../../protocol/errors.ts'
 import type { Approvals } from './approvals.ts'
 import type { Display } from '../screen/display.ts'
 import { type Answer, askQuestion } from '../line/question.ts'
-import type { Style } from '../screen/style.ts'
+import type { Style } from '../screen/text.ts'
 
 export interface ApprovalParts {
   display: Display

@@ -1,4 +1,4 @@
-import type { Style } from '../screen/style.ts'
+import type { Style } from '../screen/text.ts'
 
 /** One thing of a line after the other: a comment, a text, a variable, an operator, an option, a word. */
 const token =

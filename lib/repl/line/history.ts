@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
-import { countOf } from '../screen/columns.ts'
+import { countOf } from '../screen/text.ts'
 import { lookIntoFile } from '../../system/look.ts'
 import { makePrivateFolder, replaceFile } from '../../system/private-files.ts'
 

@@ -1,8 +1,8 @@
-import { expandTabs, fit, oneLine } from '../screen/columns.ts'
-import { isKey, typeAtEnd } from '../screen/keyboard.ts'
+import { expandTabs, fit, oneLine } from '../screen/text.ts'
+import { isKey, typeAtEnd } from '../screen/terminal.ts'
 import type { Display } from '../screen/display.ts'
-import type { Style } from '../screen/style.ts'
-import type { View } from '../screen/view.ts'
+import type { Style } from '../screen/text.ts'
+import type { View } from '../screen/display.ts'
 
 export interface Choice {
   /** What is picked. */

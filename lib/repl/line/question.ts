@@ -1,9 +1,9 @@
 import { nowMs } from '../../system/clock.ts'
-import { wrap } from '../screen/columns.ts'
+import { wrap } from '../screen/text.ts'
 import type { Display } from '../screen/display.ts'
-import { isKey, typeAtEnd } from '../screen/keyboard.ts'
-import type { Style } from '../screen/style.ts'
-import type { View } from '../screen/view.ts'
+import { isKey, typeAtEnd } from '../screen/terminal.ts'
+import type { Style } from '../screen/text.ts'
+import type { View } from '../screen/display.ts'
 
 export interface Answer<Value> {
   /** What is typed for it: the word or its first letter. */

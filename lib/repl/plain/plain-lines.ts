@@ -1,5 +1,5 @@
 import type { Streams } from '../../doors/streams.ts'
-import { widthOf } from '../screen/columns.ts'
+import { widthOf } from '../screen/text.ts'
 import { createDeferred } from '../../protocol/deferred.ts'
 
 /** Lines typed at a terminal that cannot move its cursor; it is in raw mode until they are closed. */

@@ -1,9 +1,26 @@
 import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../../doors/streams.ts'
-import { wrap } from './columns.ts'
-import { createRegion } from './region.ts'
+import { createRegion, type Frame } from './region.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
-import type { Frame, FullScreen, View } from './view.ts'
+import { wrap } from './text.ts'
+
+/** One thing that draws itself at the bottom of the screen, or on all of it, and takes the keys. */
+export interface View {
+  render(columns: number, rows: number): Frame
+  /** One whole key sequence at a time, unless it takes the bytes as they come. */
+  key(data: string): void
+  /** Set while it takes the whole screen. */
+  readonly wholeScreen?: WholeScreen | null
+}
+
+/** How a view has the whole screen. */
+export interface WholeScreen {
+  /** What to write first, and last: the modes of the terminal that it wants. */
+  enter(): string
+  leave(): string
+  /** It takes what the keyboard sends as it comes. */
+  isRaw: boolean
+}
 
 /** What the screen shows: printed lines, which stay; below them the view on top and the status bar. */
 export interface Display {
@@ -13,22 +30,20 @@ export interface Display {
   print(lines: readonly string[]): void
   /** Prints what a program or the person wrote; the terminal wraps it, and copies it whole. */
   printWhole(lines: readonly string[]): void
-  /** Opens a view on top of the others. Gives what closes it. */
+  /** Opens a view on top of the others. Returns what closes it. */
   open(view: View): () => void
   /** Draws the screen again, soon. */
   refresh(): void
   /** Keeps a key for the next view that asks for it: what is typed ahead is not lost. */
   keepKey(data: string): void
-  /** Gives the kept keys to whoever has the screen, or the view on top. */
+  /** Gives the kept keys to the view on top. */
   replayKeys(): void
-  /** Hands the whole screen and the keyboard over. Gives what takes them back. */
-  lend(screen: FullScreen): () => void
-  /** Whether the person looks at the terminal, as far as it tells. */
+  /** Whether the person looks at the terminal, as far as it reports that. */
   readonly hasFocus: boolean
-  /** When the last key came, as nowMs() tells it. */
+  /** When the last key came, as nowMs() counts. */
   readonly lastKeyMs: number
   readonly terminal: Terminal
-  /** Puts a text on the clipboard of the person's terminal, where that allows it (OSC 52). */
+  /** Puts a text on the clipboard of the person's terminal, if that allows it (OSC 52). */
   copy(text: string): void
   /** Empties the screen; `scrolledAway`: and what the terminal still holds above it. */
   clear(what?: { scrolledAway: boolean }): void
@@ -42,21 +57,22 @@ export interface DisplayOptions {
   onEnd: () => void
 }
 
-/** At most so many frames a second are of use to an eye. */
+/** More frames a second are of no use to an eye. */
 const frameMs = 16
 
 /** What a terminal sends of its focus when it is asked to (mode 1004 of xterm). */
 const focusIn = '\u001B[I'
 const focusOut = '\u001B[O'
 
-const alternateScreen = { on: '\u001B[?1049h\u001B[2J\u001B[H', off: '\u001B[?1049l' }
+const alternateScreen = { on: '\u001B[?1049h\u001B[2J\u001B[H', off: '\u001B[0m\u001B[?1049l' }
 
 export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOptions): Display {
   const region = createRegion()
   const views: View[] = []
   let kept: string[] = []
-  let borrower: FullScreen | null = null
-  let lentSize = ''
+  let whole: WholeScreen | null = null
+  /** What stands on the whole screen, in this size of the window. */
+  let drawn = { size: '', lines: [] as string[] }
   let timer: NodeJS.Timeout | null = null
   let soon: NodeJS.Immediate | null = null
   let drawnAtMs = 0
@@ -67,12 +83,15 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
 
   const terminal = openTerminal(streams, {
     onKey(data) {
-      if (data === focusIn || data === focusOut) return void (hasFocus = data === focusIn)
+      const isFocus = data === focusIn || data === focusOut
+      if (isFocus) hasFocus = data === focusIn
+      if (isFocus && !whole?.isRaw) return
       lastKeyMs = nowMs()
       const view = views.at(-1)
       if (view) view.key(data)
       else kept.push(data)
-      draw()
+      if (whole?.isRaw) refresh()
+      else draw()
     },
     onResize() {
       onResize(terminal.columns, terminal.rows)
@@ -89,12 +108,9 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     if (!open) return
     drawnAtMs = nowMs()
     const { columns, rows } = terminal
-    if (borrower) {
-      const afresh = `${columns}x${rows}` !== lentSize
-      lentSize = `${columns}x${rows}`
-      return terminal.write(borrower.draw(columns, rows, afresh))
-    }
     const view = views.at(-1)
+    giveScreen(view?.wholeScreen ?? null)
+    if (view && whole) return terminal.write(drawWhole(view.render(columns, rows)))
     const room = Math.max(1, rows - 1)
     const frame = fitFrame(view?.render(columns, room) ?? { lines: [], cursor: null }, room)
     const lines = [...frame.lines, statusBar(columns)]
@@ -103,9 +119,28 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     terminal.write(above + region.draw({ lines, cursor: frame.cursor }, columns))
   }
 
-  function takeBack(screen: FullScreen): void {
-    borrower = null
-    terminal.write(`${screen.leave()}\u001B[0m${alternateScreen.off}`)
+  function giveScreen(wanted: WholeScreen | null): void {
+    if (wanted === whole) return
+    const before = whole
+    whole = wanted
+    drawn.size = ''
+    if (before) terminal.write(before.leave() + alternateScreen.off)
+    if (wanted) terminal.write(alternateScreen.on + wanted.enter())
+    terminal.setRaw(wanted?.isRaw ?? false)
+  }
+
+  /** Writes the lines that have changed. */
+  function drawWhole({ lines, cursor }: Frame): string {
+    const size = `${terminal.columns}x${terminal.rows}`
+    const isFresh = size !== drawn.size
+    let text = isFresh ? '\u001B[2J' : ''
+    for (const [row, line] of lines.entries()) {
+      if (isFresh || line !== drawn.lines[row])
+        text += `\u001B[${row + 1};1H\u001B[0m\u001B[2K${line}`
+    }
+    drawn = { size, lines }
+    const place = cursor ? `\u001B[${cursor.row + 1};${cursor.column + 1}H\u001B[?25h` : ''
+    return `\u001B[?2026h\u001B[?25l${text}\u001B[0m${place}\u001B[?2026l`
   }
 
   function refresh(): void {
@@ -139,57 +174,34 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
       return () => {
         const at = views.indexOf(view)
         if (at >= 0) views.splice(at, 1)
-        refresh()
+        // What is written next belongs to the screen below.
+        if (whole) draw()
+        else refresh()
       }
     },
     refresh,
     keepKey: (data) => void kept.push(data),
     replayKeys() {
-      const [screen, view] = [borrower, views.at(-1)]
-      while (kept.length > 0 && borrower === screen && views.at(-1) === view) {
-        if (screen) screen.input(kept.shift() ?? '')
-        else if (view) view.key(kept.shift() ?? '')
-        else return
-      }
-    },
-    lend(screen) {
-      terminal.setKittyKeys(false)
-      terminal.setRaw((data) => {
-        screen.input(data)
-        refresh()
-      })
-      terminal.write(alternateScreen.on + screen.enter())
-      borrower = screen
-      lentSize = ''
-      draw()
-      return () => {
-        if (borrower !== screen) return
-        takeBack(screen)
-        terminal.setRaw(null)
-        terminal.setKittyKeys(true)
-        draw()
-      }
+      const view = views.at(-1)
+      while (view && kept.length > 0 && views.at(-1) === view) view.key(kept.shift() ?? '')
     },
     copy(text) {
       terminal.write(`\u001B]52;c;${Buffer.from(text).toString('base64')}\u0007`)
     },
     clear({ scrolledAway } = { scrolledAway: false }) {
       printed = ''
-      if (borrower) {
-        lentSize = ''
-        return draw()
-      }
+      drawn.size = ''
       const away = scrolledAway ? '\u001B[3J' : ''
-      terminal.write(`${region.erase(terminal.columns)}\u001B[H\u001B[2J${away}`)
+      if (!whole) terminal.write(`${region.erase(terminal.columns)}\u001B[H\u001B[2J${away}`)
       draw()
     },
     close() {
       if (!open) return
-      if (printed !== '') draw()
+      giveScreen(null)
+      if (printed !== '') terminal.write(region.erase(terminal.columns) + printed)
       open = false
       if (timer) clearTimeout(timer)
       if (soon) clearImmediate(soon)
-      if (borrower) takeBack(borrower)
       terminal.write(region.erase(terminal.columns))
       terminal.restore()
     },

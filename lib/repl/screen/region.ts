@@ -1,5 +1,11 @@
-import { widthOf } from './columns.ts'
-import type { Frame } from './view.ts'
+import { widthOf } from './text.ts'
+
+/** What a view shows: never wider than the terminal. */
+export interface Frame {
+  lines: string[]
+  /** Within the lines; null hides it. */
+  cursor: { row: number; column: number } | null
+}
 
 /** The bottom of the screen, drawn over and over below what has been printed for good. */
 export interface Region {

@@ -1,21 +1,24 @@
-import { usualSize } from '../../protocol/limits.ts'
+import { spawn } from 'node:child_process'
+import { type KeyId, matchesKey, setKittyProtocolActive } from '@mariozechner/pi-tui/dist/keys.js'
+import { StdinBuffer } from '@mariozechner/pi-tui/dist/stdin-buffer.js'
 import type { Streams } from '../../doors/streams.ts'
-import { createKeyboard } from './keyboard.ts'
+import { usualSize } from '../../protocol/limits.ts'
 
 /** The terminal that a person sits at, while the REPL has it. */
 export interface Terminal {
   readonly columns: number
   readonly rows: number
   write(text: string): void
-  /** Bytes go to `raw` as they come instead of as keys; null: keys again. */
-  setRaw(raw: ((data: string) => void) | null): void
-  /** Keys in the kitty encoding where the terminal knows it; a program on it may want its own. */
+  /** Bytes are passed on as they come, instead of whole keys. */
+  setRaw(wanted: boolean): void
+  /** Keys in the kitty encoding, if the terminal knows it; a program on it may want its own. */
   setKittyKeys(wanted: boolean): void
   /** Modes, cursor and colours as they were. May be called more than once. */
   restore(): void
 }
 
 export interface TerminalListeners {
+  /** A whole key sequence or a paste between its marks; raw: bytes. */
   onKey(data: string): void
   onResize(): void
   /** The terminal has gone. */
@@ -23,16 +26,19 @@ export interface TerminalListeners {
 }
 
 const kitty = { ask: '\u001B[?u', on: '\u001B[>1u', off: '\u001B[<u' }
-/** Pastes are told as such, and whether the terminal has the focus. */
-const pasteBegins = '\u001B[200~'
+/** The answer of a terminal that knows the kitty keyboard protocol. */
+const kittyAnswer = /^\u001B\[\?\d+u$/
+const paste = { begins: '\u001B[200~', ends: '\u001B[201~' }
+/** Pastes between marks, and whether the terminal has the focus. */
 const modes = { on: '\u001B[?2004h\u001B[?1004h', off: '\u001B[?2004l\u001B[?1004l' }
 
 export function openTerminal(streams: Streams, listeners: TerminalListeners): Terminal {
   const { stdin, stdout } = streams
-  let raw: ((data: string) => void) | null = null
+  let isRaw = false
   let knowsKitty = false
   let kittyKeys = true
   let kittyOn = false
+  let isFirst = true
   let open = true
   const write = (text: string) => void stdout.write(text)
 
@@ -43,21 +49,23 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
     write(wanted ? kitty.on : kitty.off)
   }
 
-  const keyboard = createKeyboard(
-    (data) => listeners.onKey(data),
-    () => {
-      knowsKitty = true
-      applyKitty()
-    },
-  )
-  let isFirst = true
+  /** Cuts what comes from the keyboard into whole key sequences. */
+  const keyboard = new StdinBuffer()
+  keyboard.on('data', (sequence) => {
+    if (!kittyAnswer.test(sequence)) return listeners.onKey(sequence)
+    setKittyProtocolActive(true)
+    knowsKitty = true
+    applyKitty()
+  })
+  keyboard.on('paste', (text) => listeners.onKey(asPaste(text)))
+
   function onData(data: string): void {
-    // What was typed before this terminal was open comes first, and through its line mode, where Enter is a
-    // newline. Where nothing was, the first key is none that makes a new line, and a paste stands in marks.
-    const typed = isFirst && !data.includes(pasteBegins) ? data.replaceAll('\n', '\r') : data
+    // What was typed before this terminal was open comes first, and through its line mode, in which Enter is a
+    // newline. If nothing was, the first key is none that makes a new line, and a paste stands in marks.
+    const typed = isFirst && !data.includes(paste.begins) ? data.replaceAll('\n', '\r') : data
     isFirst = false
-    if (raw) raw(typed)
-    else keyboard.take(typed)
+    if (isRaw) listeners.onKey(typed)
+    else keyboard.process(typed)
   }
   const onEnd = () => listeners.onEnd()
   stdin.setEncoding('utf8')
@@ -75,9 +83,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
       return (stdout.size() ?? usualSize).rows
     },
     write,
-    setRaw(listener) {
-      raw = listener
-    },
+    setRaw: (wanted) => void (isRaw = wanted),
     setKittyKeys(wanted) {
       kittyKeys = wanted
       applyKitty()
@@ -85,7 +91,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
     restore() {
       if (!open) return
       open = false
-      keyboard.close()
+      keyboard.destroy()
       stopResize()
       stdin.off('data', onData).off('end', onEnd).off('error', onEnd)
       write(`${kittyOn ? kitty.off : ''}${modes.off}\u001B[0m\u001B[?25h`)
@@ -93,4 +99,73 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
       stdin.pause()
     },
   }
+}
+
+/** Whether a key sequence, in any of the encodings of terminals, is one of these keys (`ctrl+b`). */
+export function isKey(data: string, ...keys: KeyId[]): boolean {
+  return keys.some((key) => matchesKey(data, key))
+}
+
+/** A text as a terminal sends a paste. */
+export function asPaste(text: string): string {
+  return paste.begins + text + paste.ends
+}
+
+/** The text of a paste; null for every key. */
+export function pastedText(data: string): string | null {
+  return data.startsWith(paste.begins) ? data.slice(paste.begins.length, -paste.ends.length) : null
+}
+
+/** The text of a key that types one, or of a paste; null for every other key. */
+export function typedText(data: string): string | null {
+  const isText = data.length > 0 && !/[\u0000-\u001F\u007F]/.test(data)
+  return pastedText(data) ?? (isText ? data : null)
+}
+
+/** What a key, or a paste without its control characters, makes of a line that is typed at its end only. */
+export function typeAtEnd(line: string, data: string): string {
+  if (isKey(data, 'ctrl+u')) return ''
+  if (isKey(data, 'backspace')) return [...line].slice(0, -1).join('')
+  const typed = typedText(data) ?? ''
+  return line + typed.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '')
+}
+
+/** What a program on the terminal may have asked of it; nothing here moves the cursor. */
+const restored = [
+  // The screen before, keys as ever, no mouse, no focus, no marks around pastes.
+  ...[1047, 1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004, 2026].map(
+    (mode) => `\\033[?${mode}l`,
+  ),
+  String.raw`\033>`,
+  String.raw`\033[<u`,
+  String.raw`\033[>4m`,
+  String.raw`\033[0 q`,
+  String.raw`\033[0m`,
+  String.raw`\033[?25h`,
+].join('')
+
+/**
+ * What raw mode takes away (uv_tty_set_mode of libuv). A shell that has the terminal back by then has done
+ * that itself, and needs other modes for its own line: with `isig` on there is nothing to do.
+ */
+const script = `exec 3>&1
+read -r farewell && exit
+printf '${restored}'
+case $(stty -a <&3) in *-isig*) stty brkint icrnl ixon echo icanon iexten isig <&3 ;; esac`
+
+/**
+ * Starts a shell that waits at a pipe from nacre and gives the terminal back when nacre was killed, which
+ * no handler can do. It has no controlling terminal, so that it is not stopped for changing this one. It is
+ * started before anything is open that it could inherit. Returns what dismisses it.
+ */
+export function guardTerminal(): () => void {
+  const child = spawn('/bin/sh', ['-c', script], {
+    stdio: ['pipe', 1, 'ignore'],
+    detached: true,
+  })
+  // Without it everything works as long as nobody kills nacre.
+  child.on('error', () => undefined)
+  child.stdin?.on('error', () => undefined)
+  child.unref()
+  return () => child.stdin?.end('farewell\n')
 }

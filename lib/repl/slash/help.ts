@@ -1,4 +1,4 @@
-import { wrap } from '../screen/columns.ts'
+import { wrap } from '../screen/text.ts'
 import type { SlashCommand, SlashContext } from './slash-command.ts'
 
 const keyHelp = [

@@ -4,10 +4,10 @@ import type { Result } from '../../protocol/result/result.ts'
 import { describeDamaged, formatDuration } from '../../render/messages.ts'
 import { nowMs } from '../../system/clock.ts'
 import { programWords } from '../../system/runtime.ts'
-import type { NumberedJob } from '../command/run-command.ts'
+import type { NumberedJob } from '../run-command.ts'
 import { renderEnd } from '../screen/block.ts'
-import { oneLine } from '../screen/columns.ts'
-import { viewArtifact, viewResult, viewRun } from '../viewer/open-viewer.ts'
+import { oneLine } from '../screen/text.ts'
+import { viewArtifact, viewResult, viewRun } from '../viewer/view-text.ts'
 import type { SlashContext } from './slash-command.ts'
 
 export function numbers({ runner }: SlashContext): string[] {

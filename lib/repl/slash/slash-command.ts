@@ -3,9 +3,9 @@ import type { TerminalSession } from '../../protocol/ports.ts'
 import type { Approvals } from '../approval/approvals.ts'
 import type { Display } from '../screen/display.ts'
 import type { History } from '../line/history.ts'
-import type { CommandRunner } from '../command/run-command.ts'
+import type { CommandRunner } from '../run-command.ts'
 import type { ReplState } from '../state.ts'
-import type { Style } from '../screen/style.ts'
+import type { Style } from '../screen/text.ts'
 import type { Talk } from '../talk/talk.ts'
 
 /** What a slash command works with. */

@@ -8,11 +8,11 @@ import type { ConversationInfo } from '../../agent/conversations/store.ts'
 import type { AgentSettings } from '../../agent/session.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { messageOf } from '../../protocol/errors.ts'
-import { countOf } from '../screen/columns.ts'
+import { countOf } from '../screen/text.ts'
 import { pick } from '../line/picker.ts'
 import type { Display } from '../screen/display.ts'
 import type { ReplState } from '../state.ts'
-import type { Style } from '../screen/style.ts'
+import type { Style } from '../screen/text.ts'
 
 /** A person's conversation with a model. What it needs is loaded with the first word of it. */
 export interface Talk {

@@ -6,11 +6,11 @@ import { formatDuration } from '../../render/messages.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import type { ReplState } from '../state.ts'
 import { nowMs } from '../../system/clock.ts'
-import { expandTabs, fit } from '../screen/columns.ts'
+import { expandTabs, fit } from '../screen/text.ts'
 import type { Display } from '../screen/display.ts'
-import { isKey, typeAtEnd } from '../screen/keyboard.ts'
-import type { Style } from '../screen/style.ts'
-import type { View } from '../screen/view.ts'
+import { asPaste, isKey, typeAtEnd } from '../screen/terminal.ts'
+import type { Style } from '../screen/text.ts'
+import type { View } from '../screen/display.ts'
 
 export interface TurnView {
   readonly view: View
@@ -165,7 +165,7 @@ export function createTurnView(parts: TurnViewParts): TurnView {
       clearInterval(ticking)
       printSaid()
       // As a paste, it is for the prompt.
-      if (unheard !== '') display.keepKey(`\u001B[200~${unheard}\u001B[201~`)
+      if (unheard !== '') display.keepKey(asPaste(unheard))
     },
   }
 }

@@ -1,8 +1,8 @@
 import type { Executor, Run } from '../../executor/executor.ts'
-import { splitLines } from '../../protocol/words.ts'
 import { readOn } from '../../executor/run-events.ts'
+import { splitLines } from '../../protocol/words.ts'
 
-type ArtifactStore = NonNullable<Executor['artifacts']>
+export type ArtifactStore = NonNullable<Executor['artifacts']>
 
 export interface Search {
   signal: AbortSignal
@@ -10,21 +10,18 @@ export interface Search {
   onProgress: (done: number) => void
 }
 
-const unwatched: Search = { signal: new AbortController().signal, onProgress: () => undefined }
-
-/** A place in a text; both count from 0. */
-export interface TextPlace {
-  line: number
-  column: number
-}
-
-/** A text that may be too long to hold, read where it is looked at. Lines count from 0. */
+/** A text that may be too long to hold, read where it is looked at. Lines and columns count from 0. */
 export interface TextSource {
   /** Gives of each line what stands from `column` on; of long ones a part. */
   read(from: number, count: number, column?: number): Promise<string[]>
   countLines(search: Search): Promise<number>
   /** The first line that matches from this one on, or back from it; null: there is none. */
-  find(pattern: RegExp, from: number, backwards: boolean, search: Search): Promise<TextPlace | null>
+  find(
+    pattern: RegExp,
+    from: number,
+    backwards: boolean,
+    search: Search,
+  ): Promise<{ line: number; column: number } | null>
   /** Gives the whole text, piece by piece. */
   readAll(search: Search): AsyncIterable<string | Uint8Array>
   /** Whether more text may come. */
@@ -36,10 +33,7 @@ export interface TextSource {
 const farBytes = 8192
 
 /** A text at hand; of a run that goes on, `read` gives all that there is now. */
-export function openLines(
-  read: () => readonly string[],
-  grows: () => boolean = () => false,
-): TextSource {
+export function openLines(read: () => readonly string[], grows = () => false): TextSource {
   return {
     get grows() {
       return grows()
@@ -70,10 +64,10 @@ export function openLines(
 /** What a run has written so far: from its artifact as soon as it has one, and little before. */
 export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
   const grows = () => run.look().status === 'running'
-  const held = openLines(() => readHeld(run), grows)
+  const held = openLines(() => splitLines([...readOn(run, { cursor: 0 })].join('')), grows)
   let kept: Promise<TextSource> | null = null
 
-  function find(): TextSource | Promise<TextSource> {
+  async function find(): Promise<TextSource> {
     const artifact = kept ? null : run.look().artifact
     if (artifact && artifacts) kept = openArtifact(artifact.id, artifacts)
     return kept ?? held
@@ -91,10 +85,6 @@ export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
     find: async (...wanted) => (await find()).find(...wanted),
     close: async () => (await kept)?.close(),
   }
-}
-
-function readHeld(run: Run): string[] {
-  return splitLines([...readOn(run, { cursor: 0 })].join(''))
 }
 
 /** The whole clean text of an artifact, cleaned again where it is looked at. */
@@ -128,55 +118,5 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
       return artifacts.findNext(text, { ...wanted, ...scanOf(search) })
     },
     close: () => text.close(),
-  }
-}
-
-/** Two texts, the second behind the first, neither of which grows. */
-export function joinTexts(first: TextSource, second: TextSource): TextSource {
-  let lines: number | null = null
-  // Who asked may give up; the next one counts anew.
-  const countFirst = async (search: Search = unwatched) =>
-    (lines ??= await first.countLines(search))
-
-  return {
-    grows: false,
-    async *readAll({ signal, onProgress }) {
-      yield* first.readAll({ signal, onProgress: (done) => onProgress(done / 2) })
-      yield* second.readAll({ signal, onProgress: (done) => onProgress((1 + done) / 2) })
-    },
-    async read(from, count, column) {
-      const border = await countFirst()
-      const part = from < border ? await first.read(from, count, column) : []
-      const more = Math.min(count, from + count - border)
-      if (more > 0) part.push(...(await second.read(Math.max(0, from - border), more, column)))
-      return part
-    },
-    async countLines(search) {
-      return (await countFirst(search)) + (await second.countLines(search))
-    },
-    async find(pattern, from, backwards, search) {
-      const border = await countFirst()
-      const findFirst = () => first.find(pattern, Math.min(from, border - 1), backwards, search)
-      const findSecond = async () => {
-        const start = backwards ? from - border : Math.max(0, from - border)
-        const found = await second.find(pattern, start, backwards, search)
-        return found && { ...found, line: found.line + border }
-      }
-      if (backwards) return (from < border ? null : await findSecond()) ?? findFirst()
-      return (from < border ? await findFirst() : null) ?? findSecond()
-    },
-    async close() {
-      await Promise.all([first.close(), second.close()])
-    },
-  }
-}
-
-/** As a regular expression; what is none is looked for as it is. Capitals in it count, as in less -i. */
-export function compilePattern(text: string): RegExp {
-  const flags = /\p{Lu}/u.test(text) ? 'u' : 'iu'
-  try {
-    return new RegExp(text, flags)
-  } catch {
-    return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags)
   }
 }

@@ -1,11 +1,10 @@
 import { nowMs } from '../../system/clock.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { usualSize } from '../../protocol/limits.ts'
-import { countOf, expandTabs, fit, lastColumns, spread, widthOf, wrap } from '../screen/columns.ts'
-import { createKeyboard, isKey, typedText } from '../screen/keyboard.ts'
-import { markMatches, type Style } from '../screen/style.ts'
-import { compilePattern, type Search, type TextSource } from './text-source.ts'
-import type { FullScreen } from '../screen/view.ts'
+import type { View } from '../screen/display.ts'
+import { isKey, typeAtEnd } from '../screen/terminal.ts'
+import { countOf, expandTabs, fit, type Style, widthOf, wrap } from '../screen/text.ts'
+import type { Search, TextSource } from './text-source.ts'
 
 export interface ViewerOptions {
   title: string
@@ -21,7 +20,7 @@ export interface ViewerOptions {
   onAhead: (data: string) => void
   /** Puts a text on the clipboard of the person's terminal. */
   copy: (text: string) => void
-  /** Writes all of the text into a file. Gives the sentence that tells of it, and rejects with one. */
+  /** Writes all of the text into a file. Gives the sentence that reports it, and rejects with one. */
   save: (name: string, search: Search) => Promise<string>
 }
 
@@ -52,14 +51,14 @@ const wheelLines = 3
 /** Behind so many columns lines are read from there on: a reading gives only so much of each. */
 const farColumns = 10_000
 const followMs = 200
-/** What has taken so long tells how far it is. */
+/** What has taken so long shows how far it is. */
 const progressMs = 150
-/** Mouse buttons and their wheel, told in decimal (xterm modes 1000 and 1006). */
+/** Mouse buttons and their wheel, reported in decimal (xterm modes 1000 and 1006). */
 const mouse = { on: '\u001B[?1000h\u001B[?1006h', off: '\u001B[?1006l\u001B[?1000l' }
 const mouseReport = /^\u001B\[<(\d+);\d+;\d+[Mm]$/
 
 /** A pager over the whole screen, with the keys of less(1). It opens at the end. */
-export function createViewer(options: ViewerOptions): FullScreen {
+export function createViewer(options: ViewerOptions): View {
   const { source, style, refresh } = options
   let top = 0
   let left = 0
@@ -74,14 +73,12 @@ export function createViewer(options: ViewerOptions): FullScreen {
   let query: Query | null = null
   let message = ''
   let showsHelp = false
-  let follows = options.follows
+  let { follows } = options
   let following: NodeJS.Timeout | undefined
   let busy: AbortController | null = null
-  /** Keys that were typed for what follows the viewer, which is about to hand over. */
-  let ahead: string[] | null = null
+  let isLeaving = false
   /** One movement after another, in the order of the keys. */
   let work = Promise.resolve()
-  let isOpen = false
 
   function queue(step: (search: Search) => Promise<void>): void {
     work = work.then(async () => {
@@ -112,8 +109,6 @@ export function createViewer(options: ViewerOptions): FullScreen {
     first = column
   }
 
-  const isOnScreen = (column: number) => column >= left && column < left + width
-
   function goSideways(columns: number): void {
     left = Math.max(0, left + columns)
     if (Math.max(left, first) > farColumns) queue(() => goTo(top))
@@ -124,71 +119,69 @@ export function createViewer(options: ViewerOptions): FullScreen {
     await goTo(total - height)
   }
 
-  async function searchOn(search: Search, from: number, back: boolean): Promise<void> {
-    if (!pattern) return
-    const found = await source.find(pattern, from, back, search)
-    message = found === null ? `not found: ${pattern.source}` : ''
-    if (found === null) return
-    left = isOnScreen(found.column) ? left : Math.max(0, found.column - Math.floor(width / 3))
-    await goTo(found.line)
+  /** To the next match, so many lines behind the first that is seen or later, or before it. */
+  function searchOn(back: boolean, lines: number): void {
+    queue(async (search) => {
+      if (!pattern) return
+      const found = await source.find(pattern, top + (back ? -lines : lines), back, search)
+      message = found === null ? `not found: ${pattern.source}` : ''
+      if (found === null) return
+      const isSeen = found.column >= left && found.column < left + width
+      if (!isSeen) left = Math.max(0, found.column - Math.floor(width / 3))
+      await goTo(found.line)
+    })
   }
 
   function answer({ kind, text }: Query): void {
-    if (kind === '|') {
-      ahead = []
-      return queue((search) => options.handOver(text.trim(), search).finally(takeAhead))
+    const wanted = text.trim()
+    switch (kind) {
+      case '|':
+        isLeaving = true
+        return queue((search) =>
+          options.handOver(wanted, search).finally(() => (isLeaving = false)),
+        )
+      case 's':
+        if (wanted !== '')
+          queue(async (search) => void (message = await options.save(wanted, search)))
+        return
+      case ':': {
+        const line = Number(wanted)
+        if (Number.isInteger(line) && line > 0) queue(() => goTo(line - 1))
+        else message = `not a line: ${text}`
+        return
+      }
+      default:
+        backwards = kind === '?'
+        if (text !== '') pattern = compilePattern(text)
+        searchOn(backwards, backwards ? 1 : 0)
     }
-    if (kind === 's') {
-      if (text.trim() === '') return
-      return queue(async (search) => void (message = await options.save(text.trim(), search)))
-    }
-    if (kind === ':') {
-      const line = Number(text)
-      if (Number.isInteger(line) && line > 0) queue(() => goTo(line - 1))
-      else message = `not a line: ${text}`
-      return
-    }
-    backwards = kind === '?'
-    if (text !== '') pattern = compilePattern(text)
-    queue((search) => searchOn(search, backwards ? top - 1 : top, backwards))
-  }
-
-  /** What was typed ahead is for the viewer where it stays. */
-  function takeAhead(): void {
-    const typed = ahead ?? []
-    ahead = null
-    for (const data of typed) take(data)
   }
 
   function keyOfQuery(data: string, asked: Query): void {
-    if (isKey(data, 'escape', 'ctrl+c')) query = null
-    else if (isKey(data, 'ctrl+u')) query = { ...asked, text: '' }
-    else if (isKey(data, 'backspace')) {
-      query = asked.text === '' ? null : { ...asked, text: [...asked.text].slice(0, -1).join('') }
-    } else if (isKey(data, 'enter')) {
+    if (isKey(data, 'escape', 'ctrl+c') || (isKey(data, 'backspace') && asked.text === ''))
+      query = null
+    else if (isKey(data, 'enter')) {
       query = null
       answer(asked)
-    } else {
-      const typed = (typedText(data) ?? '').replaceAll(/\p{Cc}/gu, '')
-      query = { ...asked, text: asked.text + typed }
-    }
+    } else query = { ...asked, text: typeAtEnd(asked.text, data) }
   }
 
+  const scroll = (by: () => number) => () => queue(() => goTo(top + by()))
   const moves: Record<string, () => void> = {
-    n: () => queue((search) => searchOn(search, backwards ? top - 1 : top + 1, backwards)),
-    N: () => queue((search) => searchOn(search, backwards ? top + 1 : top - 1, !backwards)),
+    n: () => searchOn(backwards, 1),
+    N: () => searchOn(!backwards, 1),
     g: () => queue(() => goTo(0)),
     G: () => queue(goToEnd),
-    j: () => queue(() => goTo(top + 1)),
-    k: () => queue(() => goTo(top - 1)),
-    d: () => queue(() => goTo(top + Math.ceil(height / 2))),
-    u: () => queue(() => goTo(top - Math.ceil(height / 2))),
-    ' ': () => queue(() => goTo(top + height)),
-    f: () => queue(() => goTo(top + height)),
-    b: () => queue(() => goTo(top - height)),
-    F: () => follow(),
+    j: scroll(() => 1),
+    k: scroll(() => -1),
+    d: scroll(() => Math.ceil(height / 2)),
+    u: scroll(() => -Math.ceil(height / 2)),
+    f: scroll(() => height),
+    ' ': scroll(() => height),
+    b: scroll(() => -height),
+    F: follow,
     h: () => void (showsHelp = true),
-    y: () => {
+    y() {
       options.copy(lines.join('\n'))
       message = `copied ${countOf(lines.length, 'line')}`
     },
@@ -203,94 +196,107 @@ export function createViewer(options: ViewerOptions): FullScreen {
     pageUp: 'b',
   } as const
 
-  function key(data: string): void {
-    const button = mouseReport.exec(data)?.[1]
-    if (button !== undefined) {
-      if (button === '64') queue(() => goTo(top - wheelLines))
-      if (button === '65') queue(() => goTo(top + wheelLines))
-      return
-    }
-    if (query !== null) return keyOfQuery(data, query)
-    if (busy && isKey(data, 'ctrl+c', 'escape')) return busy.abort()
-    if (ahead) return void ahead.push(data)
-    message = ''
-    if (showsHelp) return void (showsHelp = false)
-    if (data !== 'F') follows = false
-    if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose()
-    const other = Object.entries(named).find(([name]) => isKey(data, name as keyof typeof named))
-    const move = moves[other?.[1] ?? data]
-    if (move) return move()
-    const kind = (Object.keys(questions) as Kind[]).find((known) => known === data)
-    if (kind) query = { kind, text: questions[kind].text }
-    else if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
-    else if (isKey(data, 'right')) goSideways(20)
-    else if (isKey(data, 'left')) goSideways(-20)
-  }
-
   function follow(): void {
     follows = true
     queue(goToEnd)
     clearInterval(following)
-    const timer = setInterval(() => {
-      if (!isOpen || !follows) return clearInterval(timer)
+    following = setInterval(() => {
+      if (!follows) return clearInterval(following)
       if (!busy) queue(goToEnd)
       if (!source.grows) follows = false
-    }, followMs)
-    following = timer.unref()
+    }, followMs).unref()
   }
 
   function status(columns: number): string {
-    if (query !== null) return lastColumns(questions[query.kind].mark + query.text, columns - 1)
+    if (query !== null) {
+      // Of what is typed the end is seen.
+      let shown = questions[query.kind].mark + query.text
+      while (widthOf(shown) > columns - 1) shown = shown.slice(1)
+      return shown
+    }
     if (message !== '') return style.inverse(fit(` ${message}`.padEnd(columns), columns))
     const from = lines.length === 0 ? 0 : top + 1
     const of = total === null ? '' : ` of ${total.toLocaleString('en-US')}`
     const place = `${from}–${top + lines.length}${of}`
     const fitting = hints.find((hint) => widthOf(place + hint) < columns - leastTitle)
-    const told = place + (follows ? ' · follows' : (fitting ?? ''))
-    const title = fit(options.title, Math.max(0, columns - widthOf(told) - 4))
-    return style.inverse(spread(` ${title}`, `${told} `, columns))
+    const right = `${place}${follows ? ' · follows' : (fitting ?? '')} `
+    const title = fit(` ${options.title}`, Math.max(1, columns - widthOf(right) - 2))
+    const gap = Math.max(1, columns - widthOf(title) - widthOf(right))
+    return style.inverse(fit(title + ' '.repeat(gap) + right, columns))
   }
 
-  const take = (data: string) => (isOpen ? key(data) : options.onAhead(data))
-  const keyboard = createKeyboard(take, () => undefined)
-  return {
+  const wholeScreen = {
+    isRaw: false,
     enter() {
-      isOpen = true
       if (follows) follow()
-      else queue(goToEnd)
+      else if (total === null) queue(goToEnd)
       return mouse.on
     },
     leave() {
-      isOpen = false
-      takeAhead()
+      clearInterval(following)
       busy?.abort()
-      keyboard.close()
       return mouse.off
     },
-    input: (data) => keyboard.take(data),
-    draw(columns, rows, afresh) {
+  }
+
+  return {
+    wholeScreen,
+    key(data) {
+      const button = mouseReport.exec(data)?.[1]
+      if (button !== undefined) {
+        if (button === '64') queue(() => goTo(top - wheelLines))
+        if (button === '65') queue(() => goTo(top + wheelLines))
+        return
+      }
+      if (query !== null) return keyOfQuery(data, query)
+      if (busy && isKey(data, 'ctrl+c', 'escape')) return busy.abort()
+      if (isLeaving) return options.onAhead(data)
+      message = ''
+      if (showsHelp) return void (showsHelp = false)
+      if (data !== 'F') follows = false
+      if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose()
+      const other = Object.entries(named).find(([name]) => isKey(data, name as keyof typeof named))
+      const move = moves[other?.[1] ?? data]
+      if (move) return move()
+      const kind = (Object.keys(questions) as Kind[]).find((known) => known === data)
+      if (kind) query = { kind, text: questions[kind].text }
+      else if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
+      else if (isKey(data, 'right')) goSideways(20)
+      else if (isKey(data, 'left')) goSideways(-20)
+    },
+    render(columns, rows) {
       width = columns
-      if (afresh && height !== Math.max(1, rows - 1)) {
+      if (height !== Math.max(1, rows - 1)) {
         height = Math.max(1, rows - 1)
-        queue(total === null ? async () => undefined : () => goTo(top))
+        if (total !== null) queue(() => goTo(top))
       }
       const help = helpLines.flatMap((line) => wrap(line, columns))
-      let text = ''
-      for (let row = 0; row < height; row++) {
+      const shown = Array.from({ length: height }, (_, row) => {
         const line = showsHelp ? (help[row] ?? '') : lines[row]
-        const shown =
-          line === undefined
-            ? style.dim('~')
-            : markMatches(cut(line, Math.max(0, left - first), columns), pattern, style)
-        text += `\u001B[${row + 1};1H\u001B[2K${shown}\u001B[0m`
-      }
+        if (line === undefined) return style.dim('~')
+        const seen = fit(expandTabs(line).slice(Math.max(0, left - first)), columns)
+        return markMatches(seen, pattern, style)
+      })
       const end = status(columns)
-      const cursor = query === null ? '' : `\u001B[${rows};${widthOf(end) + 1}H\u001B[?25h`
-      return `\u001B[?2026h\u001B[?25l${text}\u001B[${rows};1H\u001B[2K${end}${cursor}\u001B[?2026l`
+      const cursor = query === null ? null : { row: rows - 1, column: widthOf(end) }
+      return { lines: [...shown, end], cursor }
     },
   }
 }
 
-function cut(line: string, left: number, columns: number): string {
-  return fit(expandTabs(line).slice(left), columns)
+/** A line in which all that matches stands out. */
+function markMatches(line: string, pattern: RegExp | null, style: Style): string {
+  if (!pattern) return line
+  const all = new RegExp(pattern, `g${pattern.flags}`)
+  return line.replace(all, (found) => (found === '' ? '' : style.inverse(found)))
+}
+
+/** As a regular expression; what is none is looked for as it is. Capitals in it count, as in less -i. */
+function compilePattern(text: string): RegExp {
+  const flags = /\p{Lu}/u.test(text) ? 'u' : 'iu'
+  try {
+    return new RegExp(text, flags)
+  } catch {
+    return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags)
+  }
 }

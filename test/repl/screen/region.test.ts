@@ -2,7 +2,7 @@ import xterm from '@xterm/headless'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fit } from '../../../lib/repl/screen/columns.ts'
+import { fit } from '../../../lib/repl/screen/text.ts'
 import { createRegion } from '../../../lib/repl/screen/region.ts'
 
 const columns = 12

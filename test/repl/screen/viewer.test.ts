@@ -1,12 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createStyle } from '../../../lib/repl/screen/style.ts'
-import {
-  joinTexts,
-  openArtifact,
-  openLines,
-  type Search,
-} from '../../../lib/repl/viewer/text-source.ts'
+import { createStyle } from '../../../lib/repl/screen/text.ts'
+import { openArtifact, openLines, type Search } from '../../../lib/repl/viewer/text-source.ts'
 import { createViewer, type ViewerOptions } from '../../../lib/repl/viewer/viewer.ts'
 import { createArtifactStore } from '../../../lib/output/artifact/store.ts'
 import { keys } from '../../helpers/keys.ts'
@@ -42,31 +37,25 @@ test('a text that is handed over tells how far it is, can be stopped, and keeps 
         given.push({ command, search, end: (error) => (error ? reject(error) : resolve()) })
       }),
   })
-  const shown = () => viewer.draw(80, 5, false)
+  const shown = () => viewer.render(80, 5).lines.join('\n')
   const shows = (text: string) => until(() => shown().includes(text), shown)
-  viewer.enter()
-  viewer.draw(80, 5, true)
+  viewer.wholeScreen?.enter()
   await shows('1–3 of 3')
 
-  viewer.input('|wc -l\r')
+  const type = (text: string) => [...text].forEach((key) => viewer.key(key))
+  type('|wc -l\r')
   await until(() => given.length === 1)
   assert.is(given[0]?.command, 'wc -l')
   await until(() => {
     given[0]?.search.onProgress(0.4)
     return shown().includes('40 % · Ctrl-C stops')
   }, shown)
-  viewer.input('y')
-  assert.is(copied, 0)
-  viewer.input(keys.ctrl('c'))
-  await until(() => copied === 1)
-  assert.equal(ahead, [], 'the viewer is still there')
-
-  viewer.input('|\r')
-  await until(() => given.length === 2)
-  viewer.input('y')
-  viewer.leave()
-  given[1]?.end()
-  assert.equal([copied, ahead], [1, ['y']])
+  type('y')
+  assert.equal([copied, ahead], [0, ['y']])
+  type(keys.ctrl('c'))
+  await shows('stopped')
+  type('y')
+  assert.is(copied, 1, 'the viewer is still there')
 })
 
 test('an artifact is searched both ways, past a line of any length', () =>
@@ -87,40 +76,5 @@ test('an artifact is searched both ways, past a line of any length', () =>
       await source.close()
     }
   }))
-
-test('two texts are read, counted and searched as one', async () => {
-  const lines = ['a', 'match', 'b', 'match', 'c']
-  const search = quiet
-  for (let border = 0; border <= lines.length; border++) {
-    const first = openLines(() => lines.slice(0, border))
-    const second = openLines(() => lines.slice(border))
-    const [one, joined] = [openLines(() => lines), joinTexts(first, second)]
-    assert.is(await joined.countLines(quiet), lines.length)
-    for (let from = 0; from < lines.length; from++) {
-      for (const count of [0, 1, 3, 9]) {
-        assert.equal(await joined.read(from, count, 1), await one.read(from, count, 1))
-      }
-      for (const backwards of [false, true]) {
-        assert.equal(
-          await joined.find(/match/, from, backwards, search),
-          await one.find(/match/, from, backwards, search),
-          `border ${border}, from ${from}, backwards ${backwards}`,
-        )
-      }
-    }
-  }
-})
-
-test('two texts can be read after a count of their lines was given up', async () => {
-  const text = openLines(() => ['a', 'b'])
-  let counts = 0
-  const countLines: typeof text.countLines = async (search) => {
-    if (counts++ === 0) throw new Error('given up')
-    return text.countLines(search)
-  }
-  const joined = joinTexts({ ...text, countLines }, text)
-  assert.match(String(await joined.countLines(quiet).catch((error: unknown) => error)), 'given up')
-  assert.equal(await joined.read(1, 2), ['b', 'a'])
-})
 
 test.run()

@@ -1,8 +1,8 @@
 import type { Terminal } from '@xterm/headless'
 
 /**
- * What a program asks of its terminal that changes how keys and the mouse are told. It is asked of the
- * real terminal too, whose bytes can then be handed on as they come.
+ * What a program asks of its terminal that changes how keys and the mouse are reported. The real terminal
+ * is asked for the same, so that its bytes can be handed on as they come.
  */
 export interface MirroredModes {
   /** What to write so that the real terminal does as the program has asked. */
@@ -10,9 +10,9 @@ export interface MirroredModes {
   /** What to write so that it does as before. */
   leave(): string
   readonly showsCursor: boolean
-  /** Whether it wants the mouse, or keys told in another way: every key is its own then. */
+  /** Whether it wants the mouse, or keys in another encoding: every key belongs to it then. */
   readonly takesKeyboard: boolean
-  /** Whether it wants to be told which text was pasted. */
+  /** Whether it wants pastes between marks. */
   readonly takesPastes: boolean
 }
 
@@ -24,11 +24,9 @@ const showCursor = 25
 
 /** `write` reaches the real terminal while the program has it, and nothing at other times. */
 export function mirrorModes({ parser }: Terminal, write: (text: string) => void): MirroredModes {
-  const on = new Set<number>()
+  /** What is on: the sequences that set it and take it back. */
+  const on = new Map<string | number, { set: string; reset: string }>()
   let showsCursor = true
-  let keypad = false
-  let cursorShape = 0
-  let otherKeys = ''
   /** The stack of the kitty keyboard protocol: flags as they were pushed. */
   const kitty: number[] = []
 
@@ -36,33 +34,31 @@ export function mirrorModes({ parser }: Terminal, write: (text: string) => void)
     for (const mode of params.flat()) {
       if (mode === showCursor) showsCursor = wanted
       if (!mirrored.has(mode)) continue
-      if (wanted) on.add(mode)
+      const [set, reset] = [`\u001B[?${mode}h`, `\u001B[?${mode}l`]
+      if (wanted) on.set(mode, { set, reset })
       else on.delete(mode)
-      write(`\u001B[?${mode}${wanted ? 'h' : 'l'}`)
+      write(wanted ? set : reset)
     }
     return false
   }
 
-  function setKeypad(wanted: boolean): false {
-    keypad = wanted
-    write(wanted ? '\u001B=' : '\u001B>')
-    return false
+  function keep(name: string, set: string, reset: string, isSet = true): true {
+    if (isSet) on.set(name, { set, reset })
+    else on.delete(name)
+    write(isSet ? set : reset)
+    return true
   }
 
   parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => setModes(params, true))
   parser.registerCsiHandler({ prefix: '?', final: 'l' }, (params) => setModes(params, false))
-  parser.registerEscHandler({ final: '=' }, () => setKeypad(true))
-  parser.registerEscHandler({ final: '>' }, () => setKeypad(false))
-  parser.registerCsiHandler({ intermediates: ' ', final: 'q' }, ([shape]) => {
-    cursorShape = Number(shape ?? 0)
-    write(`\u001B[${cursorShape} q`)
-    return true
-  })
-  parser.registerCsiHandler({ prefix: '>', final: 'm' }, (params) => {
-    otherKeys = `\u001B[>${params.join(';')}m`
-    write(otherKeys)
-    return true
-  })
+  parser.registerEscHandler({ final: '=' }, () => !keep('keypad', '\u001B=', '\u001B>'))
+  parser.registerEscHandler({ final: '>' }, () => !keep('keypad', '\u001B=', '\u001B>', false))
+  parser.registerCsiHandler({ intermediates: ' ', final: 'q' }, ([shape]) =>
+    keep('cursor', `\u001B[${Number(shape ?? 0)} q`, '\u001B[0 q', Number(shape ?? 0) > 0),
+  )
+  parser.registerCsiHandler({ prefix: '>', final: 'm' }, (params) =>
+    keep('keys', `\u001B[>${params.join(';')}m`, '\u001B[>4m'),
+  )
   parser.registerCsiHandler({ prefix: '>', final: 'u' }, ([flags]) => {
     kitty.push(Number(flags ?? 0))
     write(`\u001B[>${kitty.at(-1)}u`)
@@ -96,22 +92,14 @@ export function mirrorModes({ parser }: Terminal, write: (text: string) => void)
       return on.has(bracketedPaste)
     },
     enter() {
-      const modes = [...on].map((mode) => `\u001B[?${mode}h`)
-      const pushed = kitty.map((flags) => `\u001B[>${flags}u`)
-      const paste = on.has(bracketedPaste) ? '' : '\u001B[?2004l'
-      const shape = cursorShape === 0 ? '' : `\u001B[${cursorShape} q`
-      return (
-        paste + modes.join('') + pushed.join('') + otherKeys + shape + (keypad ? '\u001B=' : '')
-      )
+      // nacre itself has asked for marks around pastes.
+      const sets = ['\u001B[?2004l', ...[...on.values()].map(({ set }) => set)]
+      return sets.join('') + kitty.map((flags) => `\u001B[>${flags}u`).join('')
     },
     leave() {
-      const modes = [...on]
-        .filter((mode) => mode !== bracketedPaste)
-        .map((mode) => `\u001B[?${mode}l`)
+      const resets = [...on.values()].map(({ reset }) => reset).join('')
       const pop = kitty.length > 0 ? `\u001B[<${kitty.length}u` : ''
-      const keys = otherKeys === '' ? '' : '\u001B[>4m'
-      const shape = cursorShape === 0 ? '' : '\u001B[0 q'
-      return `${modes.join('')}${pop}${keys}${shape}${keypad ? '\u001B>' : ''}\u001B[?2004h`
+      return `${resets}${pop}\u001B[?2004h`
     },
   }
 }

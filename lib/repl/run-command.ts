@@ -1,20 +1,20 @@
-import type { Approve, Executor, Run } from '../../executor/executor.ts'
-import { formatDuration } from '../../render/messages.ts'
-import type { RequestInput } from '../../protocol/request/request.ts'
-import type { Result } from '../../protocol/result/result.ts'
-import type { TerminalSession } from '../../protocol/ports.ts'
-import { nowMs } from '../../system/clock.ts'
+import type { Approve, Executor, Run } from '../executor/executor.ts'
+import { formatDuration } from '../render/messages.ts'
+import type { RequestInput } from '../protocol/request/request.ts'
+import type { Result } from '../protocol/result/result.ts'
+import type { TerminalSession } from '../protocol/ports.ts'
+import { nowMs } from '../system/clock.ts'
 import {
   describeFaults,
   joinWrapped,
   renderClose,
   renderEnd,
   renderMissing,
-} from '../screen/block.ts'
-import type { Display } from '../screen/display.ts'
+} from './screen/block.ts'
+import type { Display } from './screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
-import { keptRuns, type ReplState } from '../state.ts'
-import { createStyle, type Style } from '../screen/style.ts'
+import { keptRuns, type ReplState } from './state.ts'
+import { createStyle, type Style } from './screen/text.ts'
 
 export interface CommandRunnerParts {
   executor: Executor

@@ -1,5 +1,37 @@
 import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from '@mariozechner/pi-tui/dist/utils.js'
 
+/** Colours and marks; plain text without colours. */
+export interface Style {
+  salmon: (text: string) => string
+  mint: (text: string) => string
+  green: (text: string) => string
+  red: (text: string) => string
+  yellow: (text: string) => string
+  cyan: (text: string) => string
+  dim: (text: string) => string
+  bold: (text: string) => string
+  inverse: (text: string) => string
+}
+
+/** `NO_COLOR` (no-color.org) takes the colours and leaves weight and inversion. */
+export function createStyle(environment: Readonly<Record<string, string | undefined>>): Style {
+  const colored = !environment['NO_COLOR'] && environment['TERM'] !== 'dumb'
+  const paint = (on: string, off: string, wanted: boolean) => (text: string) =>
+    wanted && text !== '' ? `\u001B[${on}m${text}\u001B[${off}m` : text
+  return {
+    // From the 256 colours: #ff875f and #87ffaf.
+    salmon: paint('38;5;209', '39', colored),
+    mint: paint('38;5;121', '39', colored),
+    green: paint('32', '39', colored),
+    red: paint('31', '39', colored),
+    yellow: paint('33', '39', colored),
+    cyan: paint('36', '39', colored),
+    dim: paint('2', '22', colored),
+    bold: paint('1', '22', true),
+    inverse: paint('7', '27', true),
+  }
+}
+
 /** Columns that a text takes, wide and combining characters and escape sequences counted right. */
 export function widthOf(text: string): number {
   return visibleWidth(text)
@@ -26,19 +58,6 @@ export function expandTabs(line: string): string {
   return expanded
 }
 
-/** `left` and, if there is room, `right` at the other edge. */
-export function spread(left: string, right: string, columns: number): string {
-  const gap = columns - widthOf(left) - widthOf(right)
-  return gap > 0 ? left + ' '.repeat(gap) + right : fit(left, columns)
-}
-
-/** The end of a text, where not all of it has room: of what is typed that is what is seen. */
-export function lastColumns(text: string, columns: number): string {
-  let shown = text
-  while (widthOf(shown) > columns) shown = shown.slice(1)
-  return shown
-}
-
 /** As many of the parts, from the first on, as have room in one line. */
 export function joinFitting(parts: readonly string[], columns: number): string {
   const [first = '', ...others] = parts
@@ -53,6 +72,12 @@ export function joinFitting(parts: readonly string[], columns: number): string {
 /** A command of many lines in one. */
 export function oneLine(text: string): string {
   return text.replaceAll('\n', ' ⏎ ')
+}
+
+/** `~` for the home folder. */
+export function shortenHome(path: string, home: string | undefined): string {
+  if (!home || home === '/') return path
+  return path === home || path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
 }
 
 /** `1.2 MB` */
