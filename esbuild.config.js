@@ -5,7 +5,7 @@
  *     dist/index.js     the library, `import { createExecutor } from 'nacre'`
  *     dist/client.js    the RPC client, `import { startClient } from 'nacre/client'`
  *     dist/esm/         both once more as ES modules, for `import` and for bundlers
- *     dist/start.js     what main.js loads at every start, and dist/run.js what a command in print mode adds
+ *     dist/run.js       what a command in print mode needs for which nacre stays
  *     dist/*.js         one file for each other `import()` of the source, and what these share
  *     dist/*.js.cache   what V8 has compiled of each, for this version of Node
  *     dist/rpc.schema.json   the messages of --rpc as JSON Schemas
@@ -104,13 +104,12 @@ const onlyVersion = {
 }
 
 /**
- * What is read together at a start stands in one file, since each file costs half a millisecond: what comes
- * before all else, what every start needs, and what print mode needs beside that.
+ * What is read together at a start stands in one file, since each file costs half a millisecond: what every
+ * start needs, up to the shell that nacre becomes, and what a command adds for which nacre stays.
  */
 const packs = {
   'main.js': ['lib/main.ts'],
-  'start.js': ['lib/main/dispatch.ts'],
-  'run.js': ['lib/doors/print/print.ts', 'lib/executor/executor.ts'],
+  'run.js': ['lib/main/doors.ts'],
 }
 
 /**
@@ -418,7 +417,7 @@ async function writePackage() {
   const configuration = await evaluate('lib/config/keys.ts', 'configurationSchema')
   files.set('rpc.schema.json', `${JSON.stringify(protocol)}\n`)
   files.set('config.schema.json', `${JSON.stringify(configuration, null, 2)}\n`)
-  files.set('nacre.1', String(await evaluate('lib/main/manual.ts', 'makeManual')))
+  files.set('nacre.1', String(await evaluate('lib/main/subcommands.ts', 'makeManual')))
   const stale = earlier.filter((name) => !files.has(name))
   await Promise.all(stale.map((name) => rm(join(dist, name))))
   await Promise.all([...files].map(([name, text]) => writeFile(join(dist, name), text)))

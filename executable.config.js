@@ -50,10 +50,13 @@ async function buildByBun({ all }) {
       await compile({ ...own, output: join(folder, 'nacre') }),
       folder,
     )
-    if (!all) return [await compile({ ...own, orders, output: join(dist, 'nacre') })]
+    if (!all) {
+      const runtime = await renameVariables(bun, folder)
+      return [await compile({ ...own, runtime, orders, output: join(dist, 'nacre') })]
+    }
     const built = []
     for (const system of systems) {
-      const runtime = await ensureTool('bun', system)
+      const runtime = await renameVariables(await ensureTool('bun', system), folder)
       const output = join(dist, `nacre-${wordsOf(system)}`)
       built.push(await compile({ bun, folder, runtime, system, orders, output }))
     }
@@ -74,6 +77,33 @@ function wordsOf({ os, cpu, libc }) {
  */
 const startingJitPolicy = 100
 const startMs = 100
+
+/**
+ * By which whoever starts a program of Bun changes Bun itself, as C texts in the runtime. nacre stands in the place
+ * of a shell: they are for its commands. The runtime that is put in asks for names that nobody uses.
+ */
+const variablesOfRuntime = [
+  ...['BUN_BE_BUN', 'BUN_OPTIONS', 'BUN_INSPECT', 'BUN_INSPECT_CONNECT_TO', 'BUN_INSPECT_PRELOAD'],
+  ...['NODE_CHANNEL_FD', 'NODE_V8_COVERAGE'],
+]
+
+/**
+ * @param {string} runtime
+ * @param {string} folder where the copy goes
+ * @returns {Promise<string>} path of a copy that does not look at those variables
+ */
+async function renameVariables(runtime, folder) {
+  const program = await readFile(runtime)
+  for (const name of variablesOfRuntime) {
+    const text = Buffer.from(`\0${name}\0`)
+    const found = program.indexOf(text)
+    if (found < 0) process.stderr.write(`the runtime still looks at ${name}\n`)
+    for (let at = found; at >= 0; at = program.indexOf(text, at)) program.write('_', at + 1)
+  }
+  const copy = join(folder, 'runtime')
+  await writeFile(copy, program, { mode: 0o755 })
+  return copy
+}
 
 const entryText = `
 setTimeout(() => Bun.unsafe.setJITPolicy(1), ${startMs}).unref()
@@ -104,7 +134,12 @@ async function writeSources(folder) {
 async function recordOrders(executable, folder) {
   const home = join(folder, 'home')
   await mkdir(home)
-  return typicalUses.map(([words, input], index) => {
+  // The order is written at the end, so a process that becomes a shell must not find one.
+  const noShell = join(home, 'no-shell')
+  await writeFile(noShell, '#!/nonexistent\n', { mode: 0o755 })
+  return typicalUses.map(([given, input], index) => {
+    const becomes = given[0] === '-c'
+    const words = becomes ? ['--shell', noShell, ...given] : given
     const file = join(folder, `order-${index}`)
     const env = { ...process.env, ...ownHome(home), BUN_BYTECODE_ORDER_OUT: file }
     const { error, status, stderr } = spawnSync(executable, words, {
@@ -114,7 +149,8 @@ async function recordOrders(executable, folder) {
       encoding: 'utf8',
     })
     if (error) throw error
-    if (status !== 0) throw new Error(`nacre ${words.join(' ')}: status ${status}: ${stderr}`)
+    if (!becomes && status !== 0)
+      throw new Error(`nacre ${words.join(' ')}: status ${status}: ${stderr}`)
     return file
   })
 }

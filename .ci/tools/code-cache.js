@@ -91,6 +91,8 @@ async function use(folder, words) {
       if (!made.has(file)) writeFileSync(join(folder, file), script.createCachedData())
     }
   })
+  // The cache is written at the end, so this process must not become another one.
+  Object.assign(process, { execve: undefined })
   if (words.length > 0) exit(await load('main.js').main(words))
   // What no use has come to, as it is when it has been loaded.
   for (const name of readdirSync(dist)) if (name.endsWith('.js')) load(name)

@@ -5,6 +5,9 @@ import type { Result } from '../protocol/result/result.ts'
 /** nacre itself failed or was used wrongly. */
 export const failureStatus = 125
 
+/** There is no such program or script. */
+export const notFoundStatus = 127
+
 /** The exit status of a program that ran one command, as shells, timeout(1) and env(1) have it. */
 export function exitStatusOf(result: Result): number {
   switch (result.status) {
@@ -25,9 +28,8 @@ export function exitStatusOf(result: Result): number {
   }
 }
 
-function statusOfStop({ reason, signal, ownExitCode }: Result): number {
+function statusOfStop({ reason, signal }: Result): number {
   if (reason === 'timeout' || reason === 'inactivity') return 124
-  if (ownExitCode !== undefined) return ownExitCode
   return signalStatus(reason === 'cancel' ? 'SIGINT' : (signal ?? 'SIGTERM'))
 }
 

@@ -38,6 +38,10 @@ export const runFlags: readonly Flag[] = [
   toggle('slow', 'Allow 15 minutes', { field: 'mode', value: 'slow' }),
   toggle('background', 'Start as a job and return at once', { field: 'mode', value: 'background' }),
   toggle('no-guard', 'Lift the guard for this call', { field: 'guard', value: false }),
+  toggle('harden', 'Prepare the environment of a shell for programs that nobody watches', {
+    field: 'hardening',
+    value: true,
+  }),
   toggle('no-harden', 'Leave the environment as it is', { field: 'hardening', value: false }),
 ]
 

@@ -1,11 +1,12 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { wrongUsage } from '../protocol/errors.ts'
+import { contradiction, MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { nearestName, unknownName } from '../protocol/wire.ts'
-import type { ParsedArgv } from './parse-argv.ts'
-import type { PrintOptions, Subject } from '../protocol/prompt.ts'
-import type { RunFields } from '../protocol/request/request.ts'
-import { readPromptOptions, readRunOptions, readShellOptions } from './options.ts'
+import type { PrintOptions, PromptOptions, Subject } from '../protocol/prompt.ts'
+import type { RequestInput, RunFields } from '../protocol/request/request.ts'
+import { runFlags } from './flags.ts'
+import { optionKey, type ParsedArgv } from './parse-argv.ts'
+import { shellOptionList } from './shell-flags.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
 export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
@@ -16,6 +17,8 @@ export interface Invocation {
   artifactDir: string | null
   /** Whether output goes to the streams as the command writes it. */
   passesThrough: boolean
+  /** Whether nacre stands in the place of a shell. */
+  standsAsShell: boolean
   print: PrintOptions
 }
 
@@ -43,6 +46,11 @@ export function readInvocation(
   return {
     artifactDir: artifactDir === undefined ? usualDir : resolve(artifactDir),
     passesThrough: outputFormat === 'text',
+    standsAsShell:
+      outputFormat === 'text' &&
+      subject !== null &&
+      !options['print'] &&
+      options['array'] === undefined,
     print: {
       subject,
       prompt,
@@ -63,7 +71,13 @@ function readSubject(parsed: ParsedArgv): Subject | null {
   if (options['array'] === '-' && options['command'] === undefined) return {}
   const command = options['command'] as string | undefined
   if (command !== undefined) {
-    return { command, ...shellOptions, ...(positionals.length > 0 && { parameters: positionals }) }
+    // `-c ''` is a command that does nothing, as for a shell.
+    const text = command.trim() === '' ? ':' : command
+    return {
+      command: text,
+      ...shellOptions,
+      ...(positionals.length > 0 && { parameters: positionals }),
+    }
   }
   if (options['stdin']) return { script: '-', ...shellOptions, parameters: positionals }
   const isPrompt = findMode(parsed) !== 'print' || options['print'] || options['mode']
@@ -179,5 +193,89 @@ function findMode(
     return 'print'
   const nearest = nearestName(word, subcommands)
   const hint = nearest === null ? 'for a prompt use nacre -p' : `did you mean \`${nearest}\`?`
-  throw wrongUsage(`Unknown command \`${word}\`, and no script of that name; ${hint}`)
+  const message = `Unknown command \`${word}\`, and no script of that name; ${hint}`
+  throw new MisuseError('unknown_command', message)
+}
+
+/** What says where and how all commands run, those of a model too. */
+const placeFields = [
+  'cwd',
+  'env',
+  'sandbox',
+  'network',
+  'workspace',
+  'shell',
+  'login',
+  'guard',
+  'hardening',
+] as const
+
+/** Those options of one run that hold for every other run of the same nacre. */
+export function placeOptions(run: RunFields): RunFields {
+  return Object.fromEntries(
+    placeFields.flatMap((name) => (run[name] === undefined ? [] : [[name, run[name]]])),
+  )
+}
+
+/** The fields of a request that the flags of a command line set. */
+export function readRunOptions(options: Readonly<Record<string, unknown>>): RunFields {
+  const read: Record<string, unknown> = {}
+  for (const flag of runFlags) {
+    const given = options[optionKey(flag)]
+    // `false` is the other side, `--no-session`, which speaks of something else.
+    if (given === undefined || flag.field === undefined) continue
+    if (flag.shape !== null && given === false) continue
+    if (flag.shape === null && given === flag.name.startsWith('no-')) continue
+    if (flag.shape?.kind === 'record') read[flag.field] = parseAssignments(given as string[])
+    else read[flag.field] = flag.shape === null ? flag.value : given
+  }
+  return read
+}
+
+function parseAssignments(texts: string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const equals = text.indexOf('=')
+      if (equals > 0) return [text.slice(0, equals), text.slice(equals + 1)]
+      throw new MisuseError('wrong_usage', `\`--env\` needs NAME=VALUE, not "${text}"`, 'env')
+    }),
+  )
+}
+
+/** The options of the shell, in their order. */
+function readShellOptions(
+  options: Readonly<Record<string, unknown>>,
+): Pick<RequestInput, 'shellOptions'> {
+  const shellOptions = options[shellOptionList] as string[] | undefined
+  return shellOptions === undefined ? {} : { shellOptions }
+}
+
+/** Throws `MisuseError` where two of the options contradict each other. */
+export function readPromptOptions(options: Readonly<Record<string, unknown>>): PromptOptions {
+  const maxSteps = options['max-steps'] ?? null
+  const maxCost = options['max-cost'] ?? null
+  if (options['continue'] === true && options['resume'] !== undefined) {
+    throw contradiction('--continue', '--resume')
+  }
+  const allow = (options['allow'] ?? []) as string[]
+  return {
+    model: readModel(options),
+    outputSchema: (options['output-schema'] ?? null) as string | null,
+    continue: options['continue'] === true,
+    resume: (options['resume'] ?? null) as string | null,
+    keep: options['session'] !== false,
+    maxSteps: maxSteps as number | null,
+    maxCostUsd: maxCost as number | null,
+    yes: options['yes'] === true,
+    allow: allow.map((match) => ({ name: `--allow ${match}`, match, decision: 'allow' })),
+  }
+}
+
+/** `--provider x --model y` is `x/y`; a provider alone means its usual model. */
+function readModel(options: Readonly<Record<string, unknown>>): string | null {
+  const { model, provider } = options as { model?: string; provider?: string }
+  if (provider === undefined) return model ?? null
+  return model === undefined || model.startsWith(`${provider}/`)
+    ? (model ?? provider)
+    : `${provider}/${model}`
 }

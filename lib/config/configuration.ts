@@ -176,24 +176,22 @@ function baseDirectory(environment: Environment, variable: string, fallback: str
 }
 
 /**
- * The directory as its user names it: `$PWD` where it is the same one, symbolic links and all.
- * Throws `MisuseError` where it was removed.
+ * The directory as its user names it: `$PWD` where it is the same one, symbolic links and all, or where it was
+ * removed. Throws `MisuseError` where nothing names it.
  */
 export function logicalDirectory(environment: Environment): string {
-  const physical = physicalDirectory()
-  const named = environment['PWD']
+  const { PWD: named = '' } = environment
+  let physical: string
   try {
-    if (named && isAbsolute(named) && realpathSync(named) === physical) return named
+    physical = process.cwd()
+  } catch {
+    if (isAbsolute(named)) return named
+    throw new MisuseError('cwd_not_found', 'The current directory was removed; change to another')
+  }
+  try {
+    if (isAbsolute(named) && realpathSync(named) === physical) return named
   } catch {
     // $PWD names a directory that is gone.
   }
   return physical
-}
-
-function physicalDirectory(): string {
-  try {
-    return process.cwd()
-  } catch {
-    throw new MisuseError('cwd_not_found', 'The current directory was removed; change to another')
-  }
 }

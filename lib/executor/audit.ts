@@ -16,9 +16,15 @@ import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
 
+/** What its line tells of a run. */
+type AuditedRun = Pick<
+  Result,
+  'id' | 'origin' | 'command' | 'cwd' | 'status' | 'exitCode' | 'durationMs'
+>
+
 export interface Audit {
   /** Writes the line of a run. Gives a notice the first time that a line could not be written. */
-  record(result: Result, decision: string): string | null
+  record(run: AuditedRun, decision: string): string | null
   /** Closes the file; a line that is written afterwards opens it only for itself. */
   close(): void
 }
@@ -88,17 +94,17 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
   }
 
   return {
-    record(result, decision) {
+    record(run, decision) {
       const line = {
         time: new Date().toISOString(),
-        id: result.id,
-        origin: result.origin,
-        command: result.command,
-        cwd: result.cwd,
+        id: run.id,
+        origin: run.origin,
+        command: run.command,
+        cwd: run.cwd,
         verdict: decision,
-        status: result.status,
-        exit_code: result.exitCode,
-        duration_ms: result.durationMs,
+        status: run.status,
+        exit_code: run.exitCode,
+        duration_ms: run.durationMs,
       }
       try {
         writeSync(openLog(), `${JSON.stringify(line)}\n`)

@@ -84,8 +84,8 @@ export interface Executor extends RunStarter {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Makes an executor of its own: two in one process know nothing of each other. It closes `groups`. */
-export function createExecutor(options: ExecutorOptions, groups = createControlGroups()): Executor {
+/** Makes an executor of its own: two in one process know nothing of each other. */
+export function createExecutor(options: ExecutorOptions): Executor {
   const { stateDir } = options
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
@@ -96,7 +96,7 @@ export function createExecutor(options: ExecutorOptions, groups = createControlG
   const guard =
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
   const ending = new AbortController()
-  const runners = createRunners(groups, {
+  const runners = createRunners(createControlGroups(), {
     environment,
     ownEnvironment: process.env,
     toTerminal: options.toTerminal ?? false,

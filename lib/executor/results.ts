@@ -125,8 +125,6 @@ export function endedResult(
     result.notices.push(...survivors, ...(stopped.notices ?? []))
     const { signal } = exit
     const limitMs = limitOf(request, reason)
-    const isOfCaller = reason === 'cancel' || reason === shutdown
-    const ownExitCode = isOfCaller && isSeen(request) ? exit.code : null
     return {
       ...result,
       status: 'stopped',
@@ -134,7 +132,6 @@ export function endedResult(
       reason,
       survivors: stopped.survivors,
       ...(limitMs !== null && { limitSeconds: limitMs / 1000 }),
-      ...(ownExitCode !== null && { ownExitCode }),
     }
   }
   result.notices.push(...(exit.notices ?? []))
@@ -148,11 +145,6 @@ export function endedResult(
     ? describeFailures(exit.tasks)
     : describeExit(request.command, exit.code ?? 0)
   return result
-}
-
-/** Whether nacre sees the end itself, not through a shell, to which an end by a signal is an exit code. */
-function isSeen({ session, host, sandbox, array }: Request): boolean {
-  return session === null && host === null && sandbox === 'off' && array === null
 }
 
 /** A stop that nobody has asked of this run. */

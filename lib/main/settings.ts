@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import type { AgentSettings } from '../agent/session.ts'
-import { placeOptions } from '../cli/options.ts'
+import { placeOptions } from '../cli/invocation.ts'
 import {
   assemble,
   type Configuration,
@@ -10,6 +10,7 @@ import {
   readConfiguration,
 } from '../config/configuration.ts'
 import type { CommandConfiguration } from '../doors/command.ts'
+import type { Streams } from '../doors/streams.ts'
 import type { ExecutorOptions, RunOptions } from '../executor/executor.ts'
 import { originPolicies } from '../protocol/origin.ts'
 import type { PrintOptions, PromptOptions } from '../protocol/prompt.ts'
@@ -26,6 +27,11 @@ export function configure(options: Readonly<Record<string, unknown>>): Promise<C
     runCwd: options['cwd'] as string | undefined,
     workspace: options['workspace'] as string | undefined,
   })
+}
+
+/** Tells what was ignored in the files. */
+export async function tellNotices({ notices }: Configuration, { stderr }: Streams): Promise<void> {
+  for (const notice of notices) await stderr.write(`nacre: ${notice}\n`)
 }
 
 /** The configuration of a nacre for which nothing is configured. */

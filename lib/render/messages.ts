@@ -12,8 +12,7 @@ export function describeTrouble(result: Result): string[] {
     case 'lost':
       return [result.error?.message ?? 'The command could not be started']
     case 'stopped':
-      // What a script does on Ctrl-C is its own end, and it has the last word.
-      return result.ownExitCode === undefined ? [describeStop(result)] : []
+      return [describeStop(result)]
     default:
       return []
   }

@@ -1,5 +1,6 @@
 import type { Request } from '../protocol/request/request.ts'
 import { markVariable, ownerVariable } from '../system/process/own-process.ts'
+import { findProgram, systemPath } from '../system/look.ts'
 
 /** Programs that nobody watches get these: no pager, no editor, no question, no progress display. */
 export const hardening: Readonly<Record<string, string>> = {
@@ -82,8 +83,8 @@ const modelKeys: readonly string[] = [
 export interface EnvironmentOptions {
   /** What the run has of nacre's own environment. */
   inherited: Readonly<Record<string, string>>
-  /** The path of the program `false`. */
-  falsePath: string
+  /** The PATH of nacre. */
+  path: string
   /** The bytes go straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal: boolean
   /** Variables that the person's start files set. Default: none. */
@@ -108,9 +109,7 @@ export function buildEnvironment(
     if (!options.hidden.has(name)) environment[name] = value
   }
   if (request.hardening) {
-    Object.assign(environment, hardening)
-    for (const name of askPrograms) environment[name] = options.falsePath
-    if (!request.pty && !options.toTerminal) Object.assign(environment, plainTerminal)
+    Object.assign(environment, listHardening(options.path, !request.pty && !options.toTerminal))
   }
   if (request.pty) {
     const known = environment['TERM']
@@ -123,6 +122,16 @@ export function buildEnvironment(
     PWD: request.cwd,
   })
   return Object.assign(environment, request.env)
+}
+
+/** The variables of a program that nobody watches. `path`: where `false` is; `isPlain`: without a terminal. */
+export function listHardening(path: string | undefined, isPlain: boolean): Record<string, string> {
+  const refusal = findProgram('false', path ?? systemPath) ?? '/bin/false'
+  return {
+    ...hardening,
+    ...Object.fromEntries(askPrograms.map((name) => [name, refusal])),
+    ...(isPlain && plainTerminal),
+  }
 }
 
 /** The variables that hold keys of model providers: those that are known, and others that the configuration names. */

@@ -1,17 +1,21 @@
-import { constants } from 'node:os'
+import { accessSync, constants, statSync } from 'node:fs'
 import { basename } from 'node:path'
+import { codeOf } from '../protocol/errors.ts'
+import { originPolicies } from '../protocol/origin.ts'
+import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
-import type { GivenFile } from '../system/process/spawn.ts'
+import { quoteWord } from '../protocol/words.ts'
+import { hideVariables } from '../system/process/own-process.ts'
+import { nameProcess } from '../system/process/process-table.ts'
+import { copyWithout } from '../system/process/own-process.ts'
+import { type GivenFile, isOwnDirectory } from '../system/process/spawn.ts'
 import { findProgram } from '../system/look.ts'
-import type { SetUp } from './snapshot/snapshot.ts'
+import { buildEnvironment, nameKeys } from './environment.ts'
+import { composeShell, findShell, findWords, type ProgramWords } from './shell.ts'
+import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 
 /** A process about to be started, checked: the directory exists, the shell was found. */
-export interface Launch {
-  /** Absolute path of the program. */
-  file: string
-  /** What the program is called as (`argv[0]`): a shell names itself so in its messages. */
-  argv0: string
-  args: string[]
+export interface Launch extends ProgramWords {
   /** The whole environment of the process. */
   env: Record<string, string>
   cwd: string
@@ -57,23 +61,153 @@ export function chooseFirstWord({ file, argv0, env }: Launch): string {
   return findProgram(argv0, env['PATH'] ?? '') === file ? argv0 : file
 }
 
+export interface LaunchOptions {
+  /** Where this nacre keeps its state; runs are told by it whose they are. */
+  stateDir?: string | null
+  /** The environment of nacre. */
+  environment: Readonly<Record<string, string | undefined>>
+  /** That of this process, whose keys no command of a model finds in `/proc`. Default: it may. */
+  ownEnvironment?: Record<string, string | undefined>
+  /** Output goes straight to a terminal. */
+  toTerminal: boolean
+  /** Variables of the environment that no command of a model gets, beside those that are known. */
+  modelKeys?: readonly string[]
+  /** What is put before the shell of an agent's command: a program and its arguments. Default: none. */
+  prefix?: readonly string[]
+  /** Reads the person's start files, with the first run that wants to know. Default: none does. */
+  openSnapshots?: () => Promise<Snapshots>
+  /** Puts a launch into the sandbox that its request asks for. Without it there is none to be had. */
+  confine?: Confine
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/** Checks a request's directory, finds its shell, builds its environment, confines it. */
+export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
+  const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
+  const owner = `${nameProcess(process.pid)}:${options.stateDir ?? ''}`
+  const { prefix = [] } = options
+  const confine = options.confine ?? refuseSandbox
+  const keys = nameKeys(options.modelKeys)
+  let hidesKeys = false
+
+  return async (request, use) => {
+    checkDirectory(request.cwd)
+    const hidden = originPolicies[request.origin].withholdsKeys ? keys : none
+    if (hidden === keys && !hidesKeys) {
+      hidesKeys = true
+      if (options.ownEnvironment) hideVariables(keys, options.ownEnvironment)
+    }
+    const inherited = copyWithout(hidden, options.environment)
+    const shell = request.args === null ? findShell(request, PATH, SHELL) : null
+    const setUp = await readSetUp(request, shell?.file ?? '', inherited)
+    const env = buildEnvironment(request, {
+      inherited,
+      hidden,
+      path: PATH,
+      toTerminal: options.toTerminal,
+      exports: setUp?.exports,
+      owner,
+    })
+    const start = { env, cwd: request.cwd, mark: request.id, ...(setUp && { setUp }) }
+    const launch: Launch =
+      shell === null
+        ? { ...start, ...findWords(request.args ?? [], request.cwd, env['PATH'] ?? PATH) }
+        : use
+          ? { ...start, ...shell, args: use.args(use.share) }
+          : define({ ...start, ...composeShell(shell, request) }, request)
+    const takesPrefix = prefix.length > 0 && originPolicies[request.origin].takesPrefix
+    const prefixed = takesPrefix
+      ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
+      : launch
+    return confine(prefixed, request, use)
+  }
+
+  async function readSetUp(
+    request: Request,
+    file: string,
+    env: Readonly<Record<string, string>>,
+  ): Promise<SetUp | null> {
+    const { takesSetUp, withholdsKeys } = originPolicies[request.origin]
+    // A session on a terminal is the person's own interactive shell, which reads its start files itself.
+    const wanted = request.session === null ? takesSetUp : !request.pty
+    if (!wanted || request.host !== null || !options.openSnapshots) return null
+    return (await options.openSnapshots()).read({ file, env, forModel: withholdsKeys })
+  }
+
+  /** Has the shell read the functions and aliases that the command needs. */
+  function define(launch: Launch, request: Request): Launch {
+    // What stays reads all of them; a prefix gives a command an environment of its own.
+    if (request.session !== null || request.script !== null || prefix.length > 0) return launch
+    const path = launch.setUp?.fileFor(request.command) ?? null
+    return path === null ? launch : readDefinitions(launch, path)
+  }
+}
+
 /**
- * What spawn takes from a process, a shell that becomes it leaves to it: a closed descriptor 0, and signals
- * that are ignored. A bash hands on the functions of its environment too, which other shells drop; with `-p`
- * it takes none of them for itself and reads no BASH_ENV. Where its own options are handed on as well, `-p` would
- * be one of them.
+ * A shell that reads a file before its command. bash has a variable for that; it is not for a bash whose
+ * user has set it. zsh is told in front of the command, which it evaluates, so that its lines count from 1.
  */
-export function takeAlong(
+function readDefinitions(launch: Launch, path: string): Launch {
+  const files = [{ fd: definitionsFd, path, access: 'read' as const }]
+  const source = `/dev/fd/${definitionsFd}`
+  const [option, command, ...rest] = launch.args
+  const isShort = command !== undefined && command.length < maxEvaluatedChars
+  switch (basename(launch.file)) {
+    case 'bash':
+      if (launch.env['BASH_ENV'] !== undefined) return launch
+      return { ...launch, files, env: { ...launch.env, BASH_ENV: source } }
+    case 'zsh': {
+      if (option !== '-c' || !isShort) return launch
+      const text = `\\builtin . ${source}; \\builtin eval ${quoteWord(command)}`
+      return { ...launch, files, args: [option, text, ...rest] }
+    }
+    default:
+      return launch
+  }
+}
+
+/** The quotes in a longer one could make the word too long for a program (execve(2), MAX_ARG_STRLEN). */
+const maxEvaluatedChars = 32_768
+
+const refuseSandbox: Confine = async (launch, request) => {
+  if (request.sandbox === 'off') return launch
+  throw new StartError('sandbox_unavailable', 'This executor has no sandbox')
+}
+
+export function checkDirectory(cwd: string): void {
+  const fail = (code: string, message: string) => new StartError(code, `${message}: ${cwd}`)
+  try {
+    if (!statSync(cwd).isDirectory()) {
+      throw fail('cwd_not_a_directory', 'Working directory is not a directory')
+    }
+    accessSync(cwd, constants.X_OK)
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    if (codeOf(error) === 'EACCES') {
+      if (isOwnDirectory(cwd)) return
+      throw fail('cwd_not_accessible', 'Working directory may not be entered')
+    }
+    if (codeOf(error) === 'ENOTDIR') {
+      throw fail('cwd_not_a_directory', 'Working directory is not a directory')
+    }
+    throw fail('cwd_not_found', 'Working directory does not exist')
+  }
+}
+
+/**
+ * Puts a program before the shell, as `nix develop -c` or `docker exec box`: the whole command runs
+ * below it. The shell keeps its name, so that the program may find one of its own. `find` looks a
+ * program up; `StartError` where it finds none.
+ */
+function addPrefix(
   launch: Launch,
-  { closesInput, ignored }: { closesInput: boolean; ignored: readonly NodeJS.Signals[] },
+  [program = '', ...words]: readonly string[],
+  find: (program: string) => string | null,
 ): Launch {
-  if (!closesInput && ignored.length === 0) return launch
-  const numbers = ignored.map((signal) => constants.signals[signal])
-  const trap = numbers.length === 0 ? '' : `trap '' ${numbers.join(' ')}; `
-  const text = `${trap}exec "$0" "$@"${closesInput ? ' <&-' : ''}`
-  const words = ['-c', text, chooseFirstWord(launch), ...launch.args]
-  const handsOnOptions = ['SHELLOPTS', 'BASHOPTS'].some((name) => name in launch.env)
-  return basename(launch.file) === 'bash' && !handsOnOptions
-    ? { ...launch, args: ['-p', ...words] }
-    : { ...launch, file: '/bin/sh', argv0: 'sh', args: words }
+  const file = find(program)
+  if (file === null) {
+    throw new StartError('prefix_not_found', `The configured prefix does not exist: ${program}`)
+  }
+  return { ...launch, file, argv0: program, args: [...words, launch.argv0, ...launch.args] }
 }

@@ -9,9 +9,10 @@ import type { Launch } from './launch.ts'
  */
 export function describeStartFailure(
   error: unknown,
-  launch: Launch,
+  { file }: Pick<Launch, 'file'>,
   given: readonly number[] = [],
 ): StartError {
+  if (error instanceof StartError) return error
   const code = codeOf(error)
   if (code === 'E2BIG') {
     const message = 'The command or its environment is too long for the system to start'
@@ -22,9 +23,19 @@ export function describeStartFailure(
   if (closed !== undefined) {
     return new StartError('descriptor_closed', `Descriptor ${closed} is not open`)
   }
+  const missing = code !== null && Object.hasOwn(missings, code) ? missings[code] : undefined
+  if (missing !== undefined)
+    return new StartError(missing, `Cannot start ${file}: ${messageOf(error)}`)
   // A copy of a descriptor would have a number above the limit (fcntl(2), F_DUPFD; dup2(2)).
   if (code === 'EINVAL' || code === 'EBADF') return describeScarcity('EMFILE')
-  return new StartError('spawn_failed', `Cannot start ${launch.file}: ${messageOf(error)}`)
+  return new StartError('spawn_failed', `Cannot start ${file}: ${messageOf(error)}`)
+}
+
+/** The program is there: what is meant is the interpreter that its first line names, or the file system's rights. */
+const missings: Readonly<Record<string, string>> = {
+  ENOENT: 'program_not_found',
+  EACCES: 'program_not_executable',
+  ENOEXEC: 'program_not_executable',
 }
 
 /** The same for what it refused before there was anything to start; other errors stay as they are. */

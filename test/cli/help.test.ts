@@ -74,9 +74,12 @@ test('help takes the action of a command, and an option', async () => {
 })
 
 test('the name of a command that only nacre calls was suggested', async () => {
-  for (const words of [['help', 'repl'], ['rea']]) {
-    const { status, stderr } = await runCli(words)
-    assert.is(status, 125)
+  for (const [words, wanted] of [
+    [['help', 'repl'], 125],
+    [['rea'], 127],
+  ] as const) {
+    const { status, stderr } = await runCli([...words])
+    assert.is(status, wanted)
     assert.not.match(stderr.toString(), 'reap')
   }
 })

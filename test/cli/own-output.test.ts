@@ -71,7 +71,6 @@ rm up end`
 const heard = /(?:^|"(?:output|data|stdout)":")late(?:\n|\\n)/
 
 for (const [format, options] of Object.entries({
-  text: [],
   'bounded text': ['--tail', '5'],
   json: ['--output-format', 'json'],
   'stream-json': ['--output-format', 'stream-json'],

@@ -3,7 +3,7 @@ import type { Exit, OutputSink, Runner, Running } from '../../lib/protocol/ports
 import { parseRequest } from '../../lib/protocol/request/parse-request.ts'
 import type { Request } from '../../lib/protocol/request/request.ts'
 import { createPtyRunner, type PtyRunnerParts } from '../../lib/run/terminal/pty.ts'
-import { createPrepareLaunch } from '../../lib/run/shell.ts'
+import { createPrepareLaunch } from '../../lib/run/launch.ts'
 import { until } from './until.ts'
 
 /** A request for a terminal run, as a front door would make it, but for a shorter grace between TERM and KILL. */

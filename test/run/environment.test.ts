@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -39,25 +39,6 @@ for (const pty of [false, true]) {
     })
   }
 }
-
-test('a closed standard input changed the options that the environment hands to a bash', async () => {
-  const executor = createExecutor({ stateDir: null })
-  const env = { SHELLOPTS: 'braceexpand:noglob', BASHOPTS: 'extglob' }
-  const command = 'echo "$-"; shopt extglob; read -r line'
-  try {
-    const { output, exitCode } = await executor.run({
-      ...{ command, env, origin: 'print', shell: 'bash', streams: 'merged' },
-      stdin: { kind: 'closed' },
-    })
-    const bash = spawnSync('sh', ['-c', 'exec bash -c "$0" <&- 2>&1', command], {
-      env: { ...process.env, ...env },
-      encoding: 'utf8',
-    })
-    assert.equal([output, exitCode], [bash.stdout, bash.status])
-  } finally {
-    await executor.close()
-  }
-})
 
 /** What is promised to programs that nobody watches, in the words of the promise. */
 const promised: Record<string, string> = {

@@ -36,7 +36,7 @@ export type Wait = 'to the end' | 'for a while' | 'not at all'
 export function createAnswer(
   options: PrintOptions,
   wait: Wait,
-  { streams, given }: Pick<PassThrough, 'streams' | 'given'>,
+  { streams }: Pick<PassThrough, 'streams'>,
   keepsText: boolean,
 ): Answer {
   const isArray = options.run.array !== undefined
@@ -56,7 +56,7 @@ export function createAnswer(
       if (wait === 'not at all') return answerWithJob(kept, options, streams)
       return wantsBoundedText(options.run)
         ? answerWithText(kept, options, streams)
-        : passThrough({ kept, options, streams, given, keepsText, wait })
+        : passThrough({ kept, options, streams, keepsText, wait })
   }
 }
 
@@ -81,7 +81,6 @@ interface PassThrough {
   kept: Kept
   options: PrintOptions
   streams: Streams
-  given: readonly number[]
   keepsText: boolean
   wait: Wait
 }
@@ -90,7 +89,7 @@ interface PassThrough {
  * The bytes of the command, unchanged and live, each stream to its own: by its own hand where nothing
  * else needs them, else through events.
  */
-function passThrough({ kept, options, streams, given, keepsText, wait }: PassThrough): Answer {
+function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): Answer {
   const job = createJobNote()
   const isWatched = options.run.array !== undefined && !options.quiet
   const progress = isWatched ? createProgress(streams.stderr) : null
@@ -99,7 +98,6 @@ function passThrough({ kept, options, streams, given, keepsText, wait }: PassThr
     fields: {
       streams: options.run.streams ?? 'separate',
       ...(isGivenOn ? { outputTo: { stdout: 1, stderr: 2 } } : {}),
-      ...(wait === 'to the end' ? { descriptors: given } : {}),
       ...(keepsText ? { truncate: 'head-tail' } : { artifact: 'never' }),
       ...kept,
     },
@@ -115,7 +113,7 @@ function passThrough({ kept, options, streams, given, keepsText, wait }: PassThr
     watch: (run) => progress?.watch(run) ?? (() => undefined),
     async finish(result) {
       await progress?.clear()
-      await tell(result, job.describe(result), options, streams)
+      await tellResult(result, job.describe(result), options, streams)
     },
   }
 }
@@ -130,7 +128,7 @@ function answerWithText(kept: Kept, options: PrintOptions, streams: Streams): An
     async finish(result) {
       await streams.stdout.write(result.output ?? result.stdout ?? '')
       await streams.stderr.write(result.stderr ?? '')
-      await tell(result, job.describe(result), options, streams)
+      await tellResult(result, job.describe(result), options, streams)
     },
   }
 }
@@ -148,7 +146,7 @@ function answerWithJob(kept: Kept, options: PrintOptions, streams: Streams): Ans
       else
         for (const text of [result.output, result.stdout, result.stderr])
           await streams.stderr.write(text ?? '')
-      await tell(result, job.describe(result), options, streams)
+      await tellResult(result, job.describe(result), options, streams)
     },
   }
 }
@@ -174,7 +172,7 @@ function wantsBoundedText(run: PrintOptions['run']): boolean {
  * that both streams hold what its shell would have written; a person at a terminal is told more, and
  * everybody what a stop has left, and that a run went without the sandbox that it was to have.
  */
-async function tell(
+export async function tellResult(
   result: Result,
   job: readonly string[],
   options: PrintOptions,

@@ -3,7 +3,7 @@ import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
-import { parsePrompt, type PrintOptions, type Subject } from '../../protocol/prompt.ts'
+import { parsePrompt, type PrintOptions } from '../../protocol/prompt.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
@@ -16,12 +16,8 @@ import { typeIntoRun } from '../terminal.ts'
 export interface PrintContext {
   executor: Executor
   streams: Streams
-  /** The descriptors above 2 that a command is given as nacre was. */
-  given: readonly number[]
   signal: AbortSignal
   exitStatusOf: (result: Result) => number
-  /** The status is to stand, though a signal came. */
-  keepStatus: () => void
   agentSettings: () => AgentSettings
 }
 
@@ -51,11 +47,6 @@ async function* readPrompts(
   streams: Streams,
 ): AsyncGenerator<{ prompt: string; stdin: Stdin }> {
   if (subject !== null || prompt !== null) {
-    if (subject?.script === '-' && streams.input === 'terminal') {
-      throw wrongUsage(
-        '`-s` reads commands from standard input, which is a terminal here; nacre alone is interactive',
-      )
-    }
     const given: Stdin = { kind: 'descriptor', fd: 0 }
     yield {
       prompt: prompt ?? '',
@@ -112,7 +103,7 @@ async function answerPrompt(
     return prompts.ask(text.trim(), stdin)
   }
   const addCommand = prompt?.injected ? prompts.addCommand : null
-  const subject = options.subject ? orNothing(options.subject) : { command: prompt?.command ?? '' }
+  const subject = options.subject ?? { command: prompt?.command ?? '' }
   const { executor, streams, signal } = context
   const input = {
     stdin,
@@ -142,7 +133,6 @@ async function answerPrompt(
     ? await executor.hold(wanted, runOptions)
     : await runHere(wanted, runOptions)
   await answer.finish(result)
-  if (result.ownExitCode !== undefined) context.keepStatus()
   addCommand?.(result)
   return context.exitStatusOf(result)
 
@@ -157,11 +147,6 @@ async function answerPrompt(
       unwatch?.()
     }
   }
-}
-
-/** `-c ''` is a command that does nothing, as for a shell. */
-function orNothing(subject: Subject): Subject {
-  return subject.command?.trim() === '' ? { ...subject, command: ':' } : subject
 }
 
 /** A run on a terminal reads what is typed: standard input goes there, and the size comes along. */

@@ -65,7 +65,6 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   const workspace = input.workspace ?? (isConfinedHere ? (context.workspace ?? '.') : null)
   const waitMs = chooseWaitMs(input)
   const { command, args, script, parameters, shellOptions } = chooseSubject(input)
-  const isOpen = isOpenToDescriptors(input, sandbox)
   const isProgram = context.forPrograms === true && !policy.bounded
   const array = chooseArray(input)
   return {
@@ -115,8 +114,8 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     // Nobody waits for such a job; what it wrote is read later, from its artifact.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
     stdin: chooseStdin(input),
-    outputTo: isOpen && !needsOutput(input) ? (input.outputTo ?? null) : null,
-    descriptors: isOpen ? (input.descriptors ?? []) : [],
+    outputTo:
+      isOpenToDescriptors(input, sandbox) && !needsOutput(input) ? (input.outputTo ?? null) : null,
     notices,
   }
 }
@@ -188,8 +187,7 @@ function checkInput(given: unknown): RequestInput {
   }
   if (input.openStdin && input.stdin?.kind === 'text') throw contradiction('open_stdin', 'stdin')
   if (input.stdin === undefined || isStdin(input.stdin)) return input
-  const wanted =
-    "{ kind: 'none' | 'closed' | 'open' }, { kind: 'text', text } or { kind: 'descriptor', fd }"
+  const wanted = "{ kind: 'none' | 'open' }, { kind: 'text', text } or { kind: 'descriptor', fd }"
   throw invalid('stdin', wanted, input.stdin)
 }
 
@@ -204,7 +202,7 @@ function isStdin(stdin: unknown): boolean {
   const { kind, text, fd } = stdin
   if (kind === 'text') return typeof text === 'string'
   if (kind === 'descriptor') return Number.isInteger(fd) && Number(fd) >= 0
-  return kind === 'none' || kind === 'closed' || kind === 'open'
+  return kind === 'none' || kind === 'open'
 }
 
 /** What only a scheduler can give is misuse elsewhere, unless it is configured for all runs. */

@@ -23,7 +23,6 @@ export type Ready =
  */
 export type Stdin =
   | { kind: 'none' }
-  | { kind: 'closed' }
   | { kind: 'descriptor'; fd: number }
   | { kind: 'text'; text: string }
   | { kind: 'open' }
@@ -59,9 +58,6 @@ export const requestShape = shape.object(
     stdin: shape.anything<Stdin>('What the command reads (default: nothing)'),
     outputTo: shape.anything<OutputTo>(
       'Descriptors that the command writes to itself, where nothing else needs its output',
-    ),
-    descriptors: shape.anything<readonly number[]>(
-      'Open descriptors above 2 that the command finds under the same numbers',
     ),
   },
 )
@@ -155,8 +151,6 @@ export interface Request {
   readonly stdin: Stdin
   /** Null: its output is captured. */
   readonly outputTo: OutputTo | null
-  /** Descriptors of this process, above 2, that the command finds under the same numbers. */
-  readonly descriptors: readonly number[]
   /** What was changed on the way in (a clamped timeout); goes into the result. */
   readonly notices: readonly string[]
 }

@@ -160,8 +160,6 @@ export const outcome = {
 const outcomeOptional = {
   /** The deadline that ended it: with `timeout` for the whole run, with `inactivity` for its silence. */
   limitSeconds: number('', { min: 0 }),
-  /** When cancelled or shut down: the exit code with which it then ended by itself, as a script with a trap does. */
-  ownExitCode: integer(),
   /** With separate streams only. */
   stderrTruncation: nullable(truncation),
   /** The same for the standard error. */

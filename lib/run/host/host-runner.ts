@@ -200,7 +200,7 @@ async function startOnHost(start: HostStart): Promise<Running> {
 
 /** A background job over there is found again by a new connection. */
 function outlivesConnection({ request, client }: HostStart): boolean {
-  const readsNothingMore = ['none', 'closed', 'text'].includes(request.stdin.kind)
+  const readsNothingMore = ['none', 'text'].includes(request.stdin.kind)
   return (
     request.mode === 'background' &&
     client.scheduler === null &&

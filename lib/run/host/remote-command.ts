@@ -41,7 +41,7 @@ export function describeCommand(
 export function describeEnvironment(request: Request): Record<string, string> {
   const environment = buildEnvironment(
     { ...request, env: {} },
-    { inherited: {}, hidden: new Set(), falsePath: '/bin/false', toTerminal: false, owner: '' },
+    { inherited: {}, hidden: new Set(), path: '/bin', toTerminal: false, owner: '' },
   )
   for (const own of ['PWD', markVariable, ownerVariable]) delete environment[own]
   if (request.pty) delete environment['TERM']
@@ -51,7 +51,7 @@ export function describeEnvironment(request: Request): Record<string, string> {
 function describeInput({ pty, stdin }: Request): RemoteCommand['input'] {
   if (pty) return { kind: 'terminal', size: pty }
   if (stdin.kind === 'text') return { kind: 'lifeline', text: stdin.text }
-  const readsNothing = stdin.kind === 'none' || stdin.kind === 'closed'
+  const readsNothing = stdin.kind === 'none'
   return readsNothing ? { kind: 'lifeline', text: null } : { kind: 'client' }
 }
 
@@ -83,7 +83,7 @@ function describeNacre(request: Request): CarryingNacre | null {
 /** Throws `StartError` for what a run on another machine cannot have, before anything travels. */
 export function refuseWhatIsMissing(request: Request, { scheduler }: HostClient): void {
   const { session, pty, stdin, host, cores, memory, sbatch, sandbox, sandboxMayFallBack } = request
-  if (session !== null && (pty !== null || !['none', 'closed'].includes(stdin.kind))) {
+  if (session !== null && (pty !== null || stdin.kind !== 'none')) {
     const what = pty === null ? 'reads no input' : 'has no terminal'
     throw refuse('host_session', `A session on the host ${host} ${what}; run without one`)
   }

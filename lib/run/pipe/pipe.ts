@@ -115,7 +115,6 @@ async function takePrestarted(
 ): Promise<StartedProcess | null> {
   const [first, second = first] = fifos
   if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
-  if (request.descriptors.length > 0) return null
   return prestarted.take(launch, { stdout: first.path, stderr: second.path })
 }
 
@@ -127,16 +126,16 @@ interface Attachment {
 }
 
 async function start(
-  { launch, input, fifos, request: { outputTo, descriptors } }: Attachment,
+  { launch, input, fifos, request: { outputTo } }: Attachment,
   { uninherited, groups }: PipeRunnerParts,
 ): Promise<StartedProcess> {
   const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
   const stdio = [input.stdin, outputTo?.stdout ?? first, outputTo?.stderr ?? second]
   try {
-    const attached = { stdio, descriptors, detached: true, uninherited, groups }
+    const attached = { stdio, detached: true, uninherited, groups }
     return await startProcess({ ...launch, ...attached })
   } catch (error) {
-    const given = [...stdio, ...descriptors].filter((fd) => typeof fd === 'number')
+    const given = stdio.filter((fd) => typeof fd === 'number')
     const failure = describeStartFailure(error, launch, given)
     closeUnused(fifos)
     if (input.writeFd !== null) closeSync(input.writeFd)

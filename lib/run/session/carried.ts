@@ -46,12 +46,11 @@ export function createCarriedState(dialect: PipeDialect): CarriedState {
     get lastArgument() {
       return lastArgument
     },
-    compose({ command, env, stdin }) {
+    compose({ command, env }) {
       sent = { suspended, lent }
       lent = lentNames(env)
-      const closeStdin = stdin.kind === 'closed'
       const formerEnv = sent.lent
-      return composeText(dialect, { command, env, formerEnv, closeStdin, suspended, status })
+      return composeText(dialect, { command, env, formerEnv, suspended, status })
     },
     remember(record, stopped) {
       status = record.status
@@ -102,18 +101,16 @@ function composeText(
     env: Readonly<Record<string, string>>
     /** Names of what the run before was given and this one is not to see. */
     formerEnv: readonly string[]
-    closeStdin: boolean
     suspended: Suspended
     /** `$?` of the run before. */
     status: number
   },
 ): string {
-  const { command, env, formerEnv, closeStdin, suspended, status } = options
+  const { command, env, formerEnv, suspended, status } = options
   const steps = formerEnv.map((name) => dialect.restoreVariable(name))
   for (const name of lentNames(env))
     steps.push(dialect.lendVariable(name, quoteWord(env[name] ?? '')))
   // Not `builtin exec`: its redirections end with it.
-  if (closeStdin) steps.push('\\exec <&-')
   // `$_` and, in a place where `set -e` does not mind it, `$?` again.
   if (steps.length > 0) steps.push(`\\builtin : ${dialect.lastArgument}`)
   const restored = restoreSuspended(suspended)

@@ -59,7 +59,7 @@ export async function startPty(start: PtyStart, parts: PtyParts): Promise<PtyPro
     checkProgram(start.launch.file)
     return setsid ? await startWithSetsid(setsid, start, parts) : startWithFork(start, parts)
   } catch (error) {
-    throw error instanceof StartError ? error : describeStartFailure(error, start.launch)
+    throw describeStartFailure(error, start.launch)
   }
 }
 

@@ -56,8 +56,6 @@ export interface ProcessStart {
   /** Standard input, output and error. */
   stdio: readonly Given[]
   files?: readonly GivenFile[]
-  /** Descriptors of ours, above 2, that it finds under the same numbers. */
-  descriptors?: readonly number[]
   /** True: the process leads a process session of its own. */
   detached?: boolean
   uninherited?: Uninherited
@@ -106,11 +104,10 @@ export function isOwnDirectory(cwd: ProcessStart['cwd']): boolean {
 }
 
 async function startFile(start: ProcessStart): Promise<StartedProcess> {
-  const { file, args, stdio, files = [], descriptors = [], uninherited, groups, ...rest } = start
+  const { file, args, stdio, files = [], uninherited, groups, ...rest } = start
   const opened: number[] = []
   const given: Given[] = [...stdio]
   try {
-    for (const fd of descriptors) give(given, fd, fd)
     for (const { fd, path, access } of files) {
       const own = openSync(path, access === 'read' ? 'r' : 'w', 0o600)
       opened.push(own)

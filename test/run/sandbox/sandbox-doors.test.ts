@@ -56,19 +56,6 @@ door('a file that is the standard input is read and not written', async (places)
   assert.is(readFileSync(target, 'utf8'), 'untouched\n')
 })
 
-door('a descriptor above 2 is not given into the sandbox', async ({ run, outside }) => {
-  const target = join(outside, 'target')
-  const fd = openSync(target, 'r+')
-  try {
-    const command = `echo X >&${fd}; echo X >/proc/self/fd/${fd}`
-    const { exitCode } = await run(command, { descriptors: [fd] })
-    assert.is(exitCode, 1)
-    assert.is(readFileSync(target, 'utf8'), 'untouched\n')
-  } finally {
-    closeSync(fd)
-  }
-})
-
 door('a file that is read in part goes on where the command has stopped', async (places) => {
   const path = join(places.outside, 'list')
   const lines = Array.from({ length: 50_000 }, (_, index) => `line ${index}\n`)

@@ -39,7 +39,6 @@ const ways: Record<string, Partial<RequestInput>> = {
   'with sh': { shell: 'sh' },
   'in a session': { session: 'a' },
   'on a terminal': { pty: true },
-  'with a closed stdin': { stdin: { kind: 'closed' } },
   ...(obstacle === null && {
     'in the sandbox': { sandbox: 'workspace', workspace: import.meta.dirname },
   }),

@@ -1,0 +1,119 @@
+import { resolve } from 'node:path'
+import { exitStatusOf } from '../cli/exit-status.ts'
+import { flags, globalFlags, promptFlags, runFlags } from '../cli/flags.ts'
+import { writeCommandHelp, writeFlagHelp, writeUsage } from '../cli/help.ts'
+import { writeManual } from '../cli/help.ts'
+import { readPromptOptions, readRunOptions } from '../cli/invocation.ts'
+import { parseArgv } from '../cli/parse-argv.ts'
+import { commands, listCommands } from '../commands/commands.ts'
+import { logicalDirectory, stateDirectory } from '../config/configuration.ts'
+import { otherVariables } from '../config/configuration.ts'
+import { reportKeys } from '../config/keys.ts'
+import type { Command } from '../doors/command.ts'
+import type { Streams } from '../doors/streams.ts'
+import { wrongUsage } from '../protocol/errors.ts'
+import { version } from '../protocol/wire.ts'
+import { unknownName } from '../protocol/wire.ts'
+import { withExecutor } from './doors.ts'
+import {
+  agentSettings,
+  configure,
+  configureNothing,
+  describeConfiguration,
+  executorOptions,
+  tellNotices,
+} from './settings.ts'
+
+/** Shows what nacre can do; `isShort`: on one screen. */
+export async function showUsage(streams: Streams, isShort = false): Promise<number> {
+  await streams.stdout.write(writeUsage(version, await listCommands(), isShort))
+  return 0
+}
+
+/** `nacre help`, `nacre help job`, `nacre help job wait`, `nacre help timeout`, `nacre help --man`. */
+export async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
+  if (word === undefined) return showUsage(streams)
+  if (word === '--man' && more.length === 0) {
+    await streams.stdout.write(await makeManual())
+    return 0
+  }
+  const command = Object.hasOwn(commands, word) ? (await commands[word]?.())?.command : undefined
+  const actions = command?.usage.match(/[\w-]+/g)
+  if (more.length > 1 || !more.every((action) => actions?.includes(action))) {
+    throw wrongUsage('Write it so: nacre help <word>')
+  }
+  const name = word.replace(/^-{1,2}/, '')
+  const flag = flags.find((known) => known.name === name || known.short === name)
+  if (command) await streams.stdout.write(writeCommandHelp(command))
+  else if (flag) await streams.stdout.write(writeFlagHelp(flag))
+  else throw unknownName('word', word, [...Object.keys(commands), ...flags.map((it) => it.name)])
+  return 0
+}
+
+/** The manual page of this nacre, whatever is configured here. */
+export async function makeManual(): Promise<string> {
+  return writeManual({
+    version,
+    date: new Date(),
+    commands: await listCommands(),
+    keys: reportKeys([], new Map()),
+    variables: otherVariables,
+  })
+}
+
+/** Runs a subcommand with the words behind its name. */
+export async function runCommand(
+  command: Command,
+  argv: readonly string[],
+  streams: Streams,
+): Promise<number> {
+  const own = [
+    ...command.flags,
+    ...(command.takesPromptOptions ? promptFlags : []),
+    ...(command.takesRunOptions ? runFlags : []),
+  ]
+  const others = globalFlags.filter(({ name }) => own.every((flag) => flag.name !== name))
+  const { options, positionals } = parseArgv(argv, [...own, ...others], {
+    home: process.env['HOME'],
+  })
+  if (options['help']) {
+    await streams.stdout.write(writeCommandHelp(command))
+    return 0
+  }
+  if (command.takesNoWords && positionals.length > 0) {
+    throw wrongUsage(`Write it so: ${command.usage}`)
+  }
+  const run = command.takesRunOptions ? readRunOptions(options) : {}
+  const cwd = resolve(logicalDirectory(process.env), readRunOptions(options).cwd ?? '.')
+  return command.run({
+    options,
+    positionals,
+    streams,
+    environment: process.env,
+    cwd,
+    stateDir: stateDirectory(process.env),
+    version,
+    configuration: () => describeConfiguration({ cwd }),
+    agentSettings: async () =>
+      agentSettings(await configure({ ...run }), { run, prompt: readPromptOptions(options) }),
+    async useExecutor(use, { toolNames = [], configured = true } = {}) {
+      const configuration = configured ? await configure({ ...run }) : configureNothing()
+      const artifactDir = options['artifact-dir'] as string | undefined
+      const door = {
+        artifactDir: artifactDir === undefined ? null : resolve(artifactDir),
+        toolNames,
+        toTerminal: false,
+        run,
+        rules: command.takesPromptOptions ? readPromptOptions(options).allow : [],
+        leavesRuns: command.leavesRuns ?? false,
+      }
+      const mayTell = !command.hidden && options['quiet'] !== true
+      if (mayTell) await tellNotices(configuration, streams)
+      return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
+    },
+    flags,
+    runFlags,
+    commands: listCommands,
+    exitStatusOf,
+  })
+}
