@@ -8,12 +8,10 @@ import {
   readdirSync,
   rmdirSync,
   rmSync,
-  statSync,
   unlinkSync,
-  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import { createId } from '../protocol/wire.ts'
@@ -42,7 +40,7 @@ export function makeTemporaryFolder(purpose: string, parent?: string): string {
 /**
  * Makes a temporary folder and has `fill` put there what it needs (an empty folder may still fit on a
  * disk on which nothing else does), at the next place where the system refuses one of the two. What
- * failed is removed. `parent`: as for `makeTemporaryFolder`.
+ * failed is removed. `parent`: as for `makeTemporaryFolder`. Throws `StartError` if none of the places will do.
  */
 export function makeFilledFolder(
   purpose: string,
@@ -59,7 +57,18 @@ export function makeFilledFolder(
       throw error
     }
   }
-  return parent === undefined ? useTemporaryPlace(make) : make(parent)
+  if (parent !== undefined) return make(parent)
+  const places = listTemporaryPlaces()
+  const refusals: unknown[] = []
+  for (const place of places) {
+    try {
+      return make(place)
+    } catch (error) {
+      if (!isRefusedByPlace(error)) throw error
+      refusals.push(error)
+    }
+  }
+  throw describeNoPlace(places, refusals[0])
 }
 
 /**
@@ -75,24 +84,6 @@ export function removeTemporaryFolder(folder: string): void {
       // Something is in it; or it stays for later, and what was being done goes on.
     }
   }
-}
-
-/**
- * What `use` gives at the first temporary place at which it does not throw because of that place.
- * Throws `StartError` where none will do.
- */
-function useTemporaryPlace<T>(use: (place: string) => T): T {
-  const places = listTemporaryPlaces()
-  const refusals: unknown[] = []
-  for (const place of places) {
-    try {
-      return use(place)
-    } catch (error) {
-      if (!isRefusedByPlace(error)) throw error
-      refusals.push(error)
-    }
-  }
-  throw describeNoPlace(places, refusals[0])
 }
 
 /** Whether the system has refused a file for its place, so that another one may do. */
@@ -126,23 +117,11 @@ export function removeLeftFolders(stateDir: string): void {
 
 /** Removes the folders of killed nacres of this user in one folder. */
 export function removeLeftIn(place: string): void {
-  if (!canBeSwept(place)) return
   for (const name of lookIntoFolder(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []
     if (owner === undefined || owner !== nameOwner(Number(pid)) || isRunning(Number(pid))) continue
     removeTemporaryFolder(join(place, name))
   }
-}
-
-/** Linux reaches what is in an open folder by its descriptor, whatever becomes of its path (proc_pid_fd(5)). */
-const hasDescriptorPaths = process.platform === 'linux'
-
-/** Elsewhere no other user may be able to put a link in the place of a folder that was looked at. */
-function canBeSwept(place: string): boolean {
-  const stat = hasDescriptorPaths ? undefined : statSync(place, { throwIfNoEntry: false })
-  if (stat === undefined) return hasDescriptorPaths
-  const isSticky = (stat.mode & 0o1000) !== 0
-  return [0, process.geteuid?.()].includes(stat.uid) && (isSticky || (stat.mode & 0o022) === 0)
 }
 
 /**
@@ -153,7 +132,8 @@ function removeOwnFolder(path: Buffer): void {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     if (fstatSync(fd).uid !== process.geteuid?.()) return
-    const folder = hasDescriptorPaths ? Buffer.from(`/proc/self/fd/${fd}`) : path
+    // Linux reaches what is in an open folder by its descriptor, whatever becomes of its path (proc_pid_fd(5)).
+    const folder = process.platform === 'linux' ? Buffer.from(`/proc/self/fd/${fd}`) : path
     // A name need not be UTF-8.
     for (const name of readdirSync(folder, 'buffer')) {
       const inside = Buffer.concat([folder, Buffer.from('/'), name])
@@ -191,21 +171,10 @@ export function findSocketPlace(dir: string): SocketPlace {
 
 /** Makes a place for a socket in a temporary folder of its own. */
 export function makeSocketPlace(): SocketPlace {
-  const pathIn = (folder: string) => join(folder, 's')
   const folder = makeFilledFolder('socket', (made) => {
-    if (!fits(pathIn(made))) throw Object.assign(new Error('too long'), { code: 'ENAMETOOLONG' })
-    // Where a file can be made, a socket can.
-    writeFileSync(pathIn(made), '')
-    rmSync(pathIn(made))
+    if (!fits(join(made, 's'))) throw Object.assign(new Error('too long'), { code: 'ENAMETOOLONG' })
   })
-  const path = pathIn(folder)
-  return {
-    path,
-    remove() {
-      rmSync(path, { force: true })
-      rmdirSync(dirname(path))
-    },
-  }
+  return { path: join(folder, 's'), remove: () => removeTemporaryFolder(folder) }
 }
 
 function fits(path: string): boolean {

@@ -18,8 +18,9 @@ export interface RefusedWrites {
  * them; Node writes them small.
  */
 const refusal = /read-only file system|device or resource busy/i
-const longestLine = 4096
 const mostLines = 20
+/** So much of the end of the output is looked at. */
+const lookedAtBytes = 64 * 1024
 
 /**
  * The kernel leaves no trace of a refused write but the error that the program gets, so what the
@@ -28,35 +29,25 @@ const mostLines = 20
  * itself. Looks at no locale but the C library's own English.
  */
 export function watchRefusedWrites({ command, cwd }: Request): RefusedWrites {
-  const decoder = new TextDecoder()
-  const lines: string[] = []
-  const spoken = refusal.test(command)
-  let rest = ''
-  let said = ''
+  let last: Buffer[] = []
+  let lastBytes = 0
 
-  function keep(line: string): void {
-    if (line.startsWith('bwrap: ')) said = line
-    if (!spoken && lines.length < mostLines && refusal.test(line)) lines.push(line)
-  }
+  const listLines = () => Buffer.concat(last).toString().split(/\r?\n/)
 
   return {
     look(bytes) {
-      const [first = '', ...others] = decoder.decode(bytes, { stream: true }).split(/\r?\n/)
-      rest = (rest + first).slice(-longestLine)
-      for (const next of others) {
-        keep(rest)
-        rest = next.slice(-longestLine)
-      }
+      last.push(Buffer.from(bytes))
+      lastBytes += bytes.length
+      if (lastBytes < 2 * lookedAtBytes) return
+      last = [Buffer.concat(last).subarray(-lookedAtBytes)]
+      lastBytes = lookedAtBytes
     },
-    lastWords() {
-      keep(rest)
-      rest = ''
-      return said
-    },
+    lastWords: () => listLines().findLast((line) => line.startsWith('bwrap: ')) ?? '',
     describe(places) {
-      if (lines.length === 0) return []
+      if (refusal.test(command)) return []
+      const lines = listLines().filter((line) => refusal.test(line))
       const folders = listFolders(command, cwd)
-      for (const name of lines.flatMap(findPaths)) {
+      for (const name of lines.slice(0, mostLines).flatMap(findPaths)) {
         for (const folder of folders) {
           const path = findReal(resolve(folder, name))
           const notice = path === null ? null : describeRefusal(path, places)
