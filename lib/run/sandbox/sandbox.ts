@@ -58,8 +58,11 @@ export interface Sandbox {
   confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
   /** Where a request may work, found once for each request. Throws `StartError`. */
   findPlaces(request: Request): WorkPlaces
-  /** Finds it anew, where something was gone before it could be mounted on. Throws `StartError`. */
-  findPlacesAnew(request: Request, youngSockets: boolean): void
+  /**
+   * They are found anew, as something was gone before it could be mounted on; without `youngSockets` those that
+   * come and go are not hidden any more.
+   */
+  forgetPlaces(request: Request, youngSockets: boolean): void
   /** The file in which the run's end is told. */
   statusFile(runId: string): string
   close(): void
@@ -71,7 +74,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let canRestore: boolean | null = null
   let inherited: GivenFile[] | null = null
   const worksOf = new WeakMap<Request, WorkPlaces>()
-  const placesOf = new WeakMap<Request, SandboxPlaces>()
+  const withSettledSockets = new WeakSet<Request>()
 
   function openFolder(): SandboxFolder {
     // Whoever clears the state folder may have removed it.
@@ -109,9 +112,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     return work
   }
 
-  function findAllPlaces(request: Request, youngSockets: boolean): SandboxPlaces {
-    const own = [openFolder().path, options.stateDir ?? []].flat()
-    const hidden = [...options.hidden, ...own]
+  function findAllPlaces(request: Request): SandboxPlaces {
+    const hidden = [...options.hidden, openFolder().path, options.stateDir ?? []].flat()
+    // A session is not started again where a socket is gone, so that only settled ones are hidden.
+    const youngSockets = request.session === null && !withSettledSockets.has(request)
     return hidePlaces(findPlaces(request), { ...options, hidden }, youngSockets)
   }
 
@@ -121,8 +125,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (decided.degraded) return launch
     const bwrap = (await probed)?.path ?? ''
     const folder = openFolder()
-    // A session is not started again where a socket is gone, so that only settled ones are hidden.
-    const places = placesOf.get(request) ?? findAllPlaces(request, request.session === null)
+    const places = findAllPlaces(request)
     const status = folder.statusFile(request.id)
     const { outside, inside } = separateLoaderVariables(launch.env)
     const mounts = composeMounts({
@@ -172,9 +175,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     decide,
     confine,
     findPlaces,
-    findPlacesAnew(request, youngSockets) {
+    forgetPlaces(request, youngSockets) {
       worksOf.delete(request)
-      placesOf.set(request, findAllPlaces(request, youngSockets))
+      if (!youngSockets) withSettledSockets.add(request)
     },
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {

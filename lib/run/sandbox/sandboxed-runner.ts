@@ -92,7 +92,7 @@ export async function runInSandbox(
       // Without a word of bwrap it may have begun.
       if (notStarted && said !== '' && tries < mostTries) {
         try {
-          sandbox.findPlacesAnew(request, tries < mostTries - 1)
+          sandbox.forgetPlaces(request, tries < mostTries - 1)
           attempt = await begin()
           // Whoever stopped it meanwhile has stopped what was over already.
           if (stopping) void attempt.running.stop(...stopping)

@@ -60,7 +60,7 @@ const stopAnew = async (lose: (path: string) => void) => {
     }),
     confine: async (launch) => launch,
     findPlaces: unknown,
-    findPlacesAnew: () => undefined,
+    forgetPlaces: () => undefined,
     statusFile: () => statusFile,
     close: () => undefined,
   }
