@@ -12,15 +12,7 @@ import { keyVariables } from './models/providers.ts'
 import { AgentSession, type AgentSettings } from './session.ts'
 
 /** What a front door has of the agent: its conversations, and who can answer. */
-export interface Agent {
-  readonly conversations: ConversationStore
-  /** Throws `MisuseError` if there is no such conversation. */
-  open(wanted?: WantedConversation, options?: OpenOptions): AgentSession
-  /** Every model that can be asked now, as `provider/name`. */
-  listModels(): Promise<string[]>
-  /** Rejects with `ModelError` if this model, or with null any, cannot be asked. Nothing is sent to it. */
-  checkModel(model: string | null): Promise<void>
-}
+export type Agent = ReturnType<typeof createAgent>
 
 /** The conversation to open; if nothing is given, a new one. */
 export interface WantedConversation {
@@ -39,14 +31,16 @@ export interface OpenOptions {
   commands?: InjectionQueue
 }
 
-export function createAgent(executor: Executor, settings: AgentSettings): Agent {
+export function createAgent(executor: Executor, settings: AgentSettings) {
   const conversations = createConversationStore({
     folder: settings.conversationFolder,
     redact: redactKeys(keyVariables(settings.providers), settings.environment),
   })
   return {
     conversations,
-    open(wanted = {}, { cwd = settings.cwd, approve, commands } = {}) {
+    /** Throws `MisuseError` if there is no such conversation. */
+    open(wanted: WantedConversation = {}, options: OpenOptions = {}): AgentSession {
+      const { cwd = settings.cwd, approve, commands } = options
       const workspace = settings.workspace ?? findWorkspace(cwd)
       return new AgentSession({
         executor,
@@ -56,8 +50,10 @@ export function createAgent(executor: Executor, settings: AgentSettings): Agent 
         commands: commands ?? createInjectionQueue(executor.artifacts),
       })
     },
+    /** Every model that can be asked now, as `provider/name`. */
     listModels: () => listAvailableModels(settings),
-    checkModel: async (model) => void (await chooseModel({ ...settings, model })),
+    /** Rejects with `ModelError` if this model, or with null any, cannot be asked. Nothing is sent to it. */
+    checkModel: async (model: string | null) => void (await chooseModel({ ...settings, model })),
   }
 }
 
@@ -81,10 +77,9 @@ function redactKeys(
   variables: readonly string[],
   environment: AgentSettings['environment'],
 ): (text: string) => string {
-  const values = [...new Set(variables)].flatMap((name): [string, string][] => {
-    const value = environment[name] ?? ''
-    return value.length < shortestKey ? [] : [[name, value]]
-  })
+  const values = variables
+    .map((name) => ({ name, value: environment[name] ?? '' }))
+    .filter(({ value }) => value.length >= shortestKey)
   return (text) =>
-    values.reduce((rest, [name, value]) => rest.replaceAll(value, `[value of ${name}]`), text)
+    values.reduce((rest, { name, value }) => rest.replaceAll(value, `[value of ${name}]`), text)
 }

@@ -11,14 +11,7 @@ const queueBytes = 128 * 1024
 const queueResults = 64
 
 /** Commands of a person that wait for the next message to the model, with what it is told of each. */
-export interface InjectionQueue {
-  /** Queues a run once it has ended, also one that was let go; settles then. */
-  add(ended: Result | Promise<Result>): Promise<void>
-  /** What goes before the next message, oldest first; empty where nothing waits. The queue stays. */
-  peek(): Injection
-  /** Takes off what has reached the model. */
-  take(told: Injection): void
-}
+export type InjectionQueue = ReturnType<typeof createInjectionQueue>
 
 export interface Injection {
   readonly text: string
@@ -35,14 +28,16 @@ interface Told {
 }
 
 /** `artifacts` keeps what an excerpt leaves out; null: nothing is kept. */
-export function createInjectionQueue(artifacts: ArtifactStore | null): InjectionQueue {
+export function createInjectionQueue(artifacts: ArtifactStore | null) {
   let waiting: Told[] = []
   return {
-    async add(ended) {
+    /** Queues a run once it has ended, also one that was let go; settles then. */
+    async add(ended: Result | Promise<Result>): Promise<void> {
       const told = await renderInjection(await ended, artifacts)
       waiting = [...waiting, told].slice(-queueResults)
     },
-    peek() {
+    /** What goes before the next message, oldest first; empty if nothing waits. The queue stays. */
+    peek(): Injection {
       let room = queueBytes
       const blocks = waiting.toReversed().map(({ whole, bare }) => {
         const block = whole.length <= room ? whole : bare
@@ -52,7 +47,8 @@ export function createInjectionQueue(artifacts: ArtifactStore | null): Injection
       const names = waiting.flatMap((told) => told.names)
       return { text: blocks.reverse().join(''), commands: waiting, names }
     },
-    take({ commands }) {
+    /** Takes off what has reached the model. */
+    take({ commands }: Injection): void {
       waiting = waiting.filter((told) => !commands.includes(told))
     },
   }
@@ -69,53 +65,23 @@ export function namesIn(text: string): string[] {
   return own.match(/\b(?:run|art)_[a-z2-7]{20}\b/g) ?? []
 }
 
-/**
- * One result as the model reads it. `<` and `>` are escaped, so that no output can end the block
- * or begin another.
- */
+type StreamName = 'stdout' | 'stderr'
+/** The fields of a stream: its text or both ends of it, and where the whole is. */
+type Shown = Partial<
+  Record<StreamName | `${StreamName}_excerpt` | `${StreamName}_cache_id`, string>
+>
+
+/** One result as the model reads it. */
 async function renderInjection(result: Result, artifacts: ArtifactStore | null): Promise<Told> {
   const { id, command, truncation, artifact, stderrTruncation = null, stderrArtifact } = result
   // A terminal has one stream only.
   const { stdout = result.output ?? '', stderr = '' } = result
-  const out = await cut('stdout', stdout, { truncation, artifact })
-  const err = await cut('stderr', stderr, {
-    truncation: stderrTruncation,
-    artifact: stderrArtifact ?? null,
-  })
-  const names = [...namesOf(result), ...out.names, ...err.names]
-  return { whole: render(out.whole, err.whole), bare: render(out.bare, err.bare), names }
-
-  async function cut(
-    stream: 'stdout' | 'stderr',
-    text: string,
-    { truncation, artifact }: Pick<Result, 'truncation' | 'artifact'>,
-  ): Promise<{ whole: object; bare: object; names: string[] }> {
-    let excerpt = cutEnds(text)
-    const name = `${stream}_excerpt`
-    if (truncation === null && excerpt === text) {
-      const whole = { [stream]: text }
-      return { whole, bare: text === '' ? whole : { [name]: '' }, names: [] }
-    }
-    let kept = artifact
-    if (truncation === null && artifact === null && artifacts !== null) {
-      const writer = artifacts.create({ runId: id, command, stream })
-      await writer.write(Buffer.from(text))
-      kept = (await writer.finish()).artifact
-    } else if (truncation?.direction === 'tail' && artifact !== null) {
-      // The text is the end of what was written. Its beginning may have been removed by others meanwhile.
-      const missingLines = (truncation.shownRanges[0]?.[0] ?? 1) - 1
-      const head = Math.max(1, Math.min(limits.headTailLines, missingLines))
-      const first = await artifacts?.read(artifact.id, { head }).catch(() => null)
-      if (first) excerpt = joinEnds(first.text, text)
-    }
-    const named = kept === null ? {} : { [`${stream}_cache_id`]: kept.id }
-    const names = kept === null ? [] : [kept.id]
-    return { whole: { [name]: excerpt, ...named }, bare: { [name]: '', ...named }, names }
-  }
-
-  function render(out: object, err: object): string {
-    const isCut = { stdout: 'stdout_excerpt' in out, stderr: 'stderr_excerpt' in err }
-    const json = {
+  const out = await show('stdout', stdout, truncation, artifact)
+  const err = await show('stderr', stderr, stderrTruncation, stderrArtifact ?? null)
+  const shown = { ...out, ...err }
+  const isCut = { stdout: 'stdout_excerpt' in out, stderr: 'stderr_excerpt' in err }
+  const render = (streams: Shown) =>
+    writeBlock({
       id,
       command_preview: startOf(command, limits.commandPreviewChars),
       status: result.status,
@@ -123,13 +89,47 @@ async function renderInjection(result: Result, artifacts: ArtifactStore | null):
       exit_code: result.exitCode,
       signal: result.signal,
       duration_ms: result.durationMs,
-      ...out,
-      ...err,
+      ...streams,
       truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
+    })
+  const kept = [shown.stdout_cache_id, shown.stderr_cache_id].filter((it) => it !== undefined)
+  const bare = { ...shown, ...dropText('stdout', out), ...dropText('stderr', err) }
+  return { whole: render(shown), bare: render(bare), names: [...namesOf(result), ...kept] }
+
+  async function show(
+    stream: StreamName,
+    text: string,
+    cut: Result['truncation'],
+    ref: Result['artifact'],
+  ): Promise<Shown> {
+    let excerpt = cutEnds(text)
+    if (cut === null && excerpt === text) return { [stream]: text }
+    let kept = ref
+    if (cut === null && ref === null && artifacts !== null) {
+      const writer = artifacts.create({ runId: id, command, stream })
+      await writer.write(Buffer.from(text))
+      kept = (await writer.finish()).artifact
+    } else if (cut?.direction === 'tail' && ref !== null) {
+      // The text is the end of what was written. Its beginning may have been removed by others meanwhile.
+      const missingLines = (cut.shownRanges[0]?.[0] ?? 1) - 1
+      const head = Math.max(1, Math.min(limits.headTailLines, missingLines))
+      const first = await artifacts?.read(ref.id, { head }).catch(() => null)
+      if (first) excerpt = joinEnds(first.text, text)
     }
-    const text = JSON.stringify(json).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e')
-    return `<shell_result>\n${text}\n</shell_result>\n`
+    return { [`${stream}_excerpt`]: excerpt, ...(kept && { [`${stream}_cache_id`]: kept.id }) }
   }
+}
+
+/** A text for which a message has no room. */
+function dropText(stream: StreamName, shown: Shown): Shown {
+  if (shown[stream] === '') return {}
+  return { [stream]: undefined, [`${stream}_excerpt`]: '' }
+}
+
+/** `<` and `>` are escaped, so that no output can end the block or begin another. */
+function writeBlock(fields: object): string {
+  const text = JSON.stringify(fields).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e')
+  return `<shell_result>\n${text}\n</shell_result>\n`
 }
 
 /** The first and the last lines, as many as there is room for. */

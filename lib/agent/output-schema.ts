@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Schema } from 'ajv/dist/2020.js'
 import { isObject } from '../protocol/shape/shape.ts'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
 
@@ -12,21 +11,13 @@ export interface OutputSchema {
   read(text: string): { data: unknown } | { wrong: string }
 }
 
-/** A file's name, or the schema itself. Rejects with `MisuseError` where it is none. */
+/** A file's name, or the schema itself. Rejects with `MisuseError` if it is none. */
 export async function openOutputSchema(given: string, cwd: string): Promise<OutputSchema> {
-  const text = given.trimStart().startsWith('{') ? given : readSchemaFile(resolve(cwd, given))
-  const schema = parseSchema(text)
   // A CommonJS module: what it exports is its default.
   const { Ajv2020 } = (await import('ajv/dist/2020.js')).default
   // What a schema says beyond the standard is not for us to judge.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
-  const { $schema: _, ...own } = schema
-  let validate: ReturnType<typeof ajv.compile>
-  try {
-    validate = ajv.compile(own as Schema)
-  } catch (error) {
-    throw wrongSchema(messageOf(error))
-  }
+  const { schema, validate } = readSchema()
   return {
     request:
       'Answer with JSON alone, no other text and no code fence, that meets this JSON Schema:\n' +
@@ -38,33 +29,20 @@ export async function openOutputSchema(given: string, cwd: string): Promise<Outp
       return { wrong: ajv.errorsText(validate.errors, { dataVar: 'the answer' }).slice(0, 1000) }
     },
   }
-}
 
-function readSchemaFile(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw wrongSchema(messageOf(error))
+  function readSchema() {
+    try {
+      const isInline = given.trimStart().startsWith('{')
+      const text = isInline ? given : readFileSync(resolve(cwd, given), 'utf8')
+      const schema: unknown = JSON.parse(text)
+      if (!isObject(schema)) throw new Error('it must be an object')
+      const { $schema: _, ...own } = schema
+      return { schema, validate: ajv.compile(own) }
+    } catch (error) {
+      const message = `\`--output-schema\` needs a JSON Schema or a file that holds one: ${messageOf(error)}`
+      throw new MisuseError('invalid_field', message, 'output_schema')
+    }
   }
-}
-
-function parseSchema(text: string): Record<string, unknown> {
-  let schema: unknown
-  try {
-    schema = JSON.parse(text)
-  } catch (error) {
-    throw wrongSchema(messageOf(error))
-  }
-  if (isObject(schema)) return schema
-  throw wrongSchema('it must be an object')
-}
-
-function wrongSchema(why: string): MisuseError {
-  return new MisuseError(
-    'invalid_field',
-    `\`--output-schema\` needs a JSON Schema or a file that holds one: ${why}`,
-    'output_schema',
-  )
 }
 
 /** The JSON of an answer, also within a fence or a sentence; null where there is none. */

@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   closeSync,
   fstatSync,
   openSync,
@@ -7,7 +8,6 @@ import {
   rmSync,
   statSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
@@ -19,7 +19,7 @@ import { nameFile, ownerOf } from '../../system/process/presence.ts'
 import { isAlive, nameProcess } from '../../system/process/process-table.ts'
 import { pause } from '../../system/clock.ts'
 import { ModelError } from '../models/failure.ts'
-import { addUsage, type Message, type Usage } from '../models/model.ts'
+import { addUsage, type Message, noUsage, type Usage } from '../models/model.ts'
 import { type Entry, replayEntries, titleOf } from './messages.ts'
 
 /** What a list tells of a conversation. */
@@ -52,11 +52,10 @@ export function createConversationStore(options: StoreOptions) {
     throw notFound(id)
   }
 
-  /** Every entry that can be read. Throws `MisuseError` if there is none of this id. */
-  function read(id: string): Entry[] {
+  function readText(id: string): string {
     const text = ifThere(() => readFileSync(pathOf(id), 'utf8'))
     if (text === null) throw notFound(id)
-    return readEntries(text)
+    return text
   }
 
   function describe(name: string): ConversationInfo[] {
@@ -84,14 +83,15 @@ export function createConversationStore(options: StoreOptions) {
 
   return {
     list,
-    read,
+    /** Every entry that can be read. Throws `MisuseError` if there is none of this id. */
+    read: (id: string): Entry[] => readEntries(readText(id)),
     /** A new one; its file comes with the first message. */
     create(cwd: string): Conversation {
       const id = createId('conv')
-      return new Conversation(id, options, [], { type: 'conversation', id, at: now(), cwd })
+      return new Conversation(id, options, '', { type: 'conversation', id, at: now(), cwd })
     },
     /** Throws `MisuseError` if there is none of this id. */
-    open: (id: string) => new Conversation(id, options, read(id), null),
+    open: (id: string) => new Conversation(id, options, readText(id), null),
     /** The newest one of that directory, or null. */
     newest: (cwd: string): string | null => list().find((info) => info.cwd === cwd)?.id ?? null,
     /** False: there was none. */
@@ -111,22 +111,22 @@ function notFound(id: string): MisuseError {
 export class Conversation {
   readonly id: string
   readonly #options: StoreOptions
-  #messages: Message[]
-  #usage: Usage
+  #messages: Message[] = []
+  #usage: Usage = noUsage
   /** The first entry, until it has been written. */
   #head: Entry | null
   /** How long its file was when this process last read or wrote it. */
   #bytes = 0
+  /** What ends a line that a killed process has left unfinished. */
+  #lineEnd = ''
   #failure: string | null = null
   #told = false
 
-  constructor(id: string, options: StoreOptions, entries: readonly Entry[], head: Entry | null) {
+  constructor(id: string, options: StoreOptions, text: string, head: Entry | null) {
     this.id = id
     this.#options = options
     this.#head = head
-    const { messages, usage } = replayEntries(entries)
-    this.#messages = messages
-    this.#usage = usage
+    this.#replay(text)
   }
 
   /** The messages as a model reads them. */
@@ -172,11 +172,7 @@ export class Conversation {
     try {
       const path = join(folder, `${this.id}.jsonl`)
       const size = statSync(path, { throwIfNoEntry: false })?.size ?? this.#bytes
-      if (size !== this.#bytes) {
-        const { messages, usage } = replayEntries(readEntries(readFileSync(path, 'utf8')))
-        this.#messages = messages
-        this.#usage = usage
-      }
+      if (size !== this.#bytes) this.#replay(readFileSync(path, 'utf8'))
       return await use()
     } finally {
       release()
@@ -190,16 +186,28 @@ export class Conversation {
     return this.#failure
   }
 
+  #replay(text: string): void {
+    const { messages, usage } = replayEntries(readEntries(text))
+    this.#messages = messages
+    this.#usage = usage
+    this.#bytes = Buffer.byteLength(text)
+    this.#lineEnd = text === '' || text.endsWith('\n') ? '' : '\n'
+  }
+
   #append(entry: Entry): void {
     const { folder, redact } = this.#options
     if (folder === null) return
     const entries = this.#head === null ? [entry] : [this.#head, entry]
+    const path = join(folder, `${this.id}.jsonl`)
+    const lines = entries.map((it) => `${JSON.stringify(toWire(it))}\n`).join('')
     try {
       if (this.#head !== null) makePrivateFolder(folder)
-      const text = entries.map((it) => `${JSON.stringify(toWire(it))}\n`).join('')
-      this.#bytes = appendLines(join(folder, `${this.id}.jsonl`), redact(text))
+      appendFileSync(path, this.#lineEnd + redact(lines), { mode: 0o600 })
+      this.#bytes = statSync(path).size
       this.#head = null
+      this.#lineEnd = ''
     } catch (error) {
+      this.#lineEnd = '\n'
       this.#failure ??= `The conversation cannot be kept: ${messageOf(error)}`
     }
   }
@@ -251,28 +259,6 @@ async function lockConversation(folder: string, id: string): Promise<() => void>
 
 function now(): string {
   return new Date().toISOString()
-}
-
-/** Appends by one write: a killed process leaves at most one line that is cut off. Gives the size of the file. */
-function appendLines(path: string, text: string): number {
-  const fd = openSync(path, 'a+', 0o600)
-  try {
-    const whole = (endsWithNewline(fd) ? '' : '\n') + text
-    const bytes = Buffer.from(whole)
-    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
-    return fstatSync(fd).size
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/** A process that was killed in the middle of a line has left none. */
-function endsWithNewline(fd: number): boolean {
-  const { size } = fstatSync(fd)
-  if (size === 0) return true
-  const last = Buffer.alloc(1)
-  readSync(fd, last, 0, 1, size - 1)
-  return last[0] === 0x0a
 }
 
 /** So much of a file is read for its first question. */

@@ -52,6 +52,8 @@ export function createModel(provider: Provider, name: string): Model {
       const request: StreamRequest = {
         prompt: writePrompt({ system, messages, api: provider.api, modelId: id }),
         tools: writeTools(tools),
+        // So that signs of life without words are heard too.
+        includeRawChunks: true,
         ...(provider.api === 'openai-responses' && {
           // Nothing is kept there; reasoning comes and goes encrypted.
           providerOptions: { openai: { store: false } },
@@ -61,7 +63,7 @@ export function createModel(provider: Provider, name: string): Model {
       let failingSinceMs: number | null = null
       for (let attempt = 1; ; attempt++) {
         const answer = startAnswer(id)
-        yield* receive(model, request, answer, signal)
+        yield* receive(model, request, answer, { signal, idleMs: provider.idleMs })
         usage = addUsage(usage, costOf(answer.usage, price))
         const { message } = answer
         if (signal.aborted) {
@@ -119,18 +121,22 @@ async function* receive(
   model: LanguageModelV3,
   request: StreamRequest,
   answer: Answer,
-  signal: AbortSignal,
+  { signal, idleMs }: { signal: AbortSignal; idleMs: number },
 ): AsyncGenerator<ModelEvent> {
   const over = new AbortController()
+  const silence = new Error(`nothing has come for ${idleMs / 1000} s`)
+  const lost = Object.assign(silence, { code: 'ETIMEDOUT' })
+  const idle = setTimeout(() => over.abort(lost), idleMs)
   const abortSignal = AbortSignal.any([signal, over.signal])
   // Every layer of the library listens to it.
   setMaxListeners(0, abortSignal)
   try {
     const { stream } = await model.doStream({ ...request, abortSignal })
-    yield* readStream(stream, answer)
+    yield* readStream(stream, answer, () => idle.refresh())
   } catch (error) {
     answer.error ??= { value: error }
   } finally {
+    clearTimeout(idle)
     // Closes the connection.
     over.abort()
   }
@@ -139,10 +145,12 @@ async function* receive(
 async function* readStream(
   stream: ReadableStream<LanguageModelV3StreamPart>,
   answer: Answer,
+  onPart: () => void,
 ): AsyncGenerator<ModelEvent> {
   const { parts } = answer.message
   const growing = new Map<string, Extract<AssistantPart, { type: 'text' | 'reasoning' }>>()
   for await (const part of stream) {
+    onPart()
     switch (part.type) {
       case 'text-start':
       case 'text-delta':

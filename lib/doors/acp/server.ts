@@ -155,14 +155,7 @@ async function asProtocolError<Value>(act: () => Value | Promise<Value>): Promis
 }
 
 /** One session of an editor: a conversation, told in the words of the protocol. */
-interface AcpSession {
-  readonly id: string
-  /** Answers a prompt, or runs the command that it is; gives how it ended. */
-  prompt(text: string, signal: AbortSignal): Promise<StopReason>
-  cancel(reason?: unknown): void
-  /** Tells everything that was said so far. */
-  replay(): Promise<void>
-}
+type AcpSession = ReturnType<typeof openSession>
 
 /** Each update repeats the output of a command so far, up to so many characters. */
 const shownChars = 20_000
@@ -176,7 +169,7 @@ function openSession(
   client: AgentContext,
   cwd: string,
   resume: string | null,
-): AcpSession {
+) {
   const calls = new Map<string, OpenCall>()
   const session = agent.open({ resume }, { cwd, approve })
   const { id } = session.conversation
@@ -307,16 +300,18 @@ function openSession(
 
   return {
     id,
-    async prompt(text, signal) {
+    /** Answers a prompt, or runs the command that it is; gives how it ended. */
+    async prompt(text: string, signal: AbortSignal): Promise<StopReason> {
       const prompt = parsePrompt(text)
       if (prompt.kind === 'command') return run(prompt.command, prompt.injected, signal)
       return endOf(await session.prompt(text.trim(), { signal }))
     },
-    cancel(reason) {
+    cancel(reason?: unknown): void {
       running?.abort(reason)
       session.cancel()
     },
-    async replay() {
+    /** Tells everything that was said so far. */
+    async replay(): Promise<void> {
       for (const message of session.conversation.messages) await tellMessage(message)
     },
   }

@@ -20,14 +20,6 @@ import { createEventWriter, describeModel, type PiMessage } from './events.ts'
  * a command of the shell does, a non-zero exit too, is a success.
  */
 
-export interface PiDialect {
-  receive(message: unknown): void
-  refuse(why: string): void
-  /** Settles when no command is under way. */
-  idle(): Promise<void>
-  cancelAll(): void
-}
-
 export interface PiContext {
   executor: Executor
   connection: Connection
@@ -58,7 +50,7 @@ const keptMessages = 1000
  */
 const afterResponseMs = 50
 
-export function createPiDialect({ executor, connection, agent, ...options }: PiContext): PiDialect {
+export function createPiDialect({ executor, connection, agent, ...options }: PiContext) {
   let { model } = options
   /** Commands of the client, and those of the shell among them. */
   const underWay = new Set<Promise<void>>()
@@ -80,9 +72,7 @@ export function createPiDialect({ executor, connection, agent, ...options }: PiC
     if (messages.length > keptMessages) messages.shift()
   }
 
-  function abortCommands(): void {
-    for (const aborting of running) aborting.abort()
-  }
+  const abortCommands = () => running.forEach((aborting) => aborting.abort())
 
   function stopAll(): void {
     abortCommands()
@@ -260,17 +250,18 @@ export function createPiDialect({ executor, connection, agent, ...options }: PiC
   }
 
   return {
-    receive(message) {
+    receive(message: unknown): void {
       const command = message as PiCommand
       // This answers a question of an extension, and nacre asks none.
       if (command['type'] === 'extension_ui_response') return
       const performed = perform(command).finally(() => underWay.delete(performed))
       underWay.add(performed)
     },
-    refuse(why) {
+    refuse(why: string): void {
       const error = `Failed to parse command: ${why}`
       send({ type: 'response', command: 'parse', success: false, error })
     },
+    /** Settles when no command is under way. */
     idle: async () => void (await Promise.all([...underWay, working])),
     cancelAll: stopAll,
   }

@@ -8,32 +8,12 @@ import type { ListenerAnswer } from '../../protocol/result/event.ts'
 import type { PromptResult } from '../../protocol/result/result.ts'
 
 /** The conversations of one connection. */
-export interface Prompts {
-  /** Commands of the person that go before the next message of that conversation. */
-  commandsOf(conversation?: string): InjectionQueue
-  /**
-   * Tells what happens, to a client that may say `closed`. Rejects with `MisuseError` if there is no such
-   * conversation, or it is at work.
-   */
-  answer(
-    text: string,
-    conversation: string | undefined,
-    signal: AbortSignal,
-    tell: (event: WireEvent) => ListenerAnswer | Promise<ListenerAnswer>,
-  ): Promise<PromptResult>
-  /** False: no prompt of it is under way. */
-  steer(text: string, conversation?: string): boolean
-  /** Stops the prompt of that conversation, or all; gives how many. */
-  cancel(conversation?: string): number
-}
+export type Prompts = ReturnType<typeof createPrompts>
 
-type WireEvent = ReturnType<typeof eventToWire>
+/** Tells a client what happens; a promise says to wait, `closed` that it is gone. */
+type Tell = (event: ReturnType<typeof eventToWire>) => ListenerAnswer | Promise<ListenerAnswer>
 
-export function createPrompts(
-  { artifacts }: Executor,
-  agent: Lazy<Agent>,
-  approve: Approve,
-): Prompts {
+export function createPrompts({ artifacts }: Executor, agent: Lazy<Agent>, approve: Approve) {
   const sessions = new Map<string, AgentSession>()
   /** The conversation that is meant if none is named, and what waits for it. */
   let own: AgentSession | null = null
@@ -57,8 +37,17 @@ export function createPrompts(
   }
 
   return {
-    commandsOf: (conversation) => find(conversation)?.commands ?? ownCommands,
-    async answer(text, conversation, signal, tell) {
+    /** Commands of the person that go before the next message of that conversation. */
+    commandsOf: (conversation?: string): InjectionQueue =>
+      find(conversation)?.commands ?? ownCommands,
+
+    /** Rejects with `MisuseError` if there is no such conversation, or it is at work. */
+    async answer(
+      text: string,
+      conversation: string | undefined,
+      signal: AbortSignal,
+      tell: Tell,
+    ): Promise<PromptResult> {
       const session = await open(conversation)
       const answered = session.prompt(text, { signal })
       const stopListening = session.listen(async (event) => {
@@ -66,14 +55,15 @@ export function createPrompts(
         if (event.type === 'result') return
         if ((await tell(eventToWire(event))) === 'closed') session.cancel()
       })
-      try {
-        return await answered
-      } finally {
-        stopListening()
-      }
+      return answered.finally(stopListening)
     },
-    steer: (text, conversation) => find(conversation)?.steer(text) ?? false,
-    cancel(conversation) {
+
+    /** False: no prompt of it is under way. */
+    steer: (text: string, conversation?: string): boolean =>
+      find(conversation)?.steer(text) ?? false,
+
+    /** Stops the prompt of that conversation, or all; gives how many. */
+    cancel(conversation?: string): number {
       const found = conversation === undefined ? [...sessions.values()] : [find(conversation)]
       return found.filter((session) => session?.cancel()).length
     },
