@@ -77,11 +77,9 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
   agentHosts: true,
   artifactLimits: true,
   sandbox: true,
-  reaper: true,
-  pruner: true,
-  taker: true,
+  program: true,
   holder: true,
-  declaresRuns: true,
+  isHolder: true,
   modelKeys: true,
   forPrograms: true,
   toTerminal: true,
@@ -92,8 +90,8 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
  * other. A result has the complete `stdout` and `stderr` as the command wrote them, decoded from UTF-8 (up
  * to 100 MB each; more stops the run and rejects with `OutputLimitError`), unless the request asks for bounds
  * or has the origin of a model. Nothing is kept on disk unless `stateDir` names a folder; what it started
- * ends with this process, however that ends, where the package is beside it (a bundle names a `reaper` and a
- * `pruner` of its own).
+ * ends with this process, however that ends, where the package is beside it (a bundle names its
+ * `program`).
  *
  * @throws {MisuseError} for an option that there is not, or that cannot be what it is
  */
@@ -101,7 +99,7 @@ export function createExecutor(options: ExecutorOptions = {}): Executor {
   checkOptions(options)
   const program = findProgram()
   return create({
-    ...(program && { reaper: [...program, 'reap'], pruner: [...program, 'artifact', 'prune'] }),
+    ...(program && { program }),
     ...options,
     origin: options.origin ?? 'print',
     forPrograms: options.forPrograms ?? true,

@@ -14,7 +14,7 @@ import type { Command } from './doors/command.ts'
 import { openStreams, type Streams } from './doors/streams.ts'
 import { becomeShell } from './executor/become-shell.ts'
 import type { Approve, ExecutorOptions } from './executor/executor.ts'
-import { configure, executorOptions, supervise, tellNotices } from './main/settings.ts'
+import { configure, executorOptions, tellNotices } from './main/settings.ts'
 import { MisuseError } from './protocol/errors.ts'
 import { version } from './protocol/wire.ts'
 import { isRaw, readWords } from './system/process/become.ts'
@@ -111,7 +111,6 @@ async function openPrint(
   if (!invocation.print.quiet) await tellNotices(configuration, streams)
   const options = executorOptions(configuration, {
     artifactDir: invocation.artifactDir,
-    holder: (input, options) => supervise(invocation, input, options),
     run: invocation.print.run,
     givesRunOptions: true,
     rules: invocation.print.model.allow,

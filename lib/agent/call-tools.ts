@@ -43,11 +43,7 @@ export function createToolDesk({ executor, fields, approve, tell }: ToolDeskPart
     const jobs = leftRunning.size === 0 ? [] : await executor.jobs.list({ status: 'running' })
     return jobs
       .filter(({ jobId }) => leftRunning.has(jobId))
-      .map(({ jobId: id, command, ownerPid }) => ({
-        id,
-        command,
-        livesOn: ownerPid !== process.pid,
-      }))
+      .map(({ jobId: id, command }) => ({ id, command }))
   }
 
   /** Where the system has no sandbox, every run says so; it is told once. */

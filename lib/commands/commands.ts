@@ -4,7 +4,7 @@ type CommandTable = Readonly<Record<string, () => Promise<{ command: Command }>>
 
 /** The subcommands that people use, by their names in the order of the help; loaded when one is called for. */
 export const commands: CommandTable = {
-  job: () => import('./job/command.ts'),
+  job: () => import('./job.ts'),
   mcp: () => import('../doors/mcp/command.ts'),
   acp: () => import('../doors/acp/command.ts'),
   artifact: () => import('./artifact.ts'),
@@ -16,10 +16,9 @@ export const commands: CommandTable = {
 
 /** Those that nacre calls itself. */
 export const innerCommands: CommandTable = {
-  reap: () => import('./reap/command.ts'),
+  reap: () => import('./reap.ts'),
   carry: () => import('./carry.ts'),
-  'take-up': () => import('./take-up.ts'),
-  supervise: () => import('./supervise/command.ts'),
+  supervise: () => import('./supervise.ts'),
 }
 
 export async function listCommands(): Promise<Command[]> {

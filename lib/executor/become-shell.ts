@@ -6,7 +6,7 @@ import type { Result } from '../protocol/result/result.ts'
 import { composeShell, findShell, findWords, type ProgramWords } from '../run/shell.ts'
 import { becomeProgram, readEnvironment } from '../system/process/become.ts'
 import { createAudit } from './audit.ts'
-import { decide } from './decide.ts'
+import { decide } from './admission.ts'
 import type { ExecutorOptions, RunOptions } from './options.ts'
 import type * as Results from './results.ts'
 

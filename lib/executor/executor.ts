@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { createDeferred } from '../protocol/deferred.ts'
+import { createDeferred, createLazy } from '../protocol/deferred.ts'
 import { findWorkspace } from '../system/look.ts'
 import { createGuard } from '../guard/guard.ts'
 import type { ArtifactStore } from '../output/artifact/store.ts'
@@ -11,22 +11,30 @@ import {
   type Runner,
   shutdown,
   StartError,
+  type StartFailure,
   type StopOptions,
-  type Sessions,
 } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
+import type { Sessions } from '../protocol/ports.ts'
 import type { Verdict } from '../protocol/rules.ts'
 import { createAudit } from './audit.ts'
-import { decide } from './decide.ts'
+import { createSessionOrder, decide, type Turn } from './admission.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import { type Jobs, notFound } from './jobs/port.ts'
-import { type ExecutorOptions, keepWithin, openArtifacts, type RunOptions } from './options.ts'
+import {
+  type ExecutorOptions,
+  type HolderStart,
+  keepWithin,
+  openArtifacts,
+  type RunOptions,
+} from './options.ts'
 import { deniedResult, neverStartedResult, notStartedResult } from './results.ts'
 import { LiveRun, type Run, type RunParts } from './run.ts'
-import type { Registry } from './jobs/holder.ts'
+import type { Holder } from './jobs/holder.ts'
+import type { KnownJobs } from './jobs/known-jobs.ts'
+import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
-import { createSessionOrder, type Turn } from './session-order.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
@@ -106,8 +114,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     hosts: options.hosts ?? {},
     modelKeys: options.modelKeys ?? [],
     stateDir,
-    reaper: options.reaper ?? null,
-    leavesRuns: options.declaresRuns ?? false,
+    program: options.program ?? null,
+    leavesRuns: options.isHolder ?? false,
     sandbox: {
       home: environment['HOME'] ?? null,
       stateDir,
@@ -118,8 +126,23 @@ export function createExecutor(options: ExecutorOptions): Executor {
       fallback: options.sandbox?.fallback ?? false,
     },
   })
-  let registry: Promise<Registry> | null = null
-  const jobs = createJobs(() => openRegistry()?.then(({ known }) => known) ?? null)
+  const jobsDir = stateDir === null ? null : join(stateDir, 'jobs')
+  const holderStart = options.holder ? { ...options.holder, environment } : null
+  /** The jobs that have records; loaded when somebody asks for jobs. */
+  const known = createLazy<KnownJobs>(async () => {
+    const { openKnownJobs } = await import('./jobs/known-jobs.ts')
+    return openKnownJobs(jobsDir ?? '', holderStart)
+  })
+  const jobs = createJobs(() => (jobsDir === null ? null : known.open()))
+  const registry = createLazy<Registry>(async () => {
+    const { createRegistry } = await import('./jobs/registry.ts')
+    return createRegistry(jobsDir ?? '', jobs)
+  })
+  /** What holds the runs that may outlive this process. */
+  const holder = createLazy<Holder>(async () => {
+    const { createHolder } = await import('./jobs/holder.ts')
+    return createHolder(holderStart as HolderStart)
+  })
   const { origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms } = options
   const home = environment['HOME']
   let workspace: string | null = null
@@ -133,7 +156,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
   }
   let closing: Promise<void> | null = null
-  /** Runs whose process is about to start. */
+  /** Runs whose process is about to start, and those of the holder whose caller waits. */
   const starting = new Set<Promise<unknown>>()
   const order = createSessionOrder()
 
@@ -144,7 +167,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     opened: Promise<void> | null = null,
   ): Promise<LiveRun> {
     refuseIfClosed()
-    const request = keepWithin(parseRequest(input, context), options)
+    const request = shapeRequest(input, options)
     return order.enter(request, (turn) => admit({ request, options, opened }, turn))
   }
 
@@ -156,7 +179,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const dismissed = await turn(options.signal)
     const record = (result: Result) => audit?.record(result, verdict.decision)
     const forProgram = forPrograms ?? false
-    const run = new LiveRun({ request, options, opened, forProgram, record, onStart, onDetach })
+    const run = new LiveRun({
+      request,
+      options,
+      opened,
+      forProgram,
+      record,
+      onStart,
+      onDetach: jobs.leave,
+    })
     if (verdict.decision !== 'allow') return run.refuse(deniedResult(request, verdict))
     if (options.signal?.aborted) return run.refuse(neverStartedResult(request, options.signal))
     // A run that becomes a job at its deadline only is not refused: nothing that it does is to be lost.
@@ -170,8 +201,19 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** Why a run would be one job too many; null where it may start. */
-  const refuseAsJob = async ({ belongsTo }: Request) =>
-    refuseJob((await openRegistry())?.listAlive() ?? jobs.listOwn(), belongsTo === null)
+  async function refuseAsJob({ belongsTo }: Request): Promise<StartFailure | null> {
+    const recorded = jobsDir === null ? [] : (await known.open()).listAlive()
+    const own = jobs.listOwn().filter(({ id }) => recorded.every((job) => job.id !== id))
+    return refuseJob([...recorded, ...own], belongsTo === null)
+  }
+
+  function shapeRequest(input: RequestInput, options: RunOptions): Request {
+    const { id, cwd } = options
+    const from =
+      cwd === undefined ? context : { ...context, cwd, defaults: { ...context.defaults, cwd } }
+    const request = keepWithin(parseRequest(input, from), options)
+    return id === undefined ? request : { ...request, id }
+  }
 
   function refuseIfClosed(): void {
     if (closing) throw new MisuseError('closed', 'This executor is closed; make a new one')
@@ -180,7 +222,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** A run that nobody is asked about: a task of an array, or one that was begun by another nacre. */
   function goOn(request: Request, runner?: Runner, startedAt?: Date): Promise<LiveRun> {
     const record = (result: Result) => audit?.record(result, 'allow')
-    const run = new LiveRun({ request, options: {}, record, onStart, onDetach })
+    const run = new LiveRun({ request, options: {}, record, onStart, onDetach: jobs.leave })
     return launch(run, runner ?? runners.choose(request), {}, startedAt)
   }
 
@@ -207,7 +249,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** A run has started: it is in the table, and where its caller may be gone at any moment, on disk. */
   async function onStart(run: LiveRun): Promise<void> {
     jobs.add(run)
-    if (options.declaresRuns || run.request.array) await (await openRegistry())?.declare(run)
+    const isDeclared = options.isHolder || run.request.array !== null
+    if (isDeclared && jobsDir !== null) await (await registry.open()).declare(run)
   }
 
   /** What runs an array: each of its tasks has a process of its own. */
@@ -215,43 +258,34 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const { createArrayRunner } = await import('./array.ts')
     return createArrayRunner({
       startTask: (task, runner) => goOn(task, runner),
-      dir: stateDir === null ? null : join(stateDir, 'jobs'),
+      dir: jobsDir,
       named: options.hosts ?? {},
       environment,
       cwd,
     })
   }
 
-  /** A run has become a job: every nacre of this user is to find it. */
-  async function onDetach(run: LiveRun): Promise<void> {
-    jobs.leave(run)
-    await (await openRegistry())?.declare(run)
-  }
-
-  /** Loaded with the first run that may become a job. Null where nothing is kept. */
-  function openRegistry(): Promise<Registry> | null {
-    if (stateDir === null) return null
-    registry ??= import('./jobs/holder.ts').then(({ createRegistry }) =>
-      createRegistry(
-        join(stateDir, 'jobs'),
-        jobs,
-        (run) => jobs.release(run),
-        options.taker ? { words: options.taker, environment } : null,
-      ),
-    )
-    return registry
-  }
-
   async function takeUp(id: string): Promise<Run | null> {
     refuseIfClosed()
-    const registered = await openRegistry()
-    if (stateDir === null || registered === null) throw notFound(id)
-    const { takeUpJob } = await import('./jobs/take-up.ts')
-    const dir = join(stateDir, 'jobs')
-    return takeUpJob(dir, registered.known.resolve(id), async ({ request, startedAt, place }) => {
+    if (jobsDir === null) throw notFound(id)
+    const { takeUpJob } = await import('./jobs/killed.ts')
+    return takeUpJob(jobsDir, id, async ({ request, startedAt, place }) => {
       const runner = request.array ? await openTasks() : place ? runners.resume(place) : undefined
       return goOn(request, runner, new Date(startedAt))
     })
+  }
+
+  async function hold(input: RequestInput, options: RunOptions = {}): Promise<Result> {
+    if (holderStart === null) return run(input, options)
+    refuseIfClosed()
+    const signal = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])])
+    const held = holder.open().then((it) => it.run(input, { ...options, signal }))
+    starting.add(held)
+    try {
+      return await held
+    } finally {
+      starting.delete(held)
+    }
   }
 
   /** Closed before its run is stopped, so that none of those that wait gets its turn. */
@@ -273,7 +307,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
       // A start may need the event loop, and a loop of promises alone would never let that turn.
       await new Promise((turned) => setImmediate(turned))
     }
-    await (await registry)?.close()
+    holder.made?.close()
+    await registry.made?.close()
     await runners.close()
     audit?.close()
   }
@@ -306,7 +341,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   return {
     start,
     run,
-    hold: (input, wanted = {}) => (options.holder ?? run)(input, wanted),
+    hold,
     session: createSession,
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),

@@ -11,8 +11,7 @@ import type { ParseContext } from '../protocol/request/parse-request.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Guard } from '../protocol/ports.ts'
 import type { Origin } from '../protocol/origin.ts'
-import type { Request, RequestDefaults, RequestInput } from '../protocol/request/request.ts'
-import type { Result } from '../protocol/result/result.ts'
+import type { Request, RequestDefaults, RunFields } from '../protocol/request/request.ts'
 import type { Verdict } from '../protocol/rules.ts'
 
 export interface ExecutorOptions {
@@ -56,30 +55,18 @@ export interface ExecutorOptions {
     fallback?: boolean
   }
   /**
-   * The words that start a program which ends the runs of a killed process; the name of that process
-   * (`<pid>:<start time>`) is added. Default: none, its runs stay; of the library: the CLI of the package.
+   * The words that start the nacre of this executor, which it uses to end what a killed process has left and to
+   * keep its artifacts within their limits. Default: none, what is left stays, and `artifacts.prune()` prunes; of
+   * the library: the CLI of the package.
    */
-  reaper?: readonly string[]
+  program?: readonly string[]
   /**
-   * The words that start `nacre artifact prune`, which keeps the store of artifacts within its limits.
-   * Default: none, `artifacts.prune()` does; of the library: the CLI of the package.
+   * How the process is started that holds what may outlive this one. Default: such a run stays here, and ends
+   * with the executor.
    */
-  pruner?: readonly string[]
-  /**
-   * The words that start a nacre which takes up a job of a killed one on another machine; the id of the job
-   * is added. Default: none.
-   */
-  taker?: readonly string[]
-  /**
-   * Takes a run that may outlive this process into a process of its own. Default: such a run stays here, and
-   * ends with the executor.
-   */
-  holder?: (input: RequestInput, options: RunOptions) => Promise<Result>
-  /**
-   * Whoever waits for the runs of this executor may be gone at any moment: other nacres find each run
-   * from its start on, though it is no job yet. Default: false.
-   */
-  declaresRuns?: boolean
+  holder?: Omit<HolderStart, 'environment'>
+  /** It is a holder: every nacre of this user finds its runs from their start on. Default: false. */
+  isHolder?: boolean
   /**
    * Variables that hold keys of model providers and that no command of a model gets, beside those of the
    * usual providers. Default: none.
@@ -93,6 +80,15 @@ export interface ExecutorOptions {
   forPrograms?: boolean
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
+}
+
+/** How the process is started that holds what may outlive this one. */
+export interface HolderStart {
+  /** Its words, as they are when it starts; the path of a socket is added. */
+  words: () => readonly string[]
+  environment: Readonly<Record<string, string | undefined>>
+  /** Laid under the input of every run that it is given. */
+  fields?: RunFields
 }
 
 /** How much text is read: both hold, whichever is hit first. */
@@ -121,6 +117,10 @@ export type Approve = (
 ) => boolean | Promise<boolean>
 
 export interface RunOptions {
+  /** The id that the run gets. Default: a new one. */
+  id?: string | undefined
+  /** Where relative directories begin, and a run of which nobody says where. Default: as for the executor. */
+  cwd?: string | undefined
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal | undefined
   /** False: the output is only listened to; the result carries no text. Default: true. */
@@ -138,13 +138,13 @@ export interface RunOptions {
 
 /** The store of artifacts that they name; null where nothing is kept. */
 export function openArtifacts(
-  { stateDir, artifactDir, artifactLimits, pruner: words }: ExecutorOptions,
+  { stateDir, artifactDir, artifactLimits, program }: ExecutorOptions,
   environment: Readonly<Record<string, string | undefined>>,
   view: ArtifactView,
 ): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
   if (dir === null) return null
-  const pruner = words ? { words, environment } : null
+  const pruner = program ? { words: [...program, 'artifact', 'prune'], environment } : null
   return createArtifactStore({
     ...artifactLimits,
     dir,

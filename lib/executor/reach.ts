@@ -2,8 +2,9 @@ import type { GrepOptions } from '../output/artifact/search.ts'
 import { noArtifact } from '../output/artifact/store.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
-import type { JobFilter, LineRange, Reading } from '../protocol/result/reading.ts'
-import { decide } from './decide.ts'
+import type { JobFilter } from '../protocol/result/reading.ts'
+import type { LineRange, Reading } from '../protocol/result/reading.ts'
+import { decide } from './admission.ts'
 import type { Executor, RunOptions } from './executor.ts'
 import type { JobWait } from './jobs/port.ts'
 
@@ -65,19 +66,15 @@ export function createReach(
   }
 
   /** A session of the same name that is not its own is another one. */
-  const ownSession = (name: string) => `${name} of ${belongsTo}`
-
   function ownInput({ session, ...input }: RequestInput): RequestInput {
-    const own = session === undefined ? {} : { session: ownSession(session) }
+    const own = session === undefined ? {} : { session: `${session} of ${belongsTo}` }
     return { ...input, ...own, belongsTo }
   }
 
   return {
     agentHosts: executor.agentHosts,
-    run: (input: RequestInput, options?: RunOptions) => executor.run(ownInput(input), options),
-    hold: (input: RequestInput, options?: RunOptions) => executor.hold(ownInput(input), options),
-    hasSession: (name: string) =>
-      executor.sessions.list().some((session) => session.name === ownSession(name)),
+    /** Whatever a model starts may outlive its door: each of its runs can become a job. */
+    run: (input: RequestInput, options?: RunOptions) => executor.hold(ownInput(input), options),
     jobs: {
       list: listJobs,
       show: async (id: string) => jobs.show(await jobOf(id)),

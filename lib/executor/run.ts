@@ -75,8 +75,6 @@ export interface Run {
   readonly group: string | null
   /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
   detach(): Result
-  /** No other nacre can find it as a job, since its record could not be written. */
-  readonly isHidden: boolean
   /** At the end of a block (`await using run = …`): stops it, unless it has ended or is a job. */
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -94,7 +92,7 @@ export interface RunParts {
   /** Makes the run one that can be found; its start is told after that. */
   onStart(run: LiveRun): Promise<void>
   /** Is told once, when the run becomes a job. */
-  onDetach(run: LiveRun): Promise<void>
+  onDetach(run: LiveRun): void
 }
 
 /** What may wait to be read by one run. */
@@ -129,9 +127,8 @@ export class LiveRun implements Run {
   #endedAt: Date | null = null
   #stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   #final: Result | null = null
-  #declared: Promise<void> | null = null
+  #isJob = false
   #unreadBytes = 0
-  #isHidden = false
 
   constructor(parts: RunParts) {
     const { request, options, forProgram } = parts
@@ -226,8 +223,6 @@ export class LiveRun implements Run {
     this.#deadlines?.clear()
     release()
     const progress = this.#measure(running, await capture.finish())
-    // A caller that waits for nothing is told of a job, however soon the command has ended.
-    await this.#declared
     await this.#told.promise
     return this.#settle(endedResult(this.request, progress, exit, stopped))
   }
@@ -273,7 +268,7 @@ export class LiveRun implements Run {
     else if (waitMs !== 0) await waitUntilOver(this, over, { timeoutMs: waitMs, ready })
     if (this.#final === null) {
       this.detach()
-      await this.#declared
+      await this.#told.promise
     }
     this.#listener.rethrow()
     return this.look()
@@ -300,16 +295,7 @@ export class LiveRun implements Run {
 
   /** Its caller waits no more. */
   get isJob(): boolean {
-    return this.#declared !== null
-  }
-
-  /** Settles when every nacre of this user can find the run, where it is a job. */
-  get declared(): Promise<void> {
-    return this.#declared ?? Promise.resolve()
-  }
-
-  get isHidden(): boolean {
-    return this.#isHidden
+    return this.#isJob
   }
 
   /** Where it goes on without this process; null where it does not. */
@@ -384,9 +370,10 @@ export class LiveRun implements Run {
 
   detach(): Result {
     this.#left.resolve()
-    if (this.#declared === null && this.#running !== null) {
+    if (!this.#isJob && this.#running !== null) {
+      this.#isJob = true
       this.#running.leave()
-      this.#declared = this.#parts.onDetach(this)
+      this.#parts.onDetach(this)
     }
     return this.look()
   }
@@ -395,12 +382,6 @@ export class LiveRun implements Run {
   notice(text: string): void {
     if (this.#final) this.#final.notices.push(text)
     else this.#notices.push(text)
-  }
-
-  /** As `notice`, for a job that no other nacre can find. */
-  hide(text: string): void {
-    this.#isHidden = true
-    this.notice(text)
   }
 
   quietMs(): number {

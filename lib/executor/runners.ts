@@ -1,5 +1,5 @@
 import { createLazy } from '../protocol/deferred.ts'
-import type { KeptPlace, Runner, Sessions, TerminalSession } from '../protocol/ports.ts'
+import type { KeptPlace, Runner, TerminalSession } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
 import { createPipeRunner } from '../run/pipe/pipe.ts'
@@ -25,26 +25,13 @@ export interface RunnersOptions extends LaunchOptions {
   ending: AbortSignal
   /** Addresses of other machines by their names in the configuration. */
   hosts: Readonly<Record<string, string>>
-  /** The words that start what ends the runs of a killed nacre; null: nothing does. */
-  reaper: readonly string[] | null
+  /** The words that start a nacre, which ends the runs of a killed one; null: nothing does. */
+  program: readonly string[] | null
   /** Its runs are to outlive this process, even where it is killed. */
   leavesRuns: boolean
 }
 
-export interface Runners {
-  /**
-   * How this request's process is attached. Where the system has too little for it, its start waits
-   * for a moment, or until `signal` is aborted.
-   */
-  choose(request: Request, signal?: AbortSignal): Runner
-  /** Finds a job on another machine again. */
-  resume(place: KeptPlace): Runner
-  readonly sessions: Omit<Sessions, 'open'>
-  openTerminalSession(request: Request): Promise<TerminalSession>
-  close(): Promise<void>
-}
-
-export function createRunners(groups: ControlGroups, options: RunnersOptions): Runners {
+export function createRunners(groups: ControlGroups, options: RunnersOptions) {
   const { stateDir, sandbox, ending } = options
   const pipes = createFifoPool()
   const sandboxes = createLazy(async () => {
@@ -61,9 +48,9 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   const uninherited = createUninherited()
   const keys = nameKeys(options.modelKeys)
   const watchdog =
-    options.reaper &&
+    options.program &&
     createWatchdog({
-      reaper: options.reaper,
+      reaper: [...options.program, 'reap'],
       presence: stateDir === null ? null : createPresence(presenceFolder(stateDir)),
       leavesRuns: options.leavesRuns,
       environment: () => copyWithout(keys, options.environment),
@@ -117,28 +104,33 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions): R
   }
 
   return {
-    choose(request, signal) {
+    /**
+     * How this request's process is attached. If the system has too little for it, its start waits for a moment,
+     * or until `signal` is aborted.
+     */
+    choose(request: Request, signal?: AbortSignal): Runner {
       watchdog?.watch()
       const runner =
         request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
       return (request, sink) => turns.take(() => runner(request, sink, signal), signal)
     },
+    /** Finds a job on another machine again. */
     resume:
-      (place) =>
+      (place: KeptPlace): Runner =>
       async (...run) =>
         (await hosts.open()).resume(place)(...run),
     sessions: {
       list: () => holders().flatMap((holder) => holder.list()),
-      async close(name) {
+      async close(name: string): Promise<boolean> {
         const closed = await Promise.all(holders().map((holder) => holder.close(name)))
         return closed.includes(true)
       },
     },
-    async openTerminalSession(request) {
+    async openTerminalSession(request: Request): Promise<TerminalSession> {
       watchdog?.watch()
       return (await sessions.open()).open(request)
     },
-    async close() {
+    async close(): Promise<void> {
       turns.close()
       for (const holder of holders()) await holder.closeAll()
       await prestarted.close()

@@ -11,11 +11,10 @@ import {
 } from '../config/configuration.ts'
 import type { CommandConfiguration } from '../doors/command.ts'
 import type { Streams } from '../doors/streams.ts'
-import type { ExecutorOptions, RunOptions } from '../executor/executor.ts'
+import type { ExecutorOptions } from '../executor/executor.ts'
 import { originPolicies } from '../protocol/origin.ts'
-import type { PrintOptions, PromptOptions } from '../protocol/prompt.ts'
-import type { RequestInput, RunFields } from '../protocol/request/request.ts'
-import type { Result } from '../protocol/result/result.ts'
+import type { PromptOptions } from '../protocol/prompt.ts'
+import type { RunFields } from '../protocol/request/request.ts'
 import type { UserRule } from '../protocol/rules.ts'
 import { programWords } from '../system/runtime.ts'
 
@@ -71,7 +70,6 @@ export interface DoorOptions {
   /** Rules of this call, over those that are configured. */
   rules?: readonly UserRule[]
   toolNames?: readonly string[] | (() => readonly string[])
-  holder?: ExecutorOptions['holder']
   /** Its runs outlive it even where it is killed. */
   leavesRuns?: boolean
 }
@@ -82,6 +80,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
   const cwd = logicalDirectory(process.env)
   const { run = {} } = door
   const { defaults } = configuration
+  const program = programWords(process)
   return {
     cwd,
     // The environment is copied, since every look at `process.env` asks the system for all of it.
@@ -114,35 +113,35 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       writable: configuration.writableFolders,
       fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
     },
-    reaper: [...programWords(process), 'reap'],
-    pruner: [...programWords(process), 'artifact', 'prune'],
-    taker: [...programWords(process), 'take-up'],
-    ...(door.holder && { holder: door.holder }),
-    declaresRuns: door.leavesRuns ?? false,
+    program,
+    holder: holderOf(door, program),
+    isHolder: door.leavesRuns ?? false,
     toTerminal: door.toTerminal,
   }
 }
 
-/** Takes one run to a nacre of its own; loaded with the first that may outlive this process. */
-export async function supervise(
-  { artifactDir, print: { run, model } }: { artifactDir: string | null; print: PrintOptions },
-  input: RequestInput,
-  options: RunOptions,
-): Promise<Result> {
-  const { runSupervised } = await import('../commands/supervise/run-supervised.ts')
-  const { cwd, workspace, ...place } = placeOptions(run)
-  const named = Object.entries({ 'artifact-dir': artifactDir, cwd, workspace })
-  const supervision = {
-    program: programWords(process),
-    environment: process.env,
-    stateDir: stateDirectory(process.env),
-    options: [
-      ...named.flatMap(([name, value]) => (value ? [`--${name}`, value] : [])),
-      ...model.allow.flatMap(({ match }) => ['--allow', match]),
-    ],
+/** How the process is started that holds what may outlive this one: it finds the same configuration and rules. */
+function holderOf(
+  { artifactDir, run = {}, givesRunOptions, rules = [], toolNames = [] }: DoorOptions,
+  program: readonly string[],
+): NonNullable<ExecutorOptions['holder']> {
+  const { cwd, workspace, ...fields } = givesRunOptions ? placeOptions(run) : run
+  return {
+    words() {
+      const options = Object.entries({
+        'artifact-dir': [artifactDir],
+        cwd: [cwd],
+        workspace: [workspace],
+        allow: rules.map(({ match }) => match),
+        'tool-names': typeof toolNames === 'function' ? toolNames() : toolNames,
+      })
+      const given = options.flatMap(([name, values]) =>
+        values.flatMap((value) => (value ? [`--${name}`, value] : [])),
+      )
+      return [...program, 'supervise', ...given]
+    },
+    fields,
   }
-  const env = { ...place.env, ...input.env }
-  return runSupervised(supervision, { ...place, ...input, env }, options)
 }
 
 /** What is configured and asked for of a model that works here. */

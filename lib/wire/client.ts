@@ -197,7 +197,7 @@ export async function askOnce<Name extends keyof AllMethods>(
 }
 
 /** What an error of the other side was before it went over the wire. */
-function toOriginal({ code, message, data }: RpcError): Error {
+export function toOriginal({ code, message, data }: RpcError): Error {
   if (code === errorCodes.internal || !data) return new Error(message)
   return new MisuseError(data.code, message, data.field ?? null)
 }

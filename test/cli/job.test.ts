@@ -333,7 +333,7 @@ test('nobody else can read a job, and nothing is left but its record', async ({ 
   }
   for (const job of [id, secret]) await home.run(['job', 'kill', job])
   await until(() => !readdirSync(home.dir).some((name) => /\.(sock|new)$/.test(name)))
-  const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.output`])
+  const left = [id, secret].flatMap((job) => [`${job}.json`, `${job}.text`])
   assert.equal(readdirSync(home.dir), ['ended'])
   assert.equal(readdirSync(join(home.dir, 'ended')).sort(), left.sort())
   assert.ok(existsSync(home.dir))
@@ -341,7 +341,10 @@ test('nobody else can read a job, and nothing is left but its record', async ({ 
 
 test('no more than 64 jobs are alive', async ({ home }) => {
   const { env } = home
-  const executor = createExecutor({ stateDir: join(env['XDG_STATE_HOME'] ?? '', 'nacre') })
+  const executor = createExecutor({
+    stateDir: join(env['XDG_STATE_HOME'] ?? '', 'nacre'),
+    isHolder: true,
+  })
   try {
     const start = () =>
       executor.run({ command: 'sleep 600', origin: 'rpc', waitSeconds: 0, login: false })

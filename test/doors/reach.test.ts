@@ -173,7 +173,7 @@ test('two connections of MCP do not reach each other', ({ home }) =>
 
 test('what a model types into its own job passes the guard', ({ home }) =>
   withMcp(home, async (call) => {
-    const job = await jobId(call, { command: 'echo up; cat >/dev/null', pty: true })
+    const job = await jobId(call, { command: "trap '' INT; echo up; cat >/dev/null", pty: true })
     const type = (text: string) => call('bash_job', { action: 'write', job_id: job, text })
     const denied: [text: string, why: RegExp][] = [
       ['rm -rf /\n', /Denied, nothing was written: rm-critical: .* named folder/],

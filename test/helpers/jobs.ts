@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openJobs } from '../../lib/executor/jobs/jobs.ts'
 import { readVariable } from '../../lib/system/process/process-table.ts'
 import { runCli } from './run-cli.ts'
 import { type Finished } from './run-program.ts'
@@ -49,14 +50,17 @@ export function openHome(): Home {
       return String(result['job_id'])
     },
     async close() {
-      for (const { job_id: id, status } of await list()) {
-        if (status === 'running') await run(['job', 'kill', String(id)])
-      }
-      // Supervisors end by themselves once their job has.
-      await until(() => findMarked('XDG_STATE_HOME', state).length === 0)
+      await endJobs(state)
       rmSync(state, { recursive: true })
     },
   }
+}
+
+/** Ends the jobs of nacres with this `XDG_STATE_HOME`, and waits until these have ended too. */
+export async function endJobs(state: string): Promise<void> {
+  const jobs = openJobs(join(state, 'nacre', 'jobs'))
+  for (const { id } of await jobs.list({ status: 'running' })) await jobs.kill(id)
+  await until(() => findMarked('XDG_STATE_HOME', state).length === 0)
 }
 
 /** A value for what a test is to find again, which no other run of the tests has. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, type ClientOptions, startClient } from '../../lib/client.ts'
 import { cliCommand } from './cli.ts'
+import { endJobs } from './jobs.ts'
 
 /** So that a test that waits in vain fails, and tells what came instead. */
 const patienceMs = 30_000
@@ -52,6 +53,7 @@ export async function withRpc(
   } finally {
     rpc.child.kill('SIGKILL')
     await rpc.ended
+    await endJobs(state.dir)
     state.remove()
   }
 }
@@ -73,6 +75,7 @@ export async function withClient(
     await use(client)
   } finally {
     status = await client.close()
+    await endJobs(state.dir)
     state.remove()
   }
   if (status !== 0) throw new Error(`nacre ended with ${status}`)

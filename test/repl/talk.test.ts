@@ -101,7 +101,7 @@ test('a command and /cd run at once while a model works, and a program has the k
   withTalk((screen, server) =>
     whileAtWork(screen, server, async () => {
       await screen.answers('!echo mine\r', /! echo mine\nmine\n✓ exit 0/)
-      await screen.answers('/jobs\r', 'No jobs.')
+      await screen.answers('/jobs\r', 'running  echo ready')
       mkdirSync(join(screen.home, 'code/sub'))
       await screen.answers('/cd sub\r', '~/code/sub')
       await screen.answers(`!sh -c 'read -r line; echo heard $line'\r`, 'running')

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { command, fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
 import { contradiction, MisuseError } from '../../protocol/errors.ts'
@@ -58,13 +57,9 @@ export const bashTool: Tool = {
   },
   async call(given, context) {
     const { command, timeout, ...fields } = readBashArguments(given, context)
-    const { mode, session, waitSeconds, onTimeout } = fields
+    const { mode, session, onTimeout } = fields
     const isForeground = mode !== 'background' && session === undefined
-    // A session lives in this process, and so do its runs.
-    const isHeld =
-      session === undefined &&
-      (!isForeground || waitSeconds !== undefined || onTimeout === 'background')
-    const isPlain = isForeground && !isHeld && !fields.pty && fields.host === undefined
+    const isPlain = isForeground && !fields.pty && fields.host === undefined
     const extracted = isPlain ? extractLimits(command) : null
     const input: RequestInput = {
       command,
@@ -84,10 +79,9 @@ export const bashTool: Tool = {
       if (event.type === 'started') pid = event.pid
       return (head?.listener ?? context.onEvent)?.(event)
     }
-    const runOptions = { onEvent, signal, approve, atMost }
-    const ended = await (isHeld
-      ? executor.hold(input, runOptions)
-      : executor.run(input, runOptions))
+    // On another machine none of the directories here is known.
+    const cwd = fields.host === undefined ? context.fields?.cwd : undefined
+    const ended = await executor.run(input, { onEvent, signal, approve, atMost, cwd })
     const result = head?.settle(ended) ?? ended
     const text =
       result.status === 'running'
@@ -128,23 +122,16 @@ function readBashArguments(
   return { ...args, mode: 'background' }
 }
 
-/**
- * The arguments over what holds for all commands of the model. A directory that it names is relative to the one
- * where its commands begin; on another machine none of the directories here is known. A session that is open
- * stays in its own directory.
- */
-function placeOf<Given extends Pick<BashArguments, 'cwd' | 'host' | 'session'>>(
+/** The arguments over what holds for all commands of the model; on another machine little of that does. */
+function placeOf<Given extends Pick<BashArguments, 'host'>>(
   given: Given,
-  { fields: { cwd: start, ...rest } = {}, executor }: ToolContext,
-): Given & Pick<RequestInput, 'cwd' | 'sandbox' | 'workspace'> {
-  const { cwd, host, session } = given
-  if (host !== undefined) {
-    return { ...(rest.sandbox !== undefined && { sandbox: rest.sandbox }), ...given }
+  { fields: { sandbox, workspace } = {} }: ToolContext,
+): Given & Pick<RequestInput, 'sandbox' | 'workspace'> {
+  return {
+    ...(sandbox !== undefined && { sandbox }),
+    ...(workspace !== undefined && given.host === undefined && { workspace }),
+    ...given,
   }
-  const named = cwd === undefined || start === undefined ? cwd : resolve(start, cwd)
-  const isOpen = session !== undefined && executor.hasSession(session)
-  const place = named ?? (isOpen ? undefined : start)
-  return { ...rest, ...given, ...(place !== undefined && { cwd: place }) }
 }
 
 /** The result without what a model has no use for. */

@@ -155,11 +155,9 @@ async function tellEnd(
   else if (status === 'cancelled') await say('The prompt was cancelled')
 }
 
-function describeLeft({ id, command, livesOn }: PromptResult['jobs'][number]): string {
+function describeLeft({ id, command }: PromptResult['jobs'][number]): string {
   const what = describeCall('bash', { command })
-  return livesOn
-    ? `Job ${id} goes on: ${what}; nacre job read ${id} shows its output, nacre job kill ${id} stops it`
-    : `Job ${id} ends with this nacre, since it began in the foreground or in a session: ${what}`
+  return `Job ${id} goes on: ${what}; nacre job read ${id} shows its output, nacre job kill ${id} stops it`
 }
 
 /** One line: of a command its first line, of anything else its arguments. */

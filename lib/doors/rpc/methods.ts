@@ -75,10 +75,10 @@ const initialize: Handler<'initialize'> = (
 /** Starts a job. `shell.started` and `shell.exited` are always told, output when it is asked for. */
 const shellStart: Handler<'shell.start'> = ({ stream = false, stdin, ...fields }, call) => {
   const { approve, executor } = call
-  return executor.run(
-    { streams: 'merged', ...fields, ...readStdin(stdin), mode: 'background', origin: 'rpc' },
-    { onEvent: notifyOfRun(call, stream), approve },
-  )
+  const input = { streams: 'merged', ...fields, ...readStdin(stdin), origin: 'rpc' } as const
+  // A session of this connection lives in this process, and so do its runs.
+  const start = fields.session === undefined ? executor.hold : executor.run
+  return start({ ...input, mode: 'background' }, { onEvent: notifyOfRun(call, stream), approve })
 }
 
 /** Runs a command of the user's and waits for it, unless `shell.detach` lets the caller go. */

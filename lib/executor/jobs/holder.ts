@@ -1,236 +1,246 @@
-import { chmodSync } from 'node:fs'
+import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import { messageOf } from '../../protocol/errors.ts'
-import { createLazy } from '../../protocol/deferred.ts'
-import type { JobEntry } from '../../protocol/result/reading.ts'
-import type { LiveRun } from '../run.ts'
-import { identifyProcess, identifySelf, isAlive } from '../../system/process/process-table.ts'
-import { makePrivateFolder } from '../../system/private-files.ts'
-import { findSocketPlace, type SocketPlace } from '../../system/temporary-folder.ts'
-import { settleWithin } from '../../system/clock.ts'
-import { connectSocket, receiveMessages } from '../../wire/connection.ts'
-import { notifyOfRun } from '../../wire/messages.ts'
-import { createRpcServer, type RpcServer } from '../../wire/server.ts'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
+import { createId } from '../../protocol/wire.ts'
+import type { RequestInput } from '../../protocol/request/request.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { createJobPeer, socketMethods } from './methods.ts'
-import type { Follower, Jobs } from './port.ts'
-import { type KnownJobs, openKnownJobs } from './known-jobs.ts'
-import type { Taker } from './take-up.ts'
+import type { Verdict } from '../../protocol/rules.ts'
+import type { AllMethods } from '../../protocol/rpc/methods.ts'
+import { fromWire, toWire } from '../../protocol/wire.ts'
+import { copyOutsideRun } from '../../system/process/own-process.ts'
+import { type PipedProcess, startPiped } from '../../system/process/spawn.ts'
+import { makeSocketPlace } from '../../system/temporary-folder.ts'
+import { settleWithin } from '../../system/clock.ts'
 import {
-  type JobRecord,
-  pruneJobs,
-  readRecords,
-  removeRecord,
-  writeEnd,
-  writeRecord,
-} from './record.ts'
+  type AnyNotification,
+  type Caller,
+  createCaller,
+  RpcError,
+  toOriginal,
+} from '../../wire/client.ts'
+import { decodeEvent } from '../../wire/messages.ts'
+import type { HolderStart, RunOptions } from '../options.ts'
+import { guardListener, type GuardedListener } from '../run-events.ts'
 
-/** Makes the jobs of one executor known to every nacre of this user. */
-export interface Registry {
-  /** What is known of all jobs of this user. */
-  readonly known: KnownJobs
-  /** The jobs of this user that are alive. */
-  listAlive(): Pick<JobEntry, 'id' | 'command'>[]
-  /**
-   * Declares a run. Its end is written when it comes, where it is a job by then; else nothing is left of
-   * it. Never rejects: what could not be written is a notice of the run.
-   */
-  declare(run: LiveRun): Promise<void>
-  close(): Promise<void>
+export type Holder = ReturnType<typeof createHolder>
+
+interface Connection {
+  caller: Caller<AllMethods>
+  /** The runs that are heard of, by their ids. */
+  heard: Map<string, { listener: GuardedListener; options: RunOptions }>
+  /** Has a run that could not begin said why: the last words of the holder, where it did not start. */
+  isAnswering: () => boolean
+  ended: Promise<string>
+  close(): void
 }
 
-/** A nacre that lives long must not fill the disk with what it has ended. */
-const endsBetweenPrunings = 32
-
 /**
- * `dir` is the folder of the jobs. The socket opens with the first job. `onWritten` is told of each job
- * whose end and text are on disk. `taker` takes up jobs of killed nacres on other machines; null: nobody does.
+ * The holder of one executor: a nacre of its own (`nacre supervise`) that is started with the first run that
+ * needs it, and stays until this process is gone and its last run has ended.
  */
-export function createRegistry(
-  dir: string,
-  jobs: Jobs,
-  onWritten: (run: LiveRun) => void,
-  taker: Taker | null,
-): Registry {
-  /** The ends of declared runs, which are yet to be written. */
-  const ends = new Map<string, Promise<void>>()
-  const server = createLazy(async () => {
-    makePrivateFolder(dir)
-    pruneJobs(dir)
-    const place = findSocketPlace(dir)
+export function createHolder(parts: HolderStart) {
+  let connected: Promise<Connection> | null = null
+
+  async function open(input: RequestInput | null): Promise<Connection> {
+    const opening = (connected ??= connect(parts, input, () => (connected = null)))
     try {
-      return await serveJobs(jobs, place)
+      return await opening
     } catch (error) {
-      place.remove()
+      connected = null
       throw error
     }
-  })
-  let written = 0
-
-  /** Leaves the end of a job where every nacre finds it. */
-  async function conclude(run: LiveRun, record: JobRecord): Promise<void> {
-    const result = await run.ended
-    try {
-      if (!run.isJob && run.request.array === null) return removeRecord(dir, run.id)
-      const ended = {
-        ...record,
-        endedAt: new Date().toISOString(),
-        artifact: result.artifact,
-        stderrArtifact: result.stderrArtifact ?? null,
-        result,
-      }
-      writeEnd(dir, ended, run.kept())
-      onWritten(run)
-      if (++written % endsBetweenPrunings === 0) pruneJobs(dir)
-    } catch (error) {
-      tellUnseen(run, error)
-    }
-  }
-
-  /** Once for each run. */
-  function tellUnseen(run: LiveRun, error: unknown): void {
-    if (run.isHidden) return
-    const byItself = run.pid === null ? '' : `; to stop it: kill -- -${run.pid}`
-    run.hide(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
   }
 
   return {
-    known: openKnownJobs(dir, taker),
-    listAlive() {
+    /** The same as `Executor.run`, but that the run may outlive this process. */
+    async run(input: RequestInput, options: RunOptions): Promise<Result> {
+      const { signal, onEvent, approve, atMost, cwd } = options
+      const connection = await open(input)
+      const { caller, heard } = connection
+      const id = createId('run')
+      const failing = new AbortController()
+      const listener = guardListener(onEvent, () => failing.abort())
+      heard.set(id, { listener, options })
+      const request = { ...parts.fields, ...input, env: { ...parts.fields?.env, ...input.env } }
+      const asked = { id, request, supportsApproval: approve !== undefined, atMost, cwd }
       try {
-        return readRecords(dir, 'alive').filter(({ owner }) => isAlive(owner))
-      } catch {
-        // The folder cannot be read; `declare` tells the user so.
-        return []
-      }
-    },
-
-    async declare(run) {
-      if (ends.has(run.id)) return
-      // The record is drafted first, since a process that ends meanwhile is gone from the process table.
-      const draft = draftRecord(run)
-      try {
-        const { path } = await server.open()
-        writeRecord(dir, { ...draft, socket: path })
-        const end = conclude(run, { ...draft, socket: path })
-        ends.set(
-          run.id,
-          end.finally(() => ends.delete(run.id)),
+        const result = await caller.request(
+          'supervise',
+          toWire(asked) as AllMethods['supervise']['params'],
+          { signal: AbortSignal.any([failing.signal, ...(signal ? [signal] : [])]) },
         )
+        listener.rethrow()
+        // What a job does later is heard of until its end.
+        if (result.status !== 'running') heard.delete(id)
+        return fromWire(result) as Result
       } catch (error) {
-        tellUnseen(run, error)
+        heard.delete(id)
+        throw await describeError(error, connection)
       }
     },
-
-    async close() {
-      await Promise.all(ends.values())
-      await server.made?.close()
-    },
-  }
-}
-
-function draftRecord(run: LiveRun): JobRecord {
-  const { request, pid } = run
-  const { artifact, stderrArtifact = null } = run.look()
-  return {
-    id: request.id,
-    command: request.command,
-    cwd: request.cwd,
-    origin: request.origin,
-    belongsTo: request.belongsTo,
-    pty: request.pty,
-    process: pid === null ? null : identifyProcess(pid),
-    group: run.group,
-    owner: identifySelf(),
-    socket: null,
-    startedAt: run.startedAt,
-    endedAt: null,
-    artifact,
-    stderrArtifact,
-    result: null,
-    kept: run.place && { request, place: run.place },
-    textStarts: {},
-  }
-}
-
-/** How long an asker that does not read may hold up the end of nacre. */
-const flushMs = 1000
-
-interface JobServer {
-  readonly path: string
-  /** Gives the answers that are under way first. Every job must have ended. */
-  close(): Promise<void>
-}
-
-/**
- * Serves the protocol of `--rpc` on a private socket: those methods that look after jobs. Starting
- * commands is not among them. Only this user reaches the socket: its folder is nobody else's.
- */
-async function serveJobs(jobs: Jobs, place: SocketPlace): Promise<JobServer> {
-  const served = new Set<{ socket: Socket; rpc: RpcServer; flush: () => Promise<void> }>()
-  const server = createServer((socket) => {
-    const one = serveSocket(socket, jobs)
-    served.add(one)
-    socket.on('close', () => {
-      served.delete(one)
-      one.rpc.cancelAll()
-    })
-    // The one who asked is gone; `close` follows and does what is to be done.
-    socket.on('error', () => socket.destroy())
-    // Only its jobs keep nacre alive; a connection that asks nothing does not.
-    socket.unref()
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(place.path, resolve)
-  })
-  chmodSync(place.path, 0o600)
-  server.unref()
-  return {
-    path: place.path,
-    async close() {
-      server.close()
-      await Promise.all(
-        [...served].map(async ({ socket, rpc, flush }) => {
-          await rpc.idle()
-          await settleWithin(flushMs, flush())
-          socket.destroy()
-        }),
+    /** Leaves the holder to itself. */
+    close(): void {
+      void connected?.then(
+        (connection) => connection.close(),
+        () => undefined,
       )
-      place.remove()
     },
   }
 }
 
-function serveSocket(socket: Socket, jobs: Jobs) {
-  const connection = connectSocket(socket)
-  const peer = createJobPeer()
-  const rpc = createRpcServer({
-    connection,
-    methods: socketMethods,
-    prepare: (call) => Object.assign(call, { jobs, peer }),
-  })
-  void receiveMessages(socket, connection, rpc)
-  return { socket, rpc, flush: () => connection.end() }
+/** Has a holder of its own take up a job of a killed nacre, so long at most. Rejects where it does not. */
+export async function takeUpInHolder(
+  parts: HolderStart | null,
+  id: string,
+  withinMs?: number,
+): Promise<void> {
+  if (parts === null) throw new MisuseError('not_resumable', 'no nacre can be started here')
+  const connection = await connect(parts, null, () => undefined)
+  const taken = connection.caller
+    .request('supervise.take_up', { id })
+    .finally(() => connection.close())
+  try {
+    if (withinMs === undefined) return void (await taken)
+    let isOver = false
+    const told = taken.then(() => (isOver = true))
+    await settleWithin(withinMs, told)
+    if (!isOver) throw new Error('its machine has not answered yet')
+  } catch (error) {
+    taken.catch(() => undefined)
+    throw await describeError(error, connection)
+  }
 }
 
-/** Tells what a run of this process writes from now on, and its end. */
-export async function followRun(
-  run: LiveRun,
-  follower: Follower,
-  signal: AbortSignal,
-): Promise<Result> {
-  if (signal.aborted) return run.look()
-  const tell = notifyOfRun(follower, true)
-  const events = run.events[Symbol.asyncIterator]()
-  const leave = () => void events.return?.()
-  signal.addEventListener('abort', leave, { once: true })
-  let final: Result | null = null
-  for await (const event of { [Symbol.asyncIterator]: () => events }) {
-    // The run itself knows of its end only when everybody has heard of it.
-    if (event.type === 'exited') final = event.result
-    if (event.type !== 'started' && (await tell(event)) === 'closed') break
+async function describeError(error: unknown, { ended, isAnswering }: Connection): Promise<unknown> {
+  if (!(error instanceof RpcError)) return error
+  if (error.code !== 0) return toOriginal(error)
+  if (!isAnswering()) return describeFailure(await ended)
+  const message =
+    'The process that held the command was killed; `nacre job list` tells what is left'
+  return new MisuseError('supervisor_lost', message)
+}
+
+/** Starts a holder, and speaks with it. */
+async function connect(
+  parts: HolderStart,
+  input: RequestInput | null,
+  onGone: () => void,
+): Promise<Connection> {
+  const { holder, socket, ended } = await callHolder(parts, input)
+  const heard: Connection['heard'] = new Map()
+  let isAnswering = false
+  const caller = createCaller<AllMethods, AnyNotification>(
+    { input: socket, output: socket },
+    {
+      onApproval({ verdict, ...shown }) {
+        isAnswering = true
+        const { approve, signal } = heard.get(shown.id)?.options ?? {}
+        return approve?.(shown, fromWire(verdict) as Verdict, signal) ?? false
+      },
+      async onNotification(told) {
+        isAnswering = true
+        if (told.method !== 'run.event') return
+        const event = decodeEvent(told.params)
+        const { id } = event
+        const answer = await heard.get(id)?.listener.emit(event)
+        if (event.type === 'exited') heard.delete(id)
+        // The run goes on, but nobody reads what it writes.
+        else if (answer === 'closed') await caller.request('supervise.close', { id })
+      },
+    },
+    () => {
+      socket.destroy()
+      onGone()
+    },
+  )
+  socket.once('error', (error) => caller.fail(error.message))
+  socket.once('close', () => caller.fail('The holder has ended'))
+  return {
+    caller,
+    heard,
+    ended,
+    isAnswering: () => isAnswering,
+    close() {
+      socket.destroy()
+      holder.stderr?.destroy()
+      holder.unref()
+    },
   }
-  signal.removeEventListener('abort', leave)
-  return final ?? run.look()
+}
+
+/** How long a holder may take to call back, on a machine however busy. */
+const patienceMs = 15_000
+
+interface Called {
+  holder: PipedProcess
+  socket: Socket
+  /** Its last words, once it has ended. */
+  ended: Promise<string>
+}
+
+/** Starts a holder and waits until it has called back. Rejects with `MisuseError` where it does not. */
+async function callHolder(parts: HolderStart, input: RequestInput | null): Promise<Called> {
+  const place = makeSocketPlace()
+  const server = createServer()
+  let timer: NodeJS.Timeout | undefined
+  try {
+    await once(server.listen(place.path), 'listening')
+    const holder = await start(parts, place.path, input)
+    const called = once(server, 'connection') as Promise<[Socket]>
+    const ended = hearLastWords(holder)
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        holder.kill('SIGKILL')
+        reject(new Error(`it said nothing within ${patienceMs / 1000} s`))
+      }, patienceMs)
+    })
+    const failed = ended.then((words) => Promise.reject(new Error(words)))
+    failed.catch(() => undefined)
+    const [socket] = await Promise.race([called, failed, late])
+    return { holder, socket, ended }
+  } catch (error) {
+    throw describeFailure(messageOf(error))
+  } finally {
+    clearTimeout(timer)
+    server.close()
+    place.remove()
+  }
+}
+
+function hearLastWords(holder: PipedProcess): Promise<string> {
+  let said = ''
+  const { stderr } = holder
+  stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-10_000)))
+  return new Promise((resolve) => holder.once('close', () => resolve(firstLine(said))))
+}
+
+/** The runtime's own words for a missing thread are a native stack. */
+function firstLine(said: string): string {
+  if (said.includes('thread_create')) return 'the system gave it no thread'
+  const line = said.split('\n').find((text) => /\w/.test(text))
+  return line?.trim() ?? 'it ended at once'
+}
+
+/** A limit is the usual cause: a runtime needs a dozen threads, of which each counts as a process. */
+function describeFailure(why: string): MisuseError {
+  const message =
+    `The process that is to hold the command could not start (${why}): raise the limits ` +
+    '(`ulimit -u`, `ulimit -n`), end other processes, or run the command without --background'
+  return new MisuseError('supervisor_failed', message)
+}
+
+function start(
+  { words, environment }: HolderStart,
+  socketPath: string,
+  input: RequestInput | null,
+): Promise<PipedProcess> {
+  const [file = '', ...args] = words()
+  const given = input?.stdin?.kind === 'descriptor' && input.openStdin !== true
+  return startPiped({
+    file,
+    args: [...args, socketPath],
+    detached: true,
+    env: copyOutsideRun(environment),
+    stdio: [given ? 'inherit' : 'ignore', 'ignore', 'pipe'],
+  })
 }

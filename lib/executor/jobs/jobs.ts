@@ -1,45 +1,46 @@
-import type { JobEntry, JobFilter } from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { StopOptions } from '../../protocol/ports.ts'
 import { parseReady } from '../../protocol/request/parse-request.ts'
+import type { JobEntry, JobFilter } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import { startOf } from '../../protocol/words.ts'
+import type { HolderStart } from '../options.ts'
 import type { LiveRun } from '../run.ts'
 import type { KnownJobs } from './known-jobs.ts'
-import type { Taker } from './take-up.ts'
-import { type Jobs, type JobWait, notFound } from './port.ts'
+import { type Follower, type Job, type Jobs, type JobWait, notFound } from './port.ts'
 
 export interface JobTable extends Jobs {
   add(run: LiveRun): void
-  /** The run has become a job. */
-  leave(run: LiveRun): void
+  /** Its caller waits no more for the run. */
+  leave: (run: LiveRun) => void
   readonly aliveCount: number
   /** The jobs of this process that run. */
   listOwn(): JobEntry[]
   stopAll(reason: StopReason, how?: StopOptions, which?: (run: LiveRun) => boolean): Promise<void>
-  /** The end of a job, with its text, is on disk: nothing of it stays here. */
-  release(run: LiveRun): void
 }
 
-/** Ended jobs of this process that stay in memory where they cannot be kept on disk. */
+/** Ended jobs of this process that stay in memory. */
 const keptAfterEnd = 64
 
-/** `openKnown` gives the jobs of all nacres; null where nothing is kept. */
+/** `openKnown` gives the jobs that have records; null where nothing is kept. */
 export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable {
   const alive = new Map<string, LiveRun>()
   const ended = new Map<string, LiveRun>()
 
   const own = (id: string) => alive.get(id) ?? ended.get(id)
-  const ownJobs = () => [...ended.values(), ...alive.values()].filter((run) => run.isJob)
 
-  /** Finds a job: a run of this process, or a job that another nacre holds or that has ended. */
-  async function locate(given: string): Promise<LiveRun | { id: string; known: KnownJobs }> {
+  async function locate(given: string): Promise<Job> {
     const run = own(given)
-    if (run) return run
-    const known = await openKnown()
-    if (known === null) throw notFound(given)
-    const id = known.resolve(given)
-    return own(id) ?? { id, known }
+    if (run) return jobOf(run)
+    const known = await resolve(given)
+    const resolved = own(known.id)
+    return resolved ? jobOf(resolved) : known.jobs.open(known.id)
+  }
+
+  async function resolve(given: string): Promise<{ jobs: KnownJobs; id: string }> {
+    const jobs = await openKnown()
+    if (jobs === null) throw notFound(given)
+    return { jobs, id: jobs.resolve(given) }
   }
 
   function keep(run: LiveRun): void {
@@ -50,11 +51,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
 
   async function wait(id: string, given: JobWait = {}): Promise<Result> {
     const timeoutSeconds = Math.min(given.timeoutSeconds ?? Infinity, limits.jobWaitSeconds)
-    const ready = given.ready === undefined ? null : parseReady(given.ready)
-    const place = await locate(id)
-    return 'known' in place
-      ? place.known.wait(place.id, { ...given, timeoutSeconds })
-      : place.waitAtMost({ timeoutMs: timeoutSeconds * 1000, ready, signal: given.signal })
+    return (await locate(id)).wait({ ...given, timeoutSeconds })
   }
 
   return {
@@ -73,43 +70,34 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         alive.delete(run.id)
         if (run.isJob) keep(run)
       }
-      // A failure reaches whoever waits for the run; for the table of jobs the run is over either way.
+      // A failure reaches whoever waits for the run; for the table the run is over either way.
       run.ended.then(retire, retire)
     },
     leave(run) {
       if (!alive.has(run.id)) keep(run)
     },
-
     async list({ status, limit } = {}) {
-      const known = await openKnown()
-      const others = (await known?.list({ runningOnly: status === 'running' })) ?? []
-      const entries = [
-        ...others.filter(({ id }) => !own(id)?.isJob),
-        ...ownJobs().map((run) => run.describe()),
+      const known = await (await openKnown())?.list({ runningOnly: status === 'running' })
+      const jobs = [...ended.values(), ...alive.values()].filter((run) => run.isJob)
+      const wanted = [
+        ...(known ?? []).filter(({ id }) => !own(id)?.isJob),
+        ...jobs.map((run) => run.describe()),
       ]
-      const wanted = entries
         .filter((job) => matches(job, status))
         .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
       return limit === undefined ? wanted : wanted.slice(-limit)
     },
     ownerOf: async (id) => own(id)?.request.belongsTo ?? (await openKnown())?.ownerOf(id) ?? null,
     listDamaged: async () => (await openKnown())?.listDamaged() ?? [],
-    async show(id) {
-      const place = await locate(id)
-      return 'known' in place ? place.known.show(place.id) : place.look()
-    },
-    async read(id, reading = {}) {
-      const place = await locate(id)
-      return 'known' in place ? place.known.read(place.id, reading) : place.read(reading)
-    },
+    show: async (id) => (await locate(id)).show(),
+    read: async (id, reading = {}) => (await locate(id)).read(reading),
     async resume(given) {
-      const place = await locate(given)
-      return 'known' in place ? place.known.resume(place.id) : place.look()
+      const { jobs, id } = await resolve(given)
+      return jobs.resume(id)
     },
     async tasks(given) {
-      const known = await openKnown()
-      if (known === null) throw notFound(given)
-      return known.tasks(known.resolve(given))
+      const { jobs, id } = await resolve(given)
+      return jobs.tasks(id)
     },
     wait,
     async waitFor(ids, { any = false, signal, ...given } = {}) {
@@ -123,40 +111,59 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
         }),
       )
     },
-    async follow(id, follower, signal) {
-      const place = await locate(id)
-      if ('known' in place) return place.known.follow(place.id, follower, signal)
-      const { followRun } = await import('./holder.ts')
-      return followRun(place, follower, signal)
-    },
-    async write(id, data, { end = false } = {}) {
-      const place = await locate(id)
-      if ('known' in place) return place.known.write(place.id, data, end)
-      const written = data === '' ? null : place.write(data)
-      if (end) place.endInput()
-      await written
-    },
-    async resize(id, columns, rows) {
-      const place = await locate(id)
-      if ('known' in place) await place.known.resize(place.id, columns, rows)
-      else place.resize(columns, rows)
-    },
-    async kill(id, reason = 'kill') {
-      const place = await locate(id)
-      return 'known' in place ? place.known.kill(place.id, reason) : place.stop(reason)
-    },
+    follow: async (id, follower, signal) => (await locate(id)).follow(follower, signal),
+    write: async (id, data, { end = false } = {}) => (await locate(id)).write(data, end),
+    resize: async (id, columns, rows) => (await locate(id)).resize(columns, rows),
+    kill: async (id, reason = 'kill') => (await locate(id)).kill(reason),
     async stopAll(reason, how, which = () => true) {
       await Promise.all([...alive.values()].filter(which).map((run) => run.stop(reason, how)))
-    },
-    release(run) {
-      ended.delete(run.id)
     },
   }
 }
 
 /** The jobs of every nacre of this user, for a process that holds none. `dir` is their folder. */
-export function openJobs(dir: string, taker: Taker | null = null): Jobs {
-  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir, taker))
+export function openJobs(dir: string, holder: HolderStart | null = null): Jobs {
+  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir, holder))
+}
+
+/** A run of this process as a job. */
+function jobOf(run: LiveRun): Job {
+  return {
+    show: async () => run.look(),
+    read: async (reading) => run.read(reading),
+    wait: async ({ timeoutSeconds, ready, signal }) =>
+      run.waitAtMost({
+        timeoutMs: timeoutSeconds * 1000,
+        ready: ready === undefined ? null : parseReady(ready),
+        signal,
+      }),
+    follow: (follower, signal) => followRun(run, follower, signal),
+    async write(data, end) {
+      const written = data === '' ? null : run.write(data)
+      if (end) run.endInput()
+      await written
+    },
+    resize: async (columns, rows) => run.resize(columns, rows),
+    kill: (reason) => run.stop(reason),
+  }
+}
+
+/** Tells what a run of this process writes from now on, and its end. */
+async function followRun(run: LiveRun, follower: Follower, signal: AbortSignal): Promise<Result> {
+  if (signal.aborted) return run.look()
+  const events = run.events[Symbol.asyncIterator]()
+  const leave = () => void events.return?.()
+  signal.addEventListener('abort', leave, { once: true })
+  const { notifyOfRun } = await import('../../wire/messages.ts')
+  const tell = notifyOfRun(follower, true)
+  let final: Result | null = null
+  for await (const event of { [Symbol.asyncIterator]: () => events }) {
+    // The run itself knows of its end only when everybody has heard of it.
+    if (event.type === 'exited') final = event.result
+    if (event.type !== 'started' && (await tell(event)) === 'closed') break
+  }
+  signal.removeEventListener('abort', leave)
+  return final ?? run.look()
 }
 
 function matches({ status }: JobEntry, wanted: JobFilter['status']): boolean {

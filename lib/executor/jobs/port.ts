@@ -1,9 +1,10 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { JobEntry, JobFilter, JobOutput, Reading } from '../../protocol/result/reading.ts'
+import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/reading.ts'
+import type { Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/array.ts'
-import type { Run } from '../run.ts'
 import type { WireCall } from '../../wire/server.ts'
+import type { Run } from '../run.ts'
 
 /** The side of a connection that is told what happens to a job. */
 export type Follower = Pick<WireCall, 'id' | 'notify'>
@@ -19,12 +20,12 @@ export interface JobWait {
 }
 
 /**
- * The jobs of every nacre of this user: those of this process, those that other living ones hold, and
- * what is known of the dead ones'. An id may be given by its beginning, with or without `run_`; a run
- * of this process that is no job yet is found too. Unknown and ambiguous ids are `MisuseError`s.
+ * The jobs of every nacre of this user: the runs of this process that nobody waits for, those that living
+ * holders have, and what is known of the dead ones'. An id may be given by its beginning, with or without
+ * `run_`; a run of this process that is no job yet is found too. Unknown and ambiguous ids are `MisuseError`s.
  */
 export interface Jobs {
-  /** The run of this process that is alive, also before its start is told, or an ended job that is in no record. */
+  /** The run of this process that is alive, also before its start is told, or one that has ended as a job. */
   find(id: string): Run
   /** In the order in which they were started. */
   list(filter?: JobFilter): Promise<JobEntry[]>
@@ -49,6 +50,17 @@ export interface Jobs {
   resize(id: string, columns: number, rows: number): Promise<void>
   /** Settles when nothing of it is alive any more, or what is left is named. */
   kill(id: string, reason?: StopReason): Promise<Result>
+}
+
+/** One job, whoever holds it: a run of this process, or what a record and the socket in it lead to. */
+export interface Job {
+  show(): Promise<Result>
+  read(reading: Reading): Promise<JobOutput>
+  wait(wait: JobWait & { timeoutSeconds: number }): Promise<Result>
+  follow(follower: Follower, signal: AbortSignal): Promise<Result>
+  write(data: string, end: boolean): Promise<void>
+  resize(columns: number, rows: number): Promise<void>
+  kill(reason: StopReason): Promise<Result>
 }
 
 export function notFound(id: string): MisuseError {

@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import type { KeptTexts } from '../../output/bounds.ts'
-import { streamNames, type JobEntry } from '../../protocol/result/reading.ts'
-import type { StreamName } from '../../protocol/result/event.ts'
+import { join } from 'node:path'
+import type { KeptText, KeptTexts } from '../../output/bounds.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
-import { idPattern, fromWire, toWire } from '../../protocol/wire.ts'
+import { idPattern } from '../../protocol/wire.ts'
+import type { JobEntry } from '../../protocol/result/reading.ts'
 import { describeJob } from '../results.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Origin, Request, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { limits } from '../../protocol/limits.ts'
+import { fromWire, toWire } from '../../protocol/wire.ts'
 import { makePrivateFolder, readRegularFile, replaceFile } from '../../system/private-files.ts'
 import { isAlive, isRunning, type ProcessIdentity } from '../../system/process/process-table.ts'
 import { ownerOfSocket } from '../../system/temporary-folder.ts'
@@ -46,8 +46,6 @@ export interface JobRecord {
   result: Result | null
   /** By which it is taken up again on another machine; null where it ends with its owner. */
   kept: { request: Request; place: KeptPlace } | null
-  /** How many bytes come before each text that is kept beside an ended job; empty where none is. */
-  textStarts: Partial<Record<StreamName, number>>
 }
 
 /** The folder of the records of ended jobs. */
@@ -59,33 +57,29 @@ const aliveRecord = (dir: string, id: string) => join(dir, `${id}.json`)
 const endedRecord = (dir: string, id: string) => join(endedFolder(dir), `${id}.json`)
 /** Where the ends of the tasks are, if the job is an array. */
 export const arrayFolder = (dir: string, id: string) => join(dir, 'arrays', id)
-const keptText = (dir: string, id: string, stream: StreamName) =>
-  join(endedFolder(dir), `${id}.${stream}`)
+const keptText = (dir: string, id: string) => join(endedFolder(dir), `${id}.text`)
 
 /** Writes the record of a job that goes on; a reader sees the old or the new one, never half of it. */
 export function writeRecord(dir: string, record: JobRecord): void {
   replaceFile(aliveRecord(dir, record.id), encode(record))
 }
 
-/** Writes the end of a job, with the end of its clean text where that is known. Gives what it wrote. */
-export function writeEnd(
-  dir: string,
-  ending: Omit<JobRecord, 'textStarts'>,
-  texts: KeptTexts | null,
-): JobRecord {
+/** Writes the end of a job, with its clean text where that is known. Gives what it wrote. */
+export function writeEnd(dir: string, ending: JobRecord, texts: KeptTexts | null): JobRecord {
   makePrivateFolder(dir)
   makePrivateFolder(endedFolder(dir))
   // What takes it up again holds its environment and its input.
-  const record: JobRecord = { ...ending, kept: null, textStarts: {} }
-  for (const stream of streamNames) {
-    const kept = texts?.[stream]
-    if (!kept) continue
-    replaceFile(keptText(dir, record.id, stream), kept.text)
-    record.textStarts[stream] = kept.start
-  }
+  const record: JobRecord = { ...ending, kept: null }
+  if (texts) replaceFile(keptText(dir, record.id), encodeTexts(texts))
   replaceFile(endedRecord(dir, record.id), encode(record))
   rmSync(aliveRecord(dir, record.id), { force: true })
   return record
+}
+
+function encodeTexts(texts: KeptTexts): string {
+  const streams = Object.entries(texts) as [string, KeptText][]
+  const encoded = streams.map(([name, { text, start }]) => [name, { text: text.toString(), start }])
+  return JSON.stringify(Object.fromEntries(encoded))
 }
 
 function encode(record: JobRecord): string {
@@ -93,13 +87,12 @@ function encode(record: JobRecord): string {
 }
 
 /** The texts beside an ended job; null where there are none. */
-export function readKeptTexts(dir: string, { id, textStarts }: JobRecord): KeptTexts | null {
-  const [output, stdout, stderr] = streamNames.map((stream) => {
-    const start = textStarts[stream]
-    const text = start === undefined ? null : readOwnFile(keptText(dir, id, stream))
-    return start === undefined || text === null ? null : { text: Buffer.from(text), start }
-  })
-  return output ? { output, ...(stdout && { stdout }), ...(stderr && { stderr }) } : null
+export function readKeptTexts(dir: string, id: string): KeptTexts | null {
+  const text = readOwnFile(keptText(dir, id))
+  if (text === null) return null
+  return JSON.parse(text, (name, value: unknown) =>
+    name === 'text' ? Buffer.from(String(value)) : value,
+  ) as KeptTexts
 }
 
 /** Null where there is none, or none that makes sense. */
@@ -127,16 +120,13 @@ function decode(text: string | null, id: string): JobRecord | null {
 
 function isRecord(value: unknown): value is JobRecord {
   if (!isObject(value)) return false
-  const { command, cwd, startedAt, endedAt, owner, socket, process, result, group, textStarts } =
-    value
+  const { command, cwd, startedAt, endedAt, owner, socket, process, result, group } = value
   return (
     [command, cwd, startedAt].every((item) => typeof item === 'string') &&
     [endedAt, socket, group].every((item) => item === null || typeof item === 'string') &&
     isIdentity(owner) &&
     (process === null || isIdentity(process)) &&
     (endedAt === null ? result === null : isResult(result)) &&
-    isObject(textStarts) &&
-    Object.values(textStarts).every((start) => typeof start === 'number') &&
     !Number.isNaN(Date.parse(startedAt as string))
   )
 }
@@ -185,8 +175,11 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
 
 /** The files of records that are there and make no sense, or the folder that may not be entered. */
 export function listDamaged(dir: string): string[] {
-  const closed = findClosed(dir) ?? findClosed(endedFolder(dir))
-  if (closed !== null) return [closed]
+  try {
+    if (existsSync(dir)) readdirSync(dir)
+  } catch {
+    return [dir]
+  }
   const ids = new Set([...listIds(dir, 'alive'), ...listIds(dir, 'ended')])
   return [...ids]
     .filter((id) => readRecord(dir, id) === null)
@@ -200,8 +193,7 @@ export function reopenRecord(dir: string, id: string): void {
 
 export function removeRecord(dir: string, id: string): void {
   rmSync(arrayFolder(dir, id), { recursive: true, force: true })
-  const texts = streamNames.map((stream) => keptText(dir, id, stream))
-  for (const path of [aliveRecord(dir, id), endedRecord(dir, id), ...texts]) {
+  for (const path of [aliveRecord(dir, id), endedRecord(dir, id), keptText(dir, id)]) {
     rmSync(path, { force: true })
   }
 }
@@ -216,26 +208,6 @@ function listFiles(dir: string): string[] {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(codeOf(error) ?? '')) return []
     throw error
-  }
-}
-
-/**
- * The folder of this user's own that hides what is in `dir`; null where none does. That of another user, as
- * after su(1), hides nothing of this one's.
- */
-function findClosed(dir: string): string | null {
-  try {
-    readdirSync(dir)
-    return null
-  } catch (error) {
-    if (codeOf(error) !== 'EACCES') return null
-  }
-  for (let place = dir; ; place = dirname(place)) {
-    try {
-      return statSync(place).uid === process.geteuid?.() ? place : null
-    } catch {
-      // It lies in the closed one.
-    }
   }
 }
 

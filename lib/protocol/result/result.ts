@@ -223,7 +223,7 @@ export const promptResult = {
   steps: integer('How often the model was asked'),
   runs: list(anyText(), 'Ids of the runs that it started'),
   jobs: list(
-    object({ id: anyText(), command: anyText(), livesOn: boolean() }),
+    object({ id: anyText(), command: anyText() }),
     'Its jobs that go on; one that does not live on ends with nacre',
   ),
   usage: modelUsageShape,

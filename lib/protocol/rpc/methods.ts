@@ -186,18 +186,28 @@ export const rpcMethods = {
 } satisfies Record<string, { params: shape.ObjectShape; result: shape.ObjectShape }>
 
 /**
- * What one nacre asks another over a socket of the two alone, and no client. `supervise` takes a command
- * through the executor of the process that is asked, which holds the run where its caller leaves; the
- * answer is that of `Executor.run`.
+ * What a nacre asks the one that holds its runs, over a socket of the two alone, and no client. `supervise` takes
+ * a command through the executor of the holder; the answer is that of `Executor.run`.
  */
 export const privateMethods = {
   supervise: {
-    params: object({
-      request: requestShape,
-      supportsApproval: boolean('The caller answers `approval.request`'),
-    }),
+    params: object(
+      {
+        id: text('The id that the run gets'),
+        request: requestShape,
+        supportsApproval: boolean('The caller answers `approval.request`'),
+      },
+      {
+        cwd: anyText('Where relative directories begin, and a run of which nobody says where'),
+        atMost: object({ maxLines: integer(), maxBytes: integer() }),
+      },
+    ),
     result: resultShape,
   },
+  /** The caller reads no more of what this run writes. */
+  'supervise.close': { params: object({ id: text('The id of the run') }), result: object({}) },
+  /** Answered once the job of a killed nacre is held by the one that is asked. */
+  'supervise.take_up': { params: object({ id: text('The id of the job') }), result: object({}) },
 }
 
 /** What the asked one tells meanwhile: every event of the run, with its bytes in base64. */

@@ -38,16 +38,18 @@ export function createPresence(folder: string): Presence {
         // A full or read-only disk costs this, not the run.
       }
     },
-    findKilled() {
-      // Where nothing can be written, nothing can be seen to for good either.
-      const names = entered ? lookIntoFolder(folder) : []
-      return names.flatMap((name) => {
-        const owner = ownerOf(name)
-        return owner === null || isAlive(owner) ? [] : [`${owner.pid}:${owner.startTime}`]
-      })
-    },
+    // Where nothing can be written, nothing can be seen to for good either.
+    findKilled: () => (entered ? findKilled(folder) : []),
     leave: () => remove(own),
   }
+}
+
+/** The names (`<pid>:<start time>`) of the processes that were killed. */
+export function findKilled(folder: string): string[] {
+  return lookIntoFolder(folder).flatMap((name) => {
+    const owner = ownerOf(name)
+    return owner === null || isAlive(owner) ? [] : [`${owner.pid}:${owner.startTime}`]
+  })
 }
 
 /** The control group in which a killed process has made those of its runs; null where none is known. */

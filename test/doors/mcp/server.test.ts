@@ -16,6 +16,7 @@ import * as assert from 'uvu/assert'
 import { limits } from '../../../lib/protocol/limits.ts'
 import { readProcess } from '../../../lib/system/process/process-table.ts'
 import { cliCommand } from '../../helpers/cli.ts'
+import { endJobs } from '../../helpers/jobs.ts'
 import { runProgram } from '../../helpers/run-program.ts'
 import { hear, until } from '../../helpers/until.ts'
 
@@ -48,6 +49,7 @@ async function withClient(
     await use(client, transport)
   } finally {
     await client.close()
+    await endJobs(state)
     rmSync(state, { recursive: true })
   }
 }
@@ -418,20 +420,20 @@ test('a line of 16 MB is taken in time that is in proportion to its length', asy
   assert.equal(answers.get(1)?.content, [{ type: 'text', text: 'hi\n[exit status 0]' }])
 })
 
-test('the end of the client ends what it started', async () => {
-  let pid = 0
-  await withClient(async (client) => {
+test('a job outlives its client', () =>
+  withClient(async (client) => {
     const { data } = await call(client, 'bash', {
       command: 'echo $$; exec sleep 300',
       wait_seconds: 0.1,
     })
+    let pid = 0
     await until(async () => {
       const job = { action: 'read', job_id: data.job_id }
       pid = Number.parseInt((await call(client, 'bash_job', job)).text)
       return pid > 1
     })
-  })
-  await until(() => readProcess(pid) === null)
-})
+    await client.close()
+    assert.is(readProcess(pid)?.zombie, false)
+  }))
 
 test.run()

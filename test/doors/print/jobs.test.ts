@@ -34,13 +34,14 @@ const prompt = (server: ModelServer, ...args: string[]) =>
   nacre(server, ['-p', 'go', '--model', model, ...args])
 
 interface Told {
-  jobs: { id: string; command: string; lives_on: boolean }[]
+  jobs: { id: string; command: string }[]
 }
 
 const ways = [
   { command: 'exec sleep 1000', mode: 'background' },
   { command: 'exec sleep 1000', wait_seconds: 0.1 },
-  { command: 'exec sleep 1000', timeout: 1, on_timeout: 'background' },
+  { command: 'exec sleep 1000', timeout: 1 },
+  { command: 'sleep 1000', mode: 'background', session: 'work' },
 ]
 for (const way of ways) {
   const { command, ...how } = way
@@ -52,7 +53,7 @@ for (const way of ways) {
       const { jobs } = JSON.parse(stdout) as Told
       const id = jobs[0]?.id ?? ''
       try {
-        assert.equal(jobs, [{ id, command, lives_on: true }])
+        assert.equal(jobs, [{ id, command }])
         assert.match(stderr, `nacre: Job ${id} goes on: $ ${command}`)
         assert.match(stderr, `nacre job kill ${id}`)
         const shown = await nacre(server, ['job', 'show', id, '--output-format', 'json'])
@@ -85,21 +86,6 @@ test('a run that its model has waited for long enough goes on, and its whole wor
     assert.match(text, /^begun\nthe end\n[\s\S]*\[exit status 0/)
     assert.equal(jobs, [], stderr)
   }))
-
-for (const how of [{ timeout: 1 }, { mode: 'background', session: 'work' }]) {
-  test(`a job with ${JSON.stringify(how)} that ends with nacre is named`, () =>
-    withModelServer(async (server) => {
-      const command = 'sleep 1000'
-      script(server, { command, ...how })
-      const { stdout, stderr } = await prompt(server, '--output-format', 'json')
-      const { jobs } = JSON.parse(stdout) as Told
-      const id = jobs[0]?.id ?? ''
-      assert.equal(jobs, [{ id, command, lives_on: false }])
-      assert.match(stderr, `nacre: Job ${id} ends with this nacre`)
-      const shown = await nacre(server, ['job', 'show', id, '--output-format', 'json'])
-      assert.is((JSON.parse(shown.stdout) as { reason: string }).reason, 'shutdown')
-    }))
-}
 
 test('a job that lives on is sandboxed, judged by the rules of the call, and told of at its end', () =>
   withModelServer(async (server) => {

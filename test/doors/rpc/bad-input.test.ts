@@ -362,7 +362,7 @@ testTogether({
       assert.is(((await rpc.response(1))['result'] as Message)['stdout'], 'hi\n')
     })
   },
-  async 'at the end of the input everything is stopped'() {
+  async 'at the end of the input everything is stopped but jobs'() {
     const pids: number[] = []
     await withRpc(async (rpc) => {
       const run = { command: 'sleep 1000; true', stream: true }
@@ -373,6 +373,7 @@ testTogether({
       assert.is(await rpc.end(), 0)
       const { result } = await rpc.response(1)
       assert.is((result as Message)['reason'], 'shutdown')
+      assert.is(pids.filter(isAlive).length, 1)
     })
     assert.equal(pids.filter(isAlive), [])
   },

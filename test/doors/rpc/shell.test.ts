@@ -311,6 +311,7 @@ test('the tools of a model obey all rules and answer in text', () =>
     assert.is(read.content[0]?.text, '1\n[to go on: offset 1]')
     const long = await call('bash', { command: 'echo begun; sleep 300', timeout: 1 })
     assert.match(long.content[0]?.text ?? '', /^begun\nStill running after/)
+    await call('bash_job', { action: 'kill', job_id: (long.details as { id: string }).id })
     const wrong = await failureOf(call('bash', { comand: 'ls' }))
     assert.is(wrong.code, -32_602)
     const nothing = await failureOf(call('bish', {}))

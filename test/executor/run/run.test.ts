@@ -12,7 +12,7 @@ import { until } from '../../helpers/until.ts'
 
 async function withExecutor(
   check: (executor: Executor, dir: string) => Promise<void>,
-  options: { declaresRuns?: boolean } = {},
+  options: { isHolder?: boolean } = {},
 ) {
   const dir = mkdtempSync(join(tmpdir(), 'nacre-test-'))
   const executor = createExecutor({ stateDir: join(dir, 'state'), ...options })
@@ -112,8 +112,8 @@ async function withSlowSockets(use: () => Promise<void>): Promise<void> {
   }
 }
 
-for (const declaresRuns of [false, true]) {
-  const who = declaresRuns ? 'a supervisor' : 'an executor'
+for (const isHolder of [false, true]) {
+  const who = isHolder ? 'a supervisor' : 'an executor'
   test(`a job of ${who} that had ended before it could be found had no id, or an end before its start`, () =>
     withSlowSockets(() =>
       withExecutor(
@@ -126,7 +126,7 @@ for (const declaresRuns of [false, true]) {
           assert.is((await executor.jobs.wait(id)).exitCode, 3)
           assert.equal(told, ['started', 'exited'])
         },
-        { declaresRuns },
+        { isHolder },
       ),
     ))
 }

@@ -6,6 +6,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
+import { endJobs } from '../../helpers/jobs.ts'
 import { findObstacle } from '../../helpers/sandbox-places.ts'
 
 type Bash = (command: string, changes?: object) => Promise<string>
@@ -44,6 +45,7 @@ async function withRoot(parent: string, use: (root: string) => Promise<void>): P
   try {
     await use(root)
   } finally {
+    await endJobs(join(root, 'state'))
     rmSync(root, { recursive: true, force: true })
   }
 }
@@ -64,6 +66,7 @@ if (obstacle === null) {
         const moved = await bash(`mv ${root} /tmp/elsewhere || ln -sfT /etc ${cwd} || echo pinned`)
         assert.match(moved, 'pinned')
       })
+      await endJobs(join(root, 'state'))
       assert.equal(readdirSync(join(root, 'state/nacre/sandbox')), [])
     }))
 

@@ -1,0 +1,284 @@
+import { join } from 'node:path'
+import { openJobs } from '../executor/jobs/jobs.ts'
+import type { Follower, Jobs } from '../executor/jobs/port.ts'
+import { messageOf } from '../protocol/errors.ts'
+import { limits, usualSize } from '../protocol/limits.ts'
+import { fields } from '../protocol/request/fields.ts'
+import { option, toggle } from '../protocol/request/fields.ts'
+import { type JobFilter, jobFilter } from '../protocol/result/reading.ts'
+import { type Reading, readingParams } from '../protocol/result/reading.ts'
+import type { Result } from '../protocol/result/result.ts'
+import * as shape from '../protocol/shape/shape.ts'
+import { describeDamaged, describeStanding } from '../render/messages.ts'
+import { renderJobTable, renderTaskTable } from '../render/tables.ts'
+import { programWords } from '../system/runtime.ts'
+import type { Command, CommandContext } from '../doors/command.ts'
+import { typeIntoRun } from '../doors/terminal.ts'
+import {
+  checkActionFlags,
+  fieldFlags,
+  flagsOf,
+  answer,
+  answerFlags,
+  chooseAction,
+  takeWords,
+  tell,
+  wantsJson,
+  wrongWords,
+} from './answer.ts'
+
+export const command: Command = {
+  name: 'job',
+  usage: 'nacre job list|show|read|tasks|wait|write|kill|attach|resume …',
+  description: 'The jobs of every nacre of this user',
+  flags: [
+    ...flagsOf(['list'], fieldFlags(jobFilter)),
+    ...flagsOf(['read'], fieldFlags(readingParams)),
+    ...flagsOf(
+      ['wait'],
+      [
+        option('ready', fields.ready, 'Until it is ready, not to its end'),
+        toggle('any', 'For the first of several, not for all'),
+        option(
+          'timeout',
+          shape.number('', { min: 0, unit: 'seconds' }),
+          `At most so long (default and most ${limits.jobWaitSeconds})`,
+        ),
+      ],
+    ),
+    ...flagsOf(
+      ['write'],
+      [
+        toggle('line', 'End the text with a newline'),
+        toggle('eof', 'End the input after the text'),
+      ],
+    ),
+    ...answerFlags,
+  ],
+  details: [
+    '  nacre job list                  all jobs, those that run and those that ended lately',
+    '  nacre job show <id>             how one stands',
+    '  nacre job read <id>             what it wrote (since --cursor)',
+    '  nacre job tasks <id>            how each task of an array has ended',
+    '  nacre job wait <id>…            wait for its end; its exit status, or 124 while it runs on',
+    '  nacre job write <id> <text>     type into it (one with --pty or --open-stdin)',
+    '  nacre job attach <id>           show what it writes from now on; type into one with a terminal;',
+    '                                  Ctrl-] leaves it',
+    '  nacre job kill <id>             stop it and everything that it started',
+    '  nacre job resume <id>           run the tasks of an array that have no end, after a kill of nacre',
+    '',
+    'An id may be shortened to its beginning, with or without `run_`.',
+  ],
+  takesIds: {
+    jobs: ['show', 'read', 'tasks', 'wait', 'resume'],
+    running: ['write', 'attach', 'kill'],
+  },
+  examples: [
+    "nacre -c 'npm run dev' --background --ready port:3000",
+    'nacre job list --output-format json',
+    'nacre job read k5x2 --cursor 1024',
+    'nacre job wait k5x2 --timeout 60',
+    'nacre job write k5x2 yes --line',
+    'nacre job attach k5x2',
+    'nacre job kill k5x2',
+    'nacre job resume k5x2',
+  ],
+  run(context) {
+    const [name = '', ...words] = context.positionals
+    const action = chooseAction(jobActions, name, command.usage)
+    checkActionFlags('nacre job', name, command.flags, context.options)
+    const { environment, stateDir } = context
+    const holder = { words: () => [...programWords(process), 'supervise'], environment }
+    return action({ jobs: openJobs(join(stateDir, 'jobs'), holder), words, context })
+  },
+}
+
+interface ActionInput {
+  jobs: Jobs
+  /** After the name of the action. */
+  words: readonly string[]
+  context: CommandContext
+}
+
+/** Gives the exit status. */
+type Action = (input: ActionInput) => Promise<number>
+
+/** The status by which timeout(1) tells that the time is over and the command is not. */
+const stillRunning = 124
+
+const jobActions: Readonly<Record<string, Action>> = {
+  async list({ jobs, words, context }) {
+    takeWords(words, 'nacre job list')
+    const { status, limit } = context.options as JobFilter
+    const entries = await jobs.list({ status, limit })
+    const { stdout } = context.streams
+    const width = stdout.isTerminal ? columns(context) : Infinity
+    await answer(context, { jobs: entries }, renderJobTable(entries, width))
+    for (const line of describeDamaged(await jobs.listDamaged())) await tell(context, line)
+    return 0
+  },
+
+  async show({ jobs, words, context }) {
+    const result = await jobs.show(takeId(words, 'show'))
+    await answer(context, result, `${describeStanding(result).join('\n')}\n`)
+    return 0
+  },
+
+  async read({ jobs, words, context }) {
+    const output = await jobs.read(takeId(words, 'read'), readingOf(context.options))
+    if (output.truncatedBefore > 0 && !wantsJson(context)) {
+      await tell(context, `${output.truncatedBefore} bytes before this are not shown`)
+    }
+    await answer(context, output, output.text)
+    if (wantsJson(context)) return 0
+    const next = `next: --cursor ${output.cursor}`
+    if (output.moreBytes > 0) await tell(context, `${output.moreBytes} bytes more; ${next}`)
+    else if (output.status === 'running') await tell(context, `running; ${next}`)
+    return 0
+  },
+
+  async tasks({ jobs, words, context }) {
+    const ends = await jobs.tasks(takeId(words, 'tasks'))
+    if (!wantsJson(context)) await answer(context, null, renderTaskTable(ends))
+    else for (const end of ends) await answer(context, end, '')
+    return 0
+  },
+
+  async wait({ jobs, words, context }) {
+    const { timeout: timeoutSeconds, ready, any } = context.options as JobWaitOptions
+    if (words.length === 0) takeId(words, 'wait')
+    const results = await jobs.waitFor(words, { timeoutSeconds, ready, any })
+    const [only] = results
+    if (results.length > 1 && wantsJson(context)) await answer(context, { jobs: results }, '')
+    else for (const result of results) await tellStanding(result, context)
+    const waited = any ? results.filter(({ status }) => status !== 'running') : results
+    const failed = waited.find((result) => context.exitStatusOf(result) !== 0)
+    if (waited.length === 0 || waited.some(({ status }) => status === 'running'))
+      return stillRunning
+    return context.exitStatusOf((failed ?? only) as Result)
+  },
+
+  async write({ jobs, words, context }) {
+    const [id = '', ...texts] = words
+    const end = context.options['eof'] === true
+    const line = context.options['line'] === true
+    if (id === '' || (texts.length === 0 && !end && !line)) {
+      throw wrongWords('nacre job write <id> <text>')
+    }
+    await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
+    return 0
+  },
+
+  async attach({ words, context }) {
+    const id = takeId(words, 'attach')
+    return context.useExecutor(
+      async ({ jobs }, signal) => {
+        const result = await attachToJob(id, jobs, signal, context)
+        await tellStanding(result, context)
+        return context.exitStatusOf(result)
+      },
+      { configured: false },
+    )
+  },
+
+  async resume({ jobs, words, context }) {
+    await tellStanding(await jobs.resume(takeId(words, 'resume')), context)
+    return 0
+  },
+
+  async kill({ jobs, words, context }) {
+    const result = await jobs.kill(takeId(words, 'kill'))
+    await tellStanding(result, context)
+    return result.survivors.length > 0 ? 1 : 0
+  },
+}
+
+interface JobWaitOptions {
+  timeout?: number
+  ready?: string
+  any?: true
+}
+
+function readingOf(options: CommandContext['options']): Reading {
+  type Limits = { [Name in 'max-lines' | 'max-bytes']?: number }
+  const { 'max-lines': maxLines, 'max-bytes': maxBytes, ...rest } = options as Reading & Limits
+  const { cursor, stream, head, tail } = rest
+  return { cursor, stream, head, tail, maxLines, maxBytes }
+}
+
+/** The result for programs; for people how it stands, on stderr. */
+async function tellStanding(result: Result, context: CommandContext): Promise<void> {
+  if (wantsJson(context)) await answer(context, result, '')
+  else for (const line of describeStanding(result)) await tell(context, line)
+}
+
+function columns({ environment }: CommandContext): number {
+  return process.stdout.columns || Number(environment['COLUMNS']) || usualSize.columns
+}
+
+function takeId(words: readonly string[], action: string): string {
+  return takeWords(words, `nacre job ${action} <id>`)[0] ?? ''
+}
+
+/** Ctrl-], which telnet(1) has for the same. */
+const leaveKey = '\u001D'
+
+/** Lines of what it wrote before, where the window does not say how many fit. */
+const usualLines = 10
+
+/**
+ * Shows what a job writes until it ends, `signal` aborts or a person leaves it by the key. What is typed
+ * goes to a job that has a terminal, and so does the size of the window. Gives how it stands then.
+ */
+async function attachToJob(
+  given: string,
+  jobs: Jobs,
+  signal: AbortSignal,
+  context: CommandContext,
+): Promise<Result> {
+  const { streams } = context
+  const { stdout, stderr } = streams
+  const leaving = new AbortController()
+  const either = AbortSignal.any([signal, leaving.signal])
+  let isShown = false
+  const follower: Follower = {
+    id: null,
+    notify(method, params) {
+      // What the job wrote before is part of the text that is shown first.
+      if (!isShown || method !== 'shell.output') return
+      const { stream, data } = params as { stream: string; data: string }
+      return (stream === 'stderr' ? stderr : stdout).write(data)
+    },
+  }
+  const { id } = await jobs.show(given)
+  const entry = (await jobs.list({ status: 'running' })).find((job) => job.id === id)
+  const size = stdout.isTerminal ? stdout.size() : null
+  const followed = jobs.follow(id, follower, either)
+  followed.catch(() => undefined)
+  const before = await jobs.read(id, { tail: size ? size.rows - 1 : usualLines })
+  await stdout.write(before.text)
+  isShown = true
+  const stopTyping = entry?.pty && streams.input === 'terminal' ? type() : () => undefined
+  try {
+    return await followed
+  } finally {
+    stopTyping()
+  }
+
+  function type(): () => void {
+    const resize = (columns: number, rows: number) =>
+      void jobs.resize(id, columns, rows).catch((error: unknown) => tell(context, messageOf(error)))
+    if (size) resize(size.columns, size.rows)
+    return typeIntoRun(
+      {
+        resize,
+        async write(text) {
+          const at = text.indexOf(leaveKey)
+          await jobs.write(id, at < 0 ? text : text.slice(0, at))
+          if (at >= 0) leaving.abort()
+        },
+      },
+      streams,
+    )
+  }
+}
