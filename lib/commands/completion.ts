@@ -88,20 +88,12 @@ function valueOf(shape: Shape): string {
   return hint === 'path' || hint === 'program' ? '@file' : '+'
 }
 
-const writeRows = (rows: readonly Row[]) => rows.map((row) => row.join('\t'))
-
-/**
- * Each reads the rows in the same way: the value of the option before the cursor; else an id, behind an action
- * that takes one; else the options, and the commands or actions where one stands. Where nothing is found the
- * shell offers files.
- */
-const scripts: Readonly<Record<string, (rows: readonly Row[]) => string>> = {
-  // bash 3.2 and newer.
-  bash: (rows) => `# nacre completion for bash: source <(nacre completion bash)
-_nacre_rows=${quoteWord(`\n${writeRows(rows).join('\n')}`)}
+/** bash 3.2 and newer; zsh reads it by its own bashcompinit. */
+const writeForBash = (rows: readonly Row[]) => `# nacre completion: source <(nacre completion bash)
+_nacre_rows=${quoteWord(`\n${rows.map((row) => row.join('\t')).join('\n')}`)}
 _nacre() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} of=nacre depth=1
-  local place word value meaning words= values= ids= IFS=$' \\t\\n'
+  local place word value meaning offered= values= ids= IFS=$' \\t\\n'
   # bash takes --name=value for three words.
   [[ $cur == = ]] && cur=
   [[ $prev == = ]] && prev=\${COMP_WORDS[COMP_CWORD-2]}
@@ -111,107 +103,84 @@ _nacre() {
   while IFS=$'\\t' read -r place word value meaning; do
     if [[ $place == "$of" ]]; then
       [[ $word == "$prev" && $value != - ]] && values=$value
-      [[ $word == -* || $COMP_CWORD == "$depth" ]] && words+=" $word"
+      [[ $word == -* || $COMP_CWORD == "$depth" ]] && offered+=" $word"
     elif ((COMP_CWORD > 2)) && [[ $place == "$of \${COMP_WORDS[2]}" && $cur != -* ]]; then
       ids=$word
     fi
   done <<< "$_nacre_rows"
-  [[ $cur == -* || $COMP_CWORD == "$depth" ]] || words=
-  words=\${values:-\${ids:-$words}}
-  case $words in
+  [[ $cur == -* || $COMP_CWORD == "$depth" ]] || offered=
+  offered=\${values:-\${ids:-$offered}}
+  case $offered in
     +|@file) return ;;
     @folder) IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$cur")); return ;;
-    @*) words=$(command nacre completion ids "\${words#@}" 2>/dev/null | cut -f1) ;;
+    @*) offered=$(command nacre completion ids "\${offered#@}" 2>/dev/null | cut -f1) ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  COMPREPLY=($(compgen -W "$offered" -- "$cur"))
 }
 complete -o bashdefault -o default -F _nacre nacre
-`,
-  // To be sourced, or to be put on the `fpath` as `_nacre`.
-  zsh: (rows) => `#compdef nacre
-# nacre completion for zsh: source <(nacre completion zsh)
-_nacre_rows=${quoteWord(`\n${writeRows(rows).join('\n')}`)}
-_nacre() {
-  local of=nacre depth=2 cur=\${words[CURRENT]} prev=\${words[CURRENT-1]} values= ids= line
-  local -a row offered
-  if (( CURRENT > 2 )) && [[ $_nacre_rows == *$'\\n'\${words[2]}$'\\t'* ]]; then
-    of=\${words[2]} depth=3
-  fi
-  for line in \${(f)_nacre_rows}; do
-    row=("\${(@ps:\\t:)line}")
-    if [[ \${row[1]} == "$of" ]]; then
-      [[ \${row[2]} == "$prev" && \${row[3]} != - ]] && values=\${row[3]}
-      if [[ \${row[2]} == -* && $cur == -* || \${row[2]} != -* && $CURRENT == $depth ]]; then
-        offered+=("\${row[2]}:\${row[4]}")
-      fi
-    elif (( CURRENT > 3 )) && [[ \${row[1]} == "$of \${words[3]}" && $cur != -* ]]; then
-      ids=\${row[2]}
-    fi
-  done
-  case \${values:-$ids} in
-    '') _describe nacre offered || _default ;;
-    +) _message "\${prev}" ;;
-    @folder) _files -/ ;;
-    @file) _files ;;
-    @*)
-      offered=()
-      for line in \${(f)"$(command nacre completion ids \${\${values:-$ids}#@} 2>/dev/null)"}; do
-        offered+=("\${line%%$'\\t'*}:\${line#*$'\\t'}")
-      done
-      _describe id offered
-      ;;
-    *) compadd -- \${=values} ;;
-  esac
-}
-if [[ \${funcstack[1]} == _nacre ]]; then _nacre "$@"; else compdef _nacre nacre; fi
-`,
-  fish: (rows) => `# nacre completion for fish: nacre completion fish | source
-set -g __nacre_rows ${writeRows(rows).map(quoteForFish).join(' ')}
-function __nacre_complete
+`
+
+/** A line for each row: where fish offers it, and what. */
+const writeForFish = (
+  rows: readonly Row[],
+) => `# nacre completion for fish: nacre completion fish | source
+function __nacre_words
+  commandline -opc | string join ' '
+end
+function __nacre_command
   set -l words (commandline -opc)
-  set -l cur (commandline -ct)
-  set -l of nacre
-  set -l depth 1
-  set -l offered
-  set -l values ''
-  if set -q words[2]; and string match -q -- "$words[2]"\\t'*' $__nacre_rows
-    set of $words[2]
-    set depth 2
-  end
-  for line in (string match -- "$of*" $__nacre_rows)
-    set -l row (string split \\t -- $line)
-    if test "$row[1]" = "$of"
-      test "$row[2]" = "$words[-1]"; and test "$row[3]" != -; and set values $row[3]
-      if string match -q -- '-*' $row[2]; or test (count $words) = $depth
-        set -a offered $row[2]\\t$row[4]
-      end
-    else if set -q words[3]; and test "$row[1]" = "$of $words[3]"; and test "$values" = ''
-      string match -q -- '-*' $cur; or set values $row[2]
-    end
-  end
-  switch $values
-    case ''
-      string match -q -- '-*' $cur; or test (count $words) = $depth; or set offered
-      printf '%s\\n' $offered
-      string match -q -- '-*' $cur; or test $depth = 2; and set -q offered[1]; or __fish_complete_path $cur
-    case +
-    case @folder
-      __fish_complete_directories $cur
-    case @file
-      __fish_complete_path $cur
-    case '@*'
-      command nacre completion ids (string sub -s 2 -- $values) 2>/dev/null
-    case '*'
-      string split ' ' -- $values
-  end
+  contains -- "$words[2]" ${[...new Set(rows.map(([place]) => place.split(' ')[0]))].join(' ')}; and echo $words[2]; or echo nacre
 end
 complete -c nacre -e
-complete -c nacre -f -a '(__nacre_complete)'
-`,
+${rows.map(writeFishRow).join('\n')}
+`
+
+function writeFishRow([place, word, value, meaning]: Row): string {
+  const line = place === 'nacre' ? place : `nacre ${place}`
+  const [, dashes, name = ''] = /^(-+)(.+)$/.exec(word) ?? []
+  if (dashes !== undefined) {
+    const option = `${dashes === '-' ? '-s' : '-l'} ${name}`
+    return offer(`test (__nacre_command) = ${place}`, `${option} ${offerInFish(value)}`, meaning)
+  }
+  if (word.startsWith('@')) {
+    const isWord = 'not string match -q -- "-*" (commandline -ct)'
+    return offer(`string match -q "${line}*" (__nacre_words); and ${isWord}`, offerInFish(word), '')
+  }
+  // A script may stand in place of a command.
+  const only = place === 'nacre' ? '' : '-f '
+  return offer(`test (__nacre_words) = "${line}"`, `${only}-a ${word}`, meaning)
+}
+
+function offer(where: string, what: string, meaning: string): string {
+  return `complete -c nacre -n ${quoteForFish(where)} ${what} -d ${quoteForFish(meaning)}`
+}
+
+/** What stands behind an option, or where an id may. */
+function offerInFish(value: string): string {
+  switch (value) {
+    case '-':
+      return ''
+    case '+':
+      return '-x'
+    case '@file':
+      return '-r'
+    case '@folder':
+      return "-x -a '(__fish_complete_directories)'"
+    default:
+      return value.startsWith('@')
+        ? `-x -a '(command nacre completion ids ${value.slice(1)} 2>/dev/null)'`
+        : `-x -a ${quoteForFish(value)}`
+  }
 }
 
 function quoteForFish(text: string): string {
   return `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`
+}
+
+const scripts: Readonly<Record<string, (rows: readonly Row[]) => string>> = {
+  bash: writeForBash,
+  zsh: (rows) => `autoload -Uz bashcompinit && bashcompinit\n${writeForBash(rows)}`,
+  fish: writeForFish,
 }
 
 interface Named {

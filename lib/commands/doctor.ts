@@ -1,16 +1,16 @@
-import type { Executor } from '../executor/executor.ts'
-import { MisuseError, messageOf } from '../protocol/errors.ts'
-import { fields } from '../protocol/request/fields.ts'
-import type { Command, CommandContext } from '../doors/command.ts'
-import { answer, formatFlag } from './answer.ts'
 import { accessSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makePrivateFolder } from '../system/private-files.ts'
+import type { Command, CommandContext } from '../doors/command.ts'
+import type { Executor } from '../executor/executor.ts'
+import { messageOf, MisuseError } from '../protocol/errors.ts'
+import { fields } from '../protocol/request/fields.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { version } from '../protocol/wire.ts'
 import { describeTrouble } from '../render/messages.ts'
+import { makePrivateFolder } from '../system/private-files.ts'
+import { answer, formatFlag } from './answer.ts'
 
 export const command: Command = {
   name: 'doctor',
@@ -29,10 +29,59 @@ export const command: Command = {
   async run(context) {
     const { host } = context.options
     const checks = typeof host === 'string' ? await tryHost(context, host) : await tryHere(context)
-    await answer(context, { ok: isHealthy(checks), checks }, checks.map(renderCheck).join(''))
-    return isHealthy(checks) ? 0 : 1
+    const ok = checks.every(({ status }) => status !== 'broken')
+    await answer(context, { ok, checks }, checks.map(renderCheck).join(''))
+    return ok ? 0 : 1
   },
 }
+
+/** What was found out about one thing that nacre uses. */
+interface Check {
+  name: string
+  /** `missing`: something does not work that nacre can do without. `broken`: it cannot. */
+  status: 'ok' | 'missing' | 'broken'
+  /** What there is, or why there is nothing. */
+  detail: string
+  /** What to do about it; null where nothing is to be done. */
+  advice: string | null
+}
+
+function works(name: string, detail: string): Check {
+  return { name, status: 'ok', detail, advice: null }
+}
+
+function missing(name: string, detail: string, advice: string): Check {
+  return { name, status: 'missing', detail, advice: causeOf(detail) ?? advice }
+}
+
+function broken(name: string, detail: string, advice: string): Check {
+  return { ...missing(name, detail, advice), status: 'broken' }
+}
+
+/** What to do about a failure of the system that has its own cause, whatever was tried. */
+function causeOf(failure: string): string | null {
+  const known = Object.keys(causes).find((code) => failure.includes(code))
+  return known === undefined ? null : (causes[known] ?? null)
+}
+
+const causes: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full (or out of inodes): free some of it, or name a folder on another disk.',
+  EDQUOT: 'Your quota on that disk is used up: free some of it, or name a folder on another disk.',
+  EROFS: 'That file system is read-only: name a folder on one that can be written.',
+  EMFILE: 'Too many files are open: raise `ulimit -n`.',
+  ENFILE: 'Too many files are open on this machine.',
+  EAGAIN: 'No more processes can be started: look at `ulimit -u` and what runs here.',
+}
+
+function renderCheck({ name, status, detail, advice }: Check): string {
+  const line = `${status.padEnd(8)} ${name.padEnd(16)} ${detail}\n`
+  return advice === null ? line : `${line}${' '.repeat(26)}${advice}\n`
+}
+
+/** A scheduler may let a job wait for a while. */
+const hostTimeoutSeconds = 60
+/** Far above what any of these commands takes, so that nothing can hang here. */
+const timeoutSeconds = 20
 
 async function tryHost(context: CommandContext, host: string): Promise<Check[]> {
   let checks: Check[] = []
@@ -45,30 +94,7 @@ async function tryHost(context: CommandContext, host: string): Promise<Check[]> 
 }
 
 async function tryHere(context: CommandContext): Promise<Check[]> {
-  const configuration = await checkConfiguration(context)
-  const files = [
-    checkProc(),
-    checkTemporaryFolder(),
-    checkStateFolder(context.stateDir),
-    await checkModel(context),
-  ]
-  const { unusable, runs } = await checkRuns(context, configuration)
-  return [unusable ?? configuration, ...runs, ...files]
-}
-
-/** Far above what any of these commands takes, so that nothing can hang here. */
-const timeoutSeconds = 20
-/** A scheduler may let a job wait for a while. */
-const hostTimeoutSeconds = 60
-
-/**
- * What can only be known by running a command. Where the executor does not take the configuration (a
- * rule of the guard), that is told, and the commands run without it.
- */
-async function checkRuns(
-  context: CommandContext,
-  configuration: Check,
-): Promise<{ unusable: Check | null; runs: Check[] }> {
+  let configuration = await checkConfiguration(context)
   const runs: Check[] = []
   const use = async (executor: Executor) => {
     const attempt = createAttempt((input) => executor.run(input), { timeoutSeconds })
@@ -79,25 +105,23 @@ async function checkRuns(
   }
   try {
     await context.useExecutor(use, { configured: configuration.status === 'ok' })
-    return { unusable: null, runs }
   } catch (error) {
     if (!(error instanceof MisuseError) || error.code !== 'invalid_guard_rule') throw error
+    configuration = broken('configuration', error.message, 'Correct this place.')
     await context.useExecutor(use, { configured: false })
-    return { unusable: wrongConfiguration(error.message), runs }
   }
-}
-
-function isHealthy(checks: readonly Check[]): boolean {
-  return checks.every(({ status }) => status !== 'broken')
-}
-
-function renderCheck({ name, status, detail, advice }: Check): string {
-  const line = `${status.padEnd(8)} ${name.padEnd(16)} ${detail}\n`
-  return advice === null ? line : `${line}${' '.repeat(26)}${advice}\n`
+  return [
+    configuration,
+    ...runs,
+    checkProc(),
+    checkTemporaryFolder(),
+    checkStateFolder(context.stateDir),
+    await checkModel(context),
+  ]
 }
 
 /** Whether every file of the configuration can be read and is right. */
-export async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {
+async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {
   const name = 'configuration'
   try {
     const { files, notices } = await configuration()
@@ -105,51 +129,44 @@ export async function checkConfiguration({ configuration }: CommandContext): Pro
     return { ...works(name, found), advice: notices.length === 0 ? null : notices.join('; ') }
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
-    return wrongConfiguration(error.message)
+    return broken(name, error.message, 'Correct this place.')
   }
 }
 
-export function wrongConfiguration(detail: string): Check {
-  return { name: 'configuration', status: 'broken', detail, advice: 'Correct this place.' }
-}
-
 /** Whether a model is set. Commands run without one. */
-export async function checkModel({ configuration }: CommandContext): Promise<Check> {
-  const model = await configuration().then(
-    (found) => found.model,
-    // A configuration that cannot be read is told by the check of the configuration.
-    () => null,
-  )
+async function checkModel({ configuration }: CommandContext): Promise<Check> {
+  // A configuration that cannot be read is told by its own check.
+  const { model } = await configuration().catch(() => ({ model: null }))
   if (model !== null) return works('model', model)
   const advice = 'Set `model` in the configuration, NACRE_MODEL, or --model provider/name.'
-  return { name: 'model', status: 'missing', detail: 'none is configured', advice }
+  return missing('model', 'none is configured', advice)
 }
 
 /** Whether the folder of artifacts, jobs and the audit can be written. */
-export function checkStateFolder(stateDir: string): Check {
+function checkStateFolder(stateDir: string): Check {
   try {
     makePrivateFolder(stateDir)
     tryToWrite(stateDir)
     return works('state folder', stateDir)
   } catch (error) {
-    const detail = messageOf(error)
-    const cause = adviseOn(detail, 'Set XDG_STATE_HOME to a folder of yours.')
-    const advice = `Commands run, but no output is kept, no job and no audit. ${cause}`
-    return { name: 'state folder', status: 'missing', detail, advice }
+    const found = missing(
+      'state folder',
+      messageOf(error),
+      'Set XDG_STATE_HOME to a folder of yours.',
+    )
+    const advice = `Commands run, but no output is kept, no job and no audit. ${found.advice}`
+    return { ...found, advice }
   }
 }
 
 /** Whether the folder can be written where every run has its pipes. */
-export function checkTemporaryFolder(): Check {
+function checkTemporaryFolder(): Check {
   const name = 'temporary folder'
-  const folder = tmpdir()
   try {
-    tryToWrite(folder)
-    return works(name, folder)
+    tryToWrite(tmpdir())
+    return works(name, tmpdir())
   } catch (error) {
-    const detail = messageOf(error)
-    const advice = adviseOn(detail, 'Set TMPDIR to a folder that you may write.')
-    return { name, status: 'broken', detail, advice }
+    return broken(name, messageOf(error), 'Set TMPDIR to a folder that you may write.')
   }
 }
 
@@ -166,56 +183,19 @@ function tryToWrite(folder: string): void {
 }
 
 /** Whether the processes of others can be looked at, as on Linux. */
-export function checkProc(): Check {
+function checkProc(): Check {
   try {
     readFileSync('/proc/self/environ')
     accessSync('/proc/self/fdinfo')
     return works('/proc', 'descendants are found wherever they went')
   } catch (error) {
-    return {
-      name: '/proc',
-      status: 'missing',
-      detail: messageOf(error),
-      advice: 'A stop finds the process group and its children only. Mount /proc on Linux.',
-    }
+    const advice = 'A stop finds the process group and its children only. Mount /proc on Linux.'
+    return missing('/proc', messageOf(error), advice)
   }
 }
 
-/** What was found out about one thing that nacre uses. */
-export interface Check {
-  name: string
-  /** `missing`: something does not work that nacre can do without. `broken`: it cannot. */
-  status: 'ok' | 'missing' | 'broken'
-  /** What there is, or why there is nothing. */
-  detail: string
-  /** What to do about it; null where nothing is to be done. */
-  advice: string | null
-}
-
-/**
- * What to do about a failure of the system that has its own cause, whatever was tried; `otherwise` where
- * it has none.
- */
-export function adviseOn(failure: string, otherwise: string): string {
-  const known = Object.keys(causes).find((code) => failure.includes(code))
-  return (known === undefined ? undefined : causes[known]) ?? otherwise
-}
-
-const causes: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full (or out of inodes): free some of it, or name a folder on another disk.',
-  EDQUOT: 'Your quota on that disk is used up: free some of it, or name a folder on another disk.',
-  EROFS: 'That file system is read-only: name a folder on one that can be written.',
-  EMFILE: 'Too many files are open: raise `ulimit -n`.',
-  ENFILE: 'Too many files are open on this machine.',
-  EAGAIN: 'No more processes can be started: look at `ulimit -u` and what runs here.',
-}
-
-export function works(name: string, detail: string): Check {
-  return { name, status: 'ok', detail, advice: null }
-}
-
 /** Runs a command and tells what it wrote, and why it failed if it did. */
-export type Attempt = (
+type Attempt = (
   command: string,
   changes?: Partial<RequestInput>,
 ) => Promise<{ result: Result; text: string; failure: string | null }>
@@ -237,88 +217,64 @@ export function createAttempt(
       ...place,
       ...changes,
     })
-    return { result, text: (result.output ?? '').trim(), failure: describeFailure(result) }
+    const { status, exitCode, signal, output = '' } = result
+    const ended = `\`${command}\` ended with ${status} ${exitCode ?? signal ?? ''}`
+    const failure = exitCode === 0 ? null : (describeTrouble(result)[0] ?? ended)
+    return { result, text: output.trim(), failure }
   }
-}
-
-function describeFailure(result: Result): string | null {
-  const { command, status, exitCode, signal } = result
-  if (exitCode === 0) return null
-  return (
-    describeTrouble(result)[0] ?? `\`${command}\` ended with ${status} ${exitCode ?? signal ?? ''}`
-  )
 }
 
 /** The shell that agents and scripts get. */
-export async function checkShell(attempt: Attempt): Promise<Check> {
+async function checkShell(attempt: Attempt): Promise<Check> {
   const command = 'echo "${BASH_VERSION:-}"; command -v "$0" || echo "$0"'
   const { text, failure } = await attempt(command)
-  const [version, path = ''] = text.includes('\n') ? text.split('\n') : ['', text]
   if (failure !== null) {
-    return {
-      name: 'shell',
-      status: 'broken',
-      detail: failure,
-      advice: adviseOn(failure, 'Install bash, or correct `shell` of the configuration.'),
-    }
+    return broken('shell', failure, 'Install bash, or correct `shell` of the configuration.')
   }
-  if (version !== '') return works('shell', `bash ${version} (${path})`)
+  const [bash, path = ''] = text.includes('\n') ? text.split('\n') : ['', text]
+  if (bash !== '') return works('shell', `bash ${bash} (${path})`)
   const advice = 'Install bash 4.4 or newer: agents write for it, and sessions need it.'
-  return { name: 'shell', status: 'missing', detail: `${path}, which is not bash`, advice }
+  return missing('shell', `${path}, which is not bash`, advice)
 }
 
 /** Output in real pipes, made by mkfifo(1): a command may open `/dev/stderr`. */
-export async function checkPipes(attempt: Attempt): Promise<Check> {
+async function checkPipes(attempt: Attempt): Promise<Check> {
   const { text, failure } = await attempt('echo right > /dev/stderr')
   if (text === 'right') return works('pipes', 'mkfifo works')
-  const detail = failure ?? `/dev/stderr gave "${text}"`
-  const advice = adviseOn(detail, 'Install coreutils (mkfifo).')
-  return { name: 'pipes', status: 'broken', detail, advice }
+  return broken('pipes', failure ?? `/dev/stderr gave "${text}"`, 'Install coreutils (mkfifo).')
 }
 
 /** A terminal of its own, by nacre itself or by script(1). */
-export async function checkTerminal(attempt: Attempt): Promise<Check> {
-  const name = 'terminal'
-  const { result, text, failure } = await attempt('test -t 0 && test -t 1 && echo yes', {
-    pty: true,
-  })
+async function checkTerminal(attempt: Attempt): Promise<Check> {
+  const command = 'test -t 0 && test -t 1 && echo yes'
+  const { result, text, failure } = await attempt(command, { pty: true })
   const fallback = result.notices.find((notice) => /script\(1\)|pty_off/.test(notice))
   // A login may have written something before.
-  if (text.endsWith('yes') && fallback === undefined)
-    return works(name, 'a program runs on one of its own')
+  if (text.endsWith('yes') && fallback === undefined) {
+    return works('terminal', 'a program runs on one of its own')
+  }
   const advice = fallback?.startsWith('pty_off')
     ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
-    : adviseOn(
-        fallback ?? failure ?? '',
-        'Reinstall nacre for this system, so that the addon of node-pty is there.',
-      )
-  return { name, status: 'missing', detail: fallback ?? failure ?? 'no terminal', advice }
+    : 'Reinstall nacre for this system, so that the addon of node-pty is there.'
+  return missing('terminal', fallback ?? failure ?? 'no terminal', advice)
 }
 
 /** A shell that keeps its state. */
-export async function checkSessions(attempt: Attempt): Promise<Check> {
+async function checkSessions(attempt: Attempt): Promise<Check> {
   const session = 'doctor'
   await attempt('kept=yes', { session })
   const { text, failure } = await attempt('echo "$kept"; exit', { session })
   if (text === 'yes') return works('sessions', 'a shell keeps its state')
   const detail = failure ?? 'the shell did not keep its state'
-  const advice = adviseOn(detail, 'Install bash 4.4 or newer.')
-  return { name: 'sessions', status: 'missing', detail, advice }
+  return missing('sessions', detail, 'Install bash 4.4 or newer.')
 }
 
 /** What protects a run that asks for it; the executor refuses where nothing does. */
-export async function checkSandbox(attempt: Attempt): Promise<Check> {
+async function checkSandbox(attempt: Attempt): Promise<Check> {
   const { result, failure } = await attempt('true', { sandbox: 'workspace' })
-  const { sandbox } = result as { sandbox?: { mechanism: string } | null }
-  if (failure === null && sandbox) return works('sandbox', sandbox.mechanism)
-  const detail = failure ?? 'this version has none'
-  return {
-    name: 'sandbox',
-    status: 'missing',
-    detail,
-    advice:
-      `Runs that ask for a sandbox do not start; all others do. ${adviseOn(detail, '')}`.trim(),
-  }
+  if (failure === null && result.sandbox) return works('sandbox', result.sandbox.mechanism)
+  const advice = 'Runs that ask for a sandbox do not start; all others do.'
+  return missing('sandbox', failure ?? 'this version has none', advice)
 }
 
 /** What works on another machine. What to do about a terminal or a session is known for this one only. */
@@ -340,18 +296,20 @@ export async function checkHost(attempt: Attempt): Promise<Check[]> {
 
 /** A stop with something that has left the group and takes no notice of TERM. */
 async function checkStop(attempt: Attempt): Promise<Check> {
-  const name = 'stop'
   const command =
     "trap '' TERM; command -v setsid >/dev/null && (setsid sleep 300 &); echo begun; sleep 300"
   const { result } = await attempt(command, { timeoutSeconds: 1 })
   if (result.status !== 'stopped') {
     const detail = `a command that was to be stopped is ${result.status}`
-    return { name, status: 'broken', detail, advice: 'Do not rely on stops and time limits there.' }
+    return broken('stop', detail, 'Do not rely on stops and time limits there.')
   }
   const left = result.survivors.map(({ pid, command: words }) => `${pid} ${words}`).join(', ')
-  if (left === '') return works(name, 'ends all that a command has started')
-  const advice = 'Without /proc only the group of a command is found.'
-  return { name, status: 'missing', detail: `left behind: ${left}`, advice }
+  if (left === '') return works('stop', 'ends all that a command has started')
+  return missing(
+    'stop',
+    `left behind: ${left}`,
+    'Without /proc only the group of a command is found.',
+  )
 }
 
 /** A shell is enough there, but for a sandbox; jobs of a scheduler have nothing else. */
