@@ -4,10 +4,6 @@ import {
   type Executor,
   type ExecutorOptions as CompleteOptions,
 } from './executor/executor.ts'
-import { MisuseError } from './protocol/errors.ts'
-import { invalid } from './protocol/shape/check.ts'
-import { isObject } from './protocol/shape/shape.ts'
-import { unknownName } from './protocol/wire.ts'
 import { isSingleExecutable, ownPlace, runtimeWords } from './system/runtime.ts'
 
 export type {
@@ -59,32 +55,6 @@ export { version } from './protocol/wire.ts'
 /** What an executor is made with; each option has a default. */
 export type ExecutorOptions = Partial<CompleteOptions>
 
-/** Every option, for the check of what is given. */
-const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
-  cwd: true,
-  origin: true,
-  environment: true,
-  stateDir: true,
-  artifactDir: true,
-  guard: true,
-  guardOptions: true,
-  defaults: true,
-  timeoutSeconds: true,
-  terminals: true,
-  personAtInput: true,
-  prefix: true,
-  hosts: true,
-  agentHosts: true,
-  artifactLimits: true,
-  sandbox: true,
-  program: true,
-  holder: true,
-  isHolder: true,
-  modelKeys: true,
-  forPrograms: true,
-  toTerminal: true,
-}
-
 /**
  * Makes an executor: the same that every front door of nacre has. Two in one process know nothing of each
  * other. A result has the complete `stdout` and `stderr` as the command wrote them, decoded from UTF-8 (up
@@ -92,11 +62,8 @@ const optionNames: Readonly<Record<keyof ExecutorOptions, true>> = {
  * or has the origin of a model. Nothing is kept on disk unless `stateDir` names a folder; what it started
  * ends with this process, however that ends, where the package is beside it (a bundle names its
  * `program`).
- *
- * @throws {MisuseError} for an option that there is not, or that cannot be what it is
  */
 export function createExecutor(options: ExecutorOptions = {}): Executor {
-  checkOptions(options)
   const program = findProgram()
   return create({
     ...(program && { program }),
@@ -105,32 +72,6 @@ export function createExecutor(options: ExecutorOptions = {}): Executor {
     forPrograms: options.forPrograms ?? true,
     stateDir: options.stateDir ?? null,
   })
-}
-
-/** As far as it would fail later and elsewhere. The compiler has seen the rest. */
-function checkOptions(options: unknown): void {
-  if (!isObject(options)) {
-    throw new MisuseError('invalid_field', 'The options of an executor must be an object', null)
-  }
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw unknownName('field', name, Object.keys(optionNames))
-    }
-    const isPath = ['cwd', 'stateDir', 'artifactDir'].includes(name)
-    const mayBeNull = name === 'stateDir' && value === null
-    if (
-      isPath &&
-      value !== undefined &&
-      !mayBeNull &&
-      (typeof value !== 'string' || value === '')
-    ) {
-      throw invalid(
-        name,
-        name === 'stateDir' ? 'the path of a folder, or null' : 'the path of a folder',
-        value,
-      )
-    }
-  }
 }
 
 /** The words that start the CLI of the package. Null: it is not here. */

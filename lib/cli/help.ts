@@ -145,61 +145,51 @@ const files = [
 
 /** The manual page nacre(1), in the language of man(7): what the help says, and what the configuration holds. */
 export function writeManual({ version, date, commands, keys, variables }: ManualParts): string {
-  const keyItems = keys.map(
-    ({ key, description, wanted }) => [key, `${sentence(description)} Wanted: ${wanted}.`] as const,
-  )
   const keyVariables = keys.flatMap(({ variable }) => variable ?? [])
+  const sections: Section[] = [
+    { title: 'Synopsis', items: doors },
+    ...optionSections,
+    ...commands.map((command) => ({
+      title: command.usage.split(' ', 2).join(' '),
+      lines: [
+        command.usage,
+        '',
+        command.description,
+        '',
+        ...commandSections(command).map(writeSection),
+      ],
+    })),
+    {
+      title: 'Configuration',
+      items: keys.map(({ key, description, wanted }) => [key, `${description}: ${wanted}`]),
+    },
+    {
+      title: 'Environment',
+      items: [
+        ...Object.entries(variables),
+        ...keyVariables.map((name): Item => [name, 'sets the key that it is named after']),
+      ],
+    },
+    { title: 'Files', items: files },
+    ...lastSections,
+  ]
   return [
     `.TH NACRE 1 ${date.toISOString().slice(0, 10)} "nacre ${version}"`,
     '.SH NAME',
     'nacre \\- one shell executor for coding agents, scripts and people',
-    ...writeManualSection({ title: 'Synopsis', items: doors }),
-    '.SH OPTIONS',
-    ...optionSections.flatMap((section) => writeManualSection(section, '.SS')),
-    '.SH COMMANDS',
-    ...commands.flatMap((command) => [
-      `.SS ${verbatim(command.usage)}`,
-      verbatim(sentence(command.description)),
-      ...commandSections(command).flatMap((section) => writeManualSection(section, null)),
+    ...sections.flatMap(({ title, ...section }) => [
+      `.SH ${verbatim(title.toUpperCase())}`,
+      '.EX',
+      ...writeSection({ title: '', ...section })
+        .trimEnd()
+        .split('\n')
+        .map(verbatim),
+      '.EE',
     ]),
-    ...writeManualSection({ title: 'Configuration', items: keyItems }),
-    ...writeManualSection({
-      title: 'Environment',
-      items: [
-        ...Object.entries(variables),
-        [
-          keyVariables.join(', '),
-          'each sets the key that it is named after; a list of paths is parted by colons, what is no simple value is JSON',
-        ],
-      ],
-    }),
-    ...writeManualSection({ title: 'Files', items: files }),
-    ...lastSections.flatMap((section) => writeManualSection(section)),
     '.SH SEE ALSO',
     '\\fBbash\\fR(1), \\fBbwrap\\fR(1)',
     '',
   ].join('\n')
-}
-
-/** `heading`: the request for its title; null: it stands in a line of its own. */
-function writeManualSection(
-  { title, lines = [], items = [] }: Section,
-  heading: '.SH' | '.SS' | null = '.SH',
-): string[] {
-  const name = verbatim(heading === '.SH' ? title.toUpperCase() : title)
-  return [
-    ...(heading === null ? ['.PP', ...(title === '' ? [] : [`${name}:`])] : [`${heading} ${name}`]),
-    ...(lines.length === 0 ? [] : ['.EX', ...lines.map(verbatim), '.EE']),
-    ...items.flatMap(([words, meaning]) => [
-      '.TP',
-      `\\fB${verbatim(words.trim())}\\fR`,
-      verbatim(sentence(meaning)),
-    ]),
-  ]
-}
-
-function sentence(text: string): string {
-  return /[.:!?]$/.test(text) ? text : `${text}.`
 }
 
 const special: Readonly<Record<string, string>> = {

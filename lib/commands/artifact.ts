@@ -63,7 +63,6 @@ export const command: Command = {
     'Exit status: 0; of grep 1 where no line matches, 124 where the time was over before one did;',
     'of prune 1 where something cannot be removed.',
   ],
-  takesIds: { artifacts: ['show', 'grep', 'path'] },
   examples: [
     'nacre artifact list --limit 10',
     "nacre artifact show $(nacre -c 'seq 9999' --artifact always --output-format json | grep -o 'art_[a-z0-9]*' | head -1) --tail 3",

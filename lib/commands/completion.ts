@@ -5,7 +5,7 @@ import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { quoteWord } from '../protocol/words.ts'
 import { toOneLine } from '../render/tables.ts'
-import type { Command, CommandContext, IdKind } from '../doors/command.ts'
+import type { Command, CommandContext } from '../doors/command.ts'
 import { wrongWords } from './answer.ts'
 
 export const command: Command = {
@@ -19,7 +19,7 @@ export const command: Command = {
     '  ~/.zshrc, after compinit   source <(nacre completion zsh)',
     '  ~/.config/fish/config.fish nacre completion fish | source',
     '',
-    'The scripts ask for ids when one is wanted: nacre completion ids jobs|running|artifacts|conversations|keys.',
+    'The scripts ask for the ids of jobs when one is wanted: nacre completion ids jobs|running.',
   ],
   examples: ['nacre completion bash', 'nacre completion zsh', 'nacre completion fish'],
   async run(context) {
@@ -62,14 +62,14 @@ function listRows(
 }
 
 function commandRows(command: Command, runFlags: readonly Flag[]): Row[] {
-  const { name, usage, flags, takesRunOptions, takesIds = {} } = command
+  const { name, usage, flags, takesRunOptions, takesIds } = command
   const [, , words = ''] = usage.split(' ')
   const actions = /^[\w-]+(?:\|[\w-]+)+$/.test(words) ? words.split('|') : []
   return [
     ...actions.map((action): Row => [name, action, '-', '']),
     ...[...flags, ...(takesRunOptions ? runFlags : [])].flatMap((flag) => optionRows(name, flag)),
     [name, '--help', '-', 'Show this help'],
-    ...Object.entries(takesIds).flatMap(([kind, behind]) =>
+    ...Object.entries(takesIds ?? {}).flatMap(([kind, behind]) =>
       behind.map((action): Row => [`${name} ${action}`, `@${kind}`, '-', '']),
     ),
   ]
@@ -83,7 +83,6 @@ function optionRows(place: string, { name, short, shape, description }: Flag): R
 function valueOf(shape: Shape): string {
   if (shape.kind === 'choice') return shape.values.join(' ')
   const hint = hintOf(shape)
-  if (hint === 'conversation') return '@conversations'
   if (hint === 'dir') return '@folder'
   return hint === 'path' || hint === 'program' ? '@file' : '+'
 }
@@ -183,51 +182,20 @@ const scripts: Readonly<Record<string, (rows: readonly Row[]) => string>> = {
   fish: writeForFish,
 }
 
-interface Named {
-  id: string
-  /** What a person knows it by. */
-  title: string
-}
+/** How many jobs are offered, and how much of each command is shown. */
+const [maxOffered, titleChars] = [100, 60]
 
-const idLists: Readonly<Record<IdKind, (context: CommandContext) => Promise<Named[]>>> = {
-  jobs: (context) => listJobs(context, false),
-  running: (context) => listJobs(context, true),
-  async artifacts({ useExecutor }) {
-    const named: Named[] = []
-    await useExecutor(async ({ artifacts }) => {
-      const found = (await artifacts?.list()) ?? []
-      named.push(...found.map(({ id, command: words }) => ({ id, title: words })))
-      return 0
-    })
-    return named
-  },
-  async conversations({ stateDir }) {
-    const { createConversationStore } = await import('../agent/conversations/store.ts')
-    const folder = join(stateDir, 'conversations')
-    return createConversationStore({ folder, redact: (text) => text }).list()
-  },
-  async keys({ configuration }) {
-    const { keys } = await configuration()
-    return keys.map(({ key, description }) => ({ id: key, title: description }))
-  },
-}
-
-async function listJobs({ stateDir }: CommandContext, runningOnly: boolean): Promise<Named[]> {
+/** The jobs there are now, for the scripts of the shells: a line each, the id, a tab, and what it is. */
+async function listIds(kind: string, { stateDir }: CommandContext): Promise<string> {
+  const kinds = ['jobs', 'running']
+  if (!kinds.includes(kind)) throw unknownName('kind', kind, kinds)
   const { openJobs } = await import('../executor/jobs/jobs.ts')
-  const filter = runningOnly ? { status: 'running' as const } : {}
+  const filter = kind === 'running' ? { status: 'running' as const } : {}
   const entries = await openJobs(join(stateDir, 'jobs')).list(filter)
-  return entries.map(({ id, status, command: words }) => ({ id, title: `${status} ${words}` }))
-}
-
-const maxOffered = 100
-const titleChars = 60
-
-/** What there is now, for the scripts of the shells: a line each, the id, a tab, and what it is. */
-async function listIds(kind: string, context: CommandContext): Promise<string> {
-  if (!Object.hasOwn(idLists, kind)) throw unknownName('kind', kind, Object.keys(idLists))
-  const named = await idLists[kind as IdKind](context)
-  return named
+  return entries
     .slice(0, maxOffered)
-    .map(({ id, title }) => `${id}\t${toOneLine(title).slice(0, titleChars)}\n`)
+    .map(({ id, status, command: words }) => {
+      return `${id}\t${toOneLine(`${status} ${words}`).slice(0, titleChars)}\n`
+    })
     .join('')
 }

@@ -50,7 +50,6 @@ export const command: Command = {
     'options of the command line. The file of a workspace may tighten guard and sandbox, never loosen',
     'them or name programs, unless its folder is in `trusted_folders` of your own file.',
   ],
-  takesIds: { keys: ['get'] },
   examples: ['nacre config', 'nacre config get timeouts.slow', 'nacre config schema'],
   async run(context) {
     const [name = 'list', ...words] = context.positionals

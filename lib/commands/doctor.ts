@@ -4,31 +4,25 @@ import { join } from 'node:path'
 import type { Command, CommandContext } from '../doors/command.ts'
 import type { Executor } from '../executor/executor.ts'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
-import { fields } from '../protocol/request/fields.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { version } from '../protocol/wire.ts'
 import { describeTrouble } from '../render/messages.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
 import { answer, formatFlag } from './answer.ts'
 
 export const command: Command = {
   name: 'doctor',
-  usage: 'nacre doctor [--host <host>]',
+  usage: 'nacre doctor',
   description: 'What works here: shell, terminal, sandbox, model, state folder',
-  flags: [
-    formatFlag,
-    { name: 'host', shape: fields.host, description: 'What works on this machine instead' },
-  ],
+  flags: [formatFlag],
   takesNoWords: true,
   details: [
     'Each line is tried, not looked up: commands really run. Exit status: 0, or 1 where something',
     'is broken that nacre needs.',
   ],
-  examples: ['nacre doctor', 'nacre doctor --output-format json', 'nacre doctor --host build'],
+  examples: ['nacre doctor', 'nacre doctor --output-format json'],
   async run(context) {
-    const { host } = context.options
-    const checks = typeof host === 'string' ? await tryHost(context, host) : await tryHere(context)
+    const checks = await checkAll(context)
     const ok = checks.every(({ status }) => status !== 'broken')
     await answer(context, { ok, checks }, checks.map(renderCheck).join(''))
     return ok ? 0 : 1
@@ -78,26 +72,14 @@ function renderCheck({ name, status, detail, advice }: Check): string {
   return advice === null ? line : `${line}${' '.repeat(26)}${advice}\n`
 }
 
-/** A scheduler may let a job wait for a while. */
-const hostTimeoutSeconds = 60
 /** Far above what any of these commands takes, so that nothing can hang here. */
 const timeoutSeconds = 20
 
-async function tryHost(context: CommandContext, host: string): Promise<Check[]> {
-  let checks: Check[] = []
-  await context.useExecutor(async (executor) => {
-    const place = { host, timeoutSeconds: hostTimeoutSeconds }
-    checks = await checkHost(createAttempt((input) => executor.run(input), place))
-    return 0
-  })
-  return checks
-}
-
-async function tryHere(context: CommandContext): Promise<Check[]> {
+async function checkAll(context: CommandContext): Promise<Check[]> {
   let configuration = await checkConfiguration(context)
   const runs: Check[] = []
   const use = async (executor: Executor) => {
-    const attempt = createAttempt((input) => executor.run(input), { timeoutSeconds })
+    const attempt = createAttempt((input) => executor.run(input))
     for (const check of [checkShell, checkPipes, checkTerminal, checkSessions, checkSandbox]) {
       runs.push(await check(attempt))
     }
@@ -200,11 +182,7 @@ type Attempt = (
   changes?: Partial<RequestInput>,
 ) => Promise<{ result: Result; text: string; failure: string | null }>
 
-/** `place`: what is the same for every command, such as the host. */
-export function createAttempt(
-  run: (input: RequestInput) => Promise<Result>,
-  place: Partial<RequestInput>,
-): Attempt {
+function createAttempt(run: (input: RequestInput) => Promise<Result>): Attempt {
   return async (command, changes) => {
     const result = await run({
       origin: 'print',
@@ -214,7 +192,7 @@ export function createAttempt(
       sandbox: 'off',
       guard: false,
       artifact: 'never',
-      ...place,
+      timeoutSeconds,
       ...changes,
     })
     const { status, exitCode, signal, output = '' } = result
@@ -275,53 +253,4 @@ async function checkSandbox(attempt: Attempt): Promise<Check> {
   if (failure === null && result.sandbox) return works('sandbox', result.sandbox.mechanism)
   const advice = 'Runs that ask for a sandbox do not start; all others do.'
   return missing('sandbox', failure ?? 'this version has none', advice)
-}
-
-/** What works on another machine. What to do about a terminal or a session is known for this one only. */
-export async function checkHost(attempt: Attempt): Promise<Check[]> {
-  const { result, failure } = await attempt('true')
-  if (failure !== null) {
-    const isUnreachable = result.error?.code === 'host_unreachable'
-    const advice = isUnreachable ? 'Try its own client by hand first.' : null
-    return [{ name: 'connection', status: 'broken', detail: failure, advice }]
-  }
-  return [
-    await checkShell(attempt),
-    await checkStop(attempt),
-    { ...(await checkTerminal(attempt)), advice: null },
-    { ...(await checkSessions(attempt)), advice: null },
-    await checkNacre(attempt),
-  ]
-}
-
-/** A stop with something that has left the group and takes no notice of TERM. */
-async function checkStop(attempt: Attempt): Promise<Check> {
-  const command =
-    "trap '' TERM; command -v setsid >/dev/null && (setsid sleep 300 &); echo begun; sleep 300"
-  const { result } = await attempt(command, { timeoutSeconds: 1 })
-  if (result.status !== 'stopped') {
-    const detail = `a command that was to be stopped is ${result.status}`
-    return broken('stop', detail, 'Do not rely on stops and time limits there.')
-  }
-  const left = result.survivors.map(({ pid, command: words }) => `${pid} ${words}`).join(', ')
-  if (left === '') return works('stop', 'ends all that a command has started')
-  return missing(
-    'stop',
-    `left behind: ${left}`,
-    'Without /proc only the group of a command is found.',
-  )
-}
-
-/** A shell is enough there, but for a sandbox; jobs of a scheduler have nothing else. */
-export async function checkNacre(attempt: Attempt): Promise<Check> {
-  // Where a nacre there has the run, the mark is its own.
-  const carrier = 'case $NACRE_RUN in *-there) echo shell;; *) echo nacre;; esac'
-  const { text } = await attempt(`command -v nacre >/dev/null && nacre --version; ${carrier}`)
-  const found = /^\d+\.\d+\.\d+\S*$/m.exec(text)?.[0]
-  const other = found === version ? '' : `, another than here (${version})`
-  const installed = found === undefined ? 'not installed there' : `version ${found}${other}`
-  const detail = text.endsWith('nacre')
-    ? `${installed}; it carries the runs`
-    : `${installed}; a shell carries the runs: no sandbox, and a daemon that drops its environment outlives a stop`
-  return works('nacre', detail)
 }

@@ -22,8 +22,8 @@ export interface Command {
   takesPromptOptions?: boolean
   /** What its help says beside usage, description and options, line by line. */
   details?: readonly string[]
-  /** What an id is of, and the actions that such an id follows; completions offer them. */
-  takesIds?: Partial<Record<IdKind, readonly string[]>>
+  /** The actions that the id of any job follows, or of a running one; completions offer them. */
+  takesIds?: Readonly<Record<'jobs' | 'running', readonly string[]>>
   /** Command lines that work; a test runs them. */
   examples: readonly string[]
   /** The command is not for people: it tells nothing of the configuration. */
@@ -33,9 +33,6 @@ export interface Command {
   /** Gives the exit status. Misuse is thrown as `MisuseError`. */
   run(context: CommandContext): Promise<number>
 }
-
-/** What has ids that a completion can offer. */
-export type IdKind = 'jobs' | 'running' | 'artifacts' | 'conversations' | 'keys'
 
 /** What a subcommand may know of the configuration; the executor has the rest. */
 export interface CommandConfiguration {

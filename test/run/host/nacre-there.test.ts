@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { checkNacre, createAttempt } from '../../../lib/commands/doctor.ts'
 import { createExecutor } from '../../../lib/executor/executor.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { cliCommand } from '../../helpers/cli.ts'
@@ -115,9 +114,6 @@ if (obstacle === null) {
       cwd: '/usr',
     })
     assert.equal([merged.output, merged.notices], ['out\nerr\n/usr\n', []])
-    const attempt = createAttempt((input) => run(input.command ?? '', input), { host: 'box' })
-    const { detail } = await checkNacre(attempt)
-    assert.match(detail, /^version \S+; it carries the runs$/)
     const refused = await run('true', { ...plain, cwd: '/does/not/exist' })
     assert.is(refused.error?.code, 'cwd_not_found')
   })

@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { describeTools, findTool } from '../../../lib/agent/tools/tools.ts'
-import { checkHost, createAttempt } from '../../../lib/commands/doctor.ts'
 import { createExecutor, type Executor } from '../../../lib/executor/executor.ts'
 import { createReach } from '../../../lib/executor/reach.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
@@ -272,16 +271,6 @@ onBox('a model runs on the hosts that it may use, and on no other', async ({ fol
   } finally {
     await executor.close()
   }
-})
-
-onBox('what works there is told', async ({ run }) => {
-  const attempt = createAttempt((input) => run(input.command ?? '', input), { host: 'box' })
-  const checks = await checkHost(attempt)
-  assert.equal(
-    checks.map(({ name, status }) => `${name} ${status}`),
-    ['shell ok', 'stop ok', 'terminal ok', 'sessions ok', 'nacre ok'],
-    JSON.stringify(checks),
-  )
 })
 
 /** An ssh that gives on a line of `last` words when the file that tells the shell's end on stderr is removed. */
