@@ -47,21 +47,12 @@ export function writeInstructions(
   return { text, notices }
 }
 
-interface InstructionFile {
-  path: string
-  content: string
-}
-
 /** The user's file first, then those of the workspace from its root down: the nearest has the last word. */
-function readInstructionFiles({ cwd, workspace, userFolder }: InstructionPlace): {
-  files: InstructionFile[]
-  notices: string[]
-} {
+function readInstructionFiles({ cwd, workspace, userFolder }: InstructionPlace) {
   const own = listFolders(workspace, cwd)
-  const folders = [...(userFolder === null ? [] : [userFolder]), ...own]
-  const files: InstructionFile[] = []
+  const files: { path: string; content: string }[] = []
   const notices: string[] = []
-  for (const folder of folders) {
+  for (const folder of userFolder === null ? own : [userFolder, ...own]) {
     const path = join(folder, 'AGENTS.md')
     try {
       // What comes with a repository could name any file of the user's.
@@ -79,11 +70,6 @@ function readInstructionFiles({ cwd, workspace, userFolder }: InstructionPlace):
 
 /** From the upper folder down to the lower one, both included. */
 function listFolders(upper: string, lower: string): string[] {
-  if (relative(upper, lower).startsWith('..')) return [lower]
-  const folders = [lower]
-  for (let at = lower; at !== upper && dirname(at) !== at;) {
-    at = dirname(at)
-    folders.unshift(at)
-  }
-  return folders
+  const isBelow = !relative(upper, lower).startsWith('..')
+  return isBelow && lower !== upper ? [...listFolders(upper, dirname(lower)), lower] : [lower]
 }

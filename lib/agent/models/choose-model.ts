@@ -34,15 +34,12 @@ export async function chooseModel(settings: ModelSettings): Promise<Model> {
   if (model !== null) return openNamed(model, providers)
   const keyed = providers.find(({ key }) => key !== null)
   if (keyed) return openUsual(keyed)
-  const locals = await Promise.all(
-    providers
-      .filter(({ isLocal }) => isLocal)
-      .map(async (provider) => ({ provider, names: await tryList(provider) })),
-  )
-  const found = locals.find(({ names }) => names.length > 0)
-  const [name] = found?.names ?? []
+  const locals = providers.filter(({ isLocal }) => isLocal)
+  const lists = await Promise.all(locals.map(tryList))
+  const at = lists.findIndex(([name]) => name !== undefined)
+  const [found, name] = [locals[at], lists[at]?.[0]]
   if (!found || name === undefined) throw new ModelError('no_model', noModelMessage)
-  return createModel(found.provider, name)
+  return createModel(found, name)
 }
 
 async function openNamed(model: string, providers: readonly Provider[]): Promise<Model> {
@@ -76,33 +73,23 @@ export async function listAvailableModels(settings: ModelSettings): Promise<stri
       key !== null || isLocal || (keyEnv === null && name === named),
   )
   const lists = await Promise.all(
-    asked.map(async (provider) => {
-      const names = await tryList(provider, provider.isLocal ? localAnswerMs : listAnswerMs)
-      return names.map((name) => `${provider.name}/${name}`)
-    }),
+    asked.map(async (it) => (await tryList(it)).map((name) => `${it.name}/${name}`)),
   )
   return lists.flat()
 }
 
-async function tryList(provider: Provider, timeoutMs = localAnswerMs): Promise<string[]> {
-  try {
-    return await listModels(provider, timeoutMs)
-  } catch {
-    // Nothing listens there, or something else does: it has no models.
-    return []
-  }
-}
+/** Where nothing listens, or something else does, there are no models. */
+const tryList = (provider: Provider) => listModels(provider).catch(() => [])
 
 /** The names that a provider lists. Rejects with `ModelError`. */
-async function listModels(provider: Provider, timeoutMs = listAnswerMs): Promise<string[]> {
-  const { name, api, baseUrl, key } = provider
+async function listModels({ name, api, baseUrl, key, isLocal }: Provider): Promise<string[]> {
   const headers: Record<string, string> = {}
   if (key !== null && api === 'anthropic') {
     Object.assign(headers, { 'x-api-key': key, 'anthropic-version': '2023-06-01' })
   } else if (key !== null) headers['authorization'] = `Bearer ${key}`
   let body: unknown
   try {
-    const signal = AbortSignal.timeout(timeoutMs)
+    const signal = AbortSignal.timeout(isLocal ? localAnswerMs : listAnswerMs)
     const response = await fetch(`${baseUrl}/models`, { headers, signal, redirect: 'error' })
     if (!response.ok) throw new Error(`it answers ${response.status}`)
     body = await response.json()

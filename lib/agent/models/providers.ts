@@ -18,64 +18,38 @@ export interface Provider {
   idleMs: number
 }
 
-interface Row {
-  /** Default: `openai-chat`. */
-  api?: ProviderApi
-  baseUrl: string
-  /** Without one it is a server on this machine. */
-  keyEnv?: string
-  /** The variable that names another place. */
-  baseEnv?: string
-  usualModel?: string
-}
+const googleApi = 'https://generativelanguage.googleapis.com'
+
+/** A row without a variable for its key is a server on this machine. */
+type Row = readonly [name: string, baseUrl: string, keyEnv?: string, usualModel?: string]
 
 /** The known providers, in the order in which a key, or a local server, is looked for. */
-const table: Readonly<Record<string, Row>> = {
-  openai: {
-    api: 'openai-responses',
-    baseUrl: 'https://api.openai.com/v1',
-    keyEnv: 'OPENAI_API_KEY',
-    baseEnv: 'OPENAI_BASE_URL',
-    usualModel: 'gpt-5.1',
-  },
-  anthropic: {
-    api: 'anthropic',
-    baseUrl: 'https://api.anthropic.com/v1',
-    keyEnv: 'ANTHROPIC_API_KEY',
-    baseEnv: 'ANTHROPIC_BASE_URL',
-    usualModel: 'claude-sonnet-4-5',
-  },
-  openrouter: {
-    baseUrl: 'https://openrouter.ai/api/v1',
-    keyEnv: 'OPENROUTER_API_KEY',
-    baseEnv: 'OPENROUTER_BASE_URL',
-    usualModel: 'anthropic/claude-sonnet-4.5',
-  },
-  google: {
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    keyEnv: 'GEMINI_API_KEY',
-    usualModel: 'gemini-2.5-pro',
-  },
-  mistral: {
-    baseUrl: 'https://api.mistral.ai/v1',
-    keyEnv: 'MISTRAL_API_KEY',
-    usualModel: 'mistral-large-latest',
-  },
-  groq: {
-    baseUrl: 'https://api.groq.com/openai/v1',
-    keyEnv: 'GROQ_API_KEY',
-    usualModel: 'openai/gpt-oss-120b',
-  },
-  deepseek: {
-    baseUrl: 'https://api.deepseek.com/v1',
-    keyEnv: 'DEEPSEEK_API_KEY',
-    usualModel: 'deepseek-chat',
-  },
-  xai: { baseUrl: 'https://api.x.ai/v1', keyEnv: 'XAI_API_KEY', usualModel: 'grok-4' },
-  ollama: { baseUrl: 'http://127.0.0.1:11434/v1', baseEnv: 'OLLAMA_HOST' },
-  'llama.cpp': { baseUrl: 'http://127.0.0.1:8080/v1' },
-  vllm: { baseUrl: 'http://127.0.0.1:8000/v1' },
-  lmstudio: { baseUrl: 'http://127.0.0.1:1234/v1' },
+const table: readonly Row[] = [
+  ['openai', 'https://api.openai.com/v1', 'OPENAI_API_KEY', 'gpt-5.1'],
+  ['anthropic', 'https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY', 'claude-sonnet-4-5'],
+  [
+    'openrouter',
+    'https://openrouter.ai/api/v1',
+    'OPENROUTER_API_KEY',
+    'anthropic/claude-sonnet-4.5',
+  ],
+  ['google', `${googleApi}/v1beta/openai`, 'GEMINI_API_KEY', 'gemini-2.5-pro'],
+  ['mistral', 'https://api.mistral.ai/v1', 'MISTRAL_API_KEY', 'mistral-large-latest'],
+  ['groq', 'https://api.groq.com/openai/v1', 'GROQ_API_KEY', 'openai/gpt-oss-120b'],
+  ['deepseek', 'https://api.deepseek.com/v1', 'DEEPSEEK_API_KEY', 'deepseek-chat'],
+  ['xai', 'https://api.x.ai/v1', 'XAI_API_KEY', 'grok-4'],
+  ['ollama', 'http://127.0.0.1:11434/v1'],
+  ['llama.cpp', 'http://127.0.0.1:8080/v1'],
+  ['vllm', 'http://127.0.0.1:8000/v1'],
+  ['lmstudio', 'http://127.0.0.1:1234/v1'],
+]
+
+/** The variables that name another place of a provider. */
+const placeVariables: Readonly<Record<string, string>> = {
+  openai: 'OPENAI_BASE_URL',
+  anthropic: 'ANTHROPIC_BASE_URL',
+  openrouter: 'OPENROUTER_BASE_URL',
+  ollama: 'OLLAMA_HOST',
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -85,37 +59,40 @@ export function listProviders(
   configured: ConfiguredProviders,
   environment: Environment,
 ): Provider[] {
-  const named = Object.entries(configured).map(([name, row]) => {
-    const baseUrl = completeUrl(row.baseUrl)
-    return openRow(name, { ...row, baseUrl }, environment, isHere(baseUrl))
+  const named = Object.entries(configured).map(([name, { api, baseUrl, keyEnv }]) => {
+    const url = completeUrl(baseUrl)
+    return complete(
+      { name, api, baseUrl: url, keyEnv: keyEnv ?? null, usualModel: null },
+      isHere(url),
+    )
   })
-  const known = Object.entries(table)
+  const known = table
     .filter(([name]) => !Object.hasOwn(configured, name))
-    .map(([name, row]) => {
-      const other = row.baseEnv === undefined ? '' : (environment[row.baseEnv] ?? '')
-      if (other === '') return openRow(name, row, environment, row.keyEnv === undefined)
-      const isAnthropic = row.api === 'anthropic'
+    .map(([name, usualUrl, keyEnv, usualModel]) => {
+      const other = environment[placeVariables[name] ?? ''] ?? ''
+      const baseUrl = other === '' ? usualUrl : completeUrl(other, name === 'anthropic')
       // Most servers that stand in for OpenAI know its older interface only.
-      const api: ProviderApi = isAnthropic ? 'anthropic' : 'openai-chat'
-      const elsewhere = { ...row, api, baseUrl: completeUrl(other, isAnthropic) }
-      return openRow(name, elsewhere, environment, row.keyEnv === undefined)
+      const isOpenAi = name === 'openai' && other === ''
+      const api = name === 'anthropic' ? name : isOpenAi ? 'openai-responses' : 'openai-chat'
+      const given = { keyEnv: keyEnv ?? null, usualModel: usualModel ?? null }
+      return complete({ name, api, baseUrl, ...given }, keyEnv === undefined)
     })
   return [...named, ...known]
-}
 
-/** With a key, a server on this machine may be a door to a provider that wants money. */
-function openRow(
-  name: string,
-  { api = 'openai-chat', baseUrl, keyEnv, usualModel }: Row,
-  environment: Environment,
-  isServedHere: boolean,
-): Provider {
-  const key = keyEnv === undefined ? null : environment[keyEnv] || null
-  const isLocal = isServedHere && keyEnv === undefined
-  // A server on this machine may read a long prompt, or load its model, in silence.
-  const idleMs = isServedHere ? 300_000 : 120_000
-  const given = { keyEnv: keyEnv ?? null, key, usualModel: usualModel ?? null }
-  return { name, api, baseUrl, ...given, isLocal, idleMs }
+  function complete(
+    given: Omit<Provider, 'key' | 'isLocal' | 'idleMs'>,
+    isServedHere: boolean,
+  ): Provider {
+    const { keyEnv } = given
+    return {
+      ...given,
+      key: keyEnv === null ? null : environment[keyEnv] || null,
+      // With a key it may be a door to a provider that wants money.
+      isLocal: isServedHere && keyEnv === null,
+      // A server on this machine may read a long prompt, or load its model, in silence.
+      idleMs: isServedHere ? 300_000 : 120_000,
+    }
+  }
 }
 
 const isHere = (url: string) => /^https?:\/\/(?:localhost|127\.|\[::1\])/.test(url)
@@ -146,8 +123,8 @@ export function findProvider(providers: readonly Provider[], name: string): Prov
 
 /** Every variable that may hold a key: no command of a model gets one. */
 export function keyVariables(configured: ConfiguredProviders): string[] {
-  const rows = [...Object.values(table), ...Object.values(configured)]
-  return rows.flatMap(({ keyEnv }) => (keyEnv === undefined ? [] : [keyEnv]))
+  const rows = Object.values(configured).map(({ keyEnv }) => keyEnv)
+  return [...table.map(([, , keyEnv]) => keyEnv), ...rows].filter((name) => name !== undefined)
 }
 
 /** US dollars for a million tokens. */
