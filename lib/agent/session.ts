@@ -22,7 +22,6 @@ import {
   toolCallsOf,
   type ToolDescription,
   type TurnEnd,
-  type Usage,
 } from './models/model.ts'
 import type { OutputSchema } from './output-schema.ts'
 import { describeTools } from './tools/tools.ts'
@@ -84,7 +83,7 @@ export class AgentSession {
   readonly conversation: Conversation
   /** A person's own commands: the next message begins with how they ended. */
   readonly commands: InjectionQueue
-  /** What the model at work has been told and has not heard yet. */
+  /** What the model at work has been told and has not heard yet; it may be taken back. */
   readonly queued: string[] = []
   readonly #executor: Executor
   readonly #settings: AgentSettings & { workspace: string }
@@ -129,11 +128,6 @@ export class AgentSession {
     return this.#working !== null
   }
 
-  /** What the whole conversation has used. */
-  usage(): Usage {
-    return this.conversation.usage
-  }
-
   /** Chooses the model of the next prompts; null: one is looked for again. */
   setModel(model: string | null): void {
     this.#wanted = model
@@ -150,11 +144,6 @@ export class AgentSession {
   steer(text: string): boolean {
     if (this.#hears) this.queued.push(text)
     return this.#hears
-  }
-
-  /** Takes back the last of what was said to it; null: there is none. */
-  takeBack(): string | null {
-    return this.queued.pop() ?? null
   }
 
   /** Stops the prompt under way with all that it has started here. False: there is none. */

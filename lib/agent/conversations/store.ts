@@ -120,7 +120,6 @@ export class Conversation {
   /** What ends a line that a killed process has left unfinished. */
   #lineEnd = ''
   #failure: string | null = null
-  #told = false
 
   constructor(id: string, options: StoreOptions, text: string, head: Entry | null) {
     this.id = id
@@ -179,11 +178,11 @@ export class Conversation {
     }
   }
 
-  /** Why it could not be written, once; else null. */
+  /** Why it could not be written since the last look; else null. */
   takeNotice(): string | null {
-    if (this.#told || this.#failure === null) return null
-    this.#told = true
-    return this.#failure
+    const failure = this.#failure
+    this.#failure = null
+    return failure
   }
 
   #replay(text: string): void {

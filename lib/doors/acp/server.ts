@@ -122,27 +122,17 @@ function endOf({ status, error }: PromptResult): StopReason {
 }
 
 /** What an editor sends along: texts, files by their text, files by their name. */
-function readBlocks(blocks: readonly ContentBlock[]): string {
-  return blocks
-    .map((block) => {
-      switch (block.type) {
-        case 'text':
-          return block.text
-        case 'resource_link':
-          return block.uri
-        case 'resource':
-          return 'text' in block.resource
-            ? `\n<file uri=${JSON.stringify(block.resource.uri)}>\n${block.resource.text}\n</file>\n`
-            : block.resource.uri
-        default:
-          throw new MisuseError(
-            'invalid_field',
-            `A prompt cannot hold ${block.type} here`,
-            'prompt',
-          )
-      }
-    })
-    .join('')
+const readBlocks = (blocks: readonly ContentBlock[]) => blocks.map(readBlock).join('')
+
+function readBlock(block: ContentBlock): string {
+  if (block.type === 'text') return block.text
+  if (block.type === 'resource_link') return block.uri
+  if (block.type !== 'resource') {
+    throw new MisuseError('invalid_field', `A prompt cannot hold ${block.type} here`, 'prompt')
+  }
+  const { resource } = block
+  if (!('text' in resource)) return resource.uri
+  return `\n<file uri=${JSON.stringify(resource.uri)}>\n${resource.text}\n</file>\n`
 }
 
 async function asProtocolError<Value>(act: () => Value | Promise<Value>): Promise<Value> {
@@ -170,7 +160,8 @@ function openSession(
   cwd: string,
   resume: string | null,
 ) {
-  const calls = new Map<string, OpenCall>()
+  /** Calls under way; `toldAtMs` is when their output was told last, on the monotonic clock. */
+  const calls = new Map<string, { command: string; output: string; toldAtMs: number }>()
   const session = agent.open({ resume }, { cwd, approve })
   const { id } = session.conversation
   const { workspace } = session
@@ -315,13 +306,6 @@ function openSession(
       for (const message of session.conversation.messages) await tellMessage(message)
     },
   }
-}
-
-interface OpenCall {
-  command: string
-  output: string
-  /** When its output was told last, on the monotonic clock. */
-  toldAtMs: number
 }
 
 function asText(text: string) {

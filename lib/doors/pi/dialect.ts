@@ -20,14 +20,6 @@ import { createEventWriter, describeModel, type PiMessage } from './events.ts'
  * a command of the shell does, a non-zero exit too, is a success.
  */
 
-export interface PiContext {
-  executor: Executor
-  connection: Connection
-  agent: Lazy<Agent>
-  /** `provider/name`; null: one is looked for. */
-  model: string | null
-}
-
 /** A line of the client: `type` says which command, the rest are its arguments. */
 type PiCommand = Readonly<Record<string, unknown>>
 
@@ -50,8 +42,13 @@ const keptMessages = 1000
  */
 const afterResponseMs = 50
 
-export function createPiDialect({ executor, connection, agent, ...options }: PiContext) {
-  let { model } = options
+/** `model` is `provider/name`; null: one is looked for. */
+export function createPiDialect(
+  executor: Executor,
+  connection: Connection,
+  agent: Lazy<Agent>,
+  model: string | null,
+) {
   /** Commands of the client, and those of the shell among them. */
   const underWay = new Set<Promise<void>>()
   const running = new Set<AbortController>()
@@ -68,8 +65,7 @@ export function createPiDialect({ executor, connection, agent, ...options }: PiC
   }
 
   function addMessage({ messages }: Conversation, message: PiMessage): void {
-    messages.push(message)
-    if (messages.length > keptMessages) messages.shift()
+    if (messages.push(message) > keptMessages) messages.shift()
   }
 
   const abortCommands = () => running.forEach((aborting) => aborting.abort())
@@ -224,9 +220,8 @@ export function createPiDialect({ executor, connection, agent, ...options }: PiC
       await tellNew()
       if (!excludeFromContext) await own.commands.add(result)
       const told = describeBash(result)
-      const isHidden = excludeFromContext && { excludeFromContext }
-      const role = 'bashExecution'
-      addMessage(own, { role, command, ...told, timestamp: Date.now(), ...isHidden })
+      const more = { timestamp: Date.now(), ...(excludeFromContext && { excludeFromContext }) }
+      addMessage(own, { role: 'bashExecution', command, ...told, ...more })
       return told
     } finally {
       running.delete(aborting)
@@ -238,12 +233,9 @@ export function createPiDialect({ executor, connection, agent, ...options }: PiC
     const head = { id, type: 'response', command: type }
     try {
       const known = commands.get(type)
-      if (!known) {
-        const name = typeof type === 'string' ? type : JSON.stringify(type)
-        throw new Error(`Unknown command: ${name.slice(0, 100)}`)
-      }
+      if (!known) throw new Error(`Unknown command: ${String(type).slice(0, 100)}`)
       const data = await known(command)
-      send({ ...head, success: true, ...(data === undefined ? {} : { data }) })
+      send({ ...head, success: true, ...(data !== undefined && { data }) })
     } catch (error) {
       send({ ...head, success: false, error: messageOf(error) })
     }

@@ -52,7 +52,7 @@ export async function serveRpc(context: RpcContext): Promise<number> {
     return createAgent(executor, agentSettings())
   })
   const jsonRpc = createJsonRpc(context, connection, agent)
-  const pi = createPiDialect({ executor, connection, agent, model: agentSettings().model })
+  const pi = createPiDialect(executor, connection, agent, agentSettings().model)
   const sides = [jsonRpc, pi]
 
   const stopped = whenAborted(signal)

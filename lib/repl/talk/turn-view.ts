@@ -105,7 +105,7 @@ export function createTurnView(parts: TurnViewParts): TurnView {
         if (!isMessage(text)) parts.run(text)
         if (text === '' || !isMessage(text) || session.steer(text)) typed = ''
       } else if (isKey(data, 'up')) {
-        if (typed === '') typed = session.takeBack() ?? ''
+        if (typed === '') typed = session.queued.pop() ?? ''
       } else typed = typeAtEnd(typed, data)
     },
   }
