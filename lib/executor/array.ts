@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { type ArrayRequest, hasSucceeded, type TaskEnd } from '../protocol/array.ts'
 import { messageOf } from '../protocol/errors.ts'
-import { limits } from '../protocol/limits.ts'
 import {
   type Exit,
   type OutputSink,
@@ -18,7 +17,7 @@ import type { ArtifactRef, Result, StopReason } from '../protocol/result/result.
 import { createId } from '../protocol/wire.ts'
 import { createRunning } from '../run/running.ts'
 import { type ArrayRound, type ArrayScheduler, openArrayScheduler } from '../run/slurm/array.ts'
-import { nowMs, pause, settleWithin } from '../system/clock.ts'
+import { pause } from '../system/clock.ts'
 import type { LiveRun } from './run.ts'
 import { openLedger, type RunningTask, type TaskLedger } from './task-ledger.ts'
 
@@ -189,8 +188,6 @@ function queue({ array, ledger, start, end }: Tasks, hosts: readonly string[]): 
 
 /** How often a scheduler is asked: soon again while tasks end, seldom while nothing happens. */
 const lookMs = { first: 100, longest: 2000 }
-/** How long the tasks of a round that was cancelled may take to end: a node may be gone, or the scheduler. */
-const cancelPatienceMs = 10_000
 
 /**
  * Has a scheduler run all tasks at once. The first round is handed over before this returns, so that a refusal
@@ -204,7 +201,8 @@ async function schedule(
   const { request } = record
   const files = { folder: ledger.folder ?? '', name: record.name }
   const stopping = new AbortController()
-  let giveUpAtMs = Infinity
+  /** What is left is not waited for. */
+  let isGivenUp = false
 
   async function submit(tasks: readonly number[]): Promise<ArrayRound> {
     const round = await scheduler.submit(request, files, tasks)
@@ -212,8 +210,8 @@ async function schedule(
     return round
   }
 
-  /** Takes the ends of the tasks of a round. Gives those to try again; null: it was given up. */
-  async function follow({ jobId, tasks }: ArrayRound): Promise<number[] | null> {
+  /** Takes the ends of the tasks of a round. Gives those to try again. */
+  async function follow({ jobId, tasks }: ArrayRound): Promise<number[]> {
     const tries = record.rounds.length
     const unended = new Set(ledger.left())
     let left = tasks.filter((task) => unended.has(task))
@@ -221,6 +219,7 @@ async function schedule(
     let pauseMs = lookMs.first
     for (;;) {
       const before = left.length
+      const isLast = isGivenUp
       const state = await scheduler.look({ jobId, tasks: left }, files)
       for (const { task, replay } of state?.ended ?? []) {
         const result = await (await start(task, request.host, replay)).ended
@@ -236,8 +235,7 @@ async function schedule(
         const ended = new Set(state.ended.map(({ task }) => task))
         left = left.filter((task) => !ended.has(task))
       }
-      if (left.length === 0) return again
-      if (nowMs() > giveUpAtMs) return null
+      if (left.length === 0 || isLast) return again
       pauseMs = left.length < before ? lookMs.first : Math.min(lookMs.longest, pauseMs * 1.5)
       if (stopping.signal.aborted) await pause(lookMs.first)
       else await pause(pauseMs, stopping.signal)
@@ -248,11 +246,6 @@ async function schedule(
     let round = first
     for (;;) {
       const again = await follow(round)
-      if (again === null) {
-        return [
-          `The Slurm array ${round.jobId} may still run, since Slurm has not told its end; to end it: scancel ${round.jobId}`,
-        ]
-      }
       if (again.length === 0 || stopping.signal.aborted) return []
       try {
         round = await submit(again)
@@ -269,18 +262,10 @@ async function schedule(
     async stop() {
       stopping.abort()
       const round = record.rounds.at(-1)
-      if (round) {
-        await scheduler.cancel(round, false)
-        // Its scripts end their tasks by themselves.
-        let isOver = false
-        await settleWithin(
-          request.killAfterMs + limits.killGraceMs,
-          done.then(() => (isOver = true)),
-        )
-        if (!isOver) await scheduler.cancel(round, true)
-      }
-      giveUpAtMs = nowMs() + cancelPatienceMs
-      return { survivors: [], notices: await done }
+      const report = round && (await scheduler.cancel(round, request.killAfterMs))
+      isGivenUp = true
+      await done
+      return report ?? { survivors: [] }
     },
   }
 }

@@ -9,7 +9,6 @@ import {
   describeTasks,
   describeTrouble,
 } from '../../render/messages.ts'
-import type { Run } from '../../executor/executor.ts'
 import type { Streams } from '../streams.ts'
 import type { PrintOptions } from '../../protocol/prompt.ts'
 import { createProgress } from './array.ts'
@@ -21,8 +20,6 @@ export interface Answer {
   /** Whether the result is to carry the text. */
   text: boolean
   onEvent: RunListener
-  /** Shows how the run stands while it goes on; gives what ends that. */
-  watch?(run: Run): () => void
   finish(result: Result): Promise<void>
 }
 
@@ -104,13 +101,12 @@ function passThrough({ kept, options, streams, keepsText, wait }: PassThrough): 
     text: keepsText,
     onEvent(event) {
       job.hear(event)
-      if (event.type === 'task') return progress?.draw()
+      if (event.type === 'task') return progress?.draw(event)
       if (event.type !== 'output') return
       const writer = event.stream === 'stderr' ? streams.stderr : streams.stdout
       const cleared = progress?.giveWay(event.bytes)
       return cleared ? cleared.then(() => writer.write(event.bytes)) : writer.write(event.bytes)
     },
-    watch: (run) => progress?.watch(run) ?? (() => undefined),
     async finish(result) {
       await progress?.clear()
       await tellResult(result, job.describe(result), options, streams)

@@ -139,12 +139,10 @@ async function answerPrompt(
   async function runHere(wanted: RequestInput, runOptions: RunOptions): Promise<Result> {
     const run = await executor.start(wanted, runOptions)
     const disconnect = terminal?.connect(run)
-    const unwatch = answer.watch?.(run)
     try {
       return await run.result
     } finally {
       disconnect?.()
-      unwatch?.()
     }
   }
 }

@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../protocol/limits.ts'
-import type {
-  Exit,
-  KeptPlace,
-  OutputSink,
-  Runner,
-  Running,
-  StopOptions,
-  StopReport,
+import {
+  type Exit,
+  type KeptPlace,
+  type OutputSink,
+  type Runner,
+  type Running,
+  StartError,
+  type StopOptions,
+  type StopReport,
 } from '../../protocol/ports.ts'
 import { parseHostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
@@ -28,15 +29,9 @@ import { createHostClient } from './clients.ts'
 import { describeEnd, describeHeard, followFrames } from './follower.ts'
 import type { Heard } from './frames.ts'
 import { startKept } from './kept.ts'
-import {
-  checkLength,
-  describeCommand,
-  describeStop,
-  refuseWhatIsMissing,
-} from './remote-command.ts'
 import { composeRunScript, markThere } from './script.ts'
 import { createHostSession } from './session.ts'
-import { allowCarrying, endThere, runMark } from './stop.ts'
+import { allowCarrying, describeStop, endThere, runMark } from './stop.ts'
 
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
@@ -126,6 +121,31 @@ export function createHosts(options: HostOptions): Hosts {
   }
 }
 
+/** Throws `StartError` for what a run on another machine cannot have, before anything travels. */
+function refuseWhatIsMissing(request: Request, { scheduler }: HostClient): void {
+  const { session, pty, stdin, host, cores, memory, sbatch, sandbox, sandboxMayFallBack } = request
+  if (session !== null && (pty !== null || stdin.kind !== 'none')) {
+    const what = pty === null ? 'reads no input' : 'has no terminal'
+    throw new StartError('host_session', `A session on the host ${host} ${what}; run without one`)
+  }
+  if (session !== null && scheduler) {
+    throw new StartError('host_session', `A scheduler keeps no session; run on ${host} without one`)
+  }
+  const field =
+    cores !== null ? 'cores' : memory !== null ? 'memory' : sbatch.length > 0 && 'sbatch'
+  if (!scheduler && field) {
+    const message = `\`${field}\` is for a scheduler, and the host ${host} is none; leave it out, or name slurm://[partition]`
+    throw new StartError('no_scheduler', message)
+  }
+  if (sandbox !== 'off' && !sandboxMayFallBack && (scheduler || session !== null)) {
+    const why = session === null ? 'a scheduler has none' : 'a session there has none'
+    throw new StartError(
+      'sandbox_unavailable',
+      `The host ${host} has no sandbox for this run: ${why}`,
+    )
+  }
+}
+
 interface HostStart {
   request: Request
   sink: OutputSink
@@ -141,7 +161,6 @@ async function startOnHost(start: HostStart): Promise<Running> {
   const host = request.host ?? ''
   const name = found?.name ?? randomBytes(16).toString('hex')
   const startsIn = client.scheduler === null ? null : options.cwd
-  const remote = describeCommand(request, name, startsIn)
   const follower = followFrames(request, name, start.sink)
 
   async function call(script: string, write: OutputSink['write']): Promise<Running> {
@@ -152,11 +171,10 @@ async function startOnHost(start: HostStart): Promise<Running> {
 
   async function open(): Promise<Running> {
     if (!outlivesConnection(start)) {
-      return call(checkLength(composeRunScript(remote)), follower.write)
+      return call(composeRunScript(request, { name, startsIn }), follower.write)
     }
-    const text = request.stdin.kind === 'text' ? request.stdin.text : null
-    const script = composeRunScript({ ...remote, input: { kind: 'none', text } })
-    const run = { name, script, mark: markThere(request.id), stop: remote.stop }
+    const script = composeRunScript(request, { name, startsIn, isAlone: true })
+    const run = { name, script, mark: markThere(request.id), stop: describeStop(request) }
     return startKept(run, { isFound: found !== null, client, follower, call })
   }
 

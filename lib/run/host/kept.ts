@@ -12,7 +12,6 @@ import { changeRunning } from '../running.ts'
 import { callProgram, type HostClient } from './client.ts'
 import type { Follower } from './follower.ts'
 import { createFrameReader, frameHead, type Heard } from './frames.ts'
-import { checkLength } from './remote-command.ts'
 import { allowCarrying, composeStop, endThere, runMark, type StopThere } from './stop.ts'
 
 /** A run that goes on without its connection. */
@@ -80,7 +79,7 @@ export async function startKept(
       stdout: createFrameReader(connection, hear('stdout')),
       stderr: createFrameReader(connection, hear('stderr')),
     }
-    const running = await call(checkLength(compose(connection)), async (name, bytes) => {
+    const running = await call(compose(connection), async (name, bytes) => {
       const stream = name === 'stderr' ? name : 'stdout'
       const own = readers[stream].read(bytes)
       // What a client says that never gets there is heard as of any run.

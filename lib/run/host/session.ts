@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createId } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
-import { takesOwnShell } from '../../protocol/origin.ts'
 import {
   type Exit,
   type Runner,
@@ -18,9 +17,8 @@ import type { Session } from '../session/session.ts'
 import { sessionClosed } from '../start-limit.ts'
 import type { ClientEnvironment, HostClient } from './client.ts'
 import { describeEnd, type Follower, followFrames } from './follower.ts'
-import { describeEnvironment, describeStop } from './remote-command.ts'
 import { composeSessionScript, composeTurn, markThere, nameTurn } from './script.ts'
-import { endThere, runMark } from './stop.ts'
+import { describeStop, endThere, runMark } from './stop.ts'
 
 export interface HostSessionOptions {
   name: string
@@ -72,14 +70,10 @@ export function createHostSession(options: HostSessionOptions): Session {
 
   function open(request: Request): Shell {
     const names = { name: randomBytes(16).toString('hex'), mark: createId('session') }
-    const script = composeSessionScript({
-      ...names,
-      shell: request.shell,
-      login: request.login,
-      ownShell: takesOwnShell(request),
-      stop: describeStop(request),
-    })
-    const { file, args } = client.compose(script, false)
+    const { file, args } = client.compose(
+      composeSessionScript(request, names.name, names.mark),
+      false,
+    )
     const child = spawn(file, args, { env: options.environment, stdio: 'pipe', detached: true })
     const apart: Request = { ...request, streams: 'separate' }
     const heard = followFrames(apart, names.name, {
@@ -132,16 +126,9 @@ export function createHostSession(options: HostSessionOptions): Session {
         : []
     const current = (shell ??= open(request))
     lost = null
-    const mark = markThere(request.id)
-    const turn = followFrames(request, nameTurn(current.name, mark), sink)
+    const turn = followFrames(request, nameTurn(current.name, request), sink)
     current.turn = turn
-    const { command, env } = request
-    const line = composeTurn({
-      ...{ mark, command, env, environment: describeEnvironment(request) },
-      cwd: request.cwdGiven ? request.cwd : null,
-      merged: request.streams === 'merged',
-    })
-    current.child.stdin?.write(line)
+    current.child.stdin?.write(composeTurn(request))
     const over = Promise.race([turn.ended, current.over])
     let stopping: Promise<StopReport> | null = null
 

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
+import type { Request } from '../../protocol/request/request.ts'
 import type { Survivor } from '../../protocol/result/result.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { markVariable } from '../../system/process/own-process.ts'
@@ -9,6 +10,12 @@ export interface StopThere {
   /** What they get, one after the other, before KILL: `INT`, `TERM`, … */
   signals: readonly string[]
   graceSeconds: number
+}
+
+/** How a run is stopped over there; `interrupt`: as a person's Ctrl-C does it. */
+export function describeStop({ signal, killAfterMs }: Request, interrupt = false): StopThere {
+  const name = signal.replace(/^SIG/, '')
+  return { signals: interrupt ? ['INT', name] : [name], graceSeconds: killAfterMs / 1000 }
 }
 
 /** What every process of a run has in its environment over there. */

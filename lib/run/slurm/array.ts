@@ -1,19 +1,26 @@
 import { closeSync, createReadStream, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Exit, type OutputSink, type Runner, StartError } from '../../protocol/ports.ts'
+import {
+  type Exit,
+  type OutputSink,
+  type Runner,
+  StartError,
+  type StopReport,
+} from '../../protocol/ports.ts'
 import { joinTasks } from '../../protocol/array.ts'
 import { parseHostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import { quoteWord } from '../../protocol/words.ts'
 import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
 import { waitUntil } from '../../system/clock.ts'
 import { describeEnd, describeHeard, followFrames } from '../host/follower.ts'
 import { frameHead } from '../host/frames.ts'
-import { describeCommand } from '../host/remote-command.ts'
-import { composeRunScript, type RemoteCommand } from '../host/script.ts'
+import { composeRunScript, markThere, type RunScript } from '../host/script.ts'
 import { createRunning } from '../running.ts'
 import { composeJob } from './client.ts'
 import {
   callSlurm,
+  cancelJobs,
   describeJobEnd,
   hasEnded,
   isWaiting,
@@ -38,7 +45,6 @@ export interface ArrayRound {
 /** How the tasks of a round stand that were asked about. */
 interface RoundState {
   running: { task: number; host: string | null }[]
-  waiting: number
   /** `replay` passes on what the task has written, and how it ended. */
   ended: { task: number; replay: Runner }[]
 }
@@ -49,8 +55,8 @@ export interface ArrayScheduler {
   submit(request: Request, files: TaskFiles, tasks: readonly number[]): Promise<ArrayRound>
   /** Null if the scheduler does not answer. */
   look(round: ArrayRound, files: TaskFiles): Promise<RoundState | null>
-  /** Ends what is left of it, with KILL if `hard`. */
-  cancel(round: ArrayRound, hard: boolean): Promise<void>
+  /** Ends what is left of it. Settles when nothing of it runs any more. */
+  cancel(round: ArrayRound, graceMs: number): Promise<StopReport>
 }
 
 /** The scheduler that an address names; null if that is none. Throws `MisuseError`. */
@@ -81,7 +87,7 @@ export function openArrayScheduler(
         '--open-mode=truncate',
         '--chdir=/',
       ]
-      const script = composeTaskScript(request, describeCommand(request, name, request.cwd))
+      const script = composeTaskScript(request, name)
       const answer = await callSlurm(unmarked, ['sbatch', ...words], script)
       const [, jobId] = /^(\d+)/.exec(answer.stdout) ?? []
       if (answer.ok && jobId !== undefined) return { jobId, tasks }
@@ -92,25 +98,24 @@ export function openArrayScheduler(
       const listed = await listJobs(environment, { id: jobId })
       if (listed === null) return null
       const jobs = new Map(listed.map((job) => [Number(/_(\d+)$/.exec(job.id)?.[1]), job]))
-      const state: RoundState = { running: [], waiting: 0, ended: [] }
+      const state: RoundState = { running: [], ended: [] }
       for (const task of tasks) {
         // Slurm forgets jobs some time after their end.
         const job = jobs.get(task) ?? null
-        if (job && isWaiting(job)) state.waiting++
-        else if (job && !hasEnded(job)) state.running.push({ task, host: job.nodes || null })
+        if (job && isWaiting(job)) continue
+        if (job && !hasEnded(job)) state.running.push({ task, host: job.nodes || null })
         else state.ended.push({ task, replay: createReplay({ ...files, task, job }) })
       }
       return state
     },
 
-    async cancel({ jobId }, hard) {
-      await callSlurm(environment, ['scancel', ...(hard ? ['--signal=KILL', '--full'] : []), jobId])
-    },
+    cancel: ({ jobId }, graceMs) => cancelJobs(environment, { id: jobId }, graceMs),
   }
 }
 
 /** The script of every task: `SLURM_ARRAY_TASK_ID` is the number of its own. */
-function composeTaskScript({ array, timeoutMs }: Request, remote: RemoteCommand): string {
+function composeTaskScript(request: Request, name: string): string {
+  const { array, timeoutMs } = request
   const commands = array?.commands ?? null
   const cases = commands?.map((command, index) => {
     const text = Buffer.from(command).toString('base64')
@@ -121,15 +126,16 @@ function composeTaskScript({ array, timeoutMs }: Request, remote: RemoteCommand)
     // The x keeps the newlines at the end of a command.
     ...(cases ? [`case $NACRE_TASK in ${cases.join('\n')} esac`, 'command=${command%x}'] : []),
   ]
-  const own: RemoteCommand = {
-    ...remote,
-    input: { kind: 'none', text: null },
+  const run: RunScript = {
+    name,
+    startsIn: request.cwd,
+    isAlone: true,
     ...(cases && { command: '"$command"' }),
     // Tasks that share a machine are ended each by itself.
-    mark: `${remote.mark}":$SLURM_ARRAY_TASK_ID:"`,
+    mark: `${quoteWord(markThere(request.id))}":$SLURM_ARRAY_TASK_ID:"`,
     ...(timeoutMs !== null && { deadlineSeconds: Math.ceil(timeoutMs / 1000) }),
   }
-  return `#!/bin/sh\n${prelude.join('\n')}\n${composeRunScript(own)}\n`
+  return `#!/bin/sh\n${prelude.join('\n')}\n${composeRunScript({ ...request, stdin: { kind: 'none' } }, run)}\n`
 }
 
 interface EndedTask extends TaskFiles {

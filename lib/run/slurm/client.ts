@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { limits } from '../../protocol/limits.ts'
-import { StartError, type StopReport } from '../../protocol/ports.ts'
+import { StartError } from '../../protocol/ports.ts'
 import type { HostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
@@ -8,17 +7,15 @@ import { markVariable, ownerVariable } from '../../system/process/own-process.ts
 import { findClient, type HostClient } from '../host/client.ts'
 import { composeBootstrapWords } from '../host/script.ts'
 import {
-  callSlurm,
+  cancelJobs,
   describeJobEnd,
   hasEnded,
   listJobs,
+  lookEveryMs,
   neverBegan,
+  patienceMs,
   type SlurmEnvironment,
 } from './jobs.ts'
-
-/** How often, and for how long at most, Slurm is asked for the end of a job that should have one. */
-const lookEveryMs = 100
-const patienceMs = 8000
 
 /**
  * Slurm (slurm.schedmd.com): a run is a job, which srun(1) starts and to which it is connected. Its name
@@ -43,24 +40,7 @@ export function createSlurmClient(
       ],
     }),
     scheduler: {
-      async cancel(runId, graceMs): Promise<StopReport> {
-        const named = `--jobname=${runId}`
-        const answer = await callSlurm(environment, ['scancel', named])
-        if (!answer.ok) return leftBehind(runId, answer.failure)
-        const killAtMs = nowMs() + graceMs + limits.killGraceMs
-        let killed = false
-        for (;;) {
-          const jobs = await listJobs(environment, { name: runId })
-          if (jobs?.every((job) => hasEnded(job))) return { survivors: [] }
-          if (nowMs() > killAtMs + patienceMs) return leftBehind(runId, 'it has not ended')
-          if (!killed && nowMs() > killAtMs) {
-            // Slurm itself waits for KillWait (30 s, slurm.conf(5)).
-            killed = true
-            await callSlurm(environment, ['scancel', '--signal=KILL', '--full', named])
-          }
-          await delay(lookEveryMs)
-        }
-      },
+      cancel: (runId, graceMs) => cancelJobs(environment, { name: runId }, graceMs),
 
       async describeEnd(runId, heard, exit) {
         // A command that has told its success has ended by itself.
@@ -99,23 +79,13 @@ export function composeJob(request: Request, partition: string | null): string[]
   ]
 }
 
-/** Words by which nacre hears of a job; another value would leave it deaf. */
+/** Words by which nacre hears of a job: another value would leave it deaf. */
 const own =
   /^(?:-[JnNoeialu]|--(?:job-name|ntasks|nodes|output|error|input|array|label|unbuffered|pty|export|parsable|wrap|jobid)(?:=|$))/
 
 function checkWords(words: readonly string[]): readonly string[] {
-  for (const word of words) {
-    const message = !/^--?[a-zA-Z]/.test(word)
-      ? `\`sbatch\` takes options, each with its value in one word (--qos=high), not \`${word}\``
-      : own.test(word)
-        ? `\`sbatch\` cannot take \`${word}\`: nacre sets that itself, to hear of the job`
-        : null
-    if (message !== null) throw new StartError('invalid_sbatch', message)
-  }
-  return words
-}
-
-function leftBehind(runId: string, why: string): StopReport {
-  const notice = `The Slurm job ${runId} may still run (${why}); to end it: scancel --jobname=${runId}`
-  return { survivors: [], notices: [notice] }
+  const wrong = words.find((word) => own.test(word) || !/^--?[a-zA-Z]/.test(word))
+  if (wrong === undefined) return words
+  const message = `\`sbatch\` cannot take \`${wrong}\`: give options with their value in one word (--qos=high), and none by which nacre itself hears of the job`
+  throw new StartError('invalid_sbatch', message)
 }

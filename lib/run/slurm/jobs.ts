@@ -1,4 +1,7 @@
-import type { Exit } from '../../protocol/ports.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { limits } from '../../protocol/limits.ts'
+import type { Exit, StopReport } from '../../protocol/ports.ts'
+import { nowMs } from '../../system/clock.ts'
 import { nameSignal } from '../../system/process/process-table.ts'
 import { callProgram, findClient, lastLine } from '../host/client.ts'
 import { describeCode } from '../host/follower.ts'
@@ -44,13 +47,16 @@ export interface SlurmJob {
 
 const columns = 'JobArrayID:80|,State:20|,exit_code:12|,NodeList:200|,TimeLimit:40'
 
+/** Jobs of one name, or the job of one id with all its tasks. */
+type Jobs = { name: string } | { id: string }
+
 /**
  * Jobs as Slurm knows them now, for a few minutes after their end too (MinJobAge, slurm.conf(5)). Null
  * if it does not answer.
  */
 export async function listJobs(
   environment: SlurmEnvironment,
-  which: { name: string } | { id: string },
+  which: Jobs,
 ): Promise<SlurmJob[] | null> {
   const chosen = 'name' in which ? `--name=${which.name}` : `--jobs=${which.id}`
   const words = ['--noheader', '--states=all', '--array', chosen, `--Format=${columns}`]
@@ -76,6 +82,41 @@ const ended: ReadonlySet<string> = new Set([
 export const isWaiting = ({ state }: SlurmJob): boolean => waiting.has(state)
 /** A job that is `COMPLETING` has not ended: what it ran is being stopped. */
 export const hasEnded = ({ state }: SlurmJob): boolean => ended.has(state)
+
+/** How often, and for how long at most, Slurm is asked for the end of a job that should have one. */
+export const lookEveryMs = 100
+export const patienceMs = 8000
+
+/**
+ * Ends jobs, whether they run or wait. Their scripts have so long to end them by themselves. Settles when nothing of
+ * them runs any more, or Slurm does not report that.
+ */
+export async function cancelJobs(
+  environment: SlurmEnvironment,
+  which: Jobs,
+  graceMs: number,
+): Promise<StopReport> {
+  const word = 'name' in which ? `--jobname=${which.name}` : which.id
+  const leave = (why: string): StopReport => ({
+    survivors: [],
+    notices: [`A job of Slurm may still run (${why}); to end it: scancel ${word}`],
+  })
+  const answer = await callSlurm(environment, ['scancel', word])
+  if (!answer.ok) return leave(answer.failure)
+  const killAtMs = nowMs() + graceMs + limits.killGraceMs
+  let killed = false
+  for (;;) {
+    const jobs = await listJobs(environment, which)
+    if (jobs?.every((job) => hasEnded(job))) return { survivors: [] }
+    if (nowMs() > killAtMs + patienceMs) return leave('it has not ended')
+    if (!killed && nowMs() > killAtMs) {
+      // Slurm itself waits for KillWait (30 s, slurm.conf(5)).
+      killed = true
+      await callSlurm(environment, ['scancel', '--signal=KILL', '--full', word])
+    }
+    await delay(lookEveryMs)
+  }
+}
 
 /** What slurmstepd(8) and srun(1) say between the command's own words. */
 const outOfMemory =

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { quoteWord } from '../../protocol/words.ts'
 import { createId } from '../../protocol/wire.ts'
@@ -55,15 +55,12 @@ export async function readStartFiles(
 ): Promise<SetUpParts | string> {
   const folder = mkdtempSync(join(directory, 'capture-'))
   const out = join(folder, 'out')
-  const wrapper = join(folder, 'rc')
   const mark = createId('snapshot')
-  const { args, wrapperText } = startFiles.compose({ startFile, wrapper, out })
   try {
-    if (wrapperText !== undefined) writeFileSync(wrapper, wrapperText, { mode: 0o600 })
     const { HISTFILE: _, BASH_ENV: __, ...own } = env
     const child = await startProcess({
       file,
-      args,
+      args: startFiles.compose(startFile, out),
       argv0: name,
       cwd: folder,
       env: { ...own, [markVariable]: mark },
@@ -126,11 +123,8 @@ function readParts(path: string): SetUpParts | null {
 interface StartFiles {
   /** The files of this home. If there are none, nothing is set up. */
   find(env: Readonly<Record<string, string>>): string[]
-  /** The words of the interactive shell; the file `wrapper`, if there is a text for it, is one of them. */
-  compose(places: { startFile: string; wrapper: string; out: string }): {
-    args: string[]
-    wrapperText?: string
-  }
+  /** The words of the interactive shell, which writes its records to `out`. */
+  compose(startFile: string, out: string): string[]
 }
 
 /**
@@ -140,14 +134,14 @@ interface StartFiles {
  */
 const bash: StartFiles = {
   find: ({ HOME = '' }) => existing(join(HOME, '.bashrc')),
-  compose({ startFile, wrapper, out }) {
+  compose(startFile, out) {
     const to = `>>${quoteWord(out)} 2>/dev/null`
     const functions = quoteWord(`${out}.functions`)
     const check = (file: string) => `"$BASH" --norc --noprofile -O extglob -n ${file} 2>/dev/null`
     const each = (kind: string, names: string, text: string) =>
       `for __nacre_n in $(\\builtin compgen ${names}); do ` +
       `\\builtin printf '${kind}\\0%s\\0' "$__nacre_n"; ${text}; \\builtin printf '\\0'; done`
-    const wrapperText = [
+    const script = [
       `\\builtin . ${quoteWord(startFile)}; __nacre_status=$?`,
       '\\unset -f builtin',
       '\\builtin trap - DEBUG ERR RETURN EXIT',
@@ -169,7 +163,7 @@ const bash: StartFiles = {
       '\\builtin exit 0',
       '',
     ].join('\n')
-    return { args: ['--noprofile', '--rcfile', wrapper, '-i'], wrapperText }
+    return ['--noprofile', '--norc', '-i', '-c', script]
   },
 }
 
@@ -177,7 +171,7 @@ const zsh: StartFiles = {
   find({ HOME = '', ZDOTDIR = HOME }) {
     return existing(join(ZDOTDIR, '.zshrc'), join(ZDOTDIR, '.zshenv'))
   },
-  compose({ startFile, out }) {
+  compose(startFile, out) {
     const each = (kind: string, names: string, value: string) =>
       `for __nacre_n in ${names}; do \\builtin printf '${kind}\\0%s\\0%s\\0' "$__nacre_n" "${value}"; done`
     const script = [
@@ -194,7 +188,7 @@ const zsh: StartFiles = {
       '\\builtin unset HISTFILE',
       '\\builtin exit 0',
     ].join('\n')
-    return { args: ['-i', '-c', script] }
+    return ['-i', '-c', script]
   },
 }
 
@@ -207,7 +201,7 @@ const fish: StartFiles = {
       join(XDG_CONFIG_HOME, 'fish/fish_variables'),
     )
   },
-  compose({ startFile, out }) {
+  compose(startFile, out) {
     const file = quoteWord(startFile)
     const script =
       `begin; test -f ${file}; and not fish --no-execute ${file}; and builtin printf 's\\0\\0\\0'; ` +
@@ -217,7 +211,7 @@ const fish: StartFiles = {
       `string match -qr '^alias \\S+[ =]' -- $d; and builtin printf 'a\\0%s\\0%s\\0' $n ` +
       `(string replace -r '^alias \\S+[ =]' '' -- $d); end; ` +
       `builtin printf end; end >>${quoteWord(out)}`
-    return { args: ['--private', '-i', '-c', script] }
+    return ['--private', '-i', '-c', script]
   },
 }
 
