@@ -47,20 +47,28 @@ export function watchTerminal(
   fd: number,
   give: Give,
   onClose: () => void,
-): Pick<DescriptorWatch, 'pause' | 'resume' | 'close'> {
+): Pick<DescriptorWatch, 'pause' | 'resume' | 'ahead' | 'close'> {
   if (bun !== null) {
     const reader = bun.file(fd).stream().getReader()
     return streamDescriptor(reader, fd, new Uint8Array(0), give, onClose)
   }
   const stream = new (loadTty().ReadStream)(fd)
+  let isTaking = false
   stream.on('data', (chunk: Buffer) => {
-    if (!give(chunk, () => stream.resume())) stream.pause()
+    // Also emitted for what is taken by `read`.
+    if (!isTaking && !give(chunk, () => stream.resume())) stream.pause()
   })
   stream.on('error', () => stream.destroy())
   stream.on('close', onClose)
   return {
     pause: () => stream.pause(),
     resume: () => stream.resume(),
+    async ahead() {
+      isTaking = true
+      const bytes = stream.read() as Buffer | null
+      isTaking = false
+      return bytes
+    },
     close: () => stream.destroy(),
   }
 }

@@ -59,7 +59,7 @@ ${exports === '' ? '' : `{ \\builtin eval ${quoteWord(exports)}\n} >/dev/null 2>
 __nacre_a=$(\\builtin shopt -p expand_aliases) || :
 \\builtin shopt -u expand_aliases
 __nacre_s=0 __nacre_q=0
-__nacre_b= __nacre_c= __nacre_h= __nacre_i=- __nacre_p= __nacre_v= __nacre_r=
+__nacre_b= __nacre_c= __nacre_h= __nacre_p= __nacre_v= __nacre_r=
 __nacre_end() {
   local __nacre_e=$? IFS=' '
   if [[ $__nacre_r ]]; then
@@ -81,6 +81,8 @@ __nacre_hook() {
     __nacre_ready
     \\builtin return
   fi
+  # The line by which a command is run stays out of the history.
+  if [[ \${HISTIGNORE-} != *__nacre_* ]]; then HISTIGNORE=\${HISTIGNORE:+$HISTIGNORE:}'*{ __nacre_start*'; fi
   local __nacre_f='${hookFirst}' __nacre_l='${hookLast}'
   if [[ \${PROMPT_COMMAND-} != "$__nacre_f"* ]]; then
     PROMPT_COMMAND="$__nacre_f"$'\\n'"\${PROMPT_COMMAND-}"
@@ -98,7 +100,6 @@ __nacre_hook() {
 }
 __nacre_ready() {
   __nacre_end
-  __nacre_back ''
   __nacre_p=1
   while \\builtin read -r -t 0; do IFS= \\builtin read -r __nacre_c || \\builtin break; done
   if [[ ! -o emacs ]]; then \\builtin set -o emacs; fi
@@ -113,20 +114,12 @@ __nacre_take() {
       IFS= \\builtin read -r -d '' __nacre_c
       IFS= \\builtin read -r -d '' __nacre_h
     } <${quoteWord(turnPath)}
-    # The line below stays out of the history.
-    if [[ ! -v HISTCONTROL || \${HISTCONTROL@a} != *r* ]]; then __nacre_i=\${HISTCONTROL+=$HISTCONTROL} HISTCONTROL=ignorespace; fi
     READLINE_LINE=' ${quietly('__nacre_start')}; \\builtin eval "$__nacre_c"; ${hookFirst}' READLINE_POINT=0
   } 2>/dev/null
 }
 __nacre_drop() { if [[ $__nacre_p ]]; then READLINE_LINE= READLINE_POINT=0; fi; }
-__nacre_back() {
-  if [[ $__nacre_i = =* ]]; then HISTCONTROL=\${__nacre_i#=} __nacre_i=-
-  elif [[ ! $__nacre_i ]]; then __nacre_i=-; \\builtin unset -v HISTCONTROL
-  elif [[ $1 && $(\\builtin history 1) = *'{ __nacre_start'* ]]; then \\builtin history -d -1; fi
-}
 __nacre_start() {
   __nacre_p= __nacre_r=1
-  __nacre_back 1
   \\builtin eval "$__nacre_b"
   \\builtin printf ${mark('C;%s')} "\${#__nacre_c}"
   if [[ $- = *x* ]]; then \\builtin set +x; __nacre_c="\\builtin set -x; $__nacre_c"; fi

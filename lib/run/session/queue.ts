@@ -95,7 +95,7 @@ export function createSessionQueue(
     }
   }
 
-  function wait(start: StartTurn, present?: () => TerminalKeys | null): Running {
+  function wait(start: StartTurn, present?: () => TerminalKeys | null) {
     const { promise, resolve: call } = createDeferred<boolean>()
     waiting.push(call)
     const started = promise.then((isMine) => {
@@ -115,7 +115,7 @@ export function createSessionQueue(
       return turn.exited
     }
 
-    return createRunning({
+    const running = createRunning({
       pid: () => turn?.pid ?? null,
       group: () => turn?.group ?? null,
       exited: end(),
@@ -142,25 +142,18 @@ export function createSessionQueue(
         return (await late?.stop(how, reason)) ?? { survivors: [] }
       },
     })
+    return { running, started }
   }
 
   return {
     describe: () => ({ busy, queued: waiting.length, idleMs: busy ? 0 : nowMs() - usedMs }),
     async enter(start, present) {
-      if (busy) return wait(start, present)
+      const isFree = !busy
       busy = true
-      if (present) {
-        const running = wait(start, present)
-        waiting.shift()?.(true)
-        return running
-      }
-      const turn = await take(start)
-      return createRunning({
-        pid: () => turn.pid,
-        group: () => turn.group,
-        exited: turn.exited,
-        stop: (reason, how) => turn.stop(how, reason),
-      })
+      const { running, started } = wait(start, present)
+      if (isFree) waiting.shift()?.(true)
+      if (isFree && !present) await started
+      return running
     },
     async close() {
       closed = true

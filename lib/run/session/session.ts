@@ -16,11 +16,12 @@ import type {
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
 import type { StopReason } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
+import type { GroupUsage } from '../../system/process/control-group.ts'
 import { describeProcess } from '../../system/process/process-table.ts'
 import { sessionClosed, startWithin, stoppedBefore } from '../start-limit.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
 import { type ActiveTurn, createSessionQueue, neverStarted, type TerminalKeys } from './queue.ts'
-import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './refusals.ts'
+import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './shelf.ts'
 import type { KeptShell, ShellTurn, StartShell, TerminalShell, TurnEnd } from './shell.ts'
 import { endShell, stopTurn } from './stop.ts'
 
@@ -86,7 +87,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
   let active: ActiveTurn | null = null
   let { cwd } = options
   let size = firstSize ?? usualSize
-  let notices = [...options.notices]
+  const notices = [...options.notices]
   /** How the shell before was lost, until there is another. */
   let lost: string | null = null
   /** What the next shell on a terminal is to export. */
@@ -121,9 +122,9 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     lost = null
     confinement = describeConfinement(request)
     all.add(found)
-    void found.ended.then(async (exit) => {
+    void found.ended.then((exit) => {
       all.delete(found)
-      if (shell === found && !active) lose(describeEnd(exit))
+      if (!active) lose(found, describeEnd(exit))
     })
     shell = found
     return found
@@ -160,8 +161,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
       if (confinement !== describeConfinement(request)) continue
       if (await bounded(found.ready())) return found
       // One that has told the end of a command may yet end on the way to its prompt.
-      const exit = await found.ended
-      if (shell === found) lose(describeEnd(exit))
+      lose(found, describeEnd(await found.ended))
     }
   }
 
@@ -178,9 +178,10 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     }
   }
 
-  function lose(how: string): void {
-    void shell?.close()
+  function lose(gone: KeptShell, how: string): void {
+    if (shell !== gone) return
     shell = null
+    void gone.close()
     if (onTerminal) tell(`Your shell ${how}; the next line gets a new one`)
     else lost = how
   }
@@ -209,19 +210,20 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     const isReady = !onTerminal && shell?.alive && confinement === describeConfinement(request)
     const current = isReady && shell ? shell : await openFor(request, signal)
     refuseIfClosed()
-    const usedBefore = current.readUsage()
+    const before = { startedMs: nowMs(), usage: current.readUsage() }
     const turn = await current.begin(request, sink, cwd)
     if (request.cwdGiven) ({ cwd } = request)
-    active = follow(current, turn, { request, usedBefore })
+    active = follow(current, turn, request, before)
     return active
   }
 
   function follow(
     current: KeptShell,
     turn: ShellTurn,
-    { request, usedBefore }: { request: Request; usedBefore: ReturnType<KeptShell['readUsage']> },
+    request: Request,
+    before: { startedMs: number; usage: GroupUsage | null },
   ): ActiveTurn {
-    const startedMs = nowMs()
+    const { startedMs } = before
     const { promise: freed, resolve: free } = createDeferred()
     let isLeft = false
     let why: StopReason = 'cancel'
@@ -231,7 +233,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
       await turn.told
       await stopping
       const end = await turn.finish(stopping !== null)
-      const usage = measureUsage(current, usedBefore)
+      const usage = measureUsage(current, before.usage)
       if (stopping && !(await turn.begun)) {
         if (!isLeft) active = null
         return neverStarted(stoppedBefore('untaken', why))
@@ -247,10 +249,10 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     }
 
     async function settle(end: TurnEnd): Promise<Exit> {
-      if (end.kind === 'told' && end.cwd?.startsWith('/')) ({ cwd } = end as { cwd: string })
-      if (end.kind === 'told' && end.unfit !== null) lose(end.unfit)
-      else if (end.kind === 'gone' && stopping) lose('did not survive the stop')
-      else if (!current.alive) lose(describeEnd(await current.ended))
+      if (end.kind === 'told' && end.cwd?.startsWith('/')) cwd = end.cwd
+      if (end.kind === 'told' && end.unfit !== null) lose(current, end.unfit)
+      else if (end.kind === 'gone' && stopping) lose(current, 'did not survive the stop')
+      else if (!current.alive) lose(current, describeEnd(await current.ended))
       active = null
       const exit = exitOf(end)
       exit.notices?.unshift(...notices.splice(0))

@@ -1,5 +1,8 @@
+import { basename } from 'node:path'
 import { limits } from '../../protocol/limits.ts'
 import { type SessionInfo, StartError } from '../../protocol/ports.ts'
+import { type Origin, originPolicies } from '../../protocol/origin.ts'
+import type { Request } from '../../protocol/request/request.ts'
 
 /** Sessions by their keys. */
 export interface Shelf<Session> {
@@ -54,4 +57,60 @@ export function createShelf<Session extends Kept>({
     close: (name) => closeWhere((session) => session.info().name === name),
     closeAll: async () => void (await closeWhere(() => true)),
   }
+}
+
+/**
+ * Throws `StartError` where no session can run the request, or not this one.
+ * `shellName`: the program of its shell; null where a request cannot choose that.
+ */
+export function checkRequest(request: Request, shellName: string | null): void {
+  if (request.command.includes('\0')) {
+    throw new StartError('invalid_command', 'A command cannot hold a NUL character')
+  }
+  const { shell } = request
+  if (shell !== null && shellName !== null && basename(shell) !== shellName) {
+    throw new StartError(
+      'session_shell',
+      `This session runs ${shellName}; take another name for ${shell}`,
+    )
+  }
+  for (const variable of Object.keys(request.env)) {
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
+    throw new StartError(
+      'session_environment',
+      `A shell cannot hold a variable of this name: ${variable}`,
+    )
+  }
+}
+
+/**
+ * Throws `StartError` where a model asks for the session of a person or script, whose shell holds what a
+ * model is not to have (the keys of model providers), or these for a model's, whose shell may be
+ * prepared.
+ */
+export function checkOpener({ origin }: Request, session: string, opener: Origin): void {
+  const { withholdsKeys } = originPolicies[opener]
+  if (originPolicies[origin].withholdsKeys === withholdsKeys) return
+  const whose = withholdsKeys ? 'a model' : 'a person or script'
+  throw new StartError(
+    'session_of_another',
+    `Session ${session} was opened by ${whose}; take another name`,
+  )
+}
+
+/** Throws `StartError` where the shell is confined to something else than the request asks for. */
+export function checkConfinement(request: Request, session: string, confinement: string): void {
+  const wanted = describeConfinement(request)
+  if (confinement === wanted) return
+  throw new StartError(
+    'session_sandbox',
+    `The shell of session ${session} runs with ${confinement}; take another name for ${wanted}`,
+  )
+}
+
+/** What a shell is confined to: for the reader, and to compare. */
+export function describeConfinement({ sandbox, network, workspace }: Request): string {
+  if (sandbox === 'off') return 'no sandbox'
+  const place = workspace === null ? '' : ` of ${workspace}`
+  return `sandbox ${sandbox}${place}, network ${network}`
 }

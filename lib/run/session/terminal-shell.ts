@@ -1,4 +1,3 @@
-import { closeSync, fstatSync } from 'node:fs'
 import {
   type Exit,
   type OutputSink,
@@ -11,7 +10,6 @@ import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { listIgnored, markVariable } from '../../system/process/own-process.ts'
 import {
-  type FileIdentity,
   listTree,
   readProcess,
   readVariable,
@@ -19,9 +17,7 @@ import {
 } from '../../system/process/process-table.ts'
 import { pause, settleWithin } from '../../system/clock.ts'
 import type { PtyParts, PtyProcess } from '../terminal/start.ts'
-import { createTerminalInput } from '../terminal/terminal-input.ts'
-import { readTerminal } from '../terminal/terminal-output.ts'
-import { createTerminalWatch } from '../terminal/waiting-for-input.ts'
+import { attachTerminal } from '../terminal/attached-terminal.ts'
 import { type EditorDialect, editorKeys } from './dialect.ts'
 import type { KeptShell, ShellJob, ShellTurn, TurnEnd } from './shell.ts'
 import { createMarkReader, type Piece, type ShellFiles } from './terminal-talk.ts'
@@ -65,10 +61,9 @@ export function followTerminal(
     onOutput: TerminalSessionListener['onOutput']
   },
 ): KeptShell {
-  const { pid, master, slave, group, parts, dialect, files } = program
+  const { pid, group, parts, dialect, files } = program
   const marks = createMarkReader(program.nonce)
   const { mark, onOutput } = options
-  let terminals: FileIdentity[] = [fstatSync(slave)]
   let phase: Phase = 'starting'
   let sink: OutputSink | null = null
   let settleTold: ((end: TurnEnd) => void) | null = null
@@ -87,16 +82,8 @@ export function followTerminal(
   let looks = 0
   let calls = 0
 
-  const input = createTerminalInput(master, parts.calls)
-  const output = readTerminal(program, {
-    take: takeBytes,
-    onRead: () => input.flush(),
-    onClose() {
-      input.close()
-      parts.uninherited.delete(master)
-    },
-  })
-  const look = createTerminalWatch(pid, program.path)
+  const screen = attachTerminal(program, parts, takeBytes)
+  const look = () => screen.look()
   expect('starting')
 
   /** Looks from now on whether the editor waits though it is to do something. */
@@ -123,8 +110,8 @@ export function followTerminal(
     if (looks < 3) return
     looks = 1
     if (phase === 'starting' || ++calls > mostCalls) void close()
-    else if (phase === 'ending') void input.type(editorKeys.tell)
-    else void input.type(calls > 1 ? interruptKey + dialect.callKeys : dialect.callKeys)
+    else if (phase === 'ending') void screen.type(editorKeys.tell)
+    else void screen.type(calls > 1 ? interruptKey + dialect.callKeys : dialect.callKeys)
   }
 
   function takeBytes(chunk: Uint8Array): ListenerAnswer | Promise<ListenerAnswer> {
@@ -152,7 +139,7 @@ export function followTerminal(
         return answer instanceof Promise ? answer : undefined
       }
       case 'starting':
-        if (deviceQuery.test(Buffer.from(bytes).toString('latin1'))) void input.type(deviceAnswer)
+        if (deviceQuery.test(Buffer.from(bytes).toString('latin1'))) void screen.type(deviceAnswer)
         return onOutput(bytes, 'start')
       case 'ending':
       case 'idle':
@@ -181,7 +168,7 @@ export function followTerminal(
       rest('running')
       const hasBegun = fields[0] !== '0'
       tellBegun(hasBegun)
-      for (const typed of early.splice(0)) if (hasBegun) void input.type(typed)
+      for (const typed of early.splice(0)) if (hasBegun) void screen.type(typed)
     } else if (name === 'D' && phase === 'running') {
       const [status = '', stages = '', ...cwd] = fields
       tell({
@@ -218,14 +205,10 @@ export function followTerminal(
 
   const ended = program.ended.then(async (exit): Promise<Exit> => {
     const wasRunning = phase === 'running'
-    input.close()
-    await output.drain()
+    await screen.drain()
     if (wasRunning && phase === 'running') await sink?.write('output', marks.rest())
     rest('gone')
-    await output.close()
-    // Its number may be another's from here on.
-    terminals = []
-    closeSync(slave)
+    await screen.close()
     files.close()
     tellBegun(false)
     endTurn({ kind: 'gone', exit })
@@ -251,7 +234,7 @@ export function followTerminal(
     if (phase === 'gone') return false
     // An editor that is asked something leaves it at once for a fresh prompt.
     if (phase === 'asked') {
-      void input.type(interruptKey)
+      void screen.type(interruptKey)
       settleAnswer?.(null)
       expect('ending')
     }
@@ -265,7 +248,7 @@ export function followTerminal(
     expect('called')
     const begun = new Promise<boolean>((resolve) => (settleBegun = resolve))
     const told = new Promise<TurnEnd>((resolve) => (settleTold = resolve))
-    void input.type(dialect.callKeys)
+    void screen.type(dialect.callKeys)
     return { begun, told }
   }
 
@@ -306,7 +289,7 @@ export function followTerminal(
           // What the editor has not read yet is not there any more.
           if (settleBegun) files.turn(encodeTurn(before, ''))
         },
-        files: () => terminals,
+        files: () => screen.files(),
       }
     } catch (error) {
       // A full disk takes not even the text.
@@ -326,7 +309,7 @@ export function followTerminal(
     if (isOver) return
     const isAlone = readForegroundGroup(pid) === pid
     // It is at a prompt that says nothing: the interrupt came before what the command replaced was put back.
-    if (isAlone && look() === 'raw') void input.type(editorKeys.tell)
+    if (isAlone && look() === 'raw') void screen.type(editorKeys.tell)
     else signalForeground(pid, 'SIGINT')
   }
 
@@ -340,7 +323,7 @@ export function followTerminal(
       return null
     }
     phase = 'asked'
-    void input.type(editorKeys.ask)
+    void screen.type(editorKeys.ask)
     let timer: NodeJS.Timeout | undefined
     const answer = await new Promise<string | null>((resolve) => {
       settleAnswer = resolve
@@ -365,18 +348,16 @@ export function followTerminal(
     begin,
     skipRest,
     nudge,
-    files: () => terminals,
+    files: () => screen.files(),
     readUsage: () => group?.readUsage() ?? null,
     close,
     terminal: {
       type(data) {
-        if (phase !== 'called') void input.type(data)
+        if (phase !== 'called') void screen.type(data)
         // The editor would take it, and an interrupt would take the call away; it is for the command.
         else early.push(data)
       },
-      resize(columns, rows) {
-        if (output.isOpen()) parts.calls.resize(master, columns, rows)
-      },
+      resize: (columns, rows) => screen.resize(columns, rows),
       waitingForInput() {
         const kind = phase === 'running' || phase === 'starting' ? look() : null
         // It is the editor at the first prompt then.

@@ -1,4 +1,3 @@
-import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { limits, usualSize } from '../../protocol/limits.ts'
@@ -20,10 +19,9 @@ import {
   stopTree,
   type TreeRoot,
 } from '../stop.ts'
-import { createTerminalInput, typeStandardInput } from './terminal-input.ts'
-import { readTerminal } from './terminal-output.ts'
+import { typeStandardInput } from './terminal-input.ts'
+import { attachTerminal } from './attached-terminal.ts'
 import { createUninherited, type Uninherited } from '../../system/process/spawn.ts'
-import { createTerminalWatch } from './waiting-for-input.ts'
 
 export interface PtyRunnerParts {
   prepare: PrepareLaunch
@@ -68,22 +66,11 @@ interface Context {
 
 function follow(program: PtyProcess, context: Context): Running {
   const { parts, sink, launch, request, startedMs } = context
-  const { pid, master, slave, group } = program
-  let terminals = [fstatSync(slave)]
+  const { pid, group } = program
+  const terminal = attachTerminal(program, parts, (bytes) => sink.write('output', bytes))
   const { mark } = launch
-  const root: TreeRoot = { pid, mark, group, startedMs, pipes: () => terminals }
-  const input = createTerminalInput(master, parts.calls)
-  const output = readTerminal(program, {
-    take: (bytes) => sink.write('output', bytes),
-    // Where the program reads, it often writes.
-    onRead: () => input.flush(),
-    onClose() {
-      input.close()
-      parts.uninherited.delete(master)
-    },
-  })
-  const stopTyping = typeStandardInput(request.stdin, (bytes) => input.type(bytes))
-  const look = createTerminalWatch(pid, program.path)
+  const root: TreeRoot = { pid, mark, group, startedMs, pipes: () => terminal.files() }
+  const stopTyping = typeStandardInput(request.stdin, (bytes) => terminal.type(bytes))
   let stopped: Promise<StopReport> | null = null
   let ended = false
 
@@ -92,12 +79,8 @@ function follow(program: PtyProcess, context: Context): Running {
     ended = true
     const settled = (await launch.settle?.()) ?? []
     stopTyping()
-    input.close()
-    await output.drain()
-    await output.close()
-    // Its number may be another's from here on.
-    terminals = []
-    closeSync(slave)
+    await terminal.drain()
+    await terminal.close()
     const left = stopped ? [] : [...settled, ...(await listLeftBehind(pid, root))]
     const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
     const usage = measureUsage(group)
@@ -109,11 +92,10 @@ function follow(program: PtyProcess, context: Context): Running {
     group: () => group?.path ?? null,
     exited,
     // A terminal reads Ctrl-D as the end at the start of a line.
-    input: { write: (text) => input.type(text), end: () => void input.type('\u0004') },
+    input: { write: (text) => terminal.type(text), end: () => void terminal.type('\u0004') },
     resize(columns, rows) {
-      if (!output.isOpen()) return
       const size = clampSize({ columns, rows })
-      parts.calls.resize(master, size.columns, size.rows)
+      terminal.resize(size.columns, size.rows)
     },
     stop(_reason, how) {
       stopped ??= stopTree(root, chooseSteps(request, how)).then((report) => {
@@ -125,7 +107,7 @@ function follow(program: PtyProcess, context: Context): Running {
       })
       return stopped
     },
-    waitingForInput: () => (ended ? null : look()),
+    waitingForInput: () => (ended ? null : terminal.look()),
   })
 }
 

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import type { TerminalSize } from '../../protocol/request/request.ts'
+import { readNow } from '../../system/descriptor-watch.ts'
 import { bun, findSea, isSingleExecutable, ownPlace } from '../../system/runtime.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import type { Launch } from '../launch.ts'
@@ -14,6 +15,8 @@ export interface TerminalCalls {
   resize(fd: number, columns: number, rows: number): void
   /** Writes what a non-blocking descriptor takes now; 0 when it takes nothing. */
   write(fd: number, bytes: Uint8Array): number
+  /** Reads what a non-blocking descriptor has now; `empty`: nothing. */
+  read(fd: number, buffer: Uint8Array): number | 'empty'
   close(fd: number): void
   /** Makes a descriptor close-on-exec; false where that is impossible, as in Node. */
   setCloseOnExec(fd: number): boolean
@@ -55,11 +58,12 @@ const platformPackage = `@lydell/node-pty-${process.platform}-${process.arch}`
 export function loadTerminalCalls(): TerminalCalls {
   if (bun !== null && process.platform === 'linux') return openLibcCalls()
   const { addon, helperPath } = loadAddon()
-  const { write, close, setCloseOnExec } = openDescriptorCalls()
+  const { write, read, close, setCloseOnExec } = openDescriptorCalls()
   return {
     open: (columns, rows) => addon.open(columns, rows),
     resize: (fd, columns, rows) => addon.resize(fd, columns, rows),
     write,
+    read,
     close,
     setCloseOnExec,
     fork({ args, cwd, env }, file, { columns, rows }, onExit) {
@@ -111,7 +115,7 @@ function extractAddon(addon: Uint8Array, helper: Uint8Array | null) {
   }
 }
 
-type DescriptorCalls = Pick<TerminalCalls, 'write' | 'close' | 'setCloseOnExec'>
+type DescriptorCalls = Pick<TerminalCalls, 'write' | 'read' | 'close' | 'setCloseOnExec'>
 
 /** The part of Deno's foreign function interface that is used here. */
 interface DenoForeign {
@@ -121,6 +125,7 @@ interface DenoForeign {
   ): {
     symbols: {
       write(fd: number, bytes: Uint8Array, count: bigint): bigint
+      read(fd: number, buffer: Uint8Array, count: bigint): bigint
       close(fd: number): number
       fcntl(fd: number, command: number, flags: number): number
     }
@@ -142,6 +147,7 @@ const nodeCalls: DescriptorCalls = {
       throw error
     }
   },
+  read: readNow,
   close: closeSync,
   setCloseOnExec: () => false,
 }
@@ -154,12 +160,17 @@ function callLibc(deno: DenoForeign): DescriptorCalls {
   const library = process.platform === 'darwin' ? 'libSystem.dylib' : 'libc.so.6'
   const { symbols } = deno.dlopen(library, {
     write: { parameters: ['i32', 'buffer', 'usize'], result: 'isize' },
+    read: { parameters: ['i32', 'buffer', 'usize'], result: 'isize' },
     close: { parameters: ['i32'], result: 'i32' },
     fcntl: { parameters: ['i32', 'i32', 'i32'], result: 'i32' },
   })
   return {
     // The master of an open terminal fails in one way only: it is full.
     write: (fd, bytes) => Math.max(0, Number(symbols.write(fd, bytes, BigInt(bytes.length)))),
+    read(fd, buffer) {
+      const count = Number(symbols.read(fd, buffer, BigInt(buffer.length)))
+      return count < 0 ? 'empty' : count
+    },
     close: (fd) => void symbols.close(fd),
     setCloseOnExec: (fd) => symbols.fcntl(fd, setFlags, closeOnExec) === 0,
   }

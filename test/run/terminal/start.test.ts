@@ -1,11 +1,12 @@
-import { closeSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { loadTerminalCalls } from '../../../lib/run/terminal/terminal-calls.ts'
 import { startWithFork } from '../../../lib/run/terminal/start.ts'
 import type { PtyProcess } from '../../../lib/run/terminal/start.ts'
-import { readTerminal } from '../../../lib/run/terminal/terminal-output.ts'
+import { attachTerminal } from '../../../lib/run/terminal/attached-terminal.ts'
 import { createUninherited } from '../../../lib/system/process/spawn.ts'
+
+const parts = { calls: loadTerminalCalls(), uninherited: createUninherited() }
 
 function start(command: string): PtyProcess {
   const launch = {
@@ -16,22 +17,16 @@ function start(command: string): PtyProcess {
     cwd: '/',
     mark: 'run_x',
   }
-  const parts = { calls: loadTerminalCalls(), uninherited: createUninherited() }
   return startWithFork({ launch, size: { columns: 100, rows: 50 } }, parts)
 }
 
 async function collect(command: string) {
   const program = start(command)
   const chunks: Buffer[] = []
-  const output = readTerminal(program, {
-    take: (bytes) => void chunks.push(Buffer.from(bytes)),
-    onRead: () => undefined,
-    onClose: () => undefined,
-  })
+  const output = attachTerminal(program, parts, (bytes) => void chunks.push(Buffer.from(bytes)))
   const exit = await program.ended
   await output.drain()
   await output.close()
-  closeSync(program.slave)
   return { exit, text: Buffer.concat(chunks).toString() }
 }
 
@@ -49,14 +44,9 @@ test('the exit code and the signal of a forked program are exact', async () => {
 
 test('closing the master hangs a forked program up', async () => {
   const program = start('echo ready; exec sleep 1000')
-  const output = readTerminal(program, {
-    take: () => 'closed',
-    onRead: () => undefined,
-    onClose: () => undefined,
-  })
+  const output = attachTerminal(program, parts, () => 'closed')
   assert.equal(await program.ended, { code: null, signal: 'SIGHUP' })
   await output.close()
-  closeSync(program.slave)
 })
 
 test.run()
