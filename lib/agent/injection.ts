@@ -79,9 +79,9 @@ async function renderInjection(result: Result, artifacts: ArtifactStore | null):
   const out = await show('stdout', stdout, truncation, artifact)
   const err = await show('stderr', stderr, stderrTruncation, stderrArtifact ?? null)
   const shown = { ...out, ...err }
-  const isCut = { stdout: 'stdout_excerpt' in out, stderr: 'stderr_excerpt' in err }
-  const render = (streams: Shown) =>
-    writeBlock({
+  const render = (streams: Shown) => {
+    const isCut = { stdout: 'stdout_excerpt' in streams, stderr: 'stderr_excerpt' in streams }
+    return writeBlock({
       id,
       command_preview: startOf(command, limits.commandPreviewChars),
       status: result.status,
@@ -92,6 +92,7 @@ async function renderInjection(result: Result, artifacts: ArtifactStore | null):
       ...streams,
       truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
     })
+  }
   const kept = [shown.stdout_cache_id, shown.stderr_cache_id].filter((it) => it !== undefined)
   const bare = { ...shown, ...dropText('stdout', out), ...dropText('stderr', err) }
   return { whole: render(shown), bare: render(bare), names: [...namesOf(result), ...kept] }

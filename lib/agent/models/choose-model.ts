@@ -64,14 +64,10 @@ async function openUsual(provider: Provider): Promise<Model> {
   )
 }
 
-/** The providers that can be asked: those with a key, and those that answer on this machine. */
+/** The models of all providers that can be asked: those with a key, and those that need none. */
 export async function listAvailableModels(settings: ModelSettings): Promise<string[]> {
   const providers = listProviders(settings.providers, settings.environment)
-  const named = settings.model?.split('/')[0]
-  const asked = providers.filter(
-    ({ name, key, keyEnv, isLocal }) =>
-      key !== null || isLocal || (keyEnv === null && name === named),
-  )
+  const asked = providers.filter(({ key, keyEnv }) => key !== null || keyEnv === null)
   const lists = await Promise.all(
     asked.map(async (it) => (await tryList(it)).map((name) => `${it.name}/${name}`)),
   )

@@ -35,7 +35,7 @@ interface Kind {
   /** Stands in what the error says. */
   words?: RegExp
   mayRetry?: boolean
-  /** What a person is told, after the name of the provider. */
+  /** What a person is told; `{}` stands for the provider. */
   told: string
 }
 
@@ -48,25 +48,42 @@ const unreadable = /parse|validation|invalidresponse/i
 /** An error within a stream that is the server's own trouble. */
 const trouble = /overloaded|rate_limit|api_error|server_error|timeout|unavailable|internal/i
 
-/** What keeps a model from answering; the first row that fits. */
+/** Why a request failed: the first row that fits. */
 const kinds: readonly Kind[] = [
   {
     code: 'context_too_long',
     status: /^(?!429)/,
     words: tooLong,
-    told: 'takes no conversation of this length',
+    told: '{} finds the conversation too long',
   },
   // A connection may also be lost after the answer has begun with a good status.
-  { code: 'connection_lost', status: /none|^2/, words: lost, mayRetry: true, told: 'lost' },
-  { code: 'unauthorized', status: /^40[13]$/, told: 'does not accept the key' },
-  { code: 'rejected', status: /^404$/, told: 'does not know this' },
-  { code: 'rate_limited', status: /^429$/, words: noCredit, told: 'refuses for lack of credit' },
-  { code: 'rate_limited', status: /^429$/, mayRetry: true, told: 'allows no more requests now' },
-  { code: 'unavailable', status: /^(?:408|409|5..)$/, mayRetry: true, told: 'could not answer' },
-  { code: 'malformed_answer', status: /^2/, told: 'sent what cannot be read' },
-  { code: 'malformed_answer', status: /none/, words: unreadable, told: 'sent what cannot be read' },
-  { code: 'unavailable', status: /none/, words: trouble, mayRetry: true, told: 'could not answer' },
-  { code: 'rejected', told: 'rejects the request' },
+  {
+    code: 'connection_lost',
+    status: /none|^2/,
+    words: lost,
+    mayRetry: true,
+    told: 'The connection to {} failed',
+  },
+  { code: 'unauthorized', status: /^40[13]$/, told: '{} does not accept the key' },
+  { code: 'rejected', status: /^404$/, told: '{} does not know this' },
+  { code: 'rate_limited', status: /^429$/, words: noCredit, told: '{} refuses for lack of credit' },
+  { code: 'rate_limited', status: /^429$/, mayRetry: true, told: '{} allows no more requests now' },
+  { code: 'unavailable', status: /^(?:408|409|5..)$/, mayRetry: true, told: '{} could not answer' },
+  { code: 'malformed_answer', status: /^2/, told: '{} sent what cannot be read' },
+  {
+    code: 'malformed_answer',
+    status: /none/,
+    words: unreadable,
+    told: '{} sent what cannot be read',
+  },
+  {
+    code: 'unavailable',
+    status: /none/,
+    words: trouble,
+    mayRetry: true,
+    told: '{} could not answer',
+  },
+  { code: 'rejected', told: '{} rejects the request' },
 ]
 
 /** Reads what a provider's client threw, or put into its stream. */
@@ -79,10 +96,7 @@ export function readFailure(error: unknown, provider: string): FailedRequest {
     (kind.status?.test(status) ?? true) && (kind.words?.test(evidence) ?? true)
   const { code, told, mayRetry = false } = kinds.find(isKind) as Kind
   const shown = /^[45]/.test(status) ? ` (${status})` : ''
-  const message =
-    code === 'connection_lost'
-      ? `The connection to ${provider} failed: ${said}`
-      : `${provider} ${told}${shown}: ${said}`
+  const message = `${told.replace('{}', () => provider)}${shown}: ${said}`
   const retryAfterMs = readRetryAfter(responseHeaders) ?? readPauseInWords(said)
   return { failure: { code, message }, mayRetry, retryAfterMs }
 }
