@@ -1,4 +1,4 @@
-import { MisuseError, wrongUsage } from '../protocol/errors.ts'
+import { contradiction, MisuseError } from '../protocol/errors.ts'
 import { lineRangeParams, type LineRange, type Lines } from '../protocol/result/reading.ts'
 import { option, toggle } from '../protocol/request/fields.ts'
 import * as shape from '../protocol/shape/shape.ts'
@@ -113,13 +113,19 @@ const artifactActions: Readonly<Record<string, Action>> = {
   /** Clean text by lines, or raw bytes. */
   async show(context) {
     const [id = ''] = takeWords(context.words, 'nacre artifact show <id>')
-    if (context.options['raw'] === true) {
-      checkRaw(context)
-      return wantsJson(context) ? showBytes(id, context) : copyBytes(id, context)
+    if (context.options['raw'] === true) return copyBytes(id, context)
+    const { line, column, limit, head, tail, ...numbers } = context.numbers
+    const range = {
+      offset: offsetOf(numbers),
+      line,
+      column,
+      limit,
+      head,
+      tail,
+      ...boundsOf(numbers),
     }
-    const range = rangeOf(context)
     const read = await context.artifacts.read(id, range)
-    await answer(context, { id, ...countedFromOne(read) }, read.text)
+    await answer(context, { id, ...read, nextOffset: lineOf(read) }, read.text)
     if (!wantsJson(context)) await tellRest(id, range, read, context)
     return 0
   },
@@ -127,37 +133,25 @@ const artifactActions: Readonly<Record<string, Action>> = {
   async grep(context) {
     const { artifacts, words, numbers, options } = context
     const [id = '', pattern = ''] = takeWords(words, 'nacre artifact grep <id> <pattern>')
-    const { context: both = 0, limit, offset = 1 } = numbers
+    const { context: both = 0, limit } = numbers
     const found = await artifacts.grep(id, {
       pattern,
       ignoreCase: options['ignore-case'] === true,
       before: numbers['before-context'] ?? both,
       after: numbers['after-context'] ?? both,
-      offset: Math.max(offset, 1) - 1,
+      offset: offsetOf(numbers) ?? 0,
       limit,
-      maxLines: numbers['max-lines'],
-      maxBytes: numbers['max-bytes'],
+      ...boundsOf(numbers),
     })
-    const { text, matches, places, timedOut, passedOver, partlySearched } = found
-    const next = found.nextOffset === null ? null : found.nextOffset + 1
-    const told = {
-      id,
-      text,
-      matches,
-      places,
-      nextOffset: next,
-      timedOut,
-      passedOver,
-      partlySearched,
+    const { matches, timedOut } = found
+    const next = lineOf(found)
+    await answer(context, { id, ...found, nextOffset: next }, found.text)
+    if (!wantsJson(context)) {
+      const parts = describeParts(found)
+      if (parts !== null) await tell(context, parts)
+      const why = describeEarlyEnd(found) ?? 'there is more'
+      if (next !== null) await tell(context, `${why}; go on with --offset ${next}`)
     }
-    await answer(context, told, text)
-    const parts = describeParts(found)
-    if (parts !== null && !wantsJson(context)) await tell(context, parts)
-    if (next !== null && !wantsJson(context))
-      await tell(
-        context,
-        `${describeEarlyEnd(found) ?? 'there is more'}; go on with --offset ${next}`,
-      )
     if (matches > 0) return statuses.found
     return timedOut ? statuses.timedOut : statuses.none
   },
@@ -179,27 +173,19 @@ const artifactActions: Readonly<Record<string, Action>> = {
   },
 }
 
-/** Refuses options that count lines, since bytes have none. */
-function checkRaw({ numbers }: ActionContext): void {
-  const ofLines = ['line', 'column', 'head', 'tail', 'max-lines', 'max-bytes']
-  const other = ofLines.find((name) => numbers[name] !== undefined)
-  if (other === undefined) return
-  throw wrongUsage(
-    `\`--raw\` and \`--${other}\` contradict each other; with --raw, --offset and --limit count bytes`,
-  )
+type Numbers = ActionContext['numbers']
+
+/** On the command line an offset is the number of a line or a byte, counted from 1. */
+function offsetOf({ offset }: Numbers): number | undefined {
+  return offset === undefined ? undefined : Math.max(offset, 1) - 1
 }
 
-/** On the command line an offset is the number of a line. */
-function rangeOf({ numbers }: ActionContext): LineRange {
-  const { offset, line, column, limit, head, tail } = numbers
-  const maxLines = numbers['max-lines']
-  const maxBytes = numbers['max-bytes']
-  const count = offset === undefined ? undefined : Math.max(offset, 1) - 1
-  return { offset: count, line, column, limit, head, tail, maxLines, maxBytes }
+function lineOf({ nextOffset }: { nextOffset: number | null }): number | null {
+  return nextOffset === null ? null : nextOffset + 1
 }
 
-function countedFromOne({ nextOffset, ...read }: Lines) {
-  return { ...read, nextOffset: nextOffset === null ? null : nextOffset + 1 }
+function boundsOf(numbers: Numbers): Pick<LineRange, 'maxLines' | 'maxBytes'> {
+  return { maxLines: numbers['max-lines'], maxBytes: numbers['max-bytes'] }
 }
 
 /** What is not shown, and how to see it. */
@@ -214,22 +200,15 @@ async function tellRest(id: string, range: LineRange, read: Lines, context: Acti
   }
 }
 
-/** A piece of the bytes, as base64. */
-async function showBytes(id: string, context: ActionContext) {
-  const { offset, limit } = context.numbers
-  const first = Math.max(offset ?? 1, 1)
-  const read = await context.artifacts.readBytes(id, { offset: first - 1, limit })
-  const { bytes, nextOffset, totalBytes } = read
-  const from = read.offset + 1
-  const next = nextOffset === null ? null : nextOffset + 1
-  const base64 = bytes.toString('base64')
-  await answer(context, { id, base64, from, nextOffset: next, totalBytes }, base64)
-  return 0
-}
-
 /** All the bytes that are asked for, in pieces: memory stays small however many they are. */
-async function copyBytes(id: string, { artifacts, numbers, streams }: ActionContext) {
-  let offset = Math.max(numbers['offset'] ?? 1, 1) - 1
+async function copyBytes(id: string, context: ActionContext) {
+  const { artifacts, numbers, streams } = context
+  const ofLines = ['line', 'column', 'head', 'tail', 'max-lines', 'max-bytes']
+  const other = wantsJson(context)
+    ? 'output-format'
+    : ofLines.find((name) => numbers[name] !== undefined)
+  if (other !== undefined) throw contradiction('--raw', `--${other}`)
+  let offset = offsetOf(numbers) ?? 0
   let left = numbers['limit'] ?? Number.MAX_SAFE_INTEGER
   while (left > 0) {
     const { bytes, nextOffset } = await artifacts.readBytes(id, { offset, limit: left })

@@ -14,6 +14,8 @@ import type { Streams } from '../doors/streams.ts'
 
 /** The status of a run that the guard stopped. */
 const deniedStatus = 126
+/** The status where a line was wrong. */
+const wrongStatus = 125
 
 export const command: Command = {
   name: 'guard',
@@ -47,31 +49,25 @@ export const command: Command = {
     "nacre guard --output-format json 'git push --force'",
     `echo '{"command": "git add -A"}' | nacre guard --input-format jsonl`,
   ],
-  run: (context) =>
-    context.useExecutor(
-      (executor, signal) => {
+  async run(context) {
+    const { options, streams } = context
+    const cwd = options['cwd'] as string | undefined
+    const origin = (options['origin'] as Origin | undefined) ?? 'agent'
+    const usual = { origin, ...(cwd !== undefined && { cwd }) }
+    const toolNames = (options['tool'] as string[] | undefined) ?? []
+    return context.useExecutor(
+      async (executor, signal) => {
         const judge = (question: Question) => executor.judge({ ...question, guard: true })
-        return context.options['input-format'] === 'jsonl'
-          ? judgeLines(context.streams, { judge, signal, usual: readUsual(context) })
-          : judgeOne(context, judge)
+        if (options['input-format'] === 'jsonl') {
+          return judgeLines(streams, (line) => judge(parseQuestion(line, usual)), signal)
+        }
+        const verdict = await judge({ ...usual, command: await readCommand(context) })
+        await answer(context, verdict, renderVerdict(verdict))
+        return verdict.decision === 'allow' ? 0 : deniedStatus
       },
-      { toolNames: (context.options['tool'] as string[] | undefined) ?? [] },
-    ),
-}
-
-async function judgeOne(
-  context: CommandContext,
-  judge: (question: Question) => Promise<Verdict>,
-): Promise<number> {
-  const verdict = await judge({ ...readUsual(context), command: await readCommand(context) })
-  await answer(context, verdict, renderVerdict(verdict))
-  return verdict.decision === 'allow' ? 0 : deniedStatus
-}
-
-function readUsual({ options }: CommandContext): Omit<Question, 'command'> {
-  const cwd = options['cwd'] as string | undefined
-  const origin = (options['origin'] as Origin | undefined) ?? 'agent'
-  return { origin, ...(cwd !== undefined && { cwd }) }
+      { toolNames },
+    )
+  },
 }
 
 async function readCommand({ positionals, streams }: CommandContext): Promise<string> {
@@ -87,40 +83,28 @@ interface Question {
   cwd?: string
 }
 
-interface JudgeLinesOptions {
-  judge: (question: Question) => Promise<Verdict>
-  /** What a line means that does not say. */
-  usual: Omit<Question, 'command'>
-  signal: AbortSignal
-}
-
-/** Nothing was wrong, or some line was. */
-const statuses = { fine: 0, wrong: 125 } as const
-
 /** Answers each line of stdin with one line, in order, as they come. Gives the exit status. */
 async function judgeLines(
   { stdin, stdout }: Streams,
-  { judge, usual, signal }: JudgeLinesOptions,
+  judge: (line: string) => Promise<Verdict>,
+  signal: AbortSignal,
 ): Promise<number> {
-  let status: number = statuses.fine
+  let status = 0
   for await (const line of readLines(stdin)) {
     if (line.trim() === '') continue
-    const answer = await answerLine(line)
+    let answer: object
+    try {
+      answer = await judge(line)
+    } catch (error) {
+      if (!(error instanceof MisuseError)) throw error
+      status = wrongStatus
+      const { code, message, field } = error
+      answer = { error: { code, message, field } }
+    }
     await stdout.write(`${JSON.stringify(toWire(answer))}\n`)
     if (signal.aborted || stdout.closed) break
   }
   return status
-
-  async function answerLine(line: string): Promise<object> {
-    try {
-      return await judge(parseQuestion(line, usual))
-    } catch (error) {
-      if (!(error instanceof MisuseError)) throw error
-      status = statuses.wrong
-      const { code, message, field } = error
-      return { error: { code, message, field } }
-    }
-  }
 }
 
 const questionShape = shape.object(
@@ -130,15 +114,12 @@ const questionShape = shape.object(
 
 /** Reads a question from a line of JSON. Throws `MisuseError`, which names what is wrong. */
 function parseQuestion(line: string, usual: Omit<Question, 'command'>): Question {
-  const given = parseJson(line)
-  if (!shape.isObject(given)) throw invalid('line', 'an object with `command`', given)
-  return { ...usual, ...check(questionShape, given, '', { names: 'wire' }) }
-}
-
-function parseJson(line: string): unknown {
+  let given: unknown
   try {
-    return JSON.parse(line) as unknown
+    given = JSON.parse(line)
   } catch (error) {
     throw new MisuseError('parse_error', `This line is no JSON: ${messageOf(error)}`)
   }
+  if (!shape.isObject(given)) throw invalid('line', 'an object with `command`', given)
+  return { ...usual, ...check(questionShape, given, '', { names: 'wire' }) }
 }

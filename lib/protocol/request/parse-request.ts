@@ -45,38 +45,44 @@ export interface ParseContext {
 export function parseRequest(given: RequestInput, context: ParseContext): Request {
   const notices: string[] = []
   const input = layOver(checkInput(given), context, notices)
-  refuseWithoutScheduler(given, input)
+  // What only a scheduler can give is misuse elsewhere, unless it is configured for all runs.
+  const ofScheduler = (['cores', 'memory', 'sbatch'] as const).find((name) => given[name])
+  if (ofScheduler !== undefined && input.host === undefined) {
+    const place = 'name one with `host`: slurm://[partition]'
+    throw misuse(ofScheduler, `\`${ofScheduler}\` is for a scheduler; ${place}`)
+  }
   const origin = input.origin ?? context.origin
   if (origin === undefined) {
-    throw new MisuseError('missing_field', '`origin` is missing: say who asks', 'origin')
+    throw misuse('origin', '`origin` is missing: say who asks', 'missing_field')
   }
   const policy = originPolicies[origin]
   const sandbox = input.sandbox ?? policy.sandbox
-  if (given.network === 'off' && sandbox === 'off') throw networkWithoutSandbox()
+  // Nothing but the sandbox can keep the network from a run.
+  if (given.network === 'off' && sandbox === 'off') {
+    const wanted = 'ask for one with `sandbox`: workspace or read-only'
+    throw misuse('network', `\`network\` off needs a sandbox; ${wanted}`)
+  }
   // Who asks for a run without the network must not get one that has it.
   const sandboxGiven = !['auto', undefined].includes(given.sandbox) || given.network === 'off'
-  const shell = input.shell ?? null
   const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
   const fixed = context.defaults?.workspace
   if (given.workspace && fixed && toPath(given.workspace) !== toPath(fixed)) {
-    throw workspaceIsFixed(toPath(fixed))
+    const message = `The workspace was fixed when nacre started; leave \`workspace\` out, or name ${toPath(fixed)}`
+    throw misuse('workspace', message, 'workspace_fixed')
   }
   const isConfinedHere = sandbox !== 'off' && input.host === undefined
   const workspace = input.workspace ?? (isConfinedHere ? (context.workspace ?? '.') : null)
-  const waitMs = chooseWaitMs(input)
-  const { command, args, script, parameters, shellOptions } = chooseSubject(input)
+  // A background start returns at once, unless it says what to wait for.
+  const startsOnly = input.mode === 'background' && input.ready === undefined
+  const waitMs = toMs(input.waitSeconds ?? (startsOnly ? 0 : undefined))
   const isProgram = context.forPrograms === true && !policy.bounded
   const array = chooseArray(input)
   return {
     id: createId('run'),
     origin,
     belongsTo: input.belongsTo ?? null,
-    command,
+    ...chooseSubject(input),
     shellCommand: input.shellCommand ?? null,
-    args,
-    script,
-    parameters,
-    shellOptions,
     cwd: input.host === undefined ? toPath(input.cwd ?? '.') : (input.cwd ?? '~'),
     cwdGiven: given.cwd !== undefined,
     env: input.env ?? {},
@@ -107,10 +113,13 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     sandboxMayFallBack: sandbox === 'auto' && !sandboxGiven,
     network: input.network ?? 'on',
     workspace: workspace === null ? null : toPath(workspace),
-    shell,
-    login: input.login ?? (shell === null && policy.ownShell),
+    shell: input.shell ?? null,
+    login: input.login ?? (input.shell === undefined && policy.ownShell),
     guard: input.guard ?? true,
-    hardening: input.hardening ?? isHardened(policy, context),
+    hardening:
+      input.hardening ??
+      (policy.hardening === 'always' ||
+        (policy.hardening === 'unwatched' && !context.personAtInput)),
     // Nobody waits for such a job; what it wrote is read later, from its artifact.
     artifact: input.artifact ?? (waitMs === 0 ? 'always' : 'auto'),
     stdin: chooseStdin(input),
@@ -157,10 +166,6 @@ function isOpenToDescriptors(input: RequestInput, sandbox: RequestInput['sandbox
   return sandbox === 'off' && pty !== true && !isElsewhere
 }
 
-function isHardened({ hardening }: OriginPolicy, { personAtInput }: ParseContext): boolean {
-  return hardening === 'always' || (hardening === 'unwatched' && !personAtInput)
-}
-
 /** What the caller says over what is configured. */
 function layOver(
   given: RequestInput,
@@ -205,24 +210,9 @@ function isStdin(stdin: unknown): boolean {
   return kind === 'none' || kind === 'open'
 }
 
-/** What only a scheduler can give is misuse elsewhere, unless it is configured for all runs. */
-function refuseWithoutScheduler(given: RequestInput, { host }: RequestInput): void {
-  const field = (['cores', 'memory', 'sbatch'] as const).find((name) => given[name] !== undefined)
-  if (field === undefined || host !== undefined) return
-  const message = `\`${field}\` is for a scheduler; name one with \`host\`: slurm://[partition]`
-  throw new MisuseError('invalid_field', message, field)
-}
-
-/** Nothing but the sandbox can keep the network from a run. */
-function networkWithoutSandbox(): MisuseError {
-  const message =
-    '`network` off needs a sandbox; ask for one with `sandbox`: workspace or read-only'
-  return new MisuseError('invalid_field', message, 'network')
-}
-
-function workspaceIsFixed(path: string): MisuseError {
-  const message = `The workspace was fixed when nacre started; leave \`workspace\` out, or name ${path}`
-  return new MisuseError('workspace_fixed', message, 'workspace')
+/** The field at fault comes first, since every check here is about one. */
+function misuse(field: string, message: string, code = 'invalid_field'): MisuseError {
+  return new MisuseError(code, message, field)
 }
 
 /** Null where it is to run once. Throws `MisuseError` where it cannot run many times. */
@@ -231,10 +221,10 @@ function chooseArray(input: RequestInput): ArrayRequest | null {
   if (array === undefined && commands === undefined) {
     const field = jobs !== undefined ? 'jobs' : retry !== undefined ? 'retry' : null
     if (field !== null) {
-      throw new MisuseError('invalid_field', `\`${field}\` is for an array of tasks`, field)
+      throw misuse(field, `\`${field}\` is for an array of tasks`)
     }
     if (!host?.includes(',')) return null
-    throw new MisuseError('invalid_host', 'Several hosts are for an array of tasks', 'host')
+    throw misuse('host', 'Several hosts are for an array of tasks', 'invalid_host')
   }
   const lonely = (['pty', 'openStdin', 'session', 'ready', 'stdin'] as const).find((name) =>
     name === 'stdin' ? (input.stdin?.kind ?? 'none') !== 'none' : input[name] !== undefined,
@@ -244,7 +234,7 @@ function chooseArray(input: RequestInput): ArrayRequest | null {
   const tasks = parseTasks(array ?? String(commands?.length))
   if (commands && commands.length !== tasks.length) {
     const message = `\`array\` names ${tasks.length} tasks, and there are ${commands.length} commands`
-    throw new MisuseError('invalid_field', message, 'array')
+    throw misuse('array', message)
   }
   return { tasks, commands: commands ?? null, atOnce: jobs ?? null, retries: retry ?? 0 }
 }
@@ -261,7 +251,7 @@ function chooseSubject(input: RequestInput): Subject {
     (name) => input[name] !== undefined,
   )
   if (given === undefined) {
-    throw new MisuseError('missing_field', '`command` is missing: say what to run', 'command')
+    throw misuse('command', '`command` is missing: say what to run', 'missing_field')
   }
   if (other !== undefined) throw contradiction(given, other)
   if (args && parameters.length > 0) throw contradiction('args', 'parameters')
@@ -285,21 +275,12 @@ function chooseSubject(input: RequestInput): Subject {
     joinWords(args ?? [...scriptWords, ...parameters])
   refuseEmpty(given, args ? (args[0] ?? '') : command)
   if (command.length > limits.commandChars) {
-    throw new MisuseError(
-      'command_too_long',
-      `The command has ${command.length} characters, and may have ${limits.commandChars}; put it into a file and run that`,
-      given,
-    )
+    const message = `The command has ${command.length} characters, and may have ${limits.commandChars}; put it into a file and run that`
+    throw misuse(given, message, 'command_too_long')
   }
-  const words = [
-    command,
-    ...(args ?? []),
-    ...(input.commands ?? []),
-    ...parameters,
-    ...shellOptions,
-  ]
+  const words = [command, args ?? [], input.commands ?? [], parameters, shellOptions].flat()
   if (words.some((word) => word.includes('\0'))) {
-    throw new MisuseError('invalid_field', 'A command cannot hold a NUL character', given)
+    throw misuse(given, 'A command cannot hold a NUL character')
   }
   return {
     command,
@@ -320,7 +301,7 @@ function describeCommands(commands: readonly string[] | undefined): string | und
 
 function refuseEmpty(field: string, text: string): void {
   if (text.trim() !== '') return
-  throw new MisuseError('empty_command', 'The command is empty; say what to run', field)
+  throw misuse(field, 'The command is empty; say what to run', 'empty_command')
 }
 
 /** Deadlines in seconds. */
@@ -350,12 +331,6 @@ function chooseTimeoutMs(
     notices.push(`timeout_clamped: ${asked} s was asked for, ${seconds} s is set`)
   }
   return toMs(seconds)
-}
-
-/** A background start returns at once, unless it says what to wait for. */
-function chooseWaitMs(input: RequestInput): number | null {
-  const atOnce = input.mode === 'background' && input.ready === undefined
-  return toMs(input.waitSeconds ?? (atOnce ? 0 : undefined))
 }
 
 /** Null: none. Longer times end where a timer does. */
