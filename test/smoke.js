@@ -84,8 +84,11 @@ const checks = {
   'exits with the status of the command'() {
     expectRun(['-c', 'exit 7'], { status: 7 })
   },
-  'exits with 128 + n for signal n'() {
-    assert.equal(nacre(['-c', 'kill -TERM $$']).status, 143)
+  'dies by the signal that ends its command'() {
+    assert.equal(nacre(['-c', 'kill -TERM $$']).signal, 'SIGTERM')
+  },
+  'exits with 128 + n for signal n where it supervises the command'() {
+    assert.equal(nacre(['-p', '!kill -TERM $$', '--output-format', 'json']).status, 143)
   },
   'passes 5 MB from stdin to stdout unchanged'() {
     const bytes = randomBytes(5 * 1024 * 1024)
@@ -94,10 +97,9 @@ const checks = {
     assert.ok(run.stdout.equals(bytes), `${run.stdout.length} bytes came back`)
   },
   'lets a command open its output by name'() {
-    expectRun(['-c', 'echo out > /dev/stdout; echo err > /dev/stderr'], {
-      stdout: 'out\n',
-      stderr: 'err\n',
-    })
+    const command = 'echo out > /dev/stdout; echo err > /dev/stderr'
+    const run = nacre(['--output-format', 'json', '-c', command])
+    assert.equal(JSON.parse(run.stdout.toString()).output, 'out\nerr\n')
   },
   'gives the result as JSON'() {
     const run = nacre(['--output-format', 'json', '-c', 'echo out; echo err >&2; exit 3'])
@@ -122,8 +124,8 @@ const checks = {
     assert.ok(!left.includes(`sleep ${seconds}`), 'a sleep is left')
   },
   'is not held up by a background process that holds its output'() {
-    const run = nacre(['-c', 'sleep 60 & echo $!'])
-    process.kill(Number(run.stdout.toString()), 'SIGKILL')
+    const run = nacre(['--output-format', 'json', '-c', 'sleep 60 & echo $!'])
+    process.kill(Number(JSON.parse(run.stdout.toString()).output), 'SIGKILL')
     assert.equal(run.status, 0)
   },
   'tells a program that is not there'() {
