@@ -132,7 +132,7 @@ async function become(
 ): Promise<number | null> {
   const canAsk = streams.input === 'terminal' && streams.stderr.isTerminal
   const approve: Approve = async (...question) => {
-    const { createApprove } = await import('./doors/print/approve.ts')
+    const { createApprove } = await import('./doors/terminal.ts')
     return createApprove(asked, streams)?.(...question) ?? false
   }
   const input = { ...asked.run, ...asked.subject, origin: 'print' } as const

@@ -7,10 +7,9 @@ import type { Verdict } from '../protocol/rules.ts'
 import { renderVerdict } from '../render/tables.ts'
 import type { Command, CommandContext } from '../doors/command.ts'
 import { answer, formatFlag } from './answer.ts'
-import { readLines, readText } from '../doors/print/stdin.ts'
 import { check, invalid } from '../protocol/shape/check.ts'
 import { toWire } from '../protocol/wire.ts'
-import type { Streams } from '../doors/streams.ts'
+import { readLines, readText, type Streams } from '../doors/streams.ts'
 
 /** The status of a run that the guard stopped. */
 const deniedStatus = 126

@@ -1,7 +1,6 @@
-import { closeSync, constants, openSync, writeSync } from 'node:fs'
-import { codeOf, messageOf } from '../protocol/errors.ts'
-import { isNullDevice, isTerminal, loadTty, statDescriptor } from '../system/descriptors.ts'
-import { isDeno } from '../system/runtime.ts'
+import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { codeOf, messageOf, MisuseError } from '../protocol/errors.ts'
+import { isNullDevice, isTerminal, statDescriptor } from '../system/descriptors.ts'
 
 /** The three standard streams of nacre, as a front door gets them. */
 export interface Streams {
@@ -120,7 +119,7 @@ export function openStreams(self: NodeJS.Process): Streams {
   let stdin: NodeJS.ReadStream | null = null
   return {
     get stdin() {
-      return (stdin ??= (isDeno && openBorrowedTerminal()) || self.stdin)
+      return (stdin ??= self.stdin)
     },
     stdout: createLazyWriter(() => self.stdout, 1),
     stderr: createLazyWriter(() => self.stderr, 2),
@@ -134,26 +133,6 @@ function describeInput(): Streams['input'] {
   if (isTerminal(0)) return 'terminal'
   const stat = statDescriptor(0)
   return stat !== null && isNullDevice(stat) ? 'empty' : 'given'
-}
-
-/**
- * The terminal on descriptor 0 where it is another user's (`su`, `sudo -u`), by the name under which everybody
- * may open his own (tty(4)); else null. Deno reads a terminal that it cannot open by name until it blocks.
- */
-function openBorrowedTerminal(): NodeJS.ReadStream | null {
-  if (!isTerminal(0)) return null
-  try {
-    closeSync(openSync('/dev/fd/0', forReading))
-    return null
-  } catch (error) {
-    if (codeOf(error) !== 'EACCES') return null
-  }
-  try {
-    return new (loadTty().ReadStream)(openSync('/dev/tty', forReading))
-  } catch {
-    // It is the terminal of no process session.
-    return null
-  }
 }
 
 /**
@@ -182,11 +161,43 @@ function writeAtOnce(fd: number, data: string | Uint8Array): string | Uint8Array
   return bytes.subarray(done)
 }
 
-const forReading = constants.O_RDWR | constants.O_NOCTTY
 const atOnce = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /** A disk that fills up takes a part of the bytes; Node's own stream for files forgets the rest. */
 function writeWhole(fd: number, data: string | Uint8Array): void {
   const bytes = typeof data === 'string' ? Buffer.from(data) : data
   for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+}
+
+/** All of standard input. Rejects with `MisuseError` where it cannot be read. */
+export async function readText(stdin: NodeJS.ReadStream): Promise<string> {
+  let text = ''
+  for await (const chunk of readChunks(stdin)) text += chunk
+  return text
+}
+
+/** Standard input line by line, split at LF only. */
+export async function* readLines(stdin: NodeJS.ReadStream): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of readChunks(stdin)) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+async function* readChunks(stdin: NodeJS.ReadStream): AsyncGenerator<string> {
+  // Node gives an empty stream for a directory.
+  if (fstatSync(0).isDirectory()) throw unreadable('it is a directory')
+  stdin.setEncoding('utf8')
+  try {
+    for await (const chunk of stdin) yield chunk as string
+  } catch (error) {
+    throw unreadable(messageOf(error))
+  }
+}
+
+function unreadable(why: string): MisuseError {
+  return new MisuseError('unreadable_stdin', `Cannot read standard input: ${why}`)
 }

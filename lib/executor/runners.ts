@@ -5,7 +5,7 @@ import { createFifoPool } from '../run/pipe/fifo.ts'
 import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { SandboxOptions } from '../run/sandbox/sandbox.ts'
-import { createStartTurns } from '../run/start-turns.ts'
+import { describeRefusal } from '../run/start-failure.ts'
 import { nameKeys } from '../run/environment.ts'
 import { type Confine, createPrepareLaunch, type LaunchOptions } from '../run/launch.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
@@ -56,7 +56,6 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
       environment: () => copyWithout(keys, options.environment),
       uninherited,
     })
-  const turns = createStartTurns()
   const prestarted = createPrestarted(uninherited, groups, (env) => copyWithout(keys, env))
   const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
   const terminal = createLazy(async () => {
@@ -104,15 +103,18 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
   }
 
   return {
-    /**
-     * How this request's process is attached. If the system has too little for it, its start waits for a moment,
-     * or until `signal` is aborted.
-     */
+    /** How this request's process is attached. */
     choose(request: Request, signal?: AbortSignal): Runner {
       watchdog?.watch()
       const runner =
         request.host !== null ? onHost : request.sandbox === 'off' ? choose(request) : inSandbox
-      return (request, sink) => turns.take(() => runner(request, sink, signal), signal)
+      return async (request, sink) => {
+        try {
+          return await runner(request, sink, signal)
+        } catch (error) {
+          throw describeRefusal(error)
+        }
+      }
     },
     /** Finds a job on another machine again. */
     resume:
@@ -131,7 +133,6 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
       return (await sessions.open()).open(request)
     },
     async close(): Promise<void> {
-      turns.close()
       for (const holder of holders()) await holder.closeAll()
       await prestarted.close()
       await groups.close()

@@ -49,11 +49,6 @@ export const limits = {
   arrayTasks: 100_000,
   sessions: 32,
   sessionIdleMinutes: 30,
-  /**
-   * Where the system has too few files or processes for a start, the start is tried again until none has
-   * succeeded for this long.
-   */
-  startPatienceMs: 5000,
   snapshotMs: 2000,
 
   /** What the terminal of a run may measure. */

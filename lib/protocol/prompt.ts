@@ -22,6 +22,14 @@ export function parsePrompt(text: string): Prompt {
   return { kind: 'message', text: trimmed }
 }
 
+/** There is nothing to ask, neither as words nor on standard input. */
+export function emptyPrompt(): MisuseError {
+  return new MisuseError(
+    'empty_prompt',
+    "The prompt is empty; give it as words: nacre -p '<prompt>'",
+  )
+}
+
 export type OutputFormat = 'text' | 'json' | 'stream-json'
 
 /** What a command line runs without a look at `!`, in one of its three forms, with what belongs to it. */

@@ -1,8 +1,8 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, readSync } from 'node:fs'
 import type * as net from 'node:net'
 import { codeOf } from '../protocol/errors.ts'
 import { loadTty } from './descriptors.ts'
-import { type BunRuntime, bun, isDeno } from './runtime.ts'
+import { bun, isDeno } from './runtime.ts'
 
 /** A reader of a descriptor, which gives bytes on as they come. */
 export interface DescriptorWatch {
@@ -33,9 +33,7 @@ export function watchDescriptor(
   onClose: () => void,
 ): DescriptorWatch {
   if (bun !== null) {
-    const reader = openReader(bun, fd)
-    if (reader === null) return pollDescriptor(fd, buffer, give, onClose, pollMs)
-    return streamDescriptor(reader, fd, buffer, give, onClose)
+    return streamDescriptor(bun.file(fd).stream().getReader(), fd, buffer, give, onClose)
   }
   // Deno 2.9 refuses `net.Socket({ fd })` on a FIFO (EEXIST).
   if (isDeno) return pollDescriptor(fd, buffer, give, onClose, pollMs)
@@ -115,26 +113,6 @@ const pollMs = 8
 const unwatchedMs = 250
 
 type StreamReader = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>
-
-/** How many descriptors are left to the rest of nacre when this takes one. */
-const spareDescriptors = 4
-
-/**
- * Bun's reader of a descriptor, which takes another one; null where few are left: what a run needs at
- * its end must still be there then.
- */
-function openReader(runtime: BunRuntime, fd: number): StreamReader | null {
-  const spares: number[] = []
-  try {
-    while (spares.length < spareDescriptors) spares.push(openSync('/dev/null', 'r'))
-    return runtime.file(fd).stream().getReader()
-  } catch (error) {
-    if (codeOf(error) !== 'EMFILE' && codeOf(error) !== 'ENFILE') throw error
-    return null
-  } finally {
-    for (const spare of spares) closeSync(spare)
-  }
-}
 
 /**
  * Bun 1.4: `net.Socket({ fd })` stops for good once a pipe has been full. A stream of the file waits

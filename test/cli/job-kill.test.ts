@@ -63,7 +63,7 @@ async function killUnwatched(home: Home, pid: number): Promise<void> {
 test('a killed nacre leaves nothing of a run that it waited for', async ({ home }) => {
   const hidden = `env -i setsid sh -c 'echo $$; exec sleep 300'`
   const command = `setsid sleep 300 & echo $!; (${hidden} &); echo $$; sleep 300`
-  const child = startCli(home, ['-c', command])
+  const child = startCli(home, ['-p', `!${command}`])
   let text = ''
   child.stdout.on('data', (chunk: Buffer) => {
     text += chunk.toString()
@@ -91,7 +91,7 @@ async function hasGroups(): Promise<boolean> {
 
 test('a daemon of a killed nacre that has dropped every mark ends too', async ({ home }) => {
   if (!(await hasGroups())) return
-  const child = startCli(home, ['-c', `${daemon}; sleep 300`])
+  const child = startCli(home, ['-p', `!${daemon}; sleep 300`])
   const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(chunk.toString())
   assert.ok(isAlive(pid))
@@ -103,7 +103,7 @@ test('a daemon of a killed nacre that has dropped every mark ends too', async ({
 test('what was killed before it had a watchdog ends with the next nacre', async ({ home }) => {
   const known = (await hasGroups()) ? daemon : 'setsid sleep 300 & echo $!'
   // The run is a few milliseconds old when its first words arrive.
-  const child = startCli(home, ['-c', `${known}; sleep 300`])
+  const child = startCli(home, ['-p', `!${known}; sleep 300`])
   const [chunk] = (await hear(child.stdout, 'data')) as [Buffer]
   const pid = Number(chunk.toString())
   const present = join(home.dir, '..', 'present')
@@ -112,7 +112,7 @@ test('what was killed before it had a watchdog ends with the next nacre', async 
   await killUnwatched(home, Number(child.pid))
   await exited
   assert.ok(isAlive(pid))
-  assert.is((await home.run(['-c', 'true'])).status, 0)
+  assert.is((await home.run(['-p', '!true'])).status, 0)
   await until(() => !isAlive(pid) && runsOf(home).length === 0)
   await until(() => !readdirSync(present).includes(own))
   assert.not.ok(hasLeftGroups(Number(child.pid)))
@@ -122,7 +122,7 @@ test('a list ends what a killed nacre has left, also one that nobody had waited 
   home,
 }) => {
   const [program = '', ...words] = cliCommand()
-  const command = ['-c', 'echo up; sleep 300']
+  const command = ['-p', '!echo up; sleep 300']
   // What it becomes knows of no child, so that nacre stays a zombie.
   const parent = spawn(
     'sh',
@@ -146,7 +146,7 @@ test('a list ends what a killed nacre has left, also one that nobody had waited 
     parent.kill()
     await gone
   }
-  assert.is((await home.run(['-c', 'true'])).status, 0)
+  assert.is((await home.run(['-p', '!true'])).status, 0)
   await until(() => runsOf(home).length === 0)
 })
 
@@ -177,7 +177,7 @@ for (const signal of [
 ]) {
   test(`a nacre that ends by ${signal} takes its run along, and no job`, async ({ home }) => {
     const id = await home.start('echo up; sleep 300')
-    const child = startCli(home, ['-c', 'setsid sleep 300 & echo $$; sleep 300'])
+    const child = startCli(home, ['-p', '!setsid sleep 300 & echo $$; sleep 300'])
     await hear(child.stdout, 'data')
     const exited = hear(child, 'exit')
     child.kill(signal)
@@ -269,7 +269,7 @@ test('a number that is another process now is not taken for the job', async ({ h
 
 test('killed at any moment, two nacres at once: no orphan but declared jobs', async ({ home }) => {
   const forms = [
-    ['-c', 'setsid sleep 300 & sleep 300'],
+    ['-p', '!setsid sleep 300 & sleep 300'],
     ['-c', 'sleep 300', '--background'],
     ['-c', 'echo up; sleep 300', '--ready', 'regex:up'],
     ['-c', 'sleep 0.05; exit 3', '--wait', '0'],

@@ -3,9 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createDeferred } from '../../lib/protocol/deferred.ts'
-import { describeRefusal } from '../../lib/run/start-failure.ts'
-import { createStartTurns } from '../../lib/run/start-turns.ts'
 import { cliCommand, cliRuntime } from '../helpers/cli.ts'
 import { runProgram } from '../helpers/run-program.ts'
 import { until } from '../helpers/until.ts'
@@ -19,53 +16,6 @@ function runLine(line: string) {
   const env = { XDG_STATE_HOME: join(dir, 'state'), HOME: dir }
   return runProgram('bash', ['-c', line], { env })
 }
-
-test('more runs than there are descriptors for take turns', async () => {
-  const count = 30
-  const request = (id: number) =>
-    JSON.stringify({ jsonrpc: '2.0', id, method: 'shell.exec', params: { command: `echo r${id}` } })
-  const requests = Array.from({ length: count }, (_, id) => request(id)).join('\n')
-  const line = [
-    'ulimit -n 48',
-    `coproc ${nacre} --rpc`,
-    `printf '%s\\n' '${requests.replaceAll('\n', "' '")}' >&"\${COPROC[1]}"`,
-    `for ((n = 0; n < ${count};)); do read -r line <&"\${COPROC[0]}" || break; ` +
-      '[[ $line = *\'"result"\'* ]] || continue; echo "$line"; n=$((n + 1)); done',
-  ].join('\n')
-  const { stdout } = await runLine(line)
-  const texts = String(stdout)
-    .trim()
-    .split('\n')
-    .map((answer) => JSON.parse(answer) as { id: number; result: { stdout: string } })
-    .sort((a, b) => a.id - b.id)
-    .map(({ result }) => result.stdout)
-  assert.equal(
-    texts,
-    Array.from({ length: count }, (_, id) => `r${id}\n`),
-  )
-})
-
-test('a start waited for files although no run had any to give back', async () => {
-  const turns = createStartTurns(600_000)
-  const refusal = describeRefusal(Object.assign(new Error('EMFILE'), { code: 'EMFILE' }))
-  const refused = await turns.take(() => Promise.reject(refusal as Error)).catch((error) => error)
-  assert.is(refused, refusal)
-})
-
-test('a start gave up while another one was still on its way', async () => {
-  const turns = createStartTurns(600_000)
-  const refusal = describeRefusal(Object.assign(new Error('EMFILE'), { code: 'EMFILE' })) as Error
-  const started = createDeferred<{ exited: Promise<void> }>()
-  const first = turns.take(() => started.promise)
-  let refusals = 0
-  const second = turns.take(() =>
-    // So many times it is tried in a second, which is longer than one waits that waits for nobody.
-    ++refusals < 20 ? Promise.reject(refusal) : Promise.resolve({ exited: Promise.resolve() }),
-  )
-  await second
-  started.resolve({ exited: Promise.resolve() })
-  await first
-})
 
 test('a job for which there are too few descriptors is refused in one sentence', async () => {
   if (cliRuntime() === 'deno')

@@ -22,11 +22,11 @@ const line = (method: string, params: object) =>
   `${JSON.stringify({ jsonrpc: '2.0', id: method, method, params })}\n`
 
 const forms: readonly Form[] = [
-  { name: 'pipe', words: (token) => ['-c', child(token)] },
+  { name: 'pipe', words: (token) => ['-p', `!${child(token)}`] },
   { name: 'json', words: (token) => ['-c', child(token), '--output-format', 'json'] },
   { name: 'pty', words: (token) => ['-c', child(token), '--pty'] },
   { name: 'session', words: (token) => ['-c', child(token), '--session', 'main'] },
-  { name: 'short', words: (token) => ['-c', `${daemon(token)}; true`] },
+  { name: 'short', words: (token) => ['-p', `!${daemon(token)}; true`] },
   { name: 'job', words: (token) => ['-c', child(token), '--background'] },
   { name: 'waited for', words: (token) => ['-c', child(token), '--wait', '60'] },
   { name: 'sandbox', words: (token) => ['-c', child(token), '--sandbox', 'workspace'] },
@@ -79,7 +79,7 @@ export async function tryKill(index: number, afterMs: number, victim: Victim): P
     return []
   }
 
-  await runCli(['-c', 'true'], { env: victim.env })
+  await runCli(['-p', '!true'], { env: victim.env })
   let faults: string[] = []
   // Whoever ends what was left does so beside the next nacre, not before it.
   for (let look = 0; look < 300; look++) {
@@ -122,6 +122,6 @@ async function listJobs(victim: Victim): Promise<{ id: string; command: string }
 /** How long a nacre takes from its start to a command that runs: kills fall before, then and after. */
 export async function measureStart(victim: Victim): Promise<number> {
   const startedMs = performance.now()
-  await runCli(['-c', 'true'], { env: victim.env })
+  await runCli(['-p', '!true'], { env: victim.env })
   return performance.now() - startedMs
 }

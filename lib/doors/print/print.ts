@@ -3,15 +3,12 @@ import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
-import { parsePrompt, type PrintOptions } from '../../protocol/prompt.ts'
+import { emptyPrompt, parsePrompt, type PrintOptions } from '../../protocol/prompt.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import type { Streams } from '../streams.ts'
+import { readLines, readText, type Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
-import { createApprove } from './approve.ts'
 import type { Prompter } from './prompt.ts'
-import { readArray } from './array.ts'
-import { emptyPrompt, readLines, readText } from './stdin.ts'
-import { typeIntoRun } from '../terminal.ts'
+import { createApprove, typeIntoRun } from '../terminal.ts'
 
 export interface PrintContext {
   executor: Executor
@@ -155,4 +152,16 @@ function connectTerminal(stdin: Stdin, { streams }: PrintContext) {
     /** Gives what undoes it. */
     connect: (run: Run) => (typed ? typeIntoRun(run, streams) : undefined),
   }
+}
+
+/** What an array makes of the input of print: its tasks read nothing, and `-` reads their commands. */
+async function readArray(
+  { array }: Partial<RequestInput>,
+  streams: Streams,
+): Promise<Partial<RequestInput>> {
+  if (array === undefined) return {}
+  if (array !== '-') return { stdin: { kind: 'none' } }
+  const commands: string[] = []
+  for await (const line of readLines(streams.stdin)) if (line.trim() !== '') commands.push(line)
+  return { commands, array: String(commands.length), stdin: { kind: 'none' } }
 }

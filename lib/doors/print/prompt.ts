@@ -1,5 +1,5 @@
 import { createAgent } from '../../agent/agent.ts'
-import type { PrintOptions } from '../../protocol/prompt.ts'
+import { emptyPrompt, type PrintOptions } from '../../protocol/prompt.ts'
 import { eventToWire, type AgentEvent } from '../../agent/events.ts'
 import { textOf, toolCallsOf } from '../../agent/models/model.ts'
 import { openOutputSchema, type OutputSchema } from '../../agent/output-schema.ts'
@@ -7,9 +7,10 @@ import type { AgentSettings } from '../../agent/session.ts'
 import type { Executor } from '../../executor/executor.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import type { Result, PromptResult } from '../../protocol/result/result.ts'
-import type { Streams } from '../streams.ts'
-import { createApprove } from './approve.ts'
-import { emptyPrompt, keepLarge, readText } from './stdin.ts'
+import { MisuseError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { readText, type Streams } from '../streams.ts'
+import { createApprove } from '../terminal.ts'
 
 /** The conversation of one call of print. */
 export interface Prompter {
@@ -51,7 +52,7 @@ export async function createPrompter(
   return {
     addCommand: (result) => session.commands.add(result),
     async ask(text, stdin) {
-      const given = stdin.kind === 'descriptor' ? await readGiven(options, streams, keep) : ''
+      const given = stdin.kind === 'descriptor' ? await readGiven(streams, keep) : ''
       // Without words, the prompt itself came from standard input.
       const asked = given + (options.prompt === null ? await keep(text) : text)
       if (asked === '') throw emptyPrompt()
@@ -168,23 +169,42 @@ function describeCall(name: string, given: Readonly<Record<string, unknown>>): s
   return `$ ${first}${rest.length > 0 ? ' …' : ''}`
 }
 
-/** After so long without a word a person may wonder what it waits for. */
-const patienceMs = 3000
-
 async function readGiven(
-  { quiet }: PrintOptions,
-  { stdin, stderr }: Streams,
+  { stdin }: Streams,
   keep: (input: string) => Promise<string>,
 ): Promise<string> {
-  const note = setTimeout(() => {
-    if (!quiet)
-      void stderr.write('nacre: Waiting for the end of standard input; < /dev/null gives none\n')
-  }, patienceMs)
-  try {
-    const text = await keep(await readText(stdin))
-    if (text.trim() === '') return ''
-    return `<stdin>\n${text.replaceAll('</stdin>', '<\\/stdin>').trimEnd()}\n</stdin>\n\n`
-  } finally {
-    clearTimeout(note)
+  const text = await keep(await readText(stdin))
+  if (text.trim() === '') return ''
+  return `<stdin>\n${text.replaceAll('</stdin>', '<\\/stdin>').trimEnd()}\n</stdin>\n\n`
+}
+
+/** Of longer input a prompt has both ends, so much of each, and an artifact has the whole. */
+const givenBytes = 32 * 1024
+const ends = { maxBytes: 8 * 1024 }
+
+/**
+ * Input as it goes into a prompt. `owner`: the conversation, to which the artifact belongs; its record has no other
+ * run. Rejects with `MisuseError` if it cannot be kept.
+ */
+async function keepLarge(input: string, { artifacts }: Executor, owner: string): Promise<string> {
+  const bytes = Buffer.from(input)
+  if (bytes.length <= givenBytes) return input
+  const writer = artifacts?.create({
+    runId: owner,
+    belongsTo: owner,
+    command: 'stdin',
+    stream: 'stdout',
+  })
+  await writer?.write(bytes)
+  const kept = await writer?.finish()
+  if (!artifacts || !kept?.artifact) {
+    const why = kept?.notice ?? 'There is no state folder'
+    const message = `Standard input (${bytes.length} bytes) must be kept as an artifact, and cannot be: ${why}`
+    throw new MisuseError('stdin_not_kept', message)
   }
+  const { id } = kept.artifact
+  const head = await artifacts.read(id, ends)
+  const tail = await artifacts.read(id, { ...ends, tail: limits.maxLines })
+  const note = `[… The middle is left out. The whole, ${bytes.length} bytes in ${tail.totalLines} lines, is the artifact ${id}: search and read it with the tool artifact (grep, offset, limit). …]`
+  return [head.text, note, kept.notice, tail.text].filter(Boolean).join('\n')
 }

@@ -1,6 +1,6 @@
 import { type ToldResult, toldShape } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
-import { countBegun } from '../begun-mark.ts'
+import { countBegun } from '../pipe/pipe-reader.ts'
 
 /*
  * What the script on a host reports beside the command's own bytes, in the same streams, since a client

@@ -1,6 +1,10 @@
-import { closeSync, writeSync } from 'node:fs'
+import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
+import type { Stdin } from '../../protocol/request/request.ts'
+import type { FifoPool } from './fifo.ts'
+import { makeFilledFolder } from '../../system/temporary-folder.ts'
 
 /** What is written to the standard input of a run while it goes on. */
 export interface PipeInput {
@@ -87,4 +91,34 @@ export function createPipeInput(fd: number): PipeInput {
 
 function unread(): MisuseError {
   return new MisuseError('no_input', 'The command reads no input any more')
+}
+
+/** A standard input that is about to be given to a process. */
+export interface StandardInput {
+  stdin: number | 'ignore'
+  /** The write end of an input that stays open; else null. Whoever takes it closes it. */
+  writeFd: number | null
+  /** Is called once the process has it. */
+  release(): void
+}
+
+/** Opens what a request gives its process to read, other than an input that stays open. */
+export function openStandardInput(stdin: Stdin): StandardInput {
+  const plain = { writeFd: null, release: () => undefined }
+  if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
+  if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
+  // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
+  const { text } = stdin
+  const directory = makeFilledFolder('stdin', (folder) => {
+    writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
+  })
+  const fd = openSync(join(directory, 'text'), 'r')
+  rmSync(directory, { recursive: true })
+  return { ...plain, stdin: fd, release: () => closeSync(fd) }
+}
+
+/** Opens an input that is written to while the process runs (an open stdin). */
+export async function openWritableInput(pipes: FifoPool): Promise<StandardInput> {
+  const { readFd, writeFd } = await pipes.openInput()
+  return { stdin: readFd, writeFd, release: () => closeSync(readFd) }
 }

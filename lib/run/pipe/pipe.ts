@@ -10,11 +10,16 @@ import { isGroupAlive, readProcess } from '../../system/process/process-table.ts
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { nowMs } from '../../system/clock.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
-import { createPipeInput, type PipeInput } from './pipe-input.ts'
+import {
+  createPipeInput,
+  openStandardInput,
+  openWritableInput,
+  type PipeInput,
+  type StandardInput,
+} from './pipe-input.ts'
 import { type PipeReader, readPipe } from './pipe-reader.ts'
 import type { Prestarted } from './prestarted.ts'
 import { createRunning } from '../running.ts'
-import { openStandardInput, openWritableInput, type StandardInput } from '../standard-input.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import {
   chooseSteps,

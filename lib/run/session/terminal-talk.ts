@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } f
 import { join } from 'node:path'
 import { lookIntoFile } from '../../system/look.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
-import { countBegun } from '../begun-mark.ts'
+import { countBegun } from '../pipe/pipe-reader.ts'
 
 /*
  * By what nacre and a shell on a terminal talk: the shell by marks in what it writes to the terminal, nacre by

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
-import { isTerminal, listGiven } from '../descriptors.ts'
-import { lookIntoFile } from '../look.ts'
-import { findProgram, systemPath } from '../look.ts'
+import { isTerminal } from '../descriptors.ts'
+import { findProgram, lookAtLink, lookIntoFile, systemPath } from '../look.ts'
 import { bun, isDeno } from '../runtime.ts'
 
 /*
@@ -242,6 +242,40 @@ function openDenoLibc(): Libc {
     errno: () => new deno.UnsafePointerView(symbols[errnoCall]()).getInt32(),
     address: (bytes) => deno.UnsafePointer.value(deno.UnsafePointer.of(bytes)),
   }
+}
+
+/** A shell uses no higher numbers either. */
+const highestGiven = 255
+/** Descriptors that a runtime has opened and closed again on its way here. */
+const mostClosed = 8
+const ofEventLoop = /^anon_inode:\[(?:eventpoll|eventfd|io_uring|timerfd)\]$/
+
+/**
+ * The descriptors above 2 that nacre was started with, and that its runtime has marked close-on-exec. Linux only:
+ * elsewhere nothing tells what a descriptor leads to. Deno marks none.
+ */
+function listGiven(): number[] {
+  if (process.platform !== 'linux' || isDeno) return []
+  const numbers = readdirSync('/proc/self/fd').map(Number)
+  const open = numbers
+    .filter((fd) => fd > 2 && fd <= highestGiven)
+    .sort((a, b) => a - b)
+    .flatMap((fd) => {
+      const leadsTo = lookAtLink(`/proc/self/fd/${fd}`)
+      // Null: it was the descriptor of the listing itself.
+      return leadsTo === null ? [] : [{ fd, leadsTo }]
+    })
+  // A runtime makes its pipes after the event loop that reads them, has both ends of each, and gets the
+  // lowest numbers that are free.
+  const loopFd = open.find(({ leadsTo }) => ofEventLoop.test(leadsTo))?.fd ?? highestGiven
+  const highestOwn = numbers.length + mostClosed
+  const pipes = open.filter(
+    ({ fd, leadsTo }) => fd > loopFd && fd <= highestOwn && leadsTo.startsWith('pipe:'),
+  )
+  const isOwnPipe = (one: { leadsTo: string }) =>
+    pipes.some((pipe) => pipe === one) &&
+    pipes.filter(({ leadsTo }) => leadsTo === one.leadsTo).length === 2
+  return open.flatMap((one) => (ofEventLoop.test(one.leadsTo) || isOwnPipe(one) ? [] : one.fd))
 }
 
 /**
