@@ -1,22 +1,32 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { MisuseError } from '../protocol/errors.ts'
+import { StartError } from '../protocol/ports.ts'
+import { parsePrompt } from '../protocol/prompt.ts'
 import { quoteWord } from '../protocol/words.ts'
 import { makeFilledFolder } from '../system/temporary-folder.ts'
-import { answerLine, runSlash, tellMisuse } from './answer-line.ts'
+import type { LineContext, LineReader } from './context.ts'
+import { highlight, isUnfinished } from './line/command-text.ts'
 import { createCompletion } from './line/completion.ts'
-import { highlight } from './line/highlight.ts'
 import { recall } from './line/history.ts'
-import { type Choice, pick } from './line/picker.ts'
+import { askQuestion, pick } from './line/list.ts'
+import { createPrompt, type PromptEvent } from './line/prompt.ts'
 import { oneLine, shortenHome } from './screen/text.ts'
-import { createPrompt, type Prompt, type PromptEvent } from './line/prompt.ts'
-import { askQuestion } from './line/question.ts'
-import { isUnfinished } from './line/unfinished.ts'
-import type { SlashContext } from './slash/slash-command.ts'
-import { slashCommands } from './slash/slash-commands.ts'
-import type { ReplState } from './state.ts'
+import { slashCommands } from './slash.ts'
 
-/** One line after the other, until it is enough. */
-export async function converse(context: SlashContext): Promise<void> {
+/** One line after the other, until the person leaves. */
+export async function converse(reader: LineReader, context: LineContext): Promise<void> {
+  const { state, display } = context
+  while (!state.quit) {
+    display.setTitle(`nacre: ${shortenHome(state.cwd, context.environment['HOME'])}`)
+    const event = await reader.next()
+    await answerEvent(event, reader, context).catch((error: unknown) => tellMisuse(error, context))
+    if (state.quit && !(await mayQuit(context))) state.quit = false
+  }
+}
+
+/** Lines that are edited on the screen. */
+export function createScreenReader(context: LineContext): LineReader {
   const { state, display, style } = context
   let settle: (event: PromptEvent) => void = () => undefined
   const prompt = createPrompt({
@@ -37,88 +47,152 @@ export async function converse(context: SlashContext): Promise<void> {
     }),
     onEvent: (event) => settle(event),
   })
-  while (!state.quit) {
-    const title = `nacre: ${shortenHome(state.cwd, context.environment['HOME'])}`
-    display.terminal.write(`\u001B]0;${title.replaceAll(/[\u0000-\u001F]/g, '?')}\u0007`)
-    const event = await new Promise<PromptEvent>((resolve) => {
-      const close = display.open(prompt)
-      settle = (event) => {
-        settle = () => undefined
-        close()
-        resolve(event)
-      }
-      display.replayKeys()
-    })
-    await answer(event, prompt, context)
-    if (state.quit && !(await mayQuit(context))) state.quit = false
+  return {
+    text: () => prompt.text(),
+    setText: (text) => prompt.setText(text),
+    next: () =>
+      new Promise((resolve) => {
+        const close = display.open(prompt)
+        settle = (event) => {
+          settle = () => undefined
+          close()
+          resolve(event)
+        }
+        display.replayKeys()
+      }),
   }
+}
+
+async function answerEvent(
+  event: PromptEvent,
+  reader: LineReader,
+  context: LineContext,
+): Promise<void> {
+  const { display, state, style, print } = context
+  switch (event.type) {
+    case 'line': {
+      const command = commandOf(event.text, state.bash)?.trimStart()
+      if (command !== undefined && (await isUnfinished(command, state.shell)))
+        return reader.setText(`${event.text}\n`)
+      return answerLine(event.text, context)
+    }
+    case 'leave':
+      if (event.key !== 'ctrl+c') {
+        if (state.bash) state.bash = false
+        else state.quit = event.key === 'ctrl+d'
+      } else if (state.bash) print([style.dim('exit, Esc or Ctrl-D leaves bash mode.')])
+      else print([style.dim('Ctrl-D or /quit leaves nacre.')])
+      return
+    case 'search': {
+      const choices = recallAll(context).map((text) => ({ value: text, label: text }))
+      const options = { title: 'history:', choices, style, nextKey: 'ctrl+r' } as const
+      const picked = await pick(display, options)
+      if (picked !== null) reader.setText(picked)
+      return
+    }
+    case 'palette':
+      return choose(reader, context)
+    case 'view':
+      return runSlash('view', '', context)
+    case 'clear':
+      return display.clear()
+    case 'edit':
+      return editLine(reader, context)
+  }
+}
+
+/** What a line asks for: a slash command, a command, a change of mode, or a message to the model. */
+async function answerLine(text: string, context: LineContext): Promise<void> {
+  const { state, style, print, display } = context
+  const line = text.trim()
+  if (line === '') return
+  const slash = line.startsWith('/') ? parsePrompt(line) : null
+  if (slash?.kind === 'slash' && (findSlash(slash.name) || !state.bash)) {
+    remember('prompt', text, context)
+    if (!display.isPlain) print([`${state.bash ? style.mint('bash>') : style.salmon('>')} ${line}`])
+    return runSlash(slash.name, slash.rest, context)
+  }
+  if (line === 'v') return runSlash('view', '', context)
+  if (state.bash && (line === 'exit' || line === 'quit')) return void (state.bash = false)
+  if (!state.bash && line === '!') return void (state.bash = true)
+  // In bash mode the text after an explicit `!` runs too.
+  const prompt =
+    state.bash && !line.startsWith('!')
+      ? ({ kind: 'command', command: text, injected: true } as const)
+      : parsePrompt(text)
+  if (prompt.kind === 'command') {
+    // A line that begins with a blank is not kept.
+    const blank = text.startsWith(' ') ? ' ' : ''
+    return runLine(blank + prompt.command.trimStart(), prompt.injected, context)
+  }
+  if (prompt.kind === 'slash') return
+  remember('prompt', text, context)
+  if (!display.isPlain)
+    print(line.split('\n').map((part, row) => `${row === 0 ? style.salmon('>') : ' '} ${part}`))
+  await context.talk.ask(prompt.text, (line) =>
+    answerLine(line, context).catch((error: unknown) => tellMisuse(error, context)),
+  )
+}
+
+/** A fault of nacre's own is thrown on. */
+function tellMisuse(error: unknown, { print, style }: LineContext): void {
+  if (!(error instanceof MisuseError || error instanceof StartError)) throw error
+  print([style.red(error.message)])
+}
+
+function remember(kind: 'command' | 'prompt', text: string, context: LineContext) {
+  const { history, state, style, print } = context
+  const added = history.add({ kind, text: text.replace(/\s+$/, ''), cwd: state.cwd })
+  if (added.lost !== null) print([style.yellow(added.lost)])
+  return added.end
+}
+
+/** Runs a command as a line of its own, which the history keeps. */
+export async function runLine(
+  text: string,
+  injected: boolean,
+  context: LineContext,
+): Promise<void> {
+  const end = remember('command', text, context)
+  // The shell's own history, too, leaves out what begins with a blank.
+  const command = text.trimEnd()
+  // What has no command in it leaves everything as it is.
+  if (command.split('\n').every((line) => /^\s*(?:#.*)?$/.test(line))) return
+  const result = await context.runner.run({ command, injected })
+  end(result?.exitCode ?? null)
+}
+
+const findSlash = (name: string) => slashCommands.find((known) => known.name === name.toLowerCase())
+
+async function runSlash(name: string, rest: string, context: LineContext): Promise<void> {
+  const command = findSlash(name)
+  if (command) return command.run(rest, context)
+  context.print([`No such command: /${name}; /help lists them.`])
 }
 
 /** Newest first, as they are typed in the present mode. */
-function recallAll({ history, state }: SlashContext): string[] {
-  const found: string[] = []
-  for (const entry of history.list().toReversed()) {
-    const text = recall(entry, state.bash)
-    if (text !== null) found.push(text)
-  }
-  return found
+function recallAll({ history, state }: LineContext): string[] {
+  return history
+    .list()
+    .toReversed()
+    .flatMap((entry) => recall(entry, state.bash) ?? [])
 }
 
-/** The command of a line, where it has one. */
+/** The command of a line, if it has one. */
 function commandOf(text: string, bash: boolean): string | null {
   const bang = /^\s*!{1,2}/.exec(text)
   if (bang) return text.slice(bang[0].length)
   return bash ? text : null
 }
 
-async function isUnfinishedLine(text: string, { bash, shell }: ReplState): Promise<boolean> {
-  const command = commandOf(text, bash)
-  return command !== null && isUnfinished(command.trimStart(), shell)
-}
-
-function paint(line: string, row: number, text: string, { state, style }: SlashContext): string {
+function paint(line: string, row: number, text: string, { state, style }: LineContext): string {
   if (commandOf(text, state.bash) === null) return line
   const bang = row === 0 ? (/^\s*!{1,2}\s*/.exec(line)?.[0] ?? '') : ''
   return style.bold(bang) + highlight(line.slice(bang.length), style)
 }
 
-async function answer(event: PromptEvent, prompt: Prompt, context: SlashContext): Promise<void> {
-  try {
-    switch (event.type) {
-      case 'line':
-        if (await isUnfinishedLine(event.text, context.state))
-          return prompt.setText(`${event.text}\n`)
-        return await answerLine(event.text, context)
-      case 'leave':
-        return answerLeave(event.key, context)
-      case 'search':
-        return await search(prompt, context)
-      case 'palette':
-        return await choose(prompt, context)
-      case 'view':
-        return await runSlash('view', '', context)
-      case 'clear':
-        return context.display.clear()
-      case 'edit':
-        return await editLine(prompt, context)
-    }
-  } catch (error) {
-    tellMisuse(error, context)
-  }
-}
-
-function answerLeave(key: string, { state, style, print }: SlashContext): void {
-  if (key === 'ctrl+c') {
-    const how = state.bash
-      ? 'exit, Esc or Ctrl-D leaves bash mode.'
-      : 'Ctrl-D or /quit leaves nacre.'
-    print([style.dim(how)])
-  } else if (state.bash) state.bash = false
-  else if (key === 'ctrl+d') state.quit = true
-}
-
-/** Asks a person where jobs would end. */
-async function mayQuit({ runner, display, style, session }: SlashContext): Promise<boolean> {
+/** Asks a person about jobs that would end. */
+async function mayQuit({ runner, display, style, session }: LineContext): Promise<boolean> {
   const running = runner.runningJobs()
   // A shell that has not started has no jobs.
   const ofShell = await session().then(
@@ -133,50 +207,34 @@ async function mayQuit({ runner, display, style, session }: SlashContext): Promi
   ]
   if (names.length === 0) return true
   const text = [style.yellow('These jobs end with nacre:'), ...names, 'Leave all the same?']
-  const yes = { word: 'yes', label: '', value: true }
-  const no = { word: 'no', label: '', value: false }
-  return await askQuestion(display, { text, answers: [yes, no], otherwise: no, style })
-}
-
-async function search(prompt: Prompt, context: SlashContext): Promise<void> {
-  const { display, style } = context
-  const choices = recallAll(context).map((text) => ({ value: text, label: text }))
-  const picked = await pick(display, { title: 'history:', choices, style, nextKey: 'ctrl+r' })
-  if (picked !== null) prompt.setText(picked)
+  return (await askQuestion(display, { text, answers: { yes: '', no: '' }, style })) === 'yes'
 }
 
 /** A command that is picked runs; what was typed before is put on the line. */
-async function choose(prompt: Prompt, context: SlashContext): Promise<void> {
-  const choices: Choice[] = [
-    ...slashCommands.map(({ name, hint = '', description }) => {
-      return { value: `/${name}`, label: `/${name}`, hint: `${hint} ${description}`.trim() }
-    }),
-    ...recallAll(context)
-      .slice(0, 50)
-      .map((text) => ({ value: ` ${text}`, label: text })),
-  ]
+async function choose(reader: LineReader, context: LineContext): Promise<void> {
   const { display, style } = context
+  const commands = slashCommands.map(({ name, hint = '', description }) => {
+    return { value: `/${name}`, label: `/${name}`, hint: `${hint} ${description}`.trim() }
+  })
+  const typed = recallAll(context).slice(0, 50)
+  const choices = [...commands, ...typed.map((text) => ({ value: ` ${text}`, label: text }))]
   const picked = await pick(display, { title: 'palette:', choices, style, nextKey: 'ctrl+p' })
-  if (picked === null) return
-  if (picked.startsWith(' ')) prompt.setText(picked.slice(1))
-  else await answerLine(picked, context)
+  if (picked?.startsWith(' ')) reader.setText(picked.slice(1))
+  else if (picked !== null) await answerLine(picked, context)
 }
 
 /** The line in the person's editor, which runs in the person's shell. */
-async function editLine(prompt: Prompt, context: SlashContext): Promise<void> {
+async function editLine(reader: LineReader, { environment, runner }: LineContext): Promise<void> {
   const fileIn = (folder: string) => join(folder, 'line.sh')
   const folder = makeFilledFolder('line', (made) =>
-    writeFileSync(fileIn(made), `${prompt.text()}\n`, { mode: 0o600 }),
+    writeFileSync(fileIn(made), `${reader.text()}\n`, { mode: 0o600 }),
   )
   const file = fileIn(folder)
   try {
-    const editor = context.environment['VISUAL'] ?? context.environment['EDITOR'] ?? 'vi'
-    await context.runner.run({
-      command: `${editor} ${quoteWord(file)}`,
-      injected: false,
-      shownAs: `${editor} …`,
-    })
-    prompt.setText(readFileSync(file, 'utf8').replace(/\n+$/, ''))
+    const editor = environment['VISUAL'] ?? environment['EDITOR'] ?? 'vi'
+    const command = `${editor} ${quoteWord(file)}`
+    await runner.run({ command, injected: false, shownAs: `${editor} …` })
+    reader.setText(readFileSync(file, 'utf8').replace(/\n+$/, ''))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,33 +1,38 @@
 import { basename, join } from 'node:path'
+import { formatDuration } from '../render/messages.ts'
+import { nowMs } from '../system/clock.ts'
+import { readGitBranch } from '../system/look.ts'
+import type { Streams } from '../doors/streams.ts'
 import { createDeferred, whenAborted } from '../protocol/deferred.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { TerminalSession } from '../protocol/ports.ts'
-import { runLine } from './answer-line.ts'
-import { openApprovals } from './approval/approvals.ts'
-import { createApprove } from './approval/ask-approval.ts'
-import type { ReplContext } from './context.ts'
-import { converse } from './converse.ts'
+import { createApprove, openApprovals } from './approvals.ts'
+import type { LineContext, LineReader, ReplContext } from './context.ts'
+import { converse, createScreenReader, runLine } from './converse.ts'
 import { openHistory } from './line/history.ts'
-import { createCommandRunner, sessionRequest } from './run-command.ts'
-import { createDisplay } from './screen/display.ts'
+import { createPlainDisplay, createPlainReader, createPlainRunner } from './plain.ts'
+import {
+  type CommandRunner,
+  createCommandRunner,
+  type NumberedJob,
+  type ReplState,
+  type RunnerParts,
+  sessionRequest,
+} from './run-command.ts'
+import { createDisplay, type Display, type DisplayOptions } from './screen/display.ts'
 import { guardTerminal } from './screen/terminal.ts'
-import { createStrayOutput } from './screen/stray-output.ts'
-import { createStyle } from './screen/text.ts'
-import type { SlashContext } from './slash/slash-command.ts'
-import type { ReplState } from './state.ts'
-import { createStatusBar } from './status-bar.ts'
-import { createTalk } from './talk/talk.ts'
+import { createStrayOutput } from './screen/block.ts'
+import { createStyle, fit, shortenHome, type Style } from './screen/text.ts'
+import { createTalk } from './talk.ts'
 
+/** So many finished runs stay at hand for the viewer. */
+const keptRuns = 100
 /** How long the status bar may be wrong about a job's time. */
 const jobTickMs = 1000
 
 /** The interactive front door. Gives the exit status when the person leaves or a signal ends nacre. */
 export async function repl(context: ReplContext): Promise<number> {
   const { executor, streams, signal, environment } = context
-  if (environment['TERM'] === 'dumb') {
-    const { plainRepl } = await import('./plain/plain.ts')
-    return plainRepl(context)
-  }
   const state: ReplState = {
     cwd: context.cwd,
     bash: false,
@@ -39,16 +44,19 @@ export async function repl(context: ReplContext): Promise<number> {
     quit: false,
   }
   const { promise: left, resolve: leave } = createDeferred()
-  const style = createStyle(environment)
+  const isDumb = environment['TERM'] === 'dumb'
+  const style = createStyle(isDumb ? { NO_COLOR: '1', TERM: 'dumb' } : environment)
   const home = environment['HOME']
-  const jobs = () => runner.runningJobs()
-  const dismissGuard = guardTerminal()
-  const display = createDisplay({
-    streams,
-    statusBar: createStatusBar({ state, style, home, jobs }),
-    onResize: (columns, rows) => runner.resize(columns, rows),
-    onEnd: leave,
-  })
+  const jobs = (): readonly NumberedJob[] => runner.runningJobs()
+  const front: Front = isDumb
+    ? openPlain(streams, state, leave)
+    : openScreen({
+        streams,
+        statusBar: createStatusBar(state, style, home, jobs),
+        onResize: (columns, rows) => runner.resize(columns, rows),
+        onEnd: leave,
+      })
+  const { display } = front
   context.onCrash(() => display.close())
   const print = (lines: readonly string[]) => display.print(lines)
   const stray = createStrayOutput((lines) => display.printWhole(lines))
@@ -74,21 +82,24 @@ export async function repl(context: ReplContext): Promise<number> {
   const approve = createApprove({ display, approvals, style, home })
   const settings = context.agentSettings
   const talk = createTalk({ executor, settings, display, style, state, approve })
-  const runner = createCommandRunner({
+  const runner: CommandRunner = front.createRunner({
     executor,
-    display,
     style,
     state,
     colored: !environment['NO_COLOR'],
     session,
     approve,
     beforePrint: () => stray.flush(),
-    onFinished: (result) => talk.addCommand(result),
+    onEnded(result, injected) {
+      state.runs.push({ result, injected })
+      if (injected) talk.addCommand(result)
+      if (state.runs.length > keptRuns) state.runs.shift()
+    },
   })
   let starting: NodeJS.Immediate | undefined
   const ticking = setInterval(() => jobs().length > 0 && display.refresh(), jobTickMs).unref()
   try {
-    const slash: SlashContext = {
+    const lineContext: LineContext = {
       executor,
       state,
       display,
@@ -100,9 +111,9 @@ export async function repl(context: ReplContext): Promise<number> {
       session,
       environment,
       print,
-      runLine: (command, injected) => runLine(command, injected, slash),
+      runLine: (command, injected) => runLine(command, injected, lineContext),
     }
-    const { damage } = slash.history
+    const { damage } = lineContext.history
     print([`${style.salmon('nacre')} ${context.version} · /help tells what to type`])
     if (damage !== null) print([style.yellow(damage)])
     // The first prompt comes first.
@@ -112,13 +123,97 @@ export async function repl(context: ReplContext): Promise<number> {
         print([style.red(error.message)])
       })
     })
-    await Promise.race([left, whenAborted(signal), converse(slash)])
+    await Promise.race([
+      left,
+      whenAborted(signal),
+      converse(front.createReader(lineContext), lineContext),
+    ])
     return 0
   } finally {
     clearInterval(ticking)
     clearImmediate(starting)
     stray.flush()
-    display.close()
-    dismissGuard()
+    front.close()
   }
+}
+
+/** A terminal, and how lines come from it and commands are shown on it. */
+interface Front {
+  display: Display
+  createRunner(parts: RunnerParts): CommandRunner
+  createReader(context: LineContext): LineReader
+  close(): void
+}
+
+function openScreen(options: DisplayOptions): Front {
+  const dismissGuard = guardTerminal()
+  const display = createDisplay(options)
+  return {
+    display,
+    createRunner: (parts) => createCommandRunner(display, parts),
+    createReader: createScreenReader,
+    close() {
+      display.close()
+      dismissGuard()
+    },
+  }
+}
+
+function openPlain(streams: Streams, state: ReplState, onEnd: () => void): Front {
+  const display = createPlainDisplay(streams, onEnd)
+  return {
+    display,
+    createRunner: (parts) => createPlainRunner(streams, display, parts),
+    createReader: () => createPlainReader(display, state),
+    close: () => display.close(),
+  }
+}
+
+/** So many jobs are named; of more only their count is told. */
+const namedJobs = 3
+/** How long the branch that is shown may be an older one. */
+const branchMs = 500
+
+/** One line: mode, directory, branch, model, sandbox and jobs. */
+function createStatusBar(
+  state: ReplState,
+  style: Style,
+  home: string | undefined,
+  jobs: () => readonly NumberedJob[],
+) {
+  let seen = { cwd: '', atMs: -Infinity, branch: null as string | null }
+
+  /** Asked of the files now and then, not at every key. */
+  function findBranch(): string | null {
+    const { cwd } = state
+    if (seen.cwd !== cwd || nowMs() - seen.atMs > branchMs) {
+      seen = { cwd, atMs: nowMs(), branch: readGitBranch(cwd) }
+    }
+    return seen.branch
+  }
+
+  return (columns: number): string => {
+    const branch = findBranch()
+    const mode = state.bash ? `${style.mint('[BASH]')} ` : ''
+    const place = branch === null ? '' : ` (${branch})`
+    const sandbox = state.sandbox ?? state.configuredSandbox
+    const parts = [
+      `${mode}${style.bold(shortenHome(state.cwd, home))}${place}`,
+      state.model ?? '',
+      sandbox === 'off' ? '' : `sandbox ${sandbox}`,
+      nameJobs(jobs()),
+    ]
+    // It is kept short: a terminal that gets narrower wraps a long one, and some lose the cursor above it.
+    return fit(parts.filter((part) => part !== '').join(' · '), columns - 1)
+  }
+}
+
+function nameJobs(running: readonly NumberedJob[]): string {
+  if (running.length > namedJobs) return `${running.length} jobs`
+  return running
+    .map(({ number, startedMs }) => {
+      const seconds = Math.floor((nowMs() - startedMs) / 1000)
+      return `%${number} ${formatDuration(Math.max(1, seconds) * 1000)}`
+    })
+    .join(' ')
 }

@@ -1,6 +1,7 @@
+import { stripVTControlCharacters } from 'node:util'
 import type { Approve, Executor, Run } from '../executor/executor.ts'
 import { formatDuration } from '../render/messages.ts'
-import type { RequestInput } from '../protocol/request/request.ts'
+import type { RequestInput, SandboxMode } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { TerminalSession } from '../protocol/ports.ts'
 import { nowMs } from '../system/clock.ts'
@@ -11,14 +12,28 @@ import {
   renderEnd,
   renderMissing,
 } from './screen/block.ts'
-import type { Display } from './screen/display.ts'
+import type { ScreenDisplay } from './screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
-import { keptRuns, type ReplState } from './state.ts'
-import { createStyle, type Style } from './screen/text.ts'
+import type { Style } from './screen/text.ts'
 
-export interface CommandRunnerParts {
+/** What lasts from one line to the next. */
+export interface ReplState {
+  /** Where the person's shell stands. */
+  cwd: string
+  bash: boolean
+  model: string | null
+  /** The sandbox that the person has chosen; null: as it is configured. */
+  sandbox: SandboxMode | null
+  readonly configuredSandbox: SandboxMode
+  /** The name of the person's shell: `zsh`. */
+  readonly shell: string
+  /** The runs that have ended, the newest one last; `injected`: it goes before the next message to a model. */
+  runs: { result: Result; injected: boolean }[]
+  quit: boolean
+}
+
+export interface RunnerParts {
   executor: Executor
-  display: Display
   style: Style
   state: ReplState
   colored: boolean
@@ -26,8 +41,8 @@ export interface CommandRunnerParts {
   approve: Approve
   /** What came before is to be printed before what is printed now. */
   beforePrint: () => void
-  /** Hears of a result that goes before the next message to a model. */
-  onFinished: (result: Result) => void
+  /** Keeps a result for the viewer, and `injected` for the next message to a model. */
+  onEnded: (result: Result, injected: boolean) => void
 }
 
 /** A command that goes on though nobody waits for it, by the number that a person calls it by. */
@@ -38,6 +53,7 @@ export interface NumberedJob {
   startedMs: number
   /** Set when it has ended. */
   result: Result | null
+  readonly shown: ShownCommand
 }
 
 export interface CommandRunner {
@@ -70,12 +86,11 @@ export function sessionRequest(state: Pick<ReplState, 'sandbox'>): Omit<RequestI
   }
 }
 
-export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
-  const { executor, display, style, state } = parts
+export function createCommandRunner(display: ScreenDisplay, parts: RunnerParts): CommandRunner {
+  const { executor, style, state, colored } = parts
   // It is there when the first command is typed.
   setImmediate(() => void loadShownCommand())
   const jobs: NumberedJob[] = []
-  const shownJobs = new Map<NumberedJob, ShownCommand>()
   let current: ShownCommand | null = null
 
   function headline(command: string): string[] {
@@ -97,8 +112,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
 
   /** `asked`: the person has been told why it did not run. */
   async function finish(shown: ShownCommand, result: Result, asked = false): Promise<void> {
-    if (shown.wanted.shownAs === undefined) keep(result, shown.wanted)
-    await followShell()
+    if (shown.wanted.shownAs === undefined) parts.onEnded(result, shown.wanted.injected)
+    state.cwd = (await parts.session()).info().cwd
     parts.beforePrint()
     const tail = shown.emulator.tail(Math.max(3, display.rows - otherRows))
     // Whoever empties the screen wants to see nothing on it.
@@ -112,39 +127,25 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     notify(shown.wanted.command, result)
   }
 
-  function keep(result: Result, { injected }: Wanted): void {
-    state.runs.push({ result, injected })
-    if (injected) parts.onFinished(result)
-    if (state.runs.length > keptRuns) state.runs.shift()
-  }
-
-  async function followShell(): Promise<void> {
-    state.cwd = (await parts.session()).info().cwd
-  }
-
   /** Rings where nobody has looked for as long as the command took. */
   function notify(command: string, result: Result): void {
     if (result.durationMs < noticedMs || result.status === 'stopped') return
     if (display.hasFocus && nowMs() - display.lastKeyMs < noticedMs) return
-    const told = `${command.split('\n')[0] ?? ''}: ${renderEnd(result, plainStyle)}`
-    display.terminal.write(
-      `\u0007\u001B]9;${told.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)}\u0007`,
-    )
+    const end = stripVTControlCharacters(renderEnd(result, style))
+    display.ring(`${command.split('\n')[0] ?? ''}: ${end}`)
   }
 
   function leaveRunning(shown: ShownCommand, run: Run): void {
     run.detach()
-    let number = 1
-    while (jobs.some((job) => job.number === number && job.result === null)) number++
     const job: NumberedJob = {
-      number: Math.max(number, jobs.length + 1),
+      number: jobs.length + 1,
       run,
       command: shown.wanted.command,
       startedMs: shown.startedMs,
       result: null,
+      shown,
     }
     jobs.push(job)
-    shownJobs.set(job, shown)
     const id = `%${job.number}`
     display.printWhole(joinWrapped(shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4)))))
     display.print([
@@ -159,9 +160,8 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     await shown.emulator.settle()
     job.result = result
     if (current === shown) return
-    shownJobs.delete(job)
     shown.emulator.close()
-    keep(result, shown.wanted)
+    parts.onEnded(result, shown.wanted.injected)
     const [command = ''] = job.command.split('\n')
     display.print([
       `${style.dim(`[%${job.number}]`)} ${command}  ${renderEnd(result, style)}`,
@@ -179,7 +179,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       let asked = false
       const stop = new AbortController()
       const { createShownCommand } = await loadShownCommand()
-      const shown = createShownCommand(wanted, parts)
+      const shown = createShownCommand(wanted, { display, style, colored })
       const started = executor.start(
         { ...sessionRequest(state), command: wanted.command },
         {
@@ -200,8 +200,7 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
       return result
     },
     async attach(job) {
-      const shown = shownJobs.get(job)
-      if (!shown) return
+      const { shown } = job
       display.printWhole(headline(job.command))
       shown.resize(display.columns, display.rows)
       const result = await show(shown, Promise.resolve(job.run), () => undefined)
@@ -211,7 +210,6 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
         ])
         return
       }
-      shownJobs.delete(job)
       await finish(shown, result)
     },
     resize(columns, rows) {
@@ -223,5 +221,3 @@ export function createCommandRunner(parts: CommandRunnerParts): CommandRunner {
     },
   }
 }
-
-const plainStyle = createStyle({ NO_COLOR: '1' })

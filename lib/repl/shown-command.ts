@@ -3,7 +3,7 @@ import { createDeferred } from '../protocol/deferred.ts'
 import type { InputKind, Result } from '../protocol/result/result.ts'
 import { formatDuration } from '../render/messages.ts'
 import { nowMs } from '../system/clock.ts'
-import type { Display, View } from './screen/display.ts'
+import type { ScreenDisplay, View } from './screen/display.ts'
 import { createEmulator, type Emulator } from './screen/emulator.ts'
 import { isKey, pastedText, typedText } from './screen/terminal.ts'
 import { fit, joinFitting, type Style, widthOf } from './screen/text.ts'
@@ -48,7 +48,7 @@ const leaveKeys = ['\u001D', '\u001B[93;5u']
  */
 export function createShownCommand(
   wanted: Wanted,
-  { display, style, colored }: { display: Display; style: Style; colored: boolean },
+  { display, style, colored }: { display: ScreenDisplay; style: Style; colored: boolean },
 ): ShownCommand {
   const startedMs = nowMs()
   let run: Run | null = null

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { findProgram } from '../../lib/system/look.ts'
@@ -28,9 +29,15 @@ for (const shell of ownShells) {
         await screen.answers('typed\r', 'its typed\n✓ exit 0')
         screen.type('exit\r')
         await screen.answers('!echo "$x $TERM"\r', 'kept dumb\n✓ exit 0')
-        await screen.answers('!rm -rf ~\r!echo after\r', 'yes · no ? ')
+        await screen.answers('!rm -rf ~\r!echo after\r', 'yes (this once)')
+        await screen.shows('\n? ')
+        // Who answers at once has not read the question.
+        await delay(500)
         await screen.answers('no\r', '✗ denied')
         await screen.shows('after\n✓ exit 0')
+        await screen.answers('!seq 3\r', '3\n✓ exit 0')
+        await screen.answers('/view\r', /\/view *\n1\n2\n3\n> /)
+        await screen.answers('/jobs\r', 'No jobs.')
         screen.type(keys.ctrl('d'))
         assert.equal(await screen.exited, { exitCode: 0, signal: 0 })
         assert.not.match(screen.raw(), '\u001B')

@@ -16,7 +16,7 @@ import { root } from './program.js'
  * command line of nacre, so that they serve each of its forms.
  */
 const ofCommandLine =
-  /^test\/(?:cli\/(?:as-a-shell|disk|full-disk|own-output|supervise)|repl\/(?:kill|restore|screen\/flood)|doors\/rpc\/(?:open-files|shell|slow-reader)|doors\/acp\/acp)\.test\.ts$/
+  /^test\/(?:cli\/(?:as-a-shell|disk|full-disk|own-output|supervise)|repl\/(?:kill|restore|screen\/emulator)|doors\/rpc\/(?:open-files|shell|slow-reader)|doors\/acp\/acp)\.test\.ts$/
 
 /** What differs where the test itself runs on another Node: pipes, terminals, processes, the library. */
 const ofLibrary =

@@ -62,6 +62,7 @@ export function createPrompt(options: PromptOptions): Prompt {
   /** A walk through the history: what stood on the line, and where it is. */
   let walk: { start: string; at: number } | null = null
   let afterCtrlX = false
+
   function keyWhenEmpty(data: string): boolean {
     const keys = ['ctrl+c', 'ctrl+d', 'escape'] as const
     const key = keys.find((known) => isKey(data, known))
@@ -125,13 +126,9 @@ export function createPrompt(options: PromptOptions): Prompt {
     editor.setText(text)
   }
 
-  function enter(data: string): void {
+  function isBehindBackslash(): boolean {
     const { line, col } = editor.getCursor()
-    const before = editor.getLines()[line]?.slice(0, col) ?? ''
-    if (editor.isShowingAutocomplete()) return editor.handleInput(data)
-    // As in a shell, and unlike in the editor by itself, a last backslash stays.
-    if (before.endsWith('\\')) return editor.insertTextAtCursor('\n')
-    editor.handleInput(data)
+    return editor.getLines()[line]?.[col - 1] === '\\'
   }
 
   return {
@@ -160,7 +157,7 @@ export function createPrompt(options: PromptOptions): Prompt {
           .trimEnd()
         const more =
           row === text.length - 1 && ghost !== ''
-            ? blanks(cursor.column - indent - widthOf(bare)) + style.dim(ghost)
+            ? ' '.repeat(Math.max(0, cursor.column - indent - widthOf(bare))) + style.dim(ghost)
             : ''
         const isLast = row === text.length - 1
         const arrow = row === 0 && isCutAbove ? '↑' : isLast && isCutBelow ? '↓' : ''
@@ -181,12 +178,10 @@ export function createPrompt(options: PromptOptions): Prompt {
         const ghost = suggest()
         if (ghost !== '') return editor.insertTextAtCursor(ghost)
       }
-      if (isKey(data, 'enter')) return enter(data)
+      const endsLine = isKey(data, 'enter') && !editor.isShowingAutocomplete()
+      // As in a shell, and unlike in the editor by itself, a last backslash stays.
+      if (endsLine && isBehindBackslash()) return editor.insertTextAtCursor('\n')
       editor.handleInput(data)
     },
   }
-}
-
-function blanks(count: number): string {
-  return ' '.repeat(Math.max(0, count))
 }

@@ -11,6 +11,8 @@ export interface View {
   key(data: string): void
   /** Set while it takes the whole screen. */
   readonly wholeScreen?: WholeScreen | null
+  /** It is answered by a line that is typed, which needs no screen. */
+  readonly asksForLine?: boolean
 }
 
 /** How a view has the whole screen. */
@@ -42,12 +44,20 @@ export interface Display {
   readonly hasFocus: boolean
   /** When the last key came, as nowMs() counts. */
   readonly lastKeyMs: number
-  readonly terminal: Terminal
+  /** It only prints: what was typed stays on it, and no view is drawn. */
+  readonly isPlain: boolean
+  setTitle(text: string): void
+  /** Calls a person who looks elsewhere (bell and OSC 9). */
+  ring(text: string): void
   /** Puts a text on the clipboard of the person's terminal, if that allows it (OSC 52). */
   copy(text: string): void
   /** Empties the screen; `scrolledAway`: and what the terminal still holds above it. */
   clear(what?: { scrolledAway: boolean }): void
   close(): void
+}
+
+export interface ScreenDisplay extends Display {
+  readonly terminal: Terminal
 }
 
 export interface DisplayOptions {
@@ -66,7 +76,8 @@ const focusOut = '\u001B[O'
 
 const alternateScreen = { on: '\u001B[?1049h\u001B[2J\u001B[H', off: '\u001B[0m\u001B[?1049l' }
 
-export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOptions): Display {
+export function createDisplay(options: DisplayOptions): ScreenDisplay {
+  const { streams, statusBar, onResize, onEnd } = options
   const region = createRegion()
   const views: View[] = []
   let kept: string[] = []
@@ -152,8 +163,14 @@ export function createDisplay({ streams, statusBar, onResize, onEnd }: DisplayOp
     soon ??= setImmediate(draw)
   }
 
+  /** What a control sequence may hold. */
+  const within = (text: string) => text.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)
+
   return {
     terminal,
+    isPlain: false,
+    setTitle: (text) => terminal.write(`\u001B]0;${within(text)}\u0007`),
+    ring: (text) => terminal.write(`\u0007\u001B]9;${within(text)}\u0007`),
     get hasFocus() {
       return hasFocus
     },

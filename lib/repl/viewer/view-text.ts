@@ -7,12 +7,12 @@ import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { quoteWord, splitLines } from '../../protocol/words.ts'
 import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
 import { oneLine, shortenHome } from '../screen/text.ts'
-import type { SlashContext } from '../slash/slash-command.ts'
+import type { LineContext } from '../context.ts'
 import { openArtifact, openLines, openRun, type Search, type TextSource } from './text-source.ts'
 import { createViewer } from './viewer.ts'
 
 /** Shows all of a run's output, then what came on a stream of its own for errors. Settles when it is closed. */
-export async function viewResult(result: Result, context: SlashContext): Promise<void> {
+export async function viewResult(result: Result, context: LineContext): Promise<void> {
   const { command, output, stdout, stderr } = result
   await viewKept(command, result.artifact, output ?? stdout ?? '', context)
   if (stderr) await viewKept(`errors of ${command}`, result.stderrArtifact, stderr, context)
@@ -22,7 +22,7 @@ async function viewKept(
   title: string,
   kept: ArtifactRef | null | undefined,
   text: string,
-  context: SlashContext,
+  context: LineContext,
 ): Promise<void> {
   const { artifacts } = context.executor
   const lines = splitLines(text)
@@ -31,12 +31,12 @@ async function viewKept(
 }
 
 /** Shows what a run that goes on has written so far; `follows`: and what comes. */
-export function viewRun(run: Run, follows: boolean, context: SlashContext): Promise<void> {
+export function viewRun(run: Run, follows: boolean, context: LineContext): Promise<void> {
   const source = openRun(run, context.executor.artifacts)
   return viewText(run.request.command, source, follows, context)
 }
 
-export async function viewArtifact(id: string, context: SlashContext): Promise<void> {
+export async function viewArtifact(id: string, context: LineContext): Promise<void> {
   const { artifacts } = context.executor
   if (!artifacts) return context.print(['No artifacts are kept.'])
   const info = await artifacts.find(id)
@@ -47,9 +47,18 @@ async function viewText(
   title: string,
   source: TextSource,
   follows: boolean,
-  { display, style, state, environment, runner }: SlashContext,
+  { display, style, state, environment, runner }: LineContext,
 ): Promise<void> {
   const home = environment['HOME']
+  if (display.isPlain) {
+    const decoder = new TextDecoder()
+    const search = { signal: new AbortController().signal, onProgress: () => undefined }
+    for await (const piece of source.readAll(search)) {
+      const text = typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
+      display.printWhole([text.replace(/\n$/, '')])
+    }
+    return source.close()
+  }
   let folder: string | null = null
   let close = () => {}
   try {

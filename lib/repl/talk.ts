@@ -1,18 +1,18 @@
-import { createLazy } from '../../protocol/deferred.ts'
+import { createLazy } from '../protocol/deferred.ts'
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { PromptResult, Result } from '../../protocol/result/result.ts'
-import { createInjectionQueue } from '../../agent/injection.ts'
-import type { AgentSession } from '../../agent/session.ts'
-import type { ConversationInfo } from '../../agent/conversations/store.ts'
-import type { AgentSettings } from '../../agent/session.ts'
-import type { Approve, Executor } from '../../executor/executor.ts'
-import { messageOf } from '../../protocol/errors.ts'
-import { countOf } from '../screen/text.ts'
-import { pick } from '../line/picker.ts'
-import type { Display } from '../screen/display.ts'
-import type { ReplState } from '../state.ts'
-import type { Style } from '../screen/text.ts'
+import type { PromptResult, Result } from '../protocol/result/result.ts'
+import { createInjectionQueue } from '../agent/injection.ts'
+import type { AgentSession } from '../agent/session.ts'
+import type { ConversationInfo } from '../agent/conversations/store.ts'
+import type { AgentSettings } from '../agent/session.ts'
+import type { Approve, Executor } from '../executor/executor.ts'
+import { messageOf } from '../protocol/errors.ts'
+import { countOf } from './screen/text.ts'
+import { pick } from './line/list.ts'
+import type { Display } from './screen/display.ts'
+import type { ReplState } from './run-command.ts'
+import type { Style } from './screen/text.ts'
 
 /** A person's conversation with a model. What it needs is loaded with the first word of it. */
 export interface Talk {
@@ -52,7 +52,7 @@ export function createTalk(parts: TalkParts): Talk {
   /** What the person runs, also before a conversation has begun. */
   const commands = createInjectionQueue(executor.artifacts)
   const agent = createLazy(async () => {
-    const { createAgent } = await import('../../agent/agent.ts')
+    const { createAgent } = await import('../agent/agent.ts')
     return createAgent(executor, settings)
   })
   let session: AgentSession | null = null
@@ -63,15 +63,6 @@ export function createTalk(parts: TalkParts): Talk {
     const opened = (await agent.open()).open({ resume }, { cwd: state.cwd, approve, commands })
     if (state.model !== null) opened.setModel(state.model)
     return (session = opened)
-  }
-
-  /** What is misused is told; everything else is a fault. */
-  async function tellMisuse(act: () => Promise<void>): Promise<void> {
-    try {
-      await act()
-    } catch (error) {
-      display.print([style.red(messageOf(error))])
-    }
   }
 
   function tellEnd({ status, steps, usage, error }: PromptResult): void {
@@ -85,18 +76,15 @@ export function createTalk(parts: TalkParts): Talk {
   }
 
   async function pickConversation(list: readonly ConversationInfo[]): Promise<string | null> {
-    if (list.length > 0) {
-      const choices = list.map(({ id, title, updatedAt }) => {
-        return {
-          value: id,
-          label: title,
-          hint: `${updatedAt.slice(0, 16).replace('T', ' ')}  ${id}`,
-        }
-      })
-      return pick(display, { title: 'conversation:', choices, style })
+    if (list.length === 0) {
+      display.print(['No conversations.'])
+      return null
     }
-    display.print(['No conversations.'])
-    return null
+    const choices = list.map(({ id, title, updatedAt }) => {
+      const hint = `${updatedAt.slice(0, 16).replace('T', ' ')}  ${id}`
+      return { value: id, label: title, hint }
+    })
+    return pick(display, { title: 'conversation:', choices, style })
   }
 
   return {
@@ -137,38 +125,35 @@ export function createTalk(parts: TalkParts): Talk {
           ...known.slice(0, 50).map((model) => style.dim(`  ${model}`)),
         ])
       }
-      await tellMisuse(async () => {
-        await (await agent.open()).checkModel(name)
-        state.model = name
-        session?.setModel(name)
-        display.print([`Model: ${name}`])
-      })
+      await (await agent.open()).checkModel(name)
+      state.model = name
+      session?.setModel(name)
+      display.print([`Model: ${name}`])
     },
     listModels: models.open,
     async resume(id) {
       const { conversations } = await agent.open()
       const chosen = id === '' ? await pickConversation(conversations.list()) : id
       if (chosen === null) return
-      await tellMisuse(async () => {
-        const opened = await open(chosen)
-        const count = opened.conversation.messages.length
-        display.print([`Going on with ${chosen} (${countOf(count, 'message')}).`])
-      })
+      const count = (await open(chosen)).conversation.messages.length
+      display.print([`Going on with ${chosen} (${countOf(count, 'message')}).`])
     },
     async export(file) {
       const id = session?.conversation.id
       if (id === undefined) return display.print(['Nothing was said yet.'])
-      await tellMisuse(async () => {
-        const { conversations } = await agent.open()
-        const { exportJson, exportMarkdown } = await import('../../agent/conversations/messages.ts')
-        const entries = conversations.read(id)
-        const path = resolve(state.cwd, file === '' ? `${id}.md` : file)
-        const text = path.endsWith('.json')
-          ? `${JSON.stringify(exportJson(entries), null, 2)}\n`
-          : exportMarkdown(entries)
+      const { conversations } = await agent.open()
+      const { exportJson, exportMarkdown } = await import('../agent/conversations/messages.ts')
+      const entries = conversations.read(id)
+      const path = resolve(state.cwd, file === '' ? `${id}.md` : file)
+      const text = path.endsWith('.json')
+        ? `${JSON.stringify(exportJson(entries), null, 2)}\n`
+        : exportMarkdown(entries)
+      try {
         writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
         display.print([`Written: ${path}`])
-      })
+      } catch (error) {
+        display.print([style.red(messageOf(error))])
+      }
     },
   }
 }

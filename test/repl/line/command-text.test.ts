@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isUnfinished } from '../../../lib/repl/line/unfinished.ts'
+import { isUnfinished } from '../../../lib/repl/line/command-text.ts'
 
 const unfinished = [
   'echo "a',

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createFlood } from '../../../lib/repl/screen/flood.ts'
-import { createEmulator, type Emulator } from '../../../lib/repl/screen/emulator.ts'
+import { createEmulator, createFlood, type Emulator } from '../../../lib/repl/screen/emulator.ts'
 
 const rows = 10
 

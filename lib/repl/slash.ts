@@ -1,23 +1,28 @@
-import { quoteWord } from '../../protocol/words.ts'
-import { messageOf } from '../../protocol/errors.ts'
-import { fields } from '../../protocol/request/fields.ts'
-import { describeDamaged } from '../../render/messages.ts'
-import { outputLines } from '../screen/block.ts'
-import { countOf, formatBytes, oneLine } from '../screen/text.ts'
-import { recall } from '../line/history.ts'
-import { helpLines } from './help.ts'
-import { attach, killJob, listJobs, numbers, runningNumbers, view } from './jobs.ts'
-import type { SlashCommand, SlashContext } from './slash-command.ts'
+import { quoteWord } from '../protocol/words.ts'
+import { messageOf } from '../protocol/errors.ts'
+import { fields } from '../protocol/request/fields.ts'
+import { describeDamaged } from '../render/messages.ts'
+import type { LineContext } from './context.ts'
+import { attach, killJob, listJobs, nameJobs, view } from './jobs.ts'
+import { recall } from './line/history.ts'
+import { outputLines } from './screen/block.ts'
+import { countOf, formatBytes, oneLine, wrap } from './screen/text.ts'
+
+export interface SlashCommand {
+  name: string
+  /** What stands after the name in the help. */
+  hint?: string
+  description: string
+  /** Words that may follow the name. */
+  complete?: (context: LineContext) => readonly string[] | Promise<readonly string[]>
+  run(rest: string, context: LineContext): void | Promise<void>
+}
 
 const sandboxModes = fields.sandbox.values
 
 /** Every slash command, in the order of the help. They work in both modes and from the palette. */
 export const slashCommands: readonly SlashCommand[] = [
-  {
-    name: 'help',
-    description: 'what can be typed',
-    run: (_, context) => context.print(helpLines(slashCommands, context)),
-  },
+  { name: 'help', description: 'what can be typed', run: help },
   {
     name: 'bash',
     description: 'bash mode: every line runs',
@@ -28,21 +33,21 @@ export const slashCommands: readonly SlashCommand[] = [
     name: 'attach',
     hint: '[%n|run]',
     description: 'show a job on its terminal again',
-    complete: runningNumbers,
+    complete: ({ runner }) => nameJobs(runner.runningJobs()),
     run: attach,
   },
   {
     name: 'kill',
     hint: '[%n|run]',
     description: 'stop a job',
-    complete: runningNumbers,
+    complete: ({ runner }) => nameJobs(runner.runningJobs()),
     run: killJob,
   },
   {
     name: 'view',
     hint: '[-f] [%n|run|artifact]',
     description: 'all output of the last command, a job or an artifact; -f follows',
-    complete: (context) => ['-f', ...numbers(context)],
+    complete: ({ runner }) => ['-f', ...nameJobs(runner.jobs())],
     run: view,
   },
   { name: 'artifacts', description: 'outputs that are kept on disk', run: listArtifacts },
@@ -92,7 +97,39 @@ export const slashCommands: readonly SlashCommand[] = [
   { name: 'quit', description: 'leave nacre', run: (_, { state }) => void (state.quit = true) },
 ]
 
-async function listArtifacts(_: string, { executor, print }: SlashContext): Promise<void> {
+const keyHelp = [
+  ['!command', 'runs it in your shell; !! keeps it from the model'],
+  ['!', 'on an empty line: bash mode; exit, Esc or Ctrl-D leaves it'],
+  ['Tab, →', 'completes as your shell does; takes the grey suggestion'],
+  ['Up, Ctrl-R', 'history: what begins like the line; search in all'],
+  ['Ctrl-P', 'palette: commands and history'],
+  ['Ctrl-O, v', 'all output of the last command'],
+  ['Ctrl-C', 'interrupts the command, Ctrl-Z suspends it; Ctrl-B and /kill end it'],
+  ['Ctrl-B', 'lets the command go on in the background; Ctrl-] in a full screen'],
+  ['Alt-Enter', 'another line; unfinished quotes and loops go on by themselves'],
+  ['Ctrl-X Ctrl-E', 'the line in $EDITOR'],
+] as const
+
+/** In two columns, or one below the other in a window that has no room for them. */
+function help(_: string, { style, display, print }: LineContext): void {
+  const rows = [
+    ...keyHelp,
+    ...slashCommands.map(
+      ({ name, hint = '', description }) => [`/${name} ${hint}`.trim(), description] as const,
+    ),
+  ]
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2
+  const room = display.columns - width
+  const lines = rows.flatMap(([name, text]) => {
+    if (room < width) return [style.salmon(name), `  ${text}`]
+    const [first = '', ...rest] = wrap(text, room)
+    const more = rest.map((line) => ' '.repeat(width) + line)
+    return [style.salmon(name.padEnd(width)) + first, ...more]
+  })
+  print(lines)
+}
+
+async function listArtifacts(_: string, { executor, print }: LineContext): Promise<void> {
   const list = (await executor.artifacts?.list()) ?? []
   const lines = list.slice(0, 30).map(({ id, bytes, createdAt, command }) => {
     const when = createdAt.slice(0, 16).replace('T', ' ')
@@ -102,35 +139,33 @@ async function listArtifacts(_: string, { executor, print }: SlashContext): Prom
   print([...(lines.length === 0 ? ['No artifacts.'] : lines), ...damaged])
 }
 
-async function again(_: string, { state, runLine, print }: SlashContext): Promise<void> {
+async function again(_: string, { state, runLine, print }: LineContext): Promise<void> {
   const last = state.runs.at(-1)
   if (!last) return print(['Nothing has run yet.'])
   await runLine(last.result.command, last.injected)
 }
 
-function copyOutput(_: string, { state, display, print }: SlashContext): void {
+function copyOutput(_: string, { state, display, print }: LineContext): void {
   const last = state.runs.at(-1)
   if (!last) return print(['Nothing has run yet.'])
   const lines = outputLines(last.result)
   if (lines.length === 0) return print(['The last command has written nothing.'])
   display.copy(lines.join('\n'))
-  print([
-    `Copied ${countOf(lines.length, 'line')}${last.result.artifact ? ' (what is shown of it)' : ''}.`,
-  ])
+  const part = last.result.artifact ? ' (what is shown of it)' : ''
+  print([`Copied ${countOf(lines.length, 'line')}${part}.`])
 }
 
-function chooseSandbox(rest: string, { state, print }: SlashContext): void {
+function chooseSandbox(rest: string, { state, print }: LineContext): void {
   const wanted = rest.trim()
   const mode = sandboxModes.find((known) => known === wanted)
   if (wanted !== '' && !mode)
     return print([`No such sandbox: ${wanted}; ${sandboxModes.join(', ')}`])
   if (mode) state.sandbox = mode
-  print([
-    `Sandbox: ${state.sandbox ?? state.configuredSandbox}${mode ? '; your next command gets a new shell in it' : ''}`,
-  ])
+  const next = mode ? '; your next command gets a new shell in it' : ''
+  print([`Sandbox: ${state.sandbox ?? state.configuredSandbox}${next}`])
 }
 
-function showApprovals(rest: string, { approvals, print, style }: SlashContext): void {
+function showApprovals(rest: string, { approvals, print, style }: LineContext): void {
   const place = /^forget\s+(\d+)$/.exec(rest.trim())?.[1]
   try {
     if (place !== undefined) {
@@ -150,7 +185,7 @@ function showApprovals(rest: string, { approvals, print, style }: SlashContext):
   }
 }
 
-function listHistory(rest: string, { history, state, print, style }: SlashContext): void {
+function listHistory(rest: string, { history, state, print, style }: LineContext): void {
   const words = rest.trim().toLowerCase()
   const found = history.list().filter(({ text }) => text.toLowerCase().includes(words))
   if (found.length === 0) return print(['Nothing found.'])
@@ -165,7 +200,7 @@ function listHistory(rest: string, { history, state, print, style }: SlashContex
 }
 
 /** `/cd` as the shell itself would have it, quotes and all. */
-export function composeCd(rest: string): string {
+function composeCd(rest: string): string {
   const wanted = rest.trim()
   if (wanted === '') return 'cd'
   const isBare = /^[^\s'"\\$`~*?[]*$/.test(wanted) || wanted === '-' || /^~|["'\\$]/.test(wanted)

@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Approve } from '../executor/executor.ts'
+import { messageOf } from '../protocol/errors.ts'
+import { ifThere } from '../system/look.ts'
+import { makePrivateFolder, replaceFile } from '../system/private-files.ts'
+import { askQuestion } from './line/list.ts'
+import type { Display } from './screen/display.ts'
+import type { Style } from './screen/text.ts'
+
+/** An answer that is remembered: it holds for exactly this command, in this directory, by this rule. */
+export interface Approval {
+  command: string
+  cwd: string
+  rule: string
+}
+
+export interface Approvals {
+  has(approval: Approval): boolean
+  /** `lasting`: kept on disk; else until nacre ends. Throws what the file system says. */
+  add(approval: Approval, lasting: boolean): void
+  /** Lists all of them; those that are kept on disk come last. */
+  list(): { approval: Approval; lasting: boolean }[]
+  /** Removes the one at this place of the list, counted from 0. */
+  remove(index: number): boolean
+}
+
+export function openApprovals(file: string): Approvals {
+  const session: Approval[] = []
+
+  function read(): Approval[] {
+    const text = ifThere(() => readFileSync(file, 'utf8'))
+    if (text === null) return []
+    try {
+      const entries: unknown = JSON.parse(text)
+      // What cannot be read grants nothing.
+      return Array.isArray(entries) ? entries.filter(isApproval) : []
+    } catch (error) {
+      throw new Error(`${file}: ${messageOf(error)}`, { cause: error })
+    }
+  }
+
+  function write(approvals: readonly Approval[]): void {
+    makePrivateFolder(dirname(file))
+    replaceFile(file, `${JSON.stringify(approvals, null, 2)}\n`)
+  }
+
+  const list = () => [
+    ...session.map((approval) => ({ approval, lasting: false })),
+    ...read().map((approval) => ({ approval, lasting: true })),
+  ]
+  return {
+    list,
+    has: (wanted) => list().some(({ approval }) => isSame(approval, wanted)),
+    add(approval, lasting) {
+      if (lasting) write([...read(), approval])
+      else session.push(approval)
+    },
+    remove(index) {
+      const entry = list()[index]
+      if (entry?.lasting) write(read().filter((known) => !isSame(known, entry.approval)))
+      else session.splice(index, 1)
+      return entry !== undefined
+    },
+  }
+}
+
+function isSame(a: Approval, b: Approval): boolean {
+  return a.command === b.command && a.cwd === b.cwd && a.rule === b.rule
+}
+
+function isApproval(entry: unknown): entry is Approval {
+  if (typeof entry !== 'object' || entry === null) return false
+  const { command, cwd, rule } = entry as Record<string, unknown>
+  return [command, cwd, rule].every((part) => typeof part === 'string')
+}
+
+export interface ApproveParts {
+  display: Display
+  approvals: Approvals
+  style: Style
+  home: string | undefined
+}
+
+/** Answers the guard: from what is remembered, else by asking. */
+export function createApprove({ display, approvals, style, home }: ApproveParts): Approve {
+  /** What fails is reported, and the question is asked, or the answer holds once. */
+  function attempt<Value>(act: () => Value, otherwise: Value, problem: string): Value {
+    try {
+      return act()
+    } catch (error) {
+      display.print([style.yellow(`${problem}: ${messageOf(error)}`)])
+      return otherwise
+    }
+  }
+
+  return async ({ command, cwd }, { rule, reason, matched }) => {
+    const approval = { command: command.trimStart(), cwd, rule: rule ?? '' }
+    const isKnown = () => approvals.has(approval)
+    if (attempt(isKnown, false, 'Remembered approvals cannot be read')) return true
+    const answer = await askQuestion(display, {
+      text: [style.yellow(reason ?? `${rule} asks`), `Run ${style.bold(command)} ?`],
+      answers: {
+        yes: '(this once)',
+        session: '(until nacre ends)',
+        ...(mayLast(`${matched ?? ''} ${command}`, rule, home) ? { always: '' } : {}),
+        no: '',
+      },
+      style,
+    })
+    if (answer === 'session' || answer === 'always') {
+      const add = () => approvals.add(approval, answer === 'always')
+      attempt(add, undefined, 'This answer is not remembered')
+    }
+    return answer !== 'no'
+  }
+}
+
+/** A yes for ever is not for what takes the whole system, a home or a disk along. */
+function mayLast(command: string, rule: string | null, home: string | undefined): boolean {
+  if (rule === 'disk-destroy') return false
+  const words = command.split(/[\s;&|()]+/).map((word) => word.replaceAll(/["'\\]/g, ''))
+  return !words.some(
+    (word) =>
+      /^(?:\/+\*?|~\w*\/?\*?|\$\{?HOME\}?\/?\*?|\/dev\/.+|\/(?:home|Users|root)(?:\/[^/]*)?\/?\*?|--no-preserve-root)$/.test(
+        word,
+      ) ||
+      (home !== undefined && word.replace(/\/\*?$/, '') === home),
+  )
+}
