@@ -9,7 +9,6 @@ import { describeRefusal } from '../run/start-failure.ts'
 import { nameKeys } from '../run/environment.ts'
 import { type Confine, createPrepareLaunch, type LaunchOptions } from '../run/launch.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
-import { createUninherited } from '../system/process/spawn.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { createPresence, presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
@@ -45,7 +44,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
     return createSnapshots()
   })
   const prepare = createPrepareLaunch({ ...options, confine, openSnapshots: snapshots.open })
-  const uninherited = createUninherited()
+  const uninherited = new Set<number>()
   const keys = nameKeys(options.modelKeys)
   const watchdog =
     options.program &&

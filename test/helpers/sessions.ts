@@ -9,7 +9,6 @@ import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import { createFifoPool } from '../../lib/run/pipe/fifo.ts'
 import { createPipeRunner } from '../../lib/run/pipe/pipe.ts'
 import { createPrepareLaunch } from '../../lib/run/launch.ts'
-import { createUninherited } from '../../lib/system/process/spawn.ts'
 import { createSessionRunner, type SessionRunnerOptions } from '../../lib/run/session/sessions.ts'
 import { hear, until } from './until.ts'
 
@@ -50,7 +49,7 @@ export async function withSessions(
   const pipes = createFifoPool()
   const environment = { ...process.env, NACRE_TEST: root }
   const prepare = createPrepareLaunch({ environment, toTerminal: false })
-  const uninherited = createUninherited()
+  const uninherited = new Set<number>()
   const fresh = createPipeRunner({ prepare, pipes, uninherited })
   const sessions = createSessionRunner({ prepare, pipes, uninherited, fresh, ...options })
   const start = async (command: string, more: Partial<RequestInput> = {}): Promise<Started> => {

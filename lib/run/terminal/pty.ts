@@ -21,7 +21,7 @@ import {
 } from '../stop.ts'
 import { typeStandardInput } from './terminal-input.ts'
 import { attachTerminal } from './attached-terminal.ts'
-import { createUninherited, type Uninherited } from '../../system/process/spawn.ts'
+import type { Uninherited } from '../../system/process/spawn.ts'
 
 export interface PtyRunnerParts {
   prepare: PrepareLaunch
@@ -40,7 +40,7 @@ export interface PtyRunnerParts {
  * (`pty_unavailable`).
  */
 export function createPtyRunner(deps: PtyRunnerParts): Runner {
-  const uninherited = deps.uninherited ?? createUninherited()
+  const uninherited = deps.uninherited ?? new Set<number>()
   let parts: PtyParts | { missing: string } | null = null
 
   return async (request, sink) => {

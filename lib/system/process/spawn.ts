@@ -104,7 +104,7 @@ export function isOwnDirectory(cwd: ProcessStart['cwd']): boolean {
 }
 
 async function startFile(start: ProcessStart): Promise<StartedProcess> {
-  const { file, args, stdio, files = [], uninherited, groups, ...rest } = start
+  const { file, args, stdio, files = [], uninherited = new Set(), groups, ...how } = start
   const opened: number[] = []
   const given: Given[] = [...stdio]
   try {
@@ -113,8 +113,14 @@ async function startFile(start: ProcessStart): Promise<StartedProcess> {
       opened.push(own)
       give(given, fd, own)
     }
-    const covered = uninherited?.cover(given) ?? given
-    const run = (cgroup?: string) => startChild(file, args, { ...rest, stdio: covered, cgroup })
+    if (uninherited.size > 0) {
+      const nullFd = openSync('/dev/null', 'r+')
+      opened.push(nullFd)
+      for (const fd of uninherited) {
+        if ((given[fd] ?? 'ignore') === 'ignore') give(given, fd, nullFd)
+      }
+    }
+    const run = (cgroup?: string) => startChild(file, args, { ...how, stdio: given, cgroup })
     const { started: child, group } = (await groups?.enclose(run)) ?? {
       started: run(),
       group: null,
@@ -200,41 +206,11 @@ function spawnByBun(
 }
 
 /**
- * Descriptors that no child may have although they are not close-on-exec: the masters of terminals.
- * A child that holds one keeps the program on that terminal from noticing that nacre is gone.
+ * Descriptors that no child may have although they are not close-on-exec: the masters of terminals. A child
+ * that holds one keeps the program on that terminal from noticing that nacre is gone. Each start puts
+ * `/dev/null` on their numbers.
  */
-export interface Uninherited {
-  add(fd: number): void
-  delete(fd: number): void
-  /** `stdio` of a spawn, with `/dev/null` put on the number of each such descriptor. */
-  cover(stdio: readonly Given[]): Given[]
-}
-
-/** Shared by everything in one executor that starts processes. Holds `/dev/null` open while in use. */
-export function createUninherited(): Uninherited {
-  const descriptors = new Set<number>()
-  let nullFd: number | null = null
-
-  return {
-    add(fd) {
-      nullFd ??= openSync('/dev/null', 'r+')
-      descriptors.add(fd)
-    },
-    delete(fd) {
-      descriptors.delete(fd)
-      if (descriptors.size > 0 || nullFd === null) return
-      closeSync(nullFd)
-      nullFd = null
-    },
-    cover(stdio) {
-      const covered: Given[] = [...stdio]
-      for (const fd of descriptors) {
-        if (nullFd !== null && fd >= stdio.length) give(covered, fd, nullFd)
-      }
-      return covered
-    },
-  }
-}
+export type Uninherited = Set<number>
 
 const closeOnExec = 0o2000000
 

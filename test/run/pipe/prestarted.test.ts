@@ -11,7 +11,6 @@ import { createPipeRunner } from '../../../lib/run/pipe/pipe.ts'
 import { createPrestarted, type Prestarted } from '../../../lib/run/pipe/prestarted.ts'
 import { createPrepareLaunch } from '../../../lib/run/launch.ts'
 import type { ControlGroups } from '../../../lib/system/process/control-group.ts'
-import { createUninherited } from '../../../lib/system/process/spawn.ts'
 import { until } from '../../helpers/until.ts'
 
 interface Bench {
@@ -33,7 +32,7 @@ interface Ended {
 async function withBench(check: (bench: Bench) => Promise<void>, environment = {}): Promise<void> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'nacre-test-')))
   const pipes = createFifoPool()
-  const uninherited = createUninherited()
+  const uninherited = new Set<number>()
   const inner = createPrestarted(uninherited)
   let taken = false
   const prestarted: Prestarted = {
@@ -190,7 +189,7 @@ test('a run that came while a shell was about to wait was started after that she
     },
     close: async () => undefined,
   }
-  const prestarted = createPrestarted(createUninherited(), groups)
+  const prestarted = createPrestarted(new Set<number>(), groups)
   const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
   const launch = await prepare(parseRequest(request('exit 3'), { cwd: tmpdir() }))
   prestarted.prepare(launch)
@@ -206,7 +205,7 @@ test('a run that came while a shell was about to wait was started after that she
 
 test('a waiting shell ends when nacre lets go of it', async () => {
   const pipes = createFifoPool()
-  const uninherited = createUninherited()
+  const uninherited = new Set<number>()
   const prestarted = createPrestarted(uninherited)
   const prepare = createPrepareLaunch({ environment: process.env, toTerminal: false })
   prestarted.prepare(await prepare(parseRequest(request('true'), { cwd: tmpdir() })))

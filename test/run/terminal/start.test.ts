@@ -4,9 +4,8 @@ import { loadTerminalCalls } from '../../../lib/run/terminal/terminal-calls.ts'
 import { startWithFork } from '../../../lib/run/terminal/start.ts'
 import type { PtyProcess } from '../../../lib/run/terminal/start.ts'
 import { attachTerminal } from '../../../lib/run/terminal/attached-terminal.ts'
-import { createUninherited } from '../../../lib/system/process/spawn.ts'
 
-const parts = { calls: loadTerminalCalls(), uninherited: createUninherited() }
+const parts = { calls: loadTerminalCalls(), uninherited: new Set<number>() }
 
 function start(command: string): PtyProcess {
   const launch = {
