@@ -45,7 +45,7 @@ export async function openOutputSchema(given: string, cwd: string): Promise<Outp
   }
 }
 
-/** The JSON of an answer, also within a fence or a sentence; null where there is none. */
+/** The JSON of an answer, also within a fence or a sentence; null if there is none. */
 function parseAnswer(text: string): { value: unknown } | null {
   const fenced = /```(?:json)?\s*\n([\s\S]*?)\n\s*```/.exec(text)?.[1]
   const start = text.search(/[[{]/)

@@ -290,20 +290,20 @@ export class AgentSession {
       steps++
       await this.#tell({ type: 'step', step: steps })
       const turn = await this.#takeTurn(model, tools, system, signal)
+      const { message } = turn
       usage = addUsage(usage, turn.usage)
       if (turn.reason === 'failed') {
         if (!taken) conversation.withdraw(turn.error.message)
         return end('failed', { error: turn.error })
       }
       if (turn.reason === 'cancelled') {
-        const said = keepText(turn.partial)
+        const said = keepText(message)
         if (said.parts.length > 0) conversation.add({ ...said, interrupted: true }, turn.usage)
         else if (!taken) conversation.withdraw('cancelled')
         return endStopped()
       }
       if (!taken) commands.take(waiting)
       taken = true
-      const { message } = turn
       conversation.add(message, turn.usage)
       await this.#tell({ type: 'message', message, usage: turn.usage })
       if (turn.reason === 'tools') {

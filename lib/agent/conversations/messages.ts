@@ -81,7 +81,7 @@ const endChars = 400
 
 /**
  * Makes room in a conversation: results of tools lose their middle, but for those of the newest
- * `kept` rounds. Each says where its whole text is. Null where nothing is left to be shortened.
+ * `kept` rounds. Each says where its whole text is. Null if nothing is left to be shortened.
  */
 export function shortenReplies(messages: readonly Message[], kept: number): Message[] | null {
   const rounds = messages.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))

@@ -67,7 +67,7 @@ export function createModel(provider: Provider, name: string): Model {
         usage = addUsage(usage, costOf(answer.usage, price))
         const { message } = answer
         if (signal.aborted) {
-          yield { type: 'end', reason: 'cancelled', partial: message, usage }
+          yield { type: 'end', reason: 'cancelled', message, usage }
           return
         }
         const failed = findFailure(answer, provider.name)
@@ -85,7 +85,7 @@ export function createModel(provider: Provider, name: string): Model {
         const longestMs = isNotThere ? localPatienceMs : patienceMs
         const isTooLate = nowMs() - failingSinceMs + delayMs > longestMs
         if (!mayRetry || attempt === mostTries || isTooLate) {
-          yield { type: 'end', reason: 'failed', partial: message, usage, error: failure }
+          yield { type: 'end', reason: 'failed', message, usage, error: failure }
           return
         }
         const dropped = message.parts.length > 0 ? '; the unfinished answer is dropped' : ''

@@ -17,7 +17,7 @@ export class ModelError extends Error {
 export interface FailedRequest {
   failure: ModelFailure
   mayRetry: boolean
-  /** The pause that the server asks for; null where it asks for none. */
+  /** The pause that the server asks for; null if it asks for none. */
   retryAfterMs: number | null
 }
 

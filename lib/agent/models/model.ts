@@ -16,7 +16,7 @@ export interface ToolCall {
   /** The provider's; the result carries the same one. */
   id: string
   name: string
-  /** The arguments, or null where what came is no JSON object; `raw` then holds it. */
+  /** The arguments, or null if what came is not a JSON object; `raw` then holds it. */
   input: Record<string, unknown> | null
   raw?: string
   opaque?: Opaque
@@ -57,19 +57,11 @@ export interface ToolDescription {
 /** What a turn used. */
 export interface Usage extends Infer<typeof modelUsageShape> {}
 
-/** Why a turn ended. Only `answer` and `tools` come with a message that is whole. */
-export type TurnEnd =
-  /** The model has said what it had to say. */
-  | { type: 'end'; reason: 'answer' | 'tools'; message: AssistantMessage; usage: Usage }
-  /** `partial` is what had come by then; it is empty where nothing had. */
-  | { type: 'end'; reason: 'cancelled'; partial: AssistantMessage; usage: Usage }
-  | {
-      type: 'end'
-      reason: 'failed'
-      partial: AssistantMessage
-      usage: Usage
-      error: ModelFailure
-    }
+/** Why a turn ended. Only for `answer` and `tools` is the message whole; else it is what had come by then. */
+export type TurnEnd = { type: 'end'; message: AssistantMessage; usage: Usage } & (
+  | { reason: 'answer' | 'tools' | 'cancelled' }
+  | { reason: 'failed'; error: ModelFailure }
+)
 
 export type ModelEvent =
   | { type: 'text'; delta: string }
@@ -100,7 +92,7 @@ export interface TurnOptions {
 export interface Model {
   /** `provider/name`. */
   readonly id: string
-  /** Tokens that fit in; null where that is not known. */
+  /** Tokens that fit in; null if that is not known. */
   readonly contextTokens: number | null
   /** Whether what a turn costs is known. */
   readonly isPriced: boolean

@@ -136,7 +136,7 @@ export interface Price {
   cacheWrite: number
 }
 
-/** The published list prices (input, output, reading from the cache, writing to it) and context sizes of November 2025. */
+/** The list prices (input, output, reading from the cache, writing to it) and context sizes of November 2025. */
 const facts: readonly [
   names: string,
   ...price: [number, number, number, number],

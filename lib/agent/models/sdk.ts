@@ -21,7 +21,7 @@ export function openLanguageModel(
   { api, name, baseUrl, key }: Provider,
   model: string,
 ): LanguageModelV3 {
-  // The library looks for variables of its own where it is given no key at all.
+  // The library looks for variables of its own if it is given no key at all.
   const common = { baseURL: baseUrl, apiKey: key ?? 'none', name }
   switch (api) {
     case 'anthropic':

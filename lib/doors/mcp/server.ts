@@ -145,7 +145,7 @@ async function perform(
 
 const callParams = shape.object(
   { name: shape.text() },
-  // Null where a model gave none.
+  // Null if a model gave none.
   { arguments: shape.nullable(shape.record(shape.anything())) },
   { isOpen: true },
 )

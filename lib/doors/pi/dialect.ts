@@ -259,7 +259,7 @@ export function createPiDialect(
   }
 }
 
-/** How pi's clients know the end of a command: `exitCode` is absent where there is none. */
+/** How pi's clients know the end of a command: `exitCode` is absent if there is none. */
 function describeBash({ status, output, exitCode, truncation, artifact }: Result) {
   return {
     output: output ?? '',

@@ -1,15 +1,19 @@
-import { namesOf } from '../../agent/injection.ts'
+import type { Agent } from '../../agent/agent.ts'
+import { eventToWire } from '../../agent/events.ts'
+import { createInjectionQueue, type InjectionQueue, namesOf } from '../../agent/injection.ts'
+import type { AgentSession } from '../../agent/session.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { type JobCall, jobHandlers, protocolVersion } from '../../executor/jobs/methods.ts'
 import type { Reach } from '../../executor/reach.ts'
+import type { Lazy } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
-import { listenToText } from '../../protocol/result/event.ts'
-import type { Result } from '../../protocol/result/result.ts'
+import { type ListenerAnswer, listenToText } from '../../protocol/result/event.ts'
+import type { PromptResult, Result } from '../../protocol/result/result.ts'
 import type { MethodName } from '../../protocol/rpc/methods.ts'
 import { quoteWord, startOf } from '../../protocol/words.ts'
 import {
@@ -20,7 +24,6 @@ import {
   type Handlers as WireHandlers,
 } from '../../wire/server.ts'
 import { notifyOfRun } from '../../wire/messages.ts'
-import type { Prompts } from './prompts.ts'
 
 /** One request under way, and what the connection knows of its client. */
 export interface Call extends JobCall {
@@ -137,7 +140,7 @@ function describeExec(result: Result): AnswerOf<'shell.exec'> {
 }
 
 const sessionMethods = {
-  /** Starts the shell now, where the first run that names it would do so. */
+  /** Starts the shell now; otherwise the first run that names it does. */
   'session.open': async ({ name = createId('session'), env, ...fields }, { executor }) => {
     const result = await executor.run({
       ...fields,
@@ -215,6 +218,69 @@ const artifactMethods = {
 function artifactsOf({ artifacts }: Executor): NonNullable<Executor['artifacts']> {
   if (artifacts) return artifacts
   throw new MisuseError('not_available', 'No output is kept here: there is no state folder')
+}
+
+/** The conversations of one connection. */
+export type Prompts = ReturnType<typeof createPrompts>
+
+/** Tells a client what happens; a promise says to wait, `closed` that it is gone. */
+type Tell = (event: ReturnType<typeof eventToWire>) => ListenerAnswer | Promise<ListenerAnswer>
+
+export function createPrompts({ artifacts }: Executor, agent: Lazy<Agent>, approve: Approve) {
+  const sessions = new Map<string, AgentSession>()
+  /** The conversation that is meant if none is named, and what waits for it. */
+  let own: AgentSession | null = null
+  const ownCommands = createInjectionQueue(artifacts)
+
+  const find = (conversation: string | undefined) =>
+    conversation === undefined ? own : sessions.get(conversation)
+
+  async function open(resume: string | undefined): Promise<AgentSession> {
+    const loaded = await agent.open()
+    const found = find(resume)
+    if (found) return found
+    const isOwn = resume === undefined
+    const session = loaded.open(
+      { resume: resume ?? null },
+      { approve, ...(isOwn && { commands: ownCommands }) },
+    )
+    if (isOwn) own = session
+    sessions.set(session.conversation.id, session)
+    return session
+  }
+
+  return {
+    /** Commands of the person that go before the next message of that conversation. */
+    commandsOf: (conversation?: string): InjectionQueue =>
+      find(conversation)?.commands ?? ownCommands,
+
+    /** Rejects with `MisuseError` if there is no such conversation, or it is at work. */
+    async answer(
+      text: string,
+      conversation: string | undefined,
+      signal: AbortSignal,
+      tell: Tell,
+    ): Promise<PromptResult> {
+      const session = await open(conversation)
+      const answered = session.prompt(text, { signal })
+      const stopListening = session.listen(async (event) => {
+        // The last event is the result, which the request is answered with.
+        if (event.type === 'result') return
+        if ((await tell(eventToWire(event))) === 'closed') session.cancel()
+      })
+      return answered.finally(stopListening)
+    },
+
+    /** False: no prompt of it is under way. */
+    steer: (text: string, conversation?: string): boolean =>
+      find(conversation)?.steer(text) ?? false,
+
+    /** Stops the prompt of that conversation, or all; gives how many. */
+    cancel(conversation?: string): number {
+      const found = conversation === undefined ? [...sessions.values()] : [find(conversation)]
+      return found.filter((session) => session?.cancel()).length
+    },
+  }
 }
 
 /** Turns of a conversation; `!command` is run without a model. */

@@ -18,8 +18,7 @@ import {
 import { createRpcServer, type RpcServer } from '../../wire/server.ts'
 import { createPiDialect } from '../pi/dialect.ts'
 import type { Streams } from '../streams.ts'
-import { type Call, type ClientState, methods } from './methods.ts'
-import { createPrompts } from './prompts.ts'
+import { type Call, type ClientState, createPrompts, methods } from './methods.ts'
 
 /** What the RPC door works with. */
 export interface RpcContext {
