@@ -31,12 +31,12 @@ interface Key {
   addsUp?: boolean
 }
 
-const { boolean, choice, either, integer, list, number, object, record, text } = shape
+const { boolean, choice, either, integer, list, number, object, record, seconds, text } = shape
 
 const sandboxes = ['off', 'auto', 'workspace', 'read-only'] as const
 const paths = (description: string) => list(text('', { hint: 'path' }), description)
-const deadline = (description: string) => number(description, { above: 0, unit: 'seconds' })
-const amount = (description: string) => integer(description, { min: 1, unit: 'bytes' })
+const deadline = (description: string) => seconds(description, { above: 0 })
+const amount = (description: string) => integer(description, { min: 1 })
 const tool = text('', { hint: 'tool' })
 const host = text('', { hint: 'host' })
 const { guard: _, ...ofRequests } = fields
@@ -77,7 +77,6 @@ const shapes: Readonly<Record<string, shape.Shape>> = {
   ),
   'artifacts.age_days': number('Artifacts are removed after so many days (default 14)', {
     above: 0,
-    unit: 'days',
   }),
   artifact_dir: text('Folder of the artifacts (default: in the state folder)', { hint: 'dir' }),
   output_format: choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),

@@ -13,10 +13,7 @@ export const fields = {
     'Variables added over the environment of the run',
     variableName,
   ),
-  timeoutSeconds: shape.number('Stop the run after this time; 0 never', {
-    min: 0,
-    unit: 'seconds',
-  }),
+  timeoutSeconds: shape.seconds('Stop the run after this time; 0 never'),
   mode: shape.choice(
     ['default', 'slow', 'background'],
     'How long it may take: default, slow, or background',
@@ -25,23 +22,14 @@ export const fields = {
     ['kill', 'background'],
     'At the deadline: stop the run, or let it go on as a job',
   ),
-  inactivitySeconds: shape.number('Stop a run that has written nothing for so long; 0 never', {
-    min: 0,
-    unit: 'seconds',
-  }),
+  inactivitySeconds: shape.seconds('Stop a run that has written nothing for so long; 0 never'),
   signal: shape.choice(
     ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL'],
     'What asks the processes of a run to end when it is stopped (default TERM)',
     { prefix: 'SIG' },
   ),
-  killAfterSeconds: shape.number('Kill what has not ended so long after that (default 2)', {
-    min: 0,
-    unit: 'seconds',
-  }),
-  waitSeconds: shape.number('Return after this time while the run goes on as a job; 0 at once', {
-    min: 0,
-    unit: 'seconds',
-  }),
+  killAfterSeconds: shape.seconds('Kill what has not ended so long after that (default 2)'),
+  waitSeconds: shape.seconds('Return after this time while the run goes on as a job; 0 at once'),
   ready: shape.text('Return as soon as the port listens, a line matches, or output has paused', {
     hint: 'port:N|regex:…|quiet:ms',
   }),
@@ -70,16 +58,10 @@ export const fields = {
     ['merged', 'separate'],
     'One text in the order of writing, or stdout and stderr apart; together those are in the order of reading',
   ),
-  head: shape.integer('Only the first lines of the text', { unit: 'lines' }),
-  tail: shape.integer('Only the last lines of the text (after `head`)', { unit: 'lines' }),
-  maxLines: shape.integer('At most so many lines of text (default 2000)', {
-    min: 1,
-    unit: 'lines',
-  }),
-  maxBytes: shape.integer('At most so many bytes of text (default 51200)', {
-    min: 1,
-    unit: 'bytes',
-  }),
+  head: shape.integer('Only the first lines of the text'),
+  tail: shape.integer('Only the last lines of the text (after `head`)'),
+  maxLines: shape.integer('At most so many lines of text (default 2000)', { min: 1 }),
+  maxBytes: shape.integer('At most so many bytes of text (default 51200)', { min: 1 }),
   truncate: shape.choice(
     ['tail', 'head-tail', 'middle', 'none'],
     'Which part of a long text is kept',

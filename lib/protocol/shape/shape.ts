@@ -47,7 +47,7 @@ interface NumberOptions {
   readonly above?: number
   readonly max?: number
   /** `seconds`: a duration such as `5m` is accepted too. */
-  readonly unit?: 'seconds' | 'days' | 'bytes' | 'lines' | 'milliseconds'
+  readonly unit?: 'seconds'
 }
 
 /** A shape of values of the type `Value`. */
@@ -106,6 +106,11 @@ export function boolean(description = ''): Shape<boolean> {
 /** A number: any that is finite, within the bounds that are given. */
 export function number(description = '', options: NumberOptions = {}): Shape<number> {
   return { kind: 'number', isWhole: false, ...options, description }
+}
+
+/** A time, 0 or more where no bound is given. */
+export function seconds(description = '', options: NumberOptions = { min: 0 }): Shape<number> {
+  return number(description, { ...options, unit: 'seconds' })
 }
 
 /** A whole number, 0 or more where no bound is given. */
