@@ -16,7 +16,7 @@ export const commands: CommandTable = {
 
 /** Those that nacre calls itself. */
 export const innerCommands: CommandTable = {
-  reap: () => import('./reap.ts'),
+  reap: async () => ({ command: (await import('./supervise.ts')).reapCommand }),
   carry: () => import('./carry.ts'),
   supervise: () => import('./supervise.ts'),
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import type { Executor, Run } from '../executor/executor.ts'
+import { reap } from '../executor/jobs/killed.ts'
 import { mayReturnEarly } from '../executor/wait.ts'
 import { wrongUsage } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
@@ -125,4 +126,19 @@ async function holdToEnd({ run: begun, isAnswered }: HeldRun): Promise<void> {
   const timer = setTimeout(() => void run.stop('timeout'), limits.supervisedSeconds * 1000)
   await run.ended
   clearTimeout(timer)
+}
+
+/** What the watchdog of a nacre becomes when that nacre was killed. */
+export const reapCommand: Command = {
+  name: 'reap',
+  usage: 'nacre reap <pid>:<start time>',
+  description:
+    'End the runs of a nacre that was killed, but for its jobs (nacre starts this by itself)',
+  flags: [],
+  examples: ['nacre reap 4711:8223372'],
+  hidden: true,
+  async run({ positionals: [owner], stateDir }) {
+    if (owner === undefined) throw wrongUsage('Name the nacre that was killed')
+    return (await reap(owner, stateDir)).length === 0 ? 0 : 1
+  },
 }

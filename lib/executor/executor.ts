@@ -133,7 +133,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const { openKnownJobs } = await import('./jobs/known-jobs.ts')
     return openKnownJobs(jobsDir ?? '', holderStart)
   })
-  const jobs = createJobs(() => (jobsDir === null ? null : known.open()))
+  const runs = createJobs(() => (jobsDir === null ? null : known.open()))
+  const { jobs } = runs
   const registry = createLazy<Registry>(async () => {
     const { createRegistry } = await import('./jobs/registry.ts')
     return createRegistry(jobsDir ?? '', jobs)
@@ -186,7 +187,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       forProgram,
       record,
       onStart,
-      onDetach: jobs.leave,
+      onDetach: runs.leave,
     })
     if (verdict.decision !== 'allow') return run.refuse(deniedResult(request, verdict))
     if (options.signal?.aborted) return run.refuse(neverStartedResult(request, options.signal))
@@ -203,7 +204,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** Why a run would be one job too many; null where it may start. */
   async function refuseAsJob({ belongsTo }: Request): Promise<StartFailure | null> {
     const recorded = jobsDir === null ? [] : (await known.open()).listAlive()
-    const own = jobs.listOwn().filter(({ id }) => recorded.every((job) => job.id !== id))
+    const own = runs.listOwn().filter(({ id }) => recorded.every((job) => job.id !== id))
     return refuseJob([...recorded, ...own], belongsTo === null)
   }
 
@@ -222,7 +223,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   /** A run that nobody is asked about: a task of an array, or one that was begun by another nacre. */
   function goOn(request: Request, runner?: Runner, startedAt?: Date): Promise<LiveRun> {
     const record = (result: Result) => audit?.record(result, 'allow')
-    const run = new LiveRun({ request, options: {}, record, onStart, onDetach: jobs.leave })
+    const run = new LiveRun({ request, options: {}, record, onStart, onDetach: runs.leave })
     return launch(run, runner ?? runners.choose(request), {}, startedAt)
   }
 
@@ -248,7 +249,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   /** A run has started: it is in the table, and where its caller may be gone at any moment, on disk. */
   async function onStart(run: LiveRun): Promise<void> {
-    jobs.add(run)
+    runs.add(run)
     const isDeclared = options.isHolder || run.request.array !== null
     if (isDeclared && jobsDir !== null) await (await registry.open()).declare(run)
   }
@@ -293,7 +294,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     order.dismiss(name)
     const [closed] = await Promise.all([
       runners.sessions.close(name),
-      jobs.stopAll('kill', {}, ({ request, pid }) => request.session === name && pid !== null),
+      runs.stopAll('kill', {}, ({ request, pid }) => request.session === name && pid !== null),
     ])
     return closed
   }
@@ -302,8 +303,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     order.close()
     ending.abort(shutdown)
     // A run that was about to start is stopped as soon as it has started.
-    while (starting.size + jobs.aliveCount > 0) {
-      await Promise.allSettled([jobs.stopAll(shutdown, how), ...starting])
+    while (starting.size + runs.aliveCount > 0) {
+      await Promise.allSettled([runs.stopAll(shutdown, how), ...starting])
       // A start may need the event loop, and a loop of promises alone would never let that turn.
       await new Promise((turned) => setImmediate(turned))
     }

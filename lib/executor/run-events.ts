@@ -27,18 +27,16 @@ export function listenForProgram(
   }
 }
 
-/** A run's listener, whose mistake ends the run and reaches its caller, never the event loop. */
-export interface GuardedListener {
-  emit: RunListener
-  /** Throws what the listener threw first, if it did. */
-  rethrow(): void
-}
+export type GuardedListener = ReturnType<typeof guardListener>
 
-/** `onFailure` is told once; after that the listener hears no more. */
+/**
+ * A run's listener, whose mistake ends the run and reaches its caller, never the event loop. `onFailure` is told
+ * once; after that the listener hears no more.
+ */
 export function guardListener(
   onEvent: RunListener | undefined,
   onFailure: (error: unknown) => void,
-): GuardedListener {
+) {
   let failure: { error: unknown } | null = null
 
   function fail(error: unknown): void {
@@ -48,16 +46,18 @@ export function guardListener(
   }
 
   return {
-    emit(event) {
-      if (failure || !onEvent) return
+    emit(event: RunEvent): Answer {
+      if (failure || !onEvent) return undefined
       try {
         const answer = onEvent(event)
         return typeof answer === 'object' ? Promise.resolve(answer).catch(fail) : answer
       } catch (error) {
         fail(error)
+        return undefined
       }
     },
-    rethrow() {
+    /** Throws what the listener threw first, if it did. */
+    rethrow(): void {
       if (failure) throw failure.error
     },
   }
@@ -66,23 +66,19 @@ export function guardListener(
 /** Output that a reader has not taken yet holds up the command from here on. */
 const highWaterBytes = 256 * 1024
 
-/** The events of one run, for whoever iterates over them. */
-export interface EventStream extends AsyncIterable<RunEvent> {
-  /** Gives an event to every reader. A promise comes back where one of them has yet to take it. */
-  push(event: RunEvent): ListenerAnswer | Promise<ListenerAnswer>
-}
-
 /**
- * Keeps what a reader is yet to take, and nothing where nobody reads. A reader that comes late begins
- * with `started` and with what comes next; after the end it gets `started` and `exited`.
+ * The events of one run, for whoever iterates over them. Keeps what a reader is yet to take, and nothing if nobody
+ * reads. A reader that comes late begins with `started` and with what comes next; after the end it gets `started`
+ * and `exited`.
  */
-export function createEventStream(): EventStream {
+export function createEventStream() {
   const readers = new Set<Reader>()
   let started: RunEvent | null = null
   let exited: RunEvent | null = null
 
   return {
-    push(event) {
+    /** Gives an event to every reader. A promise comes back if one of them has yet to take it. */
+    push(event: RunEvent): Answer {
       if (event.type === 'started') started = event
       if (event.type === 'exited') exited = event
       if (readers.size === 0) return
@@ -92,7 +88,7 @@ export function createEventStream(): EventStream {
       const waits = [...readers].flatMap((reader) => reader.push(kept) ?? [])
       return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
     },
-    [Symbol.asyncIterator]() {
+    [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
       const reader = createReader(() => readers.delete(reader))
       readers.add(reader)
       for (const event of [started, exited]) if (event) void reader.push(event)

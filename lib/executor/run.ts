@@ -33,51 +33,25 @@ import { createDeadlines, type Deadlines, type WaitLimits, waitUntilOver } from 
  * One command taken through the executor, from its start on. Also a run that was denied or did not
  * start is one: it has ended.
  */
-export interface Run {
-  readonly id: string
-  readonly request: Request
-  /** Of its first process; null where it has none, or none yet (it waits for its session). */
-  readonly pid: number | null
-  /**
-   * The result as the caller asked to wait for it: the final one, or a running one, and then the run is
-   * a job. Rejects with what the run's listener threw, and with nothing else.
-   */
-  readonly result: Promise<Result>
-  /** The final result. Never rejects. */
-  readonly ended: Promise<Result>
-  /**
-   * What happens, in order, for each `for await` over it. One that begins right after `start` gets
-   * everything; while it has not taken what came, the command waits.
-   */
-  readonly events: AsyncIterable<RunEvent>
-  /** The clean text line by line, without the newlines, to its end. */
-  lines(): AsyncIterable<string>
-  /** How it stands. */
-  look(): Result
-  /** A part of the clean text; the caller holds the cursor. */
-  read(reading?: Reading): JobOutput
-  /**
-   * Writes to its terminal or its open standard input, after what was written before. Settles when all
-   * of it has been taken. Rejects with `MisuseError` where nobody reads, and where too much waits to be
-   * read already (`input_full`).
-   */
-  write(data: string): Promise<void>
-  /** Ends its input, after what was written. Throws `MisuseError` where there is none. */
-  endInput(): void
-  /** Changes the size of its terminal. */
-  resize(columns: number, rows: number): void
-  /**
-   * Stops everything that it started; the first reason is kept. `interrupt`: as Ctrl-C does, with INT
-   * first. Gives the final result.
-   */
-  stop(reason?: StopReason, options?: StopOptions): Promise<Result>
-  /** The path of the control group that holds all that it started; null where there is none. */
-  readonly group: string | null
-  /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
-  detach(): Result
-  /** At the end of a block (`await using run = …`): stops it, unless it has ended or is a job. */
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type Run = Pick<
+  LiveRun,
+  | 'id'
+  | 'request'
+  | 'pid'
+  | 'result'
+  | 'ended'
+  | 'events'
+  | 'lines'
+  | 'look'
+  | 'read'
+  | 'write'
+  | 'endInput'
+  | 'resize'
+  | 'stop'
+  | 'group'
+  | 'detach'
+  | typeof Symbol.asyncDispose
+>
 
 /** What the executor gives its run, and hears of it. */
 export interface RunParts {
@@ -103,11 +77,21 @@ const noText: KeptTexts = { output: { text: Buffer.alloc(0), start: 0 } }
  * A run from the verdict on: it is refused, or started and followed to its end. Every cause of a stop comes
  * together in `#stop`. It is a class for the reason that `run/running.ts` gives.
  */
-export class LiveRun implements Run {
+export class LiveRun {
   readonly id: string
   readonly request: Request
-  readonly events = createEventStream()
+  readonly #events = createEventStream()
+  /**
+   * What happens, in order, for each `for await` over it. One that begins right after `start` gets
+   * everything; while it has not taken what came, the command waits.
+   */
+  readonly events: AsyncIterable<RunEvent> = this.#events
+  /** The final result. Never rejects. */
   readonly ended: Promise<Result>
+  /**
+   * The result as the caller asked to wait for it: the final one, or a running one, and then the run is
+   * a job. Rejects with what the run's listener threw, and with nothing else.
+   */
   readonly result: Promise<Result>
   readonly #parts: RunParts
   readonly #listener: GuardedListener
@@ -128,6 +112,7 @@ export class LiveRun implements Run {
   #stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   #final: Result | null = null
   #isJob = false
+  #isHidden = false
   #unreadBytes = 0
 
   constructor(parts: RunParts) {
@@ -238,7 +223,7 @@ export class LiveRun implements Run {
   }
 
   #emit(event: RunEvent) {
-    return both(this.#listener.emit(event), this.events.push(event))
+    return both(this.#listener.emit(event), this.#events.push(event))
   }
 
   #failListener(error: unknown): void {
@@ -280,10 +265,12 @@ export class LiveRun implements Run {
     return this.look()
   }
 
+  /** Of its first process; null if it has none, or none yet (it waits for its session). */
   get pid(): number | null {
     return this.#running?.pid ?? null
   }
 
+  /** The path of the control group that holds all that it started; null if there is none. */
   get group(): string | null {
     return this.#running?.group ?? null
   }
@@ -313,17 +300,21 @@ export class LiveRun implements Run {
     return describeJob({ ...facts, artifact: null }, this.#final)
   }
 
+  /** The clean text line by line, without the newlines, to its end. */
   lines(): AsyncIterable<string> {
     return readLines(this)
   }
 
+  /** How it stands. */
   look(): Result {
     if (this.#final) return this.#final
     if (!this.#running || !this.#capture) throw new Error('a run is looked at before its start')
     const progress = this.#measure(this.#running, this.#capture.snapshot())
-    return runningResult(this.request, progress, this.#running.waitingForInput())
+    const result = runningResult(this.request, progress, this.#running.waitingForInput())
+    return this.#isHidden ? { ...result, jobId: null } : result
   }
 
+  /** A part of the clean text; the caller holds the cursor. */
   read(reading: Reading = {}): JobOutput {
     const part = this.#capture?.read(reading) ?? readKept(noText, reading)
     return { ...part, status: this.#final?.status ?? 'running' }
@@ -334,6 +325,11 @@ export class LiveRun implements Run {
     return this.#capture?.kept() ?? noText
   }
 
+  /**
+   * Writes to its terminal or its open standard input, after what was written before. Settles when all
+   * of it has been taken. Rejects with `MisuseError` if nobody reads, and if too much waits to be read
+   * already (`input_full`).
+   */
   async write(data: string): Promise<void> {
     const running = this.#openInput()
     const bytes = Buffer.byteLength(data)
@@ -349,6 +345,7 @@ export class LiveRun implements Run {
     }
   }
 
+  /** Ends its input, after what was written. Throws `MisuseError` if there is none. */
   endInput(): void {
     this.#openInput().endInput()
   }
@@ -359,15 +356,21 @@ export class LiveRun implements Run {
     throw new MisuseError('no_input', `The run \`${this.id}\` has ended`, 'job_id')
   }
 
+  /** Changes the size of its terminal. */
   resize(columns: number, rows: number): void {
     this.#running?.resize(columns, rows)
   }
 
+  /**
+   * Stops everything that it started; the first reason is kept. `interrupt`: as Ctrl-C does, with INT
+   * first. Gives the final result.
+   */
   async stop(reason: StopReason = 'cancel', options?: StopOptions): Promise<Result> {
     if (!this.#final) await this.#stop(reason, options)
     return this.ended
   }
 
+  /** Its caller waits no more: the run is a job from now on. Gives how it stands. */
   detach(): Result {
     this.#left.resolve()
     if (!this.#isJob && this.#running !== null) {
@@ -384,10 +387,17 @@ export class LiveRun implements Run {
     else this.#notices.push(text)
   }
 
+  /** As `notice`, for a job that no other nacre can find, so that its result names none. */
+  hide(text: string): void {
+    this.#isHidden = true
+    this.notice(text)
+  }
+
   quietMs(): number {
     return this.#deadlines?.quietMs() ?? 0
   }
 
+  /** At the end of a block (`await using run = …`): stops it, unless it has ended or is a job. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.isJob) await this.stop()
   }

@@ -4,13 +4,7 @@ import type { Ready, Request } from '../protocol/request/request.ts'
 import type { JobOutput, Reading } from '../protocol/result/reading.ts'
 import { nowMs, pause } from '../system/clock.ts'
 
-export interface Deadlines {
-  /** Tells that the run has written something. */
-  touch(): void
-  /** For how long the run has written nothing. */
-  quietMs(): number
-  clear(): void
-}
+export type Deadlines = ReturnType<typeof createDeadlines>
 
 /**
  * The two clocks of a run: how long it may take, and how long it may be silent. They go from `begun` on,
@@ -20,7 +14,7 @@ export function createDeadlines(
   request: Pick<Request, 'timeoutMs' | 'inactivityMs'>,
   on: { onTimeout(): void; onInactivity(): void },
   begun: Promise<void> | null = null,
-): Deadlines {
+) {
   const { timeoutMs, inactivityMs } = request
   let lastOutputAtMs = nowMs()
   let silence: NodeJS.Timeout | undefined
@@ -46,11 +40,13 @@ export function createDeadlines(
   else void begun.then(begin)
 
   return {
-    touch() {
+    /** Tells that the run has written something. */
+    touch(): void {
       lastOutputAtMs = nowMs()
     },
+    /** For how long the run has written nothing. */
     quietMs: () => nowMs() - lastOutputAtMs,
-    clear() {
+    clear(): void {
       over = true
       clearTimeout(deadline)
       clearTimeout(silence)

@@ -8,6 +8,7 @@ import {
   readdirSync,
   rmdirSync,
   rmSync,
+  writeFileSync,
   unlinkSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -172,7 +173,11 @@ export function findSocketPlace(dir: string): SocketPlace {
 /** Makes a place for a socket in a temporary folder of its own. */
 export function makeSocketPlace(): SocketPlace {
   const folder = makeFilledFolder('socket', (made) => {
-    if (!fits(join(made, 's'))) throw Object.assign(new Error('too long'), { code: 'ENAMETOOLONG' })
+    const path = join(made, 's')
+    if (!fits(path)) throw Object.assign(new Error('too long'), { code: 'ENAMETOOLONG' })
+    // Where a file can be made, a socket can: a disk may be without inodes.
+    writeFileSync(path, '')
+    rmSync(path)
   })
   return { path: join(folder, 's'), remove: () => removeTemporaryFolder(folder) }
 }

@@ -4,7 +4,7 @@ import { createInjectionQueue, type InjectionQueue, namesOf } from '../../agent/
 import type { AgentSession } from '../../agent/session.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
-import { type JobCall, jobHandlers, protocolVersion } from '../../executor/jobs/methods.ts'
+import { type JobCall, jobHandlers, protocolVersion } from '../../executor/jobs/registry.ts'
 import type { Reach } from '../../executor/reach.ts'
 import type { Lazy } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'

@@ -10,7 +10,7 @@ import { fromWire, toWire } from '../../protocol/wire.ts'
 import { copyOutsideRun } from '../../system/process/own-process.ts'
 import { type PipedProcess, startPiped } from '../../system/process/spawn.ts'
 import { makeSocketPlace } from '../../system/temporary-folder.ts'
-import { settleWithin } from '../../system/clock.ts'
+import { pause } from '../../system/clock.ts'
 import {
   type AnyNotification,
   type Caller,
@@ -26,10 +26,11 @@ export type Holder = ReturnType<typeof createHolder>
 
 interface Connection {
   caller: Caller<AllMethods>
-  /** The runs that are heard of, by their ids. */
-  heard: Map<string, { listener: GuardedListener; options: RunOptions }>
-  /** Has a run that could not begin said why: the last words of the holder, where it did not start. */
+  /** The runs that are heard of, by their ids. `isClosed`: nobody reads what they write any more. */
+  heard: Map<string, { listener: GuardedListener; options: RunOptions; isClosed: boolean }>
+  /** The holder has said something. */
   isAnswering: () => boolean
+  /** Its last words, once it has ended. */
   ended: Promise<string>
   close(): void
 }
@@ -60,7 +61,7 @@ export function createHolder(parts: HolderStart) {
       const id = createId('run')
       const failing = new AbortController()
       const listener = guardListener(onEvent, () => failing.abort())
-      heard.set(id, { listener, options })
+      heard.set(id, { listener, options, isClosed: false })
       const request = { ...parts.fields, ...input, env: { ...parts.fields?.env, ...input.env } }
       const asked = { id, request, supportsApproval: approve !== undefined, atMost, cwd }
       try {
@@ -99,15 +100,17 @@ export async function takeUpInHolder(
   const taken = connection.caller
     .request('supervise.take_up', { id })
     .finally(() => connection.close())
+  const over = new AbortController()
+  async function becomeLate(ms: number): Promise<never> {
+    await pause(ms, over.signal)
+    throw new Error('its machine has not answered yet')
+  }
   try {
-    if (withinMs === undefined) return void (await taken)
-    let isOver = false
-    const told = taken.then(() => (isOver = true))
-    await settleWithin(withinMs, told)
-    if (!isOver) throw new Error('its machine has not answered yet')
+    await Promise.race([taken, ...(withinMs === undefined ? [] : [becomeLate(withinMs)])])
   } catch (error) {
-    taken.catch(() => undefined)
     throw await describeError(error, connection)
+  } finally {
+    over.abort()
   }
 }
 
@@ -142,10 +145,13 @@ async function connect(
         if (told.method !== 'run.event') return
         const event = decodeEvent(told.params)
         const { id } = event
-        const answer = await heard.get(id)?.listener.emit(event)
+        const run = heard.get(id)
+        const answer = await run?.listener.emit(event)
         if (event.type === 'exited') heard.delete(id)
-        // The run goes on, but nobody reads what it writes.
-        else if (answer === 'closed') await caller.request('supervise.close', { id })
+        if (answer !== 'closed' || !run || run.isClosed) return
+        run.isClosed = true
+        // Its answer comes after this notification has been taken; without it the connection is over.
+        caller.request('supervise.close', { id }).catch(() => undefined)
       },
     },
     () => {

@@ -9,21 +9,11 @@ import type { LiveRun } from '../run.ts'
 import type { KnownJobs } from './known-jobs.ts'
 import { type Follower, type Job, type Jobs, type JobWait, notFound } from './port.ts'
 
-export interface JobTable extends Jobs {
-  add(run: LiveRun): void
-  /** Its caller waits no more for the run. */
-  leave: (run: LiveRun) => void
-  readonly aliveCount: number
-  /** The jobs of this process that run. */
-  listOwn(): JobEntry[]
-  stopAll(reason: StopReason, how?: StopOptions, which?: (run: LiveRun) => boolean): Promise<void>
-}
-
 /** Ended jobs of this process that stay in memory. */
 const keptAfterEnd = 64
 
 /** `openKnown` gives the jobs that have records; null where nothing is kept. */
-export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable {
+export function createJobs(openKnown: () => Promise<KnownJobs> | null) {
   const alive = new Map<string, LiveRun>()
   const ended = new Map<string, LiveRun>()
 
@@ -54,34 +44,18 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     return (await locate(id)).wait({ ...given, timeoutSeconds })
   }
 
-  return {
+  const jobs: Jobs = {
     find(id) {
       const run = own(id)
       if (run) return run
       throw notFound(id)
     },
-    get aliveCount() {
-      return alive.size
-    },
-    listOwn: () => [...alive.values()].filter((run) => run.isJob).map((run) => run.describe()),
-    add(run) {
-      alive.set(run.id, run)
-      const retire = () => {
-        alive.delete(run.id)
-        if (run.isJob) keep(run)
-      }
-      // A failure reaches whoever waits for the run; for the table the run is over either way.
-      run.ended.then(retire, retire)
-    },
-    leave(run) {
-      if (!alive.has(run.id)) keep(run)
-    },
     async list({ status, limit } = {}) {
       const known = await (await openKnown())?.list({ runningOnly: status === 'running' })
-      const jobs = [...ended.values(), ...alive.values()].filter((run) => run.isJob)
+      const ownJobs = [...ended.values(), ...alive.values()].filter((run) => run.isJob)
       const wanted = [
         ...(known ?? []).filter(({ id }) => !own(id)?.isJob),
-        ...jobs.map((run) => run.describe()),
+        ...ownJobs.map((run) => run.describe()),
       ]
         .filter((job) => matches(job, status))
         .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
@@ -115,7 +89,33 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
     write: async (id, data, { end = false } = {}) => (await locate(id)).write(data, end),
     resize: async (id, columns, rows) => (await locate(id)).resize(columns, rows),
     kill: async (id, reason = 'kill') => (await locate(id)).kill(reason),
-    async stopAll(reason, how, which = () => true) {
+  }
+
+  return {
+    jobs,
+    add(run: LiveRun): void {
+      alive.set(run.id, run)
+      const retire = () => {
+        alive.delete(run.id)
+        if (run.isJob) keep(run)
+      }
+      // A failure reaches whoever waits for the run; for the table the run is over either way.
+      run.ended.then(retire, retire)
+    },
+    /** Its caller waits no more for the run. */
+    leave: (run: LiveRun): void => {
+      if (!alive.has(run.id)) keep(run)
+    },
+    get aliveCount() {
+      return alive.size
+    },
+    /** The jobs of this process that run. */
+    listOwn: () => [...alive.values()].filter((run) => run.isJob).map((run) => run.describe()),
+    async stopAll(
+      reason: StopReason,
+      how?: StopOptions,
+      which: (run: LiveRun) => boolean = () => true,
+    ): Promise<void> {
       await Promise.all([...alive.values()].filter(which).map((run) => run.stop(reason, how)))
     },
   }
@@ -123,7 +123,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null): JobTable
 
 /** The jobs of every nacre of this user, for a process that holds none. `dir` is their folder. */
 export function openJobs(dir: string, holder: HolderStart | null = null): Jobs {
-  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir, holder))
+  return createJobs(async () => (await import('./known-jobs.ts')).openKnownJobs(dir, holder)).jobs
 }
 
 /** A run of this process as a job. */

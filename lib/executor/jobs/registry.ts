@@ -1,15 +1,23 @@
 import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { messageOf } from '../../protocol/errors.ts'
+import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import { createLazy } from '../../protocol/deferred.ts'
+import type { Result } from '../../protocol/result/result.ts'
+import { version } from '../../protocol/wire.ts'
 import type { LiveRun } from '../run.ts'
 import { identifyProcess, identifySelf } from '../../system/process/process-table.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import { findSocketPlace, type SocketPlace } from '../../system/temporary-folder.ts'
 import { settleWithin } from '../../system/clock.ts'
 import { connectSocket, receiveMessages } from '../../wire/connection.ts'
-import { createRpcServer, type RpcServer } from '../../wire/server.ts'
-import { createJobPeer, socketMethods } from './methods.ts'
+import {
+  bindMethods,
+  cancelHandler,
+  createRpcServer,
+  type Handlers,
+  type RpcServer,
+  type WireCall,
+} from '../../wire/server.ts'
 import type { Jobs } from './port.ts'
 import { type JobRecord, pruneJobs, removeRecord, writeEnd, writeRecord } from './record.ts'
 
@@ -54,7 +62,7 @@ export function createRegistry(dir: string, jobs: Jobs) {
 
   function tellUnseen(run: LiveRun, error: unknown): void {
     const byItself = run.pid === null ? '' : `; to stop it: kill -- -${run.pid}`
-    run.notice(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
+    run.hide(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
   }
 
   return {
@@ -165,3 +173,112 @@ function serveSocket(socket: Socket, jobs: Jobs) {
   void receiveMessages(socket, connection, rpc)
   return { socket, rpc, flush: () => connection.end() }
 }
+
+/** What the methods that look after jobs need to know of a request. */
+export interface JobCall extends WireCall {
+  readonly jobs: Jobs
+  readonly peer: JobPeer
+}
+
+export type JobPeer = ReturnType<typeof createJobPeer>
+
+/** What is kept for one connection: who waits on it for which run. */
+export function createJobPeer() {
+  const waits = new Set<{ ids: readonly string[]; leave: () => void }>()
+  return {
+    /** Registers a wait, which `leave` ends; gives what takes it back. */
+    wait(ids: readonly string[], leave: () => void): () => void {
+      const entry = { ids, leave }
+      waits.add(entry)
+      return () => void waits.delete(entry)
+    },
+    /** Ends every wait for this run. False: nobody waits for it here. */
+    detach(id: string): boolean {
+      const found = [...waits].filter(({ ids }) => ids.includes(id))
+      for (const { leave } of found) leave()
+      return found.length > 0
+    },
+  }
+}
+
+/** The methods that look after the jobs of every nacre of this user. */
+export const jobHandlers = {
+  'shell.status': ({ id }, { jobs }) => jobs.show(id),
+  async 'shell.list'(filter, { jobs }) {
+    const damaged = await jobs.listDamaged()
+    return { jobs: await jobs.list(filter), ...(damaged.length > 0 && { damaged }) }
+  },
+  'shell.tasks': async ({ id }, { jobs }) => ({ tasks: await jobs.tasks(id) }),
+  'shell.resume': ({ id }, { jobs }) => jobs.resume(id),
+  'shell.output': ({ id, ...reading }, { jobs }) => jobs.read(id, reading),
+
+  async 'shell.wait'({ id, ids, ...how }, { jobs, peer, signal }) {
+    const named = ids ?? (id === undefined ? [] : [id])
+    if (named.length === 0 || (ids && id !== undefined)) {
+      throw new MisuseError('missing_field', 'Name one job by `id`, or several by `ids`', 'id')
+    }
+    const results = await untilLeft(peer, named, signal, (either) =>
+      jobs.waitFor(named, { ...how, signal: either }),
+    )
+    const first = results.find(({ status }) => status !== 'running') ?? results[0]
+    return { ...(first as Result), ...(ids && { jobs: results }) }
+  },
+  'shell.attach': ({ id }, call) =>
+    untilLeft(call.peer, [id], call.signal, (signal) => call.jobs.follow(id, call, signal)),
+  async 'shell.detach'({ id }, { jobs, peer }) {
+    const before = await jobs.show(id)
+    if (peer.detach(id)) return jobs.show(before.id)
+    throw new MisuseError('not_waiting', `Nobody on this connection waits for \`${id}\``)
+  },
+  'shell.cancel': ({ id, reason = 'cancel' }, { jobs }) => jobs.kill(id, reason),
+  async 'shell.input'({ id, data, end = false }, { jobs }) {
+    if (data === undefined && !end) {
+      throw new MisuseError('missing_field', 'Send `data`, or `end: true`, or both', 'data')
+    }
+    await jobs.write(id, data ?? '', { end })
+    return {}
+  },
+  async 'shell.resize'({ id, columns, rows }, { jobs }) {
+    await jobs.resize(id, columns, rows)
+    return {}
+  },
+} satisfies Partial<Handlers<JobCall>>
+
+/** Waits until `act` is done, the request is cancelled, or `shell.detach` names one of the runs. */
+async function untilLeft<Value>(
+  peer: JobPeer,
+  ids: readonly string[],
+  signal: AbortSignal,
+  act: (either: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const leaving = new AbortController()
+  const over = peer.wait(ids, () => leaving.abort())
+  try {
+    return await act(AbortSignal.any([signal, leaving.signal]))
+  } finally {
+    over()
+  }
+}
+
+/** The version of the protocol; it grows when a client must know. */
+export const protocolVersion = 1
+
+/** What the socket of a nacre that holds jobs serves: no command can be started there. */
+const socketMethods = bindMethods<JobCall, keyof typeof jobHandlers | 'initialize' | '$/cancel'>({
+  initialize: () => ({
+    server: { name: 'nacre', version },
+    protocolVersion,
+    capabilities: {
+      supportsShellExec: false,
+      supportsShellTasks: true,
+      supportsShellDetach: true,
+      supportsSessions: false,
+      supportsTools: false,
+      supportsArtifacts: false,
+      supportsPrompt: false,
+      supportsCancel: true,
+    },
+  }),
+  ...jobHandlers,
+  '$/cancel': cancelHandler,
+})
