@@ -82,7 +82,8 @@ async function open(
   // login(1), su and sshd call the shell of a person so.
   const isLogin = process.argv0.startsWith('-')
   // As a shell: its commands are on standard input where no terminal is.
-  const isScript = chosen === 'repl' && streams.input === (isLogin ? 'empty' : 'given')
+  const { input } = streams
+  const isScript = chosen === 'repl' && (input === 'given' || (isLogin && input === 'empty'))
   if (isScript) parsed.options['stdin'] = true
   switch (isScript ? 'print' : chosen) {
     case 'help':
