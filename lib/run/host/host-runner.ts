@@ -124,25 +124,20 @@ export function createHosts(options: HostOptions): Hosts {
 /** Throws `StartError` for what a run on another machine cannot have, before anything travels. */
 function refuseWhatIsMissing(request: Request, { scheduler }: HostClient): void {
   const { session, pty, stdin, host, cores, memory, sbatch, sandbox, sandboxMayFallBack } = request
-  if (session !== null && (pty !== null || stdin.kind !== 'none')) {
-    const what = pty === null ? 'reads no input' : 'has no terminal'
-    throw new StartError('host_session', `A session on the host ${host} ${what}; run without one`)
-  }
-  if (session !== null && scheduler) {
-    throw new StartError('host_session', `A scheduler keeps no session; run on ${host} without one`)
+  const refuse = (code: string, message: string) => new StartError(code, message)
+  if (session !== null && (scheduler || pty !== null || stdin.kind !== 'none')) {
+    const what = scheduler ? 'is kept by no scheduler' : pty ? 'has no terminal' : 'reads no input'
+    throw refuse('host_session', `A session on the host ${host} ${what}; run without one`)
   }
   const field =
     cores !== null ? 'cores' : memory !== null ? 'memory' : sbatch.length > 0 && 'sbatch'
   if (!scheduler && field) {
     const message = `\`${field}\` is for a scheduler, and the host ${host} is none; leave it out, or name slurm://[partition]`
-    throw new StartError('no_scheduler', message)
+    throw refuse('no_scheduler', message)
   }
   if (sandbox !== 'off' && !sandboxMayFallBack && (scheduler || session !== null)) {
-    const why = session === null ? 'a scheduler has none' : 'a session there has none'
-    throw new StartError(
-      'sandbox_unavailable',
-      `The host ${host} has no sandbox for this run: ${why}`,
-    )
+    const why = scheduler ? 'a scheduler has none' : 'a session there has none'
+    throw refuse('sandbox_unavailable', `The host ${host} has no sandbox for this run: ${why}`)
   }
 }
 

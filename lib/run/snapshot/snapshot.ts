@@ -135,7 +135,8 @@ export function createSnapshots(): Snapshots {
       },
       fileFor(command) {
         const isNamed = (word: string) => functions.has(word) || aliases.has(word)
-        if (text === '' || !(mayNeedAny(command) || wordsOf(command).some(isNamed))) return null
+        if (text === '' || !(mayNeedAny.test(command) || wordsOf(command).some(isNamed)))
+          return null
         path ??= writeText(
           `${isBash ? '\\builtin unset BASH_ENV\n' : ''}\\exec ${definitionsFd}<&-\n${text}`,
         )
@@ -244,19 +245,12 @@ const wordOfOneShell =
 
 /** What may be the name of a command in it. */
 function wordsOf(text: string): string[] {
-  return [...new Set(text.split(/[\s;&|()<>`$"'\\{}]+/))]
+  return [...new Set(text.split(/[\s;&|()<>`$"'\\{}=]+/))]
 }
 
 /**
- * A command whose words are known only when it runs may need any of the definitions. Any other has to name one, since
- * reading them costs as much as starting a shell (10 ms for 100 KB).
+ * Commands that run, list or change others by names that only they know. Any other command has to name a definition,
+ * since reading them all costs as much as starting a shell (10 ms for 100 KB).
  */
-const mayNeedAny = (command: string) => opensByWord.test(command) || opensByVariable.test(command)
-
-/** Commands that run, list or change others by their names. */
-const opensByWord =
+const mayNeedAny =
   /(?:^|[\s;&|({`])(?:eval|source|\.|alias|unalias|declare|typeset|compgen|functions)(?:$|[\s;&|)}`])/
-
-/** A variable or substitution where a command stands. */
-const opensByVariable =
-  /(?:^|[;&|({`\n!]|(?:^|[\s;&|])(?:then|do|else|elif|if|while|until|time|exec|command|builtin)\s)\s*(?:[A-Za-z_]\w*=\S*\s+)*"?[$`]/
