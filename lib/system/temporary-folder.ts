@@ -77,13 +77,16 @@ export function makeFilledFolder(
  * is when this process has ended (`removeLeftFolders`).
  */
 export function removeTemporaryFolder(folder: string): void {
-  for (const remove of [rmdirSync, (path: string) => removeOwnFolder(Buffer.from(path))]) {
-    try {
-      remove(folder)
-      return
-    } catch {
-      // Something is in it; or it stays for later, and what was being done goes on.
-    }
+  try {
+    rmdirSync(folder)
+    return
+  } catch {
+    // Something is in it.
+  }
+  try {
+    removeOwnFolder(Buffer.from(folder))
+  } catch {
+    // It stays for later, and what was being done goes on or fails for a reason of its own.
   }
 }
 

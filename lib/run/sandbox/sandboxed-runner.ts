@@ -85,8 +85,8 @@ export async function runInSandbox(
     for (let tries = 1; ; tries++) {
       const { running, watch, held } = attempt
       const exit = await running.exited
-      const said = watch.lastWords()
-      const mayFail = !exit.notStarted && stopping === null && isFresh
+      const mayFail = !exit.notStarted && exit.code !== 0 && stopping === null && isFresh
+      const said = mayFail ? watch.lastWords() : ''
       const notStarted = mayFail ? findFailure(exit, statusFile, said) : null
       forgetStatus()
       // Without a word of bwrap it may have begun.
@@ -161,7 +161,7 @@ function holdBack(sink: OutputSink): OutputSink & { release(): Promise<void> } {
 
 /** Whether the command could not begin, by bwrap or by the check in front of it. */
 function findFailure({ code }: Exit, statusFile: string, said: string): StartFailure | null {
-  if (code === null || code === 0) return null
+  if (code === null) return null
   if (readStatus(statusFile)?.exitCode !== null && said !== misplaced) return null
   const message = `The sandbox could not be set up: ${said || `bwrap ended with status ${code}`}`
   return { code: 'sandbox_failed', message }
