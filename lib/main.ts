@@ -93,7 +93,7 @@ async function open(
       return 0
     case 'print':
       if (isLogin) parsed.options['login'] = true
-      return openPrint(parsed, words, streams)
+      return runPrint(parsed, words, streams)
     case 'rpc':
       return (await import('./main/doors.ts')).serve(parsed, streams)
     case 'repl':
@@ -102,7 +102,7 @@ async function open(
 }
 
 /** A command line that only a shell has to run makes nacre that shell; for any other, nacre stays. */
-async function openPrint(
+async function runPrint(
   parsed: ParsedArgv,
   words: readonly string[],
   streams: Streams,

@@ -13,15 +13,6 @@ const rounds = 21
 /**
  * How long a whole process takes, against the least that its runtime takes.
  *
- * Of the 31 million instructions of `-c true` in the executable (`perf stat -e instructions:u`) an empty program
- * of Bun takes 3.0, loading `node:fs` 2.8, `start.js` about 1, and `run.js`, before its first statement, 2.7; the
- * rest is spread over some 600 functions that run once. What a start has no use for (a table joined, the names of
- * all signals, one regular expression) costs 0.1 to 0.5 each, so that is where to look.
- *
- * Nothing in it waits but for bash, 1.3 ms: the wall is processor time. Of that the kernel takes 45 %, half of
- * it for 2,000 faults of pages, 1,100 of them in memory of its own; files under /proc, the control group and the
- * file that tells its presence take 3 % together.
- *
  * Of its 41 MB of memory 35 are pages of the file that the kernel maps around each one touched, 6.5 its own. Which
  * it maps depends on how the file came into the kernel's cache: copies of one executable differ by 3 MB, those of
  * an empty program by 4 (20 and 24 MB), so compare only files that were copied in the same moment.
