@@ -302,7 +302,7 @@ export function testOwnShell(shell: ShellName): void {
       assert.is(ended.exitCode, 4)
       // fish has told the end of its command before it ends.
       const said = () => [...ended.notices, ...notices].join('\n')
-      await until(() => said().includes('Your shell ended with exit status 4'), said)
+      await until(() => said().includes('shell has ended (exit 4)'), said)
       assert.ok((await complete(session, 'mkd')).includes('mkdir'), 'the next one completes')
       assert.is((await run('echo "+$x"')).output, '+\n')
     }))

@@ -178,6 +178,11 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     }
   }
 
+  function describeEnd({ code, signal }: Exit): string {
+    if (onTerminal) return `has ended (${signal ?? `exit ${code}`})`
+    return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
+  }
+
   function lose(gone: KeptShell, how: string): void {
     if (shell !== gone) return
     shell = null
@@ -189,6 +194,11 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
   /** Leaves the shell to itself; the next one exports the same variables. */
   function pass(left: KeptShell): KeptShell {
     exports = left.terminal?.readExports() ?? ''
+    if (exports === '') {
+      // One in a sandbox may write nothing of ours.
+      const notice = 'The new shell has the directory of the one before, and nothing else of it'
+      listener.onNotice(notice)
+    }
     shell = null
     return left
   }
@@ -380,10 +390,6 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     info: () => ({ name, pid: shell?.alive ? shell.pid : null, cwd, ...queue.describe() }),
     close,
   }
-}
-
-function describeEnd({ code, signal }: Exit): string {
-  return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
 }
 
 /** A notice for the first run of the next shell. */

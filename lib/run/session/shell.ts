@@ -133,7 +133,7 @@ export async function prepareInPlace(
   } catch (error) {
     if (!(error instanceof StartError) || cwd === request.cwd) throw error
     const launch = await prepare(request.cwd)
-    tell(error.message)
+    tell(`${error.message}; the shell starts in ${request.cwd}`)
     return launch
   }
 }

@@ -5,7 +5,7 @@ import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { describeProcess } from '../../system/process/process-table.ts'
-import { ownerVariable } from '../../system/process/own-process.ts'
+import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
 import type { PrepareLaunch } from '../launch.ts'
 import { loadPtyParts, type PtyParts, startPty } from '../terminal/start.ts'
@@ -87,7 +87,7 @@ async function startShell(
               nonce,
               login: request.login,
               plain,
-              exports: terminal.exports,
+              exports: adaptExports(dialect, beginning, cwd),
             })
             for (const [name, text] of Object.entries(composed.files)) files.write(name, text)
             return composed.args
@@ -117,6 +117,18 @@ async function startShell(
     files.close()
     throw error
   }
+}
+
+/** What is told of the shell before and is not true of this one: its directory, if that is another, and its mark. */
+function adaptExports(
+  dialect: EditorDialect,
+  { terminal, mark, cwd }: Beginning,
+  at: string,
+): string {
+  const { exports = '' } = terminal ?? {}
+  if (exports === '') return ''
+  const move = cwd === at ? '' : dialect.changeDirectory(dialect.quote(at))
+  return `${exports}\n${move}\n${dialect.exportVariable(markVariable, dialect.quote(mark))}`
 }
 
 const dialects: ReadonlyMap<string, EditorDialect> = new Map([

@@ -91,7 +91,10 @@ testInside('a session that left the workspace and ended goes on inside of it', (
     const next = await run('pwd')
     assert.is(next['stdout'], `${project}\n`)
     const [moved, lost] = next['notices'] as string[]
-    assert.is(moved, 'Working directory is outside the workspace: /etc')
+    assert.is(
+      moved,
+      `Working directory is outside the workspace: /etc; the shell starts in ${project}`,
+    )
     assert.match(String(lost), `this ran in a fresh one in ${project}`)
   }, serve(project)),
 )
@@ -112,7 +115,7 @@ for (const how of [{ args: ['--sandbox', 'workspace'] }, { env: { NACRE_SANDBOX:
         '!pwd -P\r',
         `! pwd -P\nWorking directory is outside the workspace: /etc`,
       )
-      await screen.shows(/your shell starts in\s[^]*\n✓ exit 0/)
+      await screen.shows(/the shell starts in\s[^]*\n✓ exit 0/)
       await screen.shows('\n~/code · sandbox workspace')
     }),
   )
@@ -121,7 +124,7 @@ for (const how of [{ args: ['--sandbox', 'workspace'] }, { env: { NACRE_SANDBOX:
 testInside('a shell that gets a sandbox outside of the workspace stands in the project', () =>
   withScreen({ columns: 100 }, async (screen) => {
     const place = join(screen.home, 'code')
-    await screen.answers('!kept=yes && cd /etc\r', '\n/etc')
+    await screen.answers('!export kept=yes && cd /etc\r', '\n/etc')
     await screen.answers('/sandbox workspace\r', 'gets a new shell in it')
     await screen.answers('!echo $kept; pwd\r', `! echo $kept; pwd\nYour shell starts anew`)
     await screen.shows(`\nyes\n${place}\n✓ exit 0`)

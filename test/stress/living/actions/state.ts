@@ -85,20 +85,20 @@ export const state: readonly Action[] = [
   {
     name: 'a command kills the shell',
     weight: 1,
-    act: (world) => endShell(world, world.say.die, 'SIGKILL', 'was ended by SIGKILL'),
+    act: (world) => endShell(world, world.say.die, 'SIGKILL'),
   },
   {
     name: 'exec',
     weight: 1,
     // Shells do not leave suspended programs at the first word.
     may: ({ suspended }) => suspended.length === 0,
-    act: (world) => endShell(world, `exec sh -c 'exit 3'`, 'exit 3', 'ended with exit status 3'),
+    act: (world) => endShell(world, `exec sh -c 'exit 3'`, 'exit 3'),
   },
   {
     name: 'exit',
     weight: 1,
     may: ({ suspended }) => suspended.length === 0,
-    act: (world) => endShell(world, 'exit 3', 'exit 3', 'ended with exit status 3'),
+    act: (world) => endShell(world, 'exit 3', 'exit 3'),
   },
   {
     name: 'somebody kills the shell',
@@ -108,21 +108,21 @@ export const state: readonly Action[] = [
       const told = world.screen.all().matchAll(/^pid (\d+)$/gm)
       const pid = Number([...told].at(-1)?.[1])
       process.kill(pid, 'SIGKILL')
-      await shows(world, [ended('was ended by SIGKILL')])
+      await shows(world, [ended('SIGKILL')])
       loseShell(world)
     },
   },
 ]
 
-async function endShell(world: World, command: string, exit: string, how: string): Promise<void> {
+async function endShell(world: World, command: string, how: string): Promise<void> {
   await run(world, command, [
     maybe('exit'),
     // fish tells the end of the command before its own.
-    new RegExp(`${ended(how).source}\n✗ ${exit} · <time>|✗ ${exit} · <time>\n${ended(how).source}`),
+    new RegExp(`${ended(how).source}\n✗ ${how} · <time>|✗ ${how} · <time>\n${ended(how).source}`),
   ])
   loseShell(world)
 }
 
 function ended(how: string): RegExp {
-  return told(`Your shell ${how}; the next line gets a new one`)
+  return told(`Your shell has ended (${how}); the next line gets a new one`)
 }
