@@ -3,7 +3,6 @@ import type { CommandContext } from '../doors/command.ts'
 import { type MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { type Flag, option, toggle } from '../protocol/request/fields.ts'
 import { toWire, unknownName, toSnakeCase } from '../protocol/wire.ts'
-import type { Fields } from '../protocol/shape/shape.ts'
 import { lowerFirst } from '../protocol/words.ts'
 
 export const formatFlag = option(
@@ -75,7 +74,7 @@ export function flagsOf(actions: readonly string[], flags: readonly Flag[]): Act
 }
 
 /** The fields of a query as options. */
-export function fieldFlags(fields: Fields): Flag[] {
+export function fieldFlags(fields: shape.Fields): Flag[] {
   return Object.entries(fields).map(([name, field]) =>
     option(toSnakeCase(name).replaceAll('_', '-'), field, field.description ?? ''),
   )

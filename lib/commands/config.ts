@@ -1,4 +1,5 @@
 import type { ConfiguredKey } from '../protocol/configuration.ts'
+import { unknownName } from '../protocol/wire.ts'
 import type { Command, CommandContext } from '../doors/command.ts'
 import { answerFlags, chooseAction, tell, wantsJson, wrongWords } from './answer.ts'
 
@@ -16,12 +17,17 @@ const actions: Readonly<Record<string, Action>> = {
   },
   async get(context, [key]) {
     if (key === undefined) throw wrongWords('nacre config get <key>')
-    const configuration = await context.configuration()
-    const found = configuration.findKeys(key)
-    const single = found.find((known) => known.key === key)
-    const value = single ? single.value : valueOfGroup(found)
+    const { keys } = await context.configuration()
+    const found = keys.find((known) => known.key === key)
+    if (!found)
+      throw unknownName(
+        'key',
+        key,
+        keys.map((known) => known.key),
+      )
+    const { value } = found
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    await write(context, single ?? { keys: found }, value === null ? '' : `${text}\n`)
+    await write(context, found, value === null ? '' : `${text}\n`)
     return value === null ? notSet : 0
   },
   async path(context) {
@@ -42,7 +48,7 @@ export const command: Command = {
   flags: answerFlags,
   details: [
     '  nacre config list        every key: what it holds here, where that was said, what it may be',
-    '  nacre config get <key>   the value of a key or a group; nothing, and exit status 1, where it is not set',
+    '  nacre config get <key>   the value of a key; nothing, and exit status 1, where it is not set',
     '  nacre config path        the files that are read, the later one wins where it may',
     '  nacre config schema      a JSON Schema of such a file, for editors (as its `$schema`)',
     '',
@@ -62,13 +68,6 @@ export const command: Command = {
     for (const notice of notices) await tell(context, notice)
     return status ?? 0
   },
-}
-
-/** An object as it stands in a file; null where none of the keys is set. */
-function valueOfGroup(found: readonly ConfiguredKey[]): object | null {
-  const set = found.filter(({ value }) => value !== null)
-  if (set.length === 0) return null
-  return Object.fromEntries(set.map(({ key, value }) => [key.split('.').at(-1), value]))
 }
 
 async function write(context: CommandContext, data: object, text: string): Promise<void> {

@@ -3,7 +3,7 @@ import { fields } from '../protocol/request/fields.ts'
 import { userRuleShape } from '../protocol/rules.ts'
 import { wantedOf } from '../protocol/shape/check.ts'
 import * as shape from '../protocol/shape/shape.ts'
-import { toSnakeCase, toWire, unknownName } from '../protocol/wire.ts'
+import { toSnakeCase, toWire } from '../protocol/wire.ts'
 import { isBelow } from '../system/look.ts'
 
 /**
@@ -152,13 +152,6 @@ export function reportKeys(
     variable: variableOf(key),
     workspace: typeof workspace === 'function' ? 'tighten' : 'nothing',
   }))
-}
-
-/** The key of this name, or all of a group. Throws `MisuseError` with the nearest where there is none. */
-export function findReports(reports: readonly ConfiguredKey[], name: string): ConfiguredKey[] {
-  const found = reports.filter(({ key }) => key === name || key.startsWith(`${name}.`))
-  if (found.length > 0) return found
-  throw unknownName('key', name, [...keys.keys(), ...groups])
 }
 
 /** Where a later entry replaces an earlier one, only the last place counts. */

@@ -43,11 +43,6 @@ export interface CommandConfiguration {
   /** `provider/name`, or null. */
   model: string | null
   keys: readonly ConfiguredKey[]
-  /**
-   * The key of this name, or all of a group such as `timeouts`. Throws `MisuseError` with the nearest
-   * where there is none.
-   */
-  findKeys(name: string): readonly ConfiguredKey[]
   /** Every place that a file may have, in the order in which they are read. */
   places: readonly { path: string; isThere: boolean }[]
   /** The JSON Schema of a file. */

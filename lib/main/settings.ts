@@ -43,15 +43,13 @@ export async function describeConfiguration(
   options: Readonly<Record<string, unknown>>,
 ): Promise<CommandConfiguration> {
   const configuration = await configure(options)
-  const { configurationSchema, findReports, reportKeys } = await import('../config/keys.ts')
+  const { configurationSchema, reportKeys } = await import('../config/keys.ts')
   const { files, notices, model, entries, values, candidates } = configuration
-  const keys = reportKeys(entries, values)
   return {
     files,
     notices,
     model,
-    keys,
-    findKeys: (name) => findReports(keys, name),
+    keys: reportKeys(entries, values),
     places: candidates.map((path) => ({ path, isThere: files.includes(path) })),
     schema: configurationSchema,
   }

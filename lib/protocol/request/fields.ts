@@ -1,6 +1,5 @@
 import * as shape from '../shape/shape.ts'
 import { limits } from '../limits.ts'
-import type { Shape } from '../shape/shape.ts'
 
 /** A name that a variable of an environment can have and that programs can read. */
 const variableName = /^[^\d\s=\0][^\s=\0]*$/
@@ -127,7 +126,7 @@ export interface Flag {
    * What its value may be; null: it takes none. A list may be given item by item, a record as
    * NAME=VALUE.
    */
-  shape: Shape | null
+  shape: shape.Shape | null
   description: string
   /** It may be given once only. */
   isSingle?: boolean
@@ -148,12 +147,17 @@ export function toggle(name: string, description: string, more: More = {}): Flag
 }
 
 /** An option with a value. */
-export function option(name: string, shape: Shape, description: string, more: More = {}): Flag {
+export function option(
+  name: string,
+  shape: shape.Shape,
+  description: string,
+  more: More = {},
+): Flag {
   return { name, shape, description, ...more }
 }
 
 /** What the value of an option is called in help: `dir`, `kill|background`. */
-export function hintOf(shape: Shape): string {
+export function hintOf(shape: shape.Shape): string {
   switch (shape.kind) {
     case 'text':
       return shape.hint

@@ -10,12 +10,10 @@ import {
 } from '../result/reading.ts'
 import { fields } from '../request/fields.ts'
 import { limits } from '../limits.ts'
-import { promptResult } from '../result/result.ts'
-import { outcome, resultShape } from '../result/result.ts'
+import { outcome, promptResult, resultShape } from '../result/result.ts'
 import { verdictShape } from '../rules.ts'
 import { sessionInfoShape } from '../ports.ts'
 import { requestShape } from '../request/request.ts'
-import type { ObjectSchema, Infer, ObjectShape } from '../shape/shape.ts'
 import { damagedRecords, shellMethods } from './shell-methods.ts'
 import type { Wire } from '../wire.ts'
 
@@ -100,7 +98,7 @@ export const rpcMethods = {
           name: anyText(),
           title: anyText(),
           description: anyText(),
-          inputSchema: anything<ObjectSchema>(),
+          inputSchema: anything<shape.ObjectSchema>(),
           readOnly: boolean(),
         }),
       ),
@@ -256,10 +254,12 @@ export type MethodName = keyof typeof rpcMethods
 /** Every method: what it takes and what it answers. */
 export type RpcMethods = OnWire<typeof rpcMethods>
 
-type OnWire<Methods extends Record<string, { params: ObjectShape; result: ObjectShape }>> = {
+type OnWire<
+  Methods extends Record<string, { params: shape.ObjectShape; result: shape.ObjectShape }>,
+> = {
   [Name in keyof Methods]: {
-    params: Wire<Infer<Methods[Name]['params']>>
-    result: Wire<Infer<Methods[Name]['result']>>
+    params: Wire<shape.Infer<Methods[Name]['params']>>
+    result: Wire<shape.Infer<Methods[Name]['result']>>
   }
 }
 
@@ -273,12 +273,12 @@ export type JobSummary = RpcMethods['shell.list']['result']['jobs'][number]
 
 /** What the server tells without being asked. */
 export type RpcNotifications = {
-  [Name in keyof typeof rpcNotifications]: Wire<Infer<(typeof rpcNotifications)[Name]>>
+  [Name in keyof typeof rpcNotifications]: Wire<shape.Infer<(typeof rpcNotifications)[Name]>>
 }
 
 /** The same with what nacres tell each other. */
 export interface AllNotifications extends RpcNotifications {
-  'run.event': Infer<(typeof privateNotifications)['run.event']>
+  'run.event': shape.Infer<(typeof privateNotifications)['run.event']>
 }
 
 /** What the server asks of the client. */
