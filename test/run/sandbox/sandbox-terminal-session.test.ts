@@ -34,11 +34,11 @@ if (obstacle === null) {
       { startFile: 'mv ~/gate ~/held 2>/dev/null && read -r line < ~/held\n' },
     ))
 
-  test('what the command before has changed goes over to a sandboxed shell, also where its prompt is slow', () =>
+  test('what the command before has exported goes over to a sandboxed shell, also where its prompt is slow', () =>
     withOwnShell(
       'bash',
       async ({ run, other }) => {
-        await run('x=5')
+        await run('export x=5')
         const { output } = await run('echo "x is $x"', {}, { sandbox: 'read-only' })
         assert.is(output, 'x is 5\n')
         assert.not.match(other(), 'Hangup')
