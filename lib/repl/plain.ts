@@ -151,7 +151,10 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
     open(view) {
       views.push(view)
       if (view.asksForLine) void ask(view)
-      return () => void views.splice(views.indexOf(view), 1)
+      return () => {
+        const at = views.indexOf(view)
+        if (at >= 0) views.splice(at, 1)
+      }
     },
     refresh: () => undefined,
     keepKey: (data) => void (pending += data),

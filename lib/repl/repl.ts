@@ -116,13 +116,18 @@ export async function repl(context: ReplContext): Promise<number> {
     const { damage } = lineContext.history
     print([`${style.salmon('nacre')} ${context.version} · /help tells what to type`])
     if (damage !== null) print([style.yellow(damage)])
-    // The first prompt comes first.
-    starting = setImmediate(() => {
-      session().catch((error: unknown) => {
+    const openFirst = async () => {
+      try {
+        await session()
+      } catch (error) {
         if (!(error instanceof MisuseError)) throw error
         print([style.red(error.message)])
-      })
-    })
+      }
+    }
+    // The first prompt comes first; on a terminal that only prints, a greeting would stand behind it.
+    if (display.isPlain) await Promise.race([left, whenAborted(signal), openFirst()])
+    else starting = setImmediate(() => void openFirst())
+    stray.flush()
     await Promise.race([
       left,
       whenAborted(signal),

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { findProgram } from '../../lib/system/look.ts'
 import { keys } from '../helpers/keys.ts'
-import { keepFishQuiet, ownShells } from '../helpers/own-shell.ts'
+import { ownShells, writeStartFile } from '../helpers/own-shell.ts'
 import { atPrompt } from '../helpers/screen.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
 
@@ -12,7 +12,7 @@ for (const shell of ownShells) {
     atPrompt(
       {
         env: { TERM: 'dumb', SHELL: findProgram(shell, process.env['PATH'] ?? '') ?? '' },
-        prepare: keepFishQuiet,
+        prepare: (home) => writeStartFile(home, shell, ''),
       },
       async (screen) => {
         await screen.answers('!echo wrongg\u007F\r', 'wrong\n✓ exit 0')

@@ -6,10 +6,14 @@ import type { Run } from '../../executor/executor.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { quoteWord, splitLines } from '../../protocol/words.ts'
 import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
-import { oneLine, shortenHome } from '../screen/text.ts'
+import { countOf, oneLine, shortenHome } from '../screen/text.ts'
 import type { LineContext } from '../context.ts'
 import { openArtifact, openLines, openRun, type Search, type TextSource } from './text-source.ts'
 import { createViewer } from './viewer.ts'
+
+/** So many of the last lines are shown on a terminal that only prints. */
+const plainLines = 1000
+const unwatched: Search = { signal: new AbortController().signal, onProgress: () => undefined }
 
 /** Shows all of a run's output, then what came on a stream of its own for errors. Settles when it is closed. */
 export async function viewResult(result: Result, context: LineContext): Promise<void> {
@@ -51,12 +55,10 @@ async function viewText(
 ): Promise<void> {
   const home = environment['HOME']
   if (display.isPlain) {
-    const decoder = new TextDecoder()
-    const search = { signal: new AbortController().signal, onProgress: () => undefined }
-    for await (const piece of source.readAll(search)) {
-      const text = typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
-      display.printWhole([text.replace(/\n$/, '')])
-    }
+    const total = await source.countLines(unwatched)
+    const from = Math.max(0, total - plainLines)
+    if (from > 0) display.print([`… ${countOf(from, 'earlier line')}`])
+    display.printWhole(await source.read(from, total - from))
     return source.close()
   }
   let folder: string | null = null
