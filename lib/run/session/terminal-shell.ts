@@ -48,6 +48,8 @@ const completeTimeoutMs = 10_000
  * does not tell that it waits, the time alone has to.
  */
 const lookMs = process.platform === 'linux' ? 200 : 1500
+/** So many looks after a call. */
+const lostTicks = Math.ceil(3000 / lookMs)
 /** An editor that is called so often without an answer is not to be had: the shell is ended. */
 const mostCalls = 8
 
@@ -81,6 +83,7 @@ export function followTerminal(
   /** Looks in a row that found the editor waiting; a single one may have come just before a mark. */
   let looks = 0
   let calls = 0
+  let ticks = 0
 
   const screen = attachTerminal(program, parts, takeBytes)
   const look = () => screen.look()
@@ -89,7 +92,7 @@ export function followTerminal(
   /** Looks from now on whether the editor waits though it is to do something. */
   function expect(next: Phase): void {
     phase = next
-    looks = calls = 0
+    looks = calls = ticks = 0
     ticking ??= setInterval(urge, lookMs)
   }
 
@@ -106,6 +109,11 @@ export function followTerminal(
   function urge(): void {
     if (phase === 'starting' && !options.replaced()) return
     looks = process.platform !== 'linux' || look() === 'raw' ? looks + 1 : 0
+    // A call that is not taken for so long was read by something else, which an interrupt ends.
+    if (phase === 'called' && ++ticks % lostTicks === 0) {
+      looks = 3
+      calls = Math.max(calls, 1)
+    }
     if (looks === 2) signalForeground(pid, 'SIGWINCH')
     if (looks < 3) return
     looks = 1
