@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { KeptText, KeptTexts } from '../../output/bounds.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
@@ -176,14 +176,24 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
 /** The files of records that are there and make no sense, or the folder that may not be entered. */
 export function listDamaged(dir: string): string[] {
   try {
-    if (existsSync(dir)) readdirSync(dir)
-  } catch {
-    return [dir]
+    readdirSync(dir)
+  } catch (error) {
+    return codeOf(error) === 'EACCES' ? findClosed(dir) : []
   }
   const ids = new Set([...listIds(dir, 'alive'), ...listIds(dir, 'ended')])
   return [...ids]
     .filter((id) => readRecord(dir, id) === null)
     .flatMap((id) => findRecordFile(dir, id) ?? [])
+}
+
+/** The closest folder above that is there, if it is this user's own; a folder of somebody else is none of theirs. */
+function findClosed(dir: string): string[] {
+  try {
+    return statSync(dir).uid === process.geteuid?.() ? [dir] : []
+  } catch {
+    // One above it is closed or it is not there.
+    return findClosed(dirname(dir))
+  }
 }
 
 /** Takes a job that had ended for one that goes on. */
