@@ -97,9 +97,9 @@ export async function takeUpInHolder(
 ): Promise<void> {
   if (parts === null) throw new MisuseError('not_resumable', 'no nacre can be started here')
   const connection = await connect(parts, null, () => undefined)
-  const taken = connection.caller
-    .request('supervise.take_up', { id })
-    .finally(() => connection.close())
+  const taken = connection.caller.request('supervise.take_up', { id })
+  // Whoever is late goes on by itself.
+  taken.catch(() => undefined)
   const over = new AbortController()
   async function becomeLate(ms: number): Promise<never> {
     await pause(ms, over.signal)
@@ -111,6 +111,8 @@ export async function takeUpInHolder(
     throw await describeError(error, connection)
   } finally {
     over.abort()
+    // An open connection would keep this process alive for as long as the holder takes.
+    connection.close()
   }
 }
 
