@@ -131,14 +131,22 @@ function findInside(path: string, folders: readonly string[]): string[] {
   }
 }
 
-/** Keys by which a configuration of git runs programs or leads to other configurations (git-config(1)). */
-const runningKey =
-  /\[\s*(?:alias|include|includeIf|filter|diff|merge|difftool|mergetool|credential|gpg)\b|(?:^|\])\s*(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|command|program|helper|textconv|worktree)\s*=/im
+/** Sections and keys by which a configuration of git runs programs or leads to other configurations (git-config(1)). */
+const runningSettings: readonly string[] = [
+  String.raw`\[\s*(?:alias|include|includeIf|filter|diff|merge|difftool|mergetool|credential|gpg|pager)\b`,
+  String.raw`\[\s*(?:browser|man|guitool|trailer|sendemail|imap|instaweb|protocol)\b`,
+  String.raw`(?:^|\])\s*(?:fsmonitor|hooksPath|templateDir|sshCommand|pager|editor|askPass|gitProxy|worktree)\s*=`,
+  String.raw`(?:^|\])\s*(?:command|program|helper|textconv|diffFilter|alternateRefsCommand)\s*=`,
+  String.raw`(?:^|\])\s*(?:uploadpack|receivepack|vcs|recentObjectsHook|packObjectsHook|authorsProg)\s*=`,
+  // Of a submodule: `!` and a command.
+  String.raw`(?:^|\])\s*update\s*=[\s"\\]*!`,
+]
+const runningSetting = new RegExp(runningSettings.join('|'), 'im')
 
 /** What `git init` makes in every new repository. */
 function isHarmless(path: string, found: Stats): boolean {
   if (path.endsWith('/.git')) return found.isDirectory()
-  if (path.endsWith('/.git/config')) return found.isFile() && !runningKey.test(readText(path))
+  if (path.endsWith('/.git/config')) return found.isFile() && !runningSetting.test(readText(path))
   if (!path.endsWith('/.git/hooks') || !found.isDirectory()) return false
   return readdirSync(path).every((name) => name.endsWith('.sample'))
 }

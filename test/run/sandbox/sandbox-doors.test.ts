@@ -192,7 +192,7 @@ door('git works in a repository whose settings are read-only', async (places) =>
 
 door('a new repository is the run’s own', async (places) => {
   const result = await places.run(
-    'git init -q . && git config user.name me && ls -A .git | head -1',
+    'git init -q . && git config user.name me && git remote add origin ../x && git config branch.main.merge refs/heads/main && git config submodule.s.update rebase && ls -A .git | head -1',
   )
   assert.is(result.exitCode, 0, result.output)
   assert.equal(result.notices, [])
@@ -212,6 +212,21 @@ for (const text of [
 ]) {
   door(`a setting on one line was let through: ${JSON.stringify(text)}`, async (places) => {
     const result = await places.run(`git init -q . && echo '${text}' >.git/config`)
+    assert.match(result.notices.join('\n'), /This run has made \.git\/config/)
+    assert.ok(!existsSync(join(places.workspace, '.git/config')))
+  })
+}
+
+for (const text of [
+  '[pager] log = evil',
+  '[remote "origin"]\n\turl = ../x\n\tuploadpack = evil',
+  '[submodule "s"]\n\tupdate = ""!evil',
+  '[interactive] diffFilter = evil',
+  '[core] alternateRefsCommand = evil',
+  '[protocol "ext"] allow = always',
+]) {
+  door(`a setting that runs a program was let through: ${JSON.stringify(text)}`, async (places) => {
+    const result = await places.run(`git init -q . && echo '${text}' >>.git/config`)
     assert.match(result.notices.join('\n'), /This run has made \.git\/config/)
     assert.ok(!existsSync(join(places.workspace, '.git/config')))
   })
