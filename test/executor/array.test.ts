@@ -152,7 +152,7 @@ test('what cannot be done many times is refused', () =>
     assert.match(await message({ array: '5-1' }), /^`array` must be a number of tasks/)
     assert.match(await message({ array: '1-999999999' }), /at most 100000/)
     assert.match(await message({ pty: true }), /contradict each other/)
-    assert.match(await message({ commands: ['a', 'b'] }), /contradict each other/)
+    assert.match(await message({ commands: ['a', 'b'] }), /there are 2 commands/)
     const single = executor.run({ command: 'true', origin: 'print', jobs: 3 })
     assert.match(String(await single.catch((error: unknown) => error)), /for an array of tasks/)
   }))

@@ -102,7 +102,9 @@ if (obstacle === null) {
     withRoot('/var/tmp', async (root) => {
       const places = { root, cwd: root }
       await withBash(places, async (bash, client) => {
-        const server = 'nohup setsid sleep 1234 >/dev/null 2>&1 & echo started'
+        // Until nohup has run, the end of its terminal ends it too.
+        const begun = 'until [[ $(cat /proc/$!/comm) == sleep ]]; do sleep 0.01; done'
+        const server = `nohup setsid sleep 1234 >/dev/null 2>&1 & ${begun}; echo started`
         assert.match(await bash(server), 'ended with the sandbox of this run: sleep 1234.')
         assert.match(await bash(server, { pty: true }), 'with the sandbox of this run: sleep 1234.')
         assert.not.match(await bash('seq 3 | tee >(cat >/dev/null)'), 'background')

@@ -27,7 +27,7 @@ export function belowShell(): string[] {
     stty -g > after
     echo "nacre is gone"
     read -r line
-    ${nacre} -c true
+    ${nacre} --timeout 60 -c true
     echo "the next one has ended"
     read -r line`,
   ]
