@@ -93,7 +93,8 @@ for (const [name, breakOff] of Object.entries(breaks)) {
           request.call('echo x >> ran; cat ran')
           return request.end('tool_calls')
         }
-        request.say({ content: 'Half an ' })
+        // Bun drops the beginning of an answer that comes together with the end of its connection.
+        await dribble(request, 'Half an ')
         if (request.index < 2) return void breakOff(request)
         request.say({ content: 'answer is not whole.' })
         request.end()
@@ -112,7 +113,7 @@ for (const [name, breakOff] of Object.entries(breaks)) {
 test('a terminal shows where an answer was broken off, before it shows the whole one', () =>
   withServerByHand(
     async (request) => {
-      request.say({ content: 'Half an' })
+      await dribble(request, 'Half an')
       if (request.index === 0) return void request.response.socket?.end()
       request.say({ content: ' answer.' })
       request.end()
