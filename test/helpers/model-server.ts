@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
 import { createHome, type Home } from './home.ts'
+import { endJobs } from './jobs.ts'
 
 /** A server that speaks the wire formats of the providers, with answers of a script. */
 export interface ModelServer {
@@ -54,6 +55,8 @@ export async function withModelServer(use: (server: ModelServer) => Promise<void
     })
   } finally {
     await mock.stop()
+    // A holder of the model's runs ends a moment after its door, and writes until then.
+    await endJobs(join(home.dir, 'state'))
     home.remove()
   }
 }
@@ -169,6 +172,8 @@ export async function withServerByHand(
   } finally {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
+    // A holder of the model's runs ends a moment after its door, and writes until then.
+    await endJobs(join(home.dir, 'state'))
     home.remove()
   }
 }

@@ -123,10 +123,14 @@ for (const fields of [{}, { pty: true }, { session: 'main' }]) {
 test('two executors of one process have groups of their own', async ({ executor }) => {
   const other = createExecutor({ stateDir: null })
   try {
-    const [one, two] = await Promise.all(
-      [executor, other].map((it) => it.run({ command: 'cat /proc/self/cgroup', origin: 'print' })),
-    )
-    if (one?.usage === null) return console.log('SKIP groups: there are no control groups here')
+    // The first one's group is there until both have theirs.
+    const show = 'cat /proc/self/cgroup'
+    const held = { command: `${show}; read -r line`, openStdin: true, origin: 'print' } as const
+    const first = await executor.start(held)
+    const two = await other.run({ command: show, origin: 'print' })
+    first.endInput()
+    const one = await first.result
+    if (one.usage === null) return console.log('SKIP groups: there are no control groups here')
     const nameOf = (result?: Result) => /^0::.*\/(nacre-\S+)$/m.exec(result?.output ?? '')?.[1]
     assert.ok(nameOf(one) && nameOf(two))
     assert.is.not(nameOf(one), nameOf(two))
