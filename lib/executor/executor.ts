@@ -279,6 +279,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   async function hold(input: RequestInput, options: RunOptions = {}): Promise<Result> {
     if (holderStart === null) return run(input, options)
     refuseIfClosed()
+    // Only this process knows what was fixed when its door opened, such as the workspace.
+    shapeRequest(input, options)
     const signal = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])])
     const held = holder.open().then((it) => it.run(input, { ...options, signal }))
     starting.add(held)

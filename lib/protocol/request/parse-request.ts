@@ -65,7 +65,9 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
   // Who asks for a run without the network must not get one that has it.
   const sandboxGiven = !['auto', undefined].includes(given.sandbox) || given.network === 'off'
   const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
-  const fixed = context.defaults?.workspace
+  // A server that is confined as a whole is so in one place, whether that was named or found.
+  const isConfinedServer = origin === 'rpc' && (context.defaults?.sandbox ?? 'off') !== 'off'
+  const fixed = context.defaults?.workspace ?? (isConfinedServer ? context.workspace : undefined)
   if (given.workspace && fixed && toPath(given.workspace) !== toPath(fixed)) {
     const message = `The workspace was fixed when nacre started; leave \`workspace\` out, or name ${toPath(fixed)}`
     throw misuse('workspace', message, 'workspace_fixed')

@@ -60,19 +60,25 @@ testInside('a request over RPC does not take its workspace along by its cwd', (p
   }, serve(project)),
 )
 
-testInside('a request names no workspace beside the one named at the start', (project, outside) =>
-  withRpc(
-    async (rpc) => {
-      const request = { command: 'touch made', cwd: outside, workspace: outside }
-      const { data, message } = await exec(rpc, request)
-      assert.equal(data, { code: 'workspace_fixed' })
-      assert.match(String(message), project)
-      assert.not(existsSync(join(outside, 'made')))
-      assert.is((await exec(rpc, { command: 'true', workspace: project }))['exit_code'], 0)
-    },
-    serve(project, '--workspace', project),
-  ),
-)
+for (const isNamed of [true, false]) {
+  const how = isNamed ? 'named' : 'found'
+  testInside(`a request took its sandbox beside the one ${how} at the start`, (project, outside) =>
+    withRpc(
+      async (rpc) => {
+        const request = { command: 'touch made', cwd: outside, workspace: outside }
+        for (const method of ['shell.exec', 'shell.start']) {
+          const { error } = await rpc.call(method, request)
+          const { data, message } = error as { data: unknown; message: string }
+          assert.equal(data, { code: 'workspace_fixed' }, method)
+          assert.match(message, project)
+        }
+        assert.not(existsSync(join(outside, 'made')))
+        assert.is((await exec(rpc, { command: 'true', workspace: project }))['exit_code'], 0)
+      },
+      serve(project, ...(isNamed ? ['--workspace', project] : [])),
+    ),
+  )
+}
 
 testInside('--cwd below a repository opens all of it', async (project) => {
   const deep = join(project, 'deep')
