@@ -3,10 +3,13 @@ import { openJobs } from '../executor/jobs/jobs.ts'
 import type { Follower, Jobs } from '../executor/jobs/port.ts'
 import { messageOf } from '../protocol/errors.ts'
 import { limits, usualSize } from '../protocol/limits.ts'
-import { fields } from '../protocol/request/fields.ts'
-import { option, toggle } from '../protocol/request/fields.ts'
-import { type JobFilter, jobFilter } from '../protocol/result/reading.ts'
-import { type Reading, readingParams } from '../protocol/result/reading.ts'
+import { fields, option, toggle } from '../protocol/request/fields.ts'
+import {
+  type JobFilter,
+  jobFilter,
+  type Reading,
+  readingParams,
+} from '../protocol/result/reading.ts'
 import type { Result } from '../protocol/result/result.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { describeDamaged, describeStanding } from '../render/messages.ts'

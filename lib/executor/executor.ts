@@ -13,10 +13,10 @@ import {
   StartError,
   type StartFailure,
   type StopOptions,
+  type Sessions,
 } from '../protocol/ports.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
-import type { Sessions } from '../protocol/ports.ts'
 import type { Verdict } from '../protocol/rules.ts'
 import { createAudit } from './audit.ts'
 import { createSessionOrder, decide, type Turn } from './admission.ts'

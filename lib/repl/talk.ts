@@ -3,16 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { PromptResult, Result } from '../protocol/result/result.ts'
 import { createInjectionQueue } from '../agent/injection.ts'
-import type { AgentSession } from '../agent/session.ts'
+import type { AgentSession, AgentSettings } from '../agent/session.ts'
 import type { ConversationInfo } from '../agent/conversations/store.ts'
-import type { AgentSettings } from '../agent/session.ts'
 import type { Approve, Executor } from '../executor/executor.ts'
 import { messageOf } from '../protocol/errors.ts'
-import { countOf } from './screen/text.ts'
+import { countOf, type Style } from './screen/text.ts'
 import { pick } from './line/list.ts'
 import type { Display } from './screen/display.ts'
 import type { ReplState } from './run-command.ts'
-import type { Style } from './screen/text.ts'
 
 /** A person's conversation with a model. What it needs is loaded with the first word of it. */
 export interface Talk {

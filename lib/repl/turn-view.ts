@@ -6,11 +6,9 @@ import { formatDuration } from '../render/messages.ts'
 import { parsePrompt } from '../protocol/prompt.ts'
 import type { ReplState } from './run-command.ts'
 import { nowMs } from '../system/clock.ts'
-import { expandTabs, fit } from './screen/text.ts'
-import type { Display } from './screen/display.ts'
+import { expandTabs, fit, type Style } from './screen/text.ts'
+import type { Display, View } from './screen/display.ts'
 import { asPaste, isKey, typeAtEnd } from './screen/terminal.ts'
-import type { Style } from './screen/text.ts'
-import type { View } from './screen/display.ts'
 
 export interface TurnView {
   readonly view: View

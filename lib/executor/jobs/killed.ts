@@ -12,17 +12,22 @@ import {
   listGroupsOf,
   removeLeftGroups,
 } from '../../system/process/control-group.ts'
-import { findOwnGroup } from '../../system/process/own-process.ts'
-import { findKilled, forget, presenceFolder, readGroupOf } from '../../system/process/presence.ts'
-import { listRunPipes, readVariable } from '../../system/process/process-table.ts'
 import {
+  findOwnGroup,
+  markVariable,
+  ownerVariable,
+  sessionVariable,
+} from '../../system/process/own-process.ts'
+import { findKilled, forget, presenceFolder, readGroupOf } from '../../system/process/presence.ts'
+import {
+  listRunPipes,
+  readVariable,
   identifySelf,
   isAlive,
   listProcesses,
   type ProcessEntry,
   type ProcessIdentity,
 } from '../../system/process/process-table.ts'
-import { markVariable, ownerVariable, sessionVariable } from '../../system/process/own-process.ts'
 import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { waitUntil } from '../../system/clock.ts'
 import { findLedger } from '../task-ledger.ts'

@@ -1,6 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import type { JobEntry, JobFilter, JobOutput } from '../../protocol/result/reading.ts'
-import type { Reading } from '../../protocol/result/reading.ts'
+import type { JobEntry, JobFilter, JobOutput, Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/array.ts'
 import type { WireCall } from '../../wire/server.ts'

@@ -1,9 +1,8 @@
 import type { AutocompleteProvider } from '@mariozechner/pi-tui/dist/autocomplete.js'
 import { Editor } from '@mariozechner/pi-tui/dist/components/editor.js'
 import { CURSOR_MARKER, type TUI } from '@mariozechner/pi-tui/dist/tui.js'
-import { fit, widthOf } from '../screen/text.ts'
+import { fit, widthOf, type Style } from '../screen/text.ts'
 import { isKey } from '../screen/terminal.ts'
-import type { Style } from '../screen/text.ts'
 import type { View } from '../screen/display.ts'
 
 /** What a person asks for at the prompt. */

@@ -1,8 +1,7 @@
 import type { Result } from '../../protocol/result/result.ts'
 import { describeTrouble, formatDuration } from '../../render/messages.ts'
-import { countOf, formatBytes } from './text.ts'
+import { countOf, formatBytes, type Style } from './text.ts'
 import type { Tail } from './emulator.ts'
-import type { Style } from './text.ts'
 import { splitLines } from '../../protocol/words.ts'
 
 /** Above the last lines of a finished run: how many are missing there. */

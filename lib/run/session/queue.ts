@@ -11,8 +11,7 @@ import {
 import type { InputKind, StopReason } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
 import { createRunning } from '../running.ts'
-import { describeRefusal } from '../start-failure.ts'
-import { stoppedBefore } from '../start-failure.ts'
+import { describeRefusal, stoppedBefore } from '../start-failure.ts'
 
 /** Starts the run whose turn it is. Rejects with `StartError`. */
 export type StartTurn = () => Promise<ActiveTurn>

@@ -137,7 +137,7 @@ const dialects: ReadonlyMap<string, EditorDialect> = new Map([
   ['fish', editorFish],
 ])
 
-/** By the shell itself: what is launched for a command may have another one before it (`takeAlong`). */
+/** By the shell itself: what is launched for a command may have another program before it. */
 async function findDialect(prepare: PrepareLaunch, request: Request): Promise<EditorDialect> {
   const look = { share: '/', startsIn: 'share' as const, args: () => [] }
   const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' }, look)
