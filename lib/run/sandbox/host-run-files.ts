@@ -64,7 +64,12 @@ export function findHostRunFiles(
     ...(look(link)?.isDirectory() ? [] : [link]),
   ].filter((path) => !lifted.some((open) => isWithin(path, open)))
   // A mount keeps a file, but not the name of a link.
-  const before = new Map(named.map((path) => [path, { is: look(path), leadsTo: lookAtLink(path) }]))
+  const before = new Map(
+    named.map((path) => {
+      const is = look(path)
+      return [path, { is, leadsTo: is?.isSymbolicLink() ? lookAtLink(path) : null }]
+    }),
+  )
   return {
     listPresent: () =>
       [...before].flatMap(([path, { is }]) =>

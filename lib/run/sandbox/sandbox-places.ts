@@ -35,8 +35,8 @@ export interface SandboxPlaces extends WorkPlaces {
 }
 
 export interface PlacesOptions {
-  /** `$HOME`, where secrets are looked for, as they are in the home that the system knows. */
-  home: string | null
+  /** Where secrets are looked for: `$HOME`, and the home that the system knows. */
+  homes: readonly string[]
   /**
    * Folders that a run in mode `workspace` may write beside its workspace, and files and folders
    * inside of it that it may write though programs of the host run them.
@@ -58,7 +58,7 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
     throw new StartError('workspace_too_wide', message)
   }
   const writes = request.sandbox === 'workspace'
-  if (writes && findHomes(options).some((home) => isWithin(home, workspace))) {
+  if (writes && options.homes.flatMap(findExisting).some((home) => isWithin(home, workspace))) {
     const message = `The workspace holds your home, in which programs outside of the sandbox run many files: name a folder below ${workspace} with --workspace, or use --sandbox read-only`
     throw new StartError('workspace_too_wide', message)
   }
@@ -86,7 +86,7 @@ export function hidePlaces(
   options: PlacesOptions,
   youngSockets: boolean,
 ): SandboxPlaces {
-  const secrets = findHomes(options).flatMap((home) => secretPaths.map((path) => join(home, path)))
+  const secrets = options.homes.flatMap((home) => secretPaths.map((path) => join(home, path)))
   const named = [...secrets, ...options.hidden]
   const hidden = outermost(named.flatMap(findExisting))
     .filter(isReachable)
@@ -103,9 +103,9 @@ export function hidePlaces(
 /** A run that writes nothing leaves nothing to be run. */
 const nothingToRun: HostRunFiles = { listPresent: () => [], refusePlanted: () => [] }
 
-function findHomes({ home }: PlacesOptions): string[] {
-  const known = [home ?? homedir(), findAccountHome() ?? []].flat()
-  return [...new Set(known.flatMap(findExisting))]
+/** `home`: `$HOME`, or null where that is not set. */
+export function findHomes(home: string | null): string[] {
+  return [...new Set([home ?? homedir(), findAccountHome() ?? []].flat())]
 }
 
 /** The home that the system knows of this user; null for a user whom it does not know (getpwuid(3)). */

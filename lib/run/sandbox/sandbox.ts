@@ -19,6 +19,7 @@ import {
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { emptyNamespace, openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
 import {
+  findHomes,
   findWorkPlaces,
   hidePlaces,
   type PlacesOptions,
@@ -29,7 +30,9 @@ import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sa
 import { isScarce } from '../start-failure.ts'
 import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.ts'
 
-export interface SandboxOptions extends PlacesOptions {
+export interface SandboxOptions extends Omit<PlacesOptions, 'homes'> {
+  /** `$HOME`; null where that is not set. */
+  home: string | null
   /** nacre's own folder; no sandbox sees it. Null: nothing is kept. */
   stateDir: string | null
   /** The store of artifacts, of which its runs see their own; null: none are kept. */
@@ -73,6 +76,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let opened: SandboxFolder | null = null
   let canRestore: boolean | null = null
   let inherited: GivenFile[] | null = null
+  const looked: PlacesOptions = { ...options, homes: findHomes(options.home) }
   const worksOf = new WeakMap<Request, WorkPlaces>()
   const withSettledSockets = new WeakSet<Request>()
 
@@ -107,7 +111,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 
   function findPlaces(request: Request): WorkPlaces {
-    const work = worksOf.get(request) ?? findWorkPlaces(request, options)
+    const work = worksOf.get(request) ?? findWorkPlaces(request, looked)
     worksOf.set(request, work)
     return work
   }
@@ -116,7 +120,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const hidden = [...options.hidden, openFolder().path, options.stateDir ?? []].flat()
     // A session is not started again where a socket is gone, so that only settled ones are hidden.
     const youngSockets = request.session === null && !withSettledSockets.has(request)
-    return hidePlaces(findPlaces(request), { ...options, hidden }, youngSockets)
+    return hidePlaces(findPlaces(request), { ...looked, hidden }, youngSockets)
   }
 
   async function confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch> {
