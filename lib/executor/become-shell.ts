@@ -89,9 +89,9 @@ async function composeEnvironment(
 ): Promise<Map<string, string>> {
   const environment = readEnvironment(options.environment ?? {})
   if (hardening) {
-    const { listHardening } = await import('../run/environment.ts')
+    const { findRefusal, listHardening } = await import('../run/environment.ts')
     const isPlain = options.toTerminal !== true
-    for (const [name, value] of Object.entries(listHardening(environment.get('PATH'), isPlain)))
+    for (const [name, value] of Object.entries(listHardening(findRefusal(), isPlain)))
       environment.set(name, value)
   }
   if (cwd !== options.cwd) environment.set('PWD', cwd)

@@ -83,8 +83,8 @@ const modelKeys: readonly string[] = [
 export interface EnvironmentOptions {
   /** What the run has of nacre's own environment. */
   inherited: Readonly<Record<string, string>>
-  /** The PATH of nacre. */
-  path: string
+  /** The path of `false`. */
+  refusal: string
   /** The bytes go straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal: boolean
   /** Variables that the person's start files set. Default: none. */
@@ -109,7 +109,7 @@ export function buildEnvironment(
     if (!options.hidden.has(name)) environment[name] = value
   }
   if (request.hardening) {
-    Object.assign(environment, listHardening(options.path, !request.pty && !options.toTerminal))
+    Object.assign(environment, listHardening(options.refusal, !request.pty && !options.toTerminal))
   }
   if (request.pty) {
     const known = environment['TERM']
@@ -124,9 +124,11 @@ export function buildEnvironment(
   return Object.assign(environment, request.env)
 }
 
-/** The variables of a program that nobody watches. `path`: where `false` is; `isPlain`: without a terminal. */
-export function listHardening(path: string | undefined, isPlain: boolean): Record<string, string> {
-  const refusal = findProgram('false', path ?? systemPath) ?? '/bin/false'
+/** The path of `false` on this machine. */
+export const findRefusal = (): string => findProgram('false', systemPath) ?? '/bin/false'
+
+/** The variables of a program that nobody watches. `refusal`: the path of `false`; `isPlain`: without a terminal. */
+export function listHardening(refusal: string, isPlain: boolean): Record<string, string> {
   return {
     ...hardening,
     ...Object.fromEntries(askPrograms.map((name) => [name, refusal])),

@@ -9,7 +9,7 @@ import { hideVariables, copyWithout } from '../system/process/own-process.ts'
 import { nameProcess } from '../system/process/process-table.ts'
 import { type GivenFile, isOwnDirectory } from '../system/process/spawn.ts'
 import { findProgram } from '../system/look.ts'
-import { buildEnvironment, nameKeys } from './environment.ts'
+import { buildEnvironment, findRefusal, nameKeys } from './environment.ts'
 import { composeShell, findShell, findWords, type ProgramWords } from './shell.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 
@@ -88,6 +88,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { prefix = [] } = options
   const confine = options.confine ?? refuseSandbox
   const keys = nameKeys(options.modelKeys)
+  const refusal = findRefusal()
   let hidesKeys = false
 
   return async (request, use) => {
@@ -103,7 +104,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
     const env = buildEnvironment(request, {
       inherited,
       hidden,
-      path: PATH,
+      refusal,
       toTerminal: options.toTerminal,
       exports: setUp?.exports,
       owner,

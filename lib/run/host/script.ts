@@ -182,7 +182,7 @@ function composeSearch({ sandbox, sandboxMayFallBack }: Request): string[] {
 function describeEnvironment(request: Request): Record<string, string> {
   const environment = buildEnvironment(
     { ...request, env: {} },
-    { inherited: {}, hidden: new Set(), path: '/bin', toTerminal: false, owner: '' },
+    { inherited: {}, hidden: new Set(), refusal: '/bin/false', toTerminal: false, owner: '' },
   )
   for (const own of ['PWD', markVariable, ownerVariable]) delete environment[own]
   if (request.pty) delete environment['TERM']
