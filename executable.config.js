@@ -11,7 +11,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ownHome, typicalUses } from './.ci/tools/code-cache.js'
 import { ensureTool } from './.ci/tools/install.js'
@@ -170,7 +170,6 @@ async function compile({ bun, folder, runtime, system, orders, output }) {
   const words = [
     ...['build', '--compile', '--bytecode', '--format=cjs', '--minify-whitespace'],
     ...['--minify-syntax', '--asset-naming=[name].[ext]', '--loader=.node:file'],
-    '--loader=.helper:file',
     `--compile-jit-policy=${startingJitPolicy}`,
     // Else the folder in which nacre is started could set its variables and load code into it.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
@@ -194,8 +193,7 @@ async function compile({ bun, folder, runtime, system, orders, output }) {
 }
 
 /**
- * The terminal addon with the program that it starts others by (lib/run/terminal/terminal-calls.ts). On Linux Bun
- * does without.
+ * The terminal addon (lib/run/terminal/terminal-calls.ts). On Linux Bun does without.
  *
  * @param {System | undefined} system undefined: this one
  * @param {string} folder where they go
@@ -203,12 +201,9 @@ async function compile({ bun, folder, runtime, system, orders, output }) {
  */
 async function copyAssets(system, folder) {
   if ((system?.os ?? process.platform) !== 'darwin') return []
-  const addon = await ensureTool('pty', system)
-  const assets = ['pty.node', 'spawn.helper'].map((name) => join(folder, name))
-  const [addonAsset = '', helperAsset = ''] = assets
-  await copyFile(addon, addonAsset)
-  await copyFile(join(dirname(addon), 'spawn-helper'), helperAsset)
-  return assets
+  const asset = join(folder, 'pty.node')
+  await copyFile(await ensureTool('pty', system), asset)
+  return [asset]
 }
 
 const { values: options } = parseArgs({

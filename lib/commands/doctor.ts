@@ -222,19 +222,17 @@ async function checkPipes(attempt: Attempt): Promise<Check> {
   return broken('pipes', failure ?? `/dev/stderr gave "${text}"`, 'Install coreutils (mkfifo).')
 }
 
-/** A terminal of its own, by nacre itself or by script(1). */
+/** A terminal of its own. */
 async function checkTerminal(attempt: Attempt): Promise<Check> {
   const command = 'test -t 0 && test -t 1 && echo yes'
   const { result, text, failure } = await attempt(command, { pty: true })
-  const fallback = result.notices.find((notice) => /script\(1\)|pty_off/.test(notice))
+  const isOff = result.notices.find((notice) => notice.startsWith('pty_off'))
   // A login may have written something before.
-  if (text.endsWith('yes') && fallback === undefined) {
-    return works('terminal', 'a program runs on one of its own')
-  }
-  const advice = fallback?.startsWith('pty_off')
+  if (text.endsWith('yes')) return works('terminal', 'a program runs on one of its own')
+  const advice = isOff
     ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
     : 'Reinstall nacre for this system, so that the addon of node-pty is there.'
-  return missing('terminal', fallback ?? failure ?? 'no terminal', advice)
+  return missing('terminal', isOff ?? failure ?? 'no terminal', advice)
 }
 
 /** A shell that keeps its state. */

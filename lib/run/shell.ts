@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { takesOwnShell } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { startOf } from '../protocol/words.ts'
 import { findProgram, systemPath } from '../system/look.ts'
 
 /** A program with its words. */
@@ -61,7 +60,13 @@ function findNamedShell(name: string, path: string): FoundShell {
     : new StartError('shell_not_found', `Shell does not exist: ${name}`)
 }
 
-/** The shell with what it is to run: a script, or the command. */
+/**
+ * The longest word that a program can be given, its NUL included: 32 pages on Linux (execve(2),
+ * MAX_ARG_STRLEN). All words and the environment together may be far longer (ARG_MAX).
+ */
+const wordBytesMax = 32 * 4096
+
+/** The shell with what it is to run: a script, or the command. Throws `StartError`. */
 export function composeShell(shell: FoundShell, request: Request): ProgramWords {
   const { login, script, parameters } = request
   const options = composeOptions(request.shellOptions)
@@ -72,8 +77,11 @@ export function composeShell(shell: FoundShell, request: Request): ProgramWords 
   // A shell takes a word with a dash for more of its options, also behind `-c`.
   const given = request.shellCommand ?? request.command
   const command = /^[-+]/.test(given) ? ` ${given}` : given
-  const words = splitCommand(shell, command, parameters)
-  return { ...shell, args: [...options, login ? '-lc' : '-c', ...words] }
+  if (request.session === null && Buffer.byteLength(command) >= wordBytesMax) {
+    const message = `The command is too long for the words of a program (${wordBytesMax} bytes): give it to a session, or as a script file`
+    throw new StartError('too_long', message)
+  }
+  return { ...shell, args: [...options, login ? '-lc' : '-c', command, ...parameters] }
 }
 
 /** As the words of a shell; bash wants those that begin with two dashes first. */
@@ -101,44 +109,3 @@ export function findWords(
     ? new StartError('program_not_executable', `The program is not executable: ${name}`)
     : new StartError('program_not_found', `There is no such program: ${name}`)
 }
-
-/**
- * The longest word that a program can be given, its NUL included: 32 pages on Linux (execve(2),
- * MAX_ARG_STRLEN). All words and the environment together may be far longer (ARG_MAX).
- */
-const wordBytesMax = 32 * 4096
-/** Of three bytes at most, each. */
-const partChars = Math.floor(wordBytesMax / 3) - 1
-
-/**
- * The words behind `-c`: the command and its parameters ($0, $1, …). A command that is too long to be
- * one word comes in parts, which the shell evaluates as one.
- */
-function splitCommand(
-  { file, argv0 }: FoundShell,
-  command: string,
-  parameters: readonly string[],
-): string[] {
-  const isShort = command.length < partChars || Buffer.byteLength(command) < wordBytesMax
-  if (isShort || !evaluates.test(file)) return [command, ...parameters]
-  const parts = splitText(command)
-  const all = parts.map((_, index) => `\${${index + 1}}`).join('')
-  // On one line with it, so that its lines count from 1; and it finds no words but its own.
-  const text = `eval "shift ${parts.length}; ${all}"`
-  const [name = argv0, ...rest] = parameters
-  return [text, name, ...parts, ...rest]
-}
-
-/** Never between the halves of a character. */
-function splitText(text: string): string[] {
-  const parts: string[] = []
-  for (let from = 0; from < text.length;) {
-    const part = startOf(text.slice(from, from + partChars + 1), partChars)
-    parts.push(part)
-    from += part.length
-  }
-  return parts
-}
-
-/** The shells that know this `eval`. */
-const evaluates = /(?:^|\/)(?:ba|z|da|k|mk|a)?sh$/

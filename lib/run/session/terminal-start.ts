@@ -8,7 +8,8 @@ import { describeProcess } from '../../system/process/process-table.ts'
 import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
 import type { PrepareLaunch } from '../launch.ts'
-import { loadPtyParts, type PtyParts, startPty } from '../terminal/start.ts'
+import { type PtyParts, startPty } from '../terminal/start.ts'
+import { loadTerminalCalls, type TerminalCalls } from '../terminal/terminal-calls.ts'
 import type { EditorDialect } from './dialect.ts'
 import { editorBash } from './editor-bash.ts'
 import { editorFish } from './editor-fish.ts'
@@ -29,16 +30,14 @@ export function createTerminalStart(options: {
   uninherited: Uninherited
   groups?: ControlGroups | undefined
 }): StartShell {
-  let loaded: PtyParts | { missing: string } | null = null
+  const { prepare, uninherited, groups } = options
+  let calls: TerminalCalls | null = null
 
   return async (beginning) => {
-    loaded ??= loadPtyParts({ uninherited: options.uninherited, groups: options.groups })
-    if ('missing' in loaded) {
-      throw new StartError('pty_unavailable', `No terminal for this session: ${loaded.missing}`)
-    }
+    calls ??= loadTerminalCalls()
     const { tell, signal, terminal } = beginning
-    const parts = loaded
-    const begin = (plain: boolean) => startShell(options.prepare, parts, beginning, plain)
+    const parts = { calls, uninherited, groups }
+    const begin = (plain: boolean) => startShell(prepare, parts, beginning, plain)
     let found = await begin(false)
     if (!(await found.ready())) {
       const how = describeExit(await found.ended)

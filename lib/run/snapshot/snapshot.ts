@@ -1,5 +1,5 @@
 import { statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { quoteWord } from '../../protocol/words.ts'
@@ -42,22 +42,21 @@ export interface Snapshots {
   close(): void
 }
 
-/** What was found in the start files of one shell. Each definition is the text that makes it. */
+/** What was found in the start files. Each definition is the text that makes it. */
 interface Found {
   exports: ReadonlyMap<string, string>
   functions: ReadonlyMap<string, string>
   aliases: ReadonlyMap<string, string>
-  notices: string[]
+  notices: readonly string[]
 }
 
 const nothing: Found = { exports: new Map(), functions: new Map(), aliases: new Map(), notices: [] }
 
 /**
- * Runs a person's start files once for each shell, and again when one of them has changed, and keeps what
- * they set up in memory: values of variables may be secrets. Variables and PATH are those of the person's
- * own shell (`$SHELL`). A bash gets its functions and aliases; the simple aliases of another own shell come
- * on top, since that is the shell that the person uses. Start files that fail, ask, or take more than 2 s cost
- * a notice.
+ * Runs the start files of a person's own shell (`$SHELL`; if those are not known, of the shell that runs the
+ * command) once, and again when one of them has changed, and keeps what they set up in memory: values of
+ * variables may be secrets. Of a bash come functions and aliases, for another bash; of other shells the simple
+ * aliases. Start files that fail, ask, or take more than 2 s cost a notice.
  */
 export function createSnapshots(): Snapshots {
   const known = new Map<string, Promise<SetUp>>()
@@ -75,9 +74,9 @@ export function createSnapshots(): Snapshots {
     return path
   }
 
-  async function find(shell: StartedShell | null, { env }: SnapshotUse): Promise<Found> {
-    const [startFile] = shell?.startFiles.find(env) ?? []
-    if (shell === null || startFile === undefined) return nothing
+  async function find(shell: StartedShell, { env, file }: SnapshotUse): Promise<Found> {
+    const [startFile] = shell.startFiles.find(env)
+    if (startFile === undefined) return nothing
     const { name } = shell
     const fail = (why: string): Found => ({
       ...nothing,
@@ -95,37 +94,28 @@ export function createSnapshots(): Snapshots {
           `${startFile} was taken over up to a fault of its syntax; \`${name} -n ${startFile}\` shows it`,
         )
       }
-      const isBash = name === 'bash'
-      return {
-        exports: findChanged(parts.exports, env),
-        functions: isBash ? parts.functions : nothing.functions,
-        aliases: isBash ? parts.aliases : selectSimpleAliases(parts),
-        notices,
-      }
+      const exports = findChanged(parts.exports, env)
+      if (name !== 'bash')
+        return { ...nothing, exports, aliases: selectSimpleAliases(parts), notices }
+      const { functions, aliases } = basename(file) === 'bash' ? parts : nothing
+      return { exports, functions, aliases, notices }
     } catch (error) {
       return fail(messageOf(error))
     }
   }
 
-  async function make(
-    running: StartedShell | null,
-    own: StartedShell | null,
-    use: SnapshotUse,
-  ): Promise<SetUp> {
-    const isOne = own?.name === running?.name
-    const [base, mine] = await Promise.all([find(running, use), isOne ? null : find(own, use)])
-    const aliases = new Map([...base.aliases, ...(mine?.aliases ?? [])])
+  async function make(shell: StartedShell | null, use: SnapshotUse): Promise<SetUp> {
+    const { exports, functions, notices, ...found } = shell ? await find(shell, use) : nothing
+    const aliases = new Map(found.aliases)
     for (const [name, text] of use.forModel ? aliases : []) {
       if (asks.has(name) && asking.test(text)) aliases.delete(name)
     }
-    const functions = new Map([...base.functions].filter(([name]) => !mine?.aliases.has(name)))
-    const isBash = running?.name === 'bash'
+    const isBash = basename(use.file) === 'bash'
     const text = compose([...functions.values()], [...aliases.values()], isBash)
-    const notices = [...new Set([...base.notices, ...(mine?.notices ?? [])])]
     let path: string | null = null
     let toldOf = false
     return {
-      exports: (mine ?? base).exports,
+      exports,
       text,
       notices,
       takeNotices() {
@@ -147,16 +137,12 @@ export function createSnapshots(): Snapshots {
 
   return {
     read(use) {
-      const running = describeShell(use.file)
-      const own = describeShell(use.env['SHELL'] ?? '') ?? running
-      const shells = [running, own].flatMap((shell) => shell ?? [])
-      const paths = shells.flatMap(({ file, startFiles }) => [
-        file,
-        ...startFiles.find(use.env).map(identify),
-      ])
-      const key = [use.forModel, use.env['PATH'], ...paths].join('\0')
-      const setUp = known.get(key) ?? make(running, own, use)
-      known.set(key, setUp)
+      const shell = describeShell(use.env['SHELL'] ?? '') ?? describeShell(use.file)
+      const paths = shell?.startFiles.find(use.env).map(identify) ?? []
+      const key = [use.forModel, use.env['PATH'], shell?.file, basename(use.file), ...paths]
+      const name = key.join('\0')
+      const setUp = known.get(name) ?? make(shell, use)
+      known.set(name, setUp)
       return setUp
     },
     close() {

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs'
 import { createDeferred } from '../../protocol/deferred.ts'
-import { watchTerminal } from '../../system/descriptor-watch.ts'
+import { readNow, watchTerminal } from '../../system/descriptor-watch.ts'
 import type { TakeBytes } from '../pipe/pipe-reader.ts'
 import type { InputKind } from '../../protocol/result/result.ts'
 import type { FileIdentity } from '../../system/process/process-table.ts'
@@ -40,7 +40,7 @@ export function attachTerminal(
   take: TakeBytes,
 ): AttachedTerminal {
   const { promise: closedStream, resolve: tellClosed } = createDeferred()
-  const input = createTerminalInput(master, calls)
+  const input = createTerminalInput(master)
   let files: FileIdentity[] = [fstatSync(slave)]
   let pending: Promise<void> | null = null
   let closed = false
@@ -96,7 +96,7 @@ export function attachTerminal(
       while (pending) await pending
       if (closed) return
       const early = (await stream.ahead?.()) ?? null
-      const count = early === null ? calls.read(master, buffer) : early.length
+      const count = early === null ? readNow(master, buffer) : early.length
       if (count === 'empty' || count === 0) return
       taken += count
       deliver(early ?? buffer.subarray(0, count), () => undefined)

@@ -7,10 +7,9 @@ import type { Launch, PrepareLaunch } from '../launch.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { isGroupAlive } from '../../system/process/process-table.ts'
-import { loadPtyParts, type PtyParts, type PtyProcess, startPty } from './start.ts'
-import type { TerminalCalls } from './terminal-calls.ts'
+import { type PtyParts, type PtyProcess, startPty } from './start.ts'
+import { loadTerminalCalls } from './terminal-calls.ts'
 import { createRunning } from '../running.ts'
-import { runInScript } from './script-terminal.ts'
 import {
   chooseSteps,
   describeLeftBehind,
@@ -25,8 +24,6 @@ import type { Uninherited } from '../../system/process/spawn.ts'
 
 export interface PtyRunnerParts {
   prepare: PrepareLaunch
-  /** Loads the native part on first use; what it throws sends the runs to script(1). */
-  loadCalls?: () => TerminalCalls
   /** Default: a run's processes are known by their marks alone. */
   groups?: ControlGroups
   /** Shared with everything else that starts processes in the same executor. */
@@ -36,20 +33,16 @@ export interface PtyRunnerParts {
 /**
  * Runs each request on a terminal of its own, in a process session of its own. All output is the
  * stream `output`; a standard input that is given is typed, and then its end (Ctrl-D). Without the
- * addon, script(1) does it, with a notice of what it cannot do; without that too the run does not start
- * (`pty_unavailable`).
+ * addon the run does not start (`pty_unavailable`).
  */
 export function createPtyRunner(deps: PtyRunnerParts): Runner {
   const uninherited = deps.uninherited ?? new Set<number>()
-  let parts: PtyParts | { missing: string } | null = null
+  let parts: PtyParts | null = null
 
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const size = clampSize(request.pty ?? usualSize)
-    parts ??= loadPtyParts({ uninherited, groups: deps.groups }, deps.loadCalls)
-    if ('missing' in parts) {
-      return runInScript({ launch, size, request, sink, groups: deps.groups }, parts.missing)
-    }
+    parts ??= { calls: loadTerminalCalls(), uninherited, groups: deps.groups }
     const startedMs = nowMs()
     const program = await startPty({ launch, size }, parts)
     return follow(program, { startedMs, request, parts, sink, launch })
@@ -100,7 +93,7 @@ function follow(program: PtyProcess, context: Context): Running {
     stop(_reason, how) {
       stopped ??= stopTree(root, chooseSteps(request, how)).then((report) => {
         if (outlived(report, pid)) {
-          program.unref?.()
+          program.unref()
           giveUp({ code: null, signal: null })
         }
         return report

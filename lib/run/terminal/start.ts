@@ -1,15 +1,14 @@
 import { accessSync, closeSync, constants, openSync, readSync } from 'node:fs'
-import { createDeferred } from '../../protocol/deferred.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { TerminalSize } from '../../protocol/request/request.ts'
 import type { ControlGroup, ControlGroups } from '../../system/process/control-group.ts'
-import { nameSignal } from '../../system/process/process-table.ts'
 import { startProcess, type Uninherited } from '../../system/process/spawn.ts'
 import { findProgram, systemPath } from '../../system/look.ts'
+import { isDeno } from '../../system/runtime.ts'
 import { chooseFirstWord, type Launch } from '../launch.ts'
 import { describeStartFailure } from '../start-failure.ts'
-import { loadTerminalCalls, type TerminalCalls } from './terminal-calls.ts'
+import type { TerminalCalls } from './terminal-calls.ts'
 
 /** A program on a terminal of its own, which is the controlling one of its session. */
 export interface PtyProcess {
@@ -24,8 +23,8 @@ export interface PtyProcess {
   group: ControlGroup | null
   /** The end of the program itself, exactly as the system tells it. Never rejects. */
   ended: Promise<Exit>
-  /** Its end does not keep nacre alive any more; a thread of the addon always does. */
-  unref?: () => void
+  /** Its end does not keep nacre alive any more. */
+  unref(): void
 }
 
 /** With what programs are started on terminals. */
@@ -40,24 +39,11 @@ export interface PtyStart {
   size: TerminalSize
 }
 
-/** With what programs are started on terminals, or why that is impossible. */
-export function loadPtyParts(
-  shared: Omit<PtyParts, 'calls'>,
-  loadCalls: () => TerminalCalls = loadTerminalCalls,
-): PtyParts | { missing: string } {
-  try {
-    return { calls: loadCalls(), ...shared }
-  } catch (error) {
-    return { missing: messageOf(error) }
-  }
-}
-
 /** Opens a terminal and starts a program on it. Rejects with `StartError`. */
 export async function startPty(start: PtyStart, parts: PtyParts): Promise<PtyProcess> {
-  const setsid = process.platform === 'linux' ? findProgram('setsid', systemPath) : null
   try {
     checkProgram(start.launch.file)
-    return setsid ? await startWithSetsid(setsid, start, parts) : startWithFork(start, parts)
+    return await startOnTerminal(start, parts)
   } catch (error) {
     throw describeStartFailure(error, start.launch)
   }
@@ -79,17 +65,42 @@ function checkProgram(file: string): void {
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants
 
+/** The number of TIOCSCTTY on macOS (`sys/ttycom.h`). */
+const takeTerminal = 0x20007461
+
 /**
- * Starts a program through `setsid --ctty` (util-linux or busybox), so that the start fails as any
- * spawn does and no other terminal is inherited. Rejects with the system's error or `StartError`.
+ * Makes a program the leader of a session of its own, with its standard input as the controlling terminal:
+ * `setsid --ctty` (util-linux or busybox); on macOS, which has none, the system's perl.
  */
-async function startWithSetsid(
-  setsid: string,
+const leaders: Partial<Record<NodeJS.Platform, { name: string; words: string[] }>> = {
+  linux: { name: 'setsid', words: ['-c'] },
+  darwin: {
+    name: 'perl',
+    words: [
+      '-MPOSIX',
+      '-e',
+      `POSIX::setsid(); ioctl(STDIN, ${takeTerminal}, 0); exec { $ARGV[0] } @ARGV; die "$!\\n"`,
+    ],
+  },
+}
+
+function findLeader(): { file: string; words: string[] } {
+  const { name, words } = leaders[process.platform] ?? { name: 'setsid', words: ['-c'] }
+  const file = findProgram(name, systemPath)
+  if (file !== null) return { file, words }
+  const message = `A terminal needs ${name}(1): install ${name === 'setsid' ? 'util-linux, or busybox' : name}`
+  throw new StartError('pty_unavailable', message)
+}
+
+/** Rejects with the system's error or `StartError`. */
+async function startOnTerminal(
   { launch, size }: PtyStart,
   { calls, uninherited, groups }: PtyParts,
 ): Promise<PtyProcess> {
+  const { file, words } = findLeader()
   const { master, slave: inheritable, pty: path } = openTerminal(calls, size)
-  if (!calls.setCloseOnExec(master)) uninherited.add(master)
+  // What Deno opens is close-on-exec, and Deno gives a child none but its standard streams.
+  if (!isDeno) uninherited.add(master)
   const opened: number[] = []
   const open = (flags: number) => {
     const fd = openSync(path, O_RDWR | O_NOCTTY | flags)
@@ -101,14 +112,14 @@ async function startWithSetsid(
     try {
       return [open(O_NONBLOCK), open(0)] as const
     } finally {
-      calls.close(inheritable)
+      closeSync(inheritable)
     }
   }
   try {
     const [slave, childFd] = openBoth()
     const child = await startProcess({
-      file: setsid,
-      args: ['-c', chooseFirstWord(launch), ...launch.args],
+      file,
+      args: [...words, chooseFirstWord(launch), ...launch.args],
       cwd: launch.cwd,
       env: launch.env,
       stdio: [childFd, childFd, childFd],
@@ -125,7 +136,7 @@ async function startWithSetsid(
   } catch (error) {
     for (const fd of opened) closeSync(fd)
     uninherited.delete(master)
-    calls.close(master)
+    closeSync(master)
     throw error
   }
 }
@@ -136,37 +147,5 @@ function openTerminal(calls: TerminalCalls, { columns, rows }: TerminalSize) {
   } catch (error) {
     const message = `Cannot open a terminal (are too many in use?): ${messageOf(error)}`
     throw new StartError('pty_failed', message)
-  }
-}
-
-/**
- * Starts a program through the addon's own forkpty(3), where there is no `setsid --ctty`: on macOS,
- * where the addon closes what it must not inherit. Throws the addon's or the system's error.
- */
-export function startWithFork(
-  { launch, size }: PtyStart,
-  { calls, uninherited }: PtyParts,
-): PtyProcess {
-  if (calls.fork === null) {
-    const message = 'A terminal needs setsid(1): install util-linux, or busybox'
-    throw new StartError('pty_unavailable', message)
-  }
-  const { promise: ended, resolve: settle } = createDeferred<Exit>()
-  const child = calls.fork(launch, chooseFirstWord(launch), size, (code, signal) =>
-    settle(
-      signal
-        ? { code: null, signal: nameSignal(signal) ?? `SIG${signal}` }
-        : { code, signal: null },
-    ),
-  )
-  const { fd: master, pid, pty: path } = child
-  try {
-    const slave = openSync(path, O_RDWR | O_NOCTTY | O_NONBLOCK)
-    uninherited.add(master)
-    return { pid, master, slave, path, group: null, ended }
-  } catch (error) {
-    // Hangs the program up.
-    calls.close(master)
-    throw error
   }
 }

@@ -1,6 +1,6 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, writeSync } from 'node:fs'
+import { codeOf } from '../../protocol/errors.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
-import type { TerminalCalls } from './terminal-calls.ts'
 
 /** What is typed into a terminal. */
 export interface TerminalInput {
@@ -24,10 +24,7 @@ const sliceBytes = 64 * 1024
  * Writes to a non-blocking master without ever blocking the event loop: the kernel takes some
  * kilobytes, the rest waits here until the program reads.
  */
-export function createTerminalInput(
-  master: number,
-  calls: Pick<TerminalCalls, 'write'>,
-): TerminalInput {
+export function createTerminalInput(master: number): TerminalInput {
   const queue: Typed[] = []
   let timer: NodeJS.Timeout | undefined
   let delayMs: number = retryMs.first
@@ -35,7 +32,7 @@ export function createTerminalInput(
 
   function flush(): void {
     for (let next = queue[0]; next && !closed; next = queue[0]) {
-      const written = calls.write(master, next.bytes.subarray(0, sliceBytes))
+      const written = writeNow(master, next.bytes.subarray(0, sliceBytes))
       if (written === 0) return retryLater()
       delayMs = retryMs.first
       next.bytes = next.bytes.subarray(written)
@@ -67,6 +64,16 @@ export function createTerminalInput(
       for (const { settle } of queue.splice(0)) settle()
       clearTimeout(timer)
     },
+  }
+}
+
+/** The count of bytes that a non-blocking descriptor takes now; 0 if it is full. */
+function writeNow(fd: number, bytes: Uint8Array): number {
+  try {
+    return writeSync(fd, bytes)
+  } catch (error) {
+    if (codeOf(error) === 'EAGAIN') return 0
+    throw error
   }
 }
 

@@ -352,7 +352,7 @@ shellTest('zsh', "a zsh gets a zsh user's variables, PATH and simple aliases", a
 })
 
 shellTest('zsh', "a bash gets a zsh user's variables, PATH and simple aliases", async () => {
-  const rc = 'export GREETING=never; alias say="echo never"; mine() { echo mine; }'
+  const rc = 'export GREETING=never; alias say="echo never"'
   const aliases = [
     `alias say="echo 'it is' so"`,
     'alias more=say',
@@ -367,10 +367,10 @@ shellTest('zsh', "a bash gets a zsh user's variables, PATH and simple aliases", 
   await withPerson({ zshrc: own, rc, shell: '/usr/bin/zsh' }, async ({ run, home }) => {
     for (const way of ways) {
       const { stdout, notices } = await run(
-        'mine; say; more; echo $GREETING ${PATH%%:*}; type -t up two dollar again G loud greet; type -t mv',
+        'say; more; echo $GREETING ${PATH%%:*}; type -t up two dollar again G loud greet; type -t mv',
         way,
       )
-      const wanted = `mine\nit is so\nit is so\ngood-day ${home}/mine\nfile\n`
+      const wanted = `it is so\nit is so\ngood-day ${home}/mine\nfile\n`
       assert.equal([stdout, notices], [wanted, []])
     }
   })
