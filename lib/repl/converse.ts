@@ -11,6 +11,7 @@ import { createCompletion } from './line/completion.ts'
 import { recall } from './line/history.ts'
 import { askQuestion, pick } from './line/list.ts'
 import { createPrompt, type PromptEvent } from './line/prompt.ts'
+import type { PlainDisplay } from './plain.ts'
 import { oneLine, shortenHome } from './screen/text.ts'
 import { slashCommands } from './slash.ts'
 
@@ -60,6 +61,24 @@ export function createScreenReader(context: LineContext): LineReader {
         }
         display.replayKeys()
       }),
+  }
+}
+
+/** Lines from a terminal that only prints. */
+export function createPlainReader(display: PlainDisplay, { state }: LineContext): LineReader {
+  /** Lines of an unfinished command. */
+  let before = ''
+  return {
+    text: () => before,
+    setText: (text) => void (before = text),
+    async next() {
+      const line = await display.readLine(state.bash ? 'bash> ' : '> ')
+      const text = before + (line ?? '')
+      before = ''
+      if (line !== null) return { type: 'line', text }
+      display.printWhole([''])
+      return { type: 'leave', key: 'ctrl+d' }
+    },
   }
 }
 

@@ -2,26 +2,19 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Streams } from '../doors/streams.ts'
 import { usualSize } from '../protocol/limits.ts'
 import { nowMs } from '../system/clock.ts'
-import type { LineReader } from './context.ts'
-import {
-  type CommandRunner,
-  type ReplState,
-  type RunnerParts,
-  sessionRequest,
-} from './run-command.ts'
-import { describeFaults, renderEnd } from './screen/block.ts'
 import type { Display, View } from './screen/display.ts'
+import type { Emulator } from './screen/emulator.ts'
+import { pastedText } from './screen/terminal.ts'
 import { widthOf } from './screen/text.ts'
 
 /** A terminal that only prints (`TERM=dumb`): lines in, text out, no escape sequences. */
 export interface PlainDisplay extends Display {
   /** Null at the end: Ctrl-D on an empty line, or the terminal has gone. */
   readLine(mark: string): Promise<string | null>
-  /** What has been typed since the last line was read, and is for nobody yet. */
-  takeAhead(): string
 }
 
-const signalKey = /[\u0003\u001A\u001C]/
+/** One character, or what a key sends that types none. */
+const key = /^(?:\u001B[^\u001B]*|.)/su
 
 /** Echoes what is typed; Backspace, Ctrl-U, Ctrl-C and Ctrl-D do as in a terminal's own line mode. */
 export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDisplay {
@@ -32,7 +25,7 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
   let typed = ''
   let lastKeyMs = 0
   let open = true
-  const write = (text: string) => void stdout.write(text)
+  const write = (data: string | Uint8Array) => stdout.write(data)
   const size = () => stdout.size() ?? usualSize
   const plain = (lines: readonly string[]) => lines.map(stripVTControlCharacters)
 
@@ -45,10 +38,10 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
 
   function takeChar(char: string, mark: string): void {
     if (char === '\r' || char === '\n') {
-      write('\n')
+      void write('\n')
       settle(typed)
     } else if (char === '\u0003') {
-      write(`^C\n${mark}`)
+      void write(`^C\n${mark}`)
       typed = ''
     } else if (char === '\u0004') {
       if (typed === '') settle(null)
@@ -61,39 +54,37 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
       typed = typed.slice(0, typed.length - last.length)
     } else if (char >= ' ' || char === '\t') {
       typed += char
-      write(char)
+      void write(char)
     }
   }
 
   /** Takes the end of what was typed off the screen, column by column. */
   function erase(text: string): void {
-    write('\b \b'.repeat(widthOf(text)))
+    void write('\b \b'.repeat(widthOf(text)))
   }
 
-  function take(): void {
-    while (asked && pending !== '') {
-      const [char = ''] = pending
-      pending = pending.slice(char.length)
-      takeChar(char, asked.mark)
+  /** Gives what was typed to the line that is asked for, else to the view on top; else it waits. */
+  function give(): void {
+    while (pending !== '' && (asked || views.length > 0)) {
+      const [next = ''] = key.exec(pending) ?? []
+      pending = pending.slice(next.length)
+      if (asked) takeChar(next, asked.mark)
+      else views.at(-1)?.key(next)
     }
   }
 
   function onData(data: string): void {
     lastKeyMs = nowMs()
-    const key = asked ? null : signalKey.exec(data)?.[0]
-    if (key) {
-      pending = ''
-      views.at(-1)?.key(key)
-    } else pending += data
-    take()
+    pending += data
+    give()
   }
 
   async function readLine(mark: string): Promise<string | null> {
     if (!open) return null
-    write(mark)
+    void write(mark)
     return new Promise((settle) => {
       asked = { mark, settle }
-      take()
+      give()
     })
   }
 
@@ -102,7 +93,7 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
     while (open && views.at(-1) === view) {
       const { lines, cursor } = view.render(size().columns, size().rows)
       const [mark = ''] = lines.splice(cursor?.row ?? 0, 1)
-      write(`${plain(lines).join('\n')}\n`)
+      printWhole(lines)
       const before = pending
       pending = ''
       const line = await readLine(`${stripVTControlCharacters(mark).trim()} `)
@@ -126,7 +117,7 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
   }
 
   function printWhole(lines: readonly string[]): void {
-    if (lines.length > 0) write(`${plain(lines).join('\n')}\n`)
+    if (lines.length > 0) void write(`${plain(lines).join('\n')}\n`)
   }
 
   stdin.setEncoding('utf8')
@@ -157,96 +148,45 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
       }
     },
     refresh: () => undefined,
-    keepKey: (data) => void (pending += data),
-    replayKeys: () => undefined,
+    keepKey: (data) => void (pending += pastedText(data) ?? data),
+    replayKeys: give,
+    setKittyKeys: () => undefined,
     setTitle: () => undefined,
-    ring: () => write('\u0007'),
+    ring: () => void write('\u0007'),
     copy: () => undefined,
     clear: () => undefined,
     close,
+    write,
     readLine,
-    takeAhead() {
-      const ahead = pending
-      pending = ''
-      return ahead
-    },
   }
 }
 
-export function createPlainReader(display: PlainDisplay, state: ReplState): LineReader {
-  /** Lines of an unfinished command. */
-  let before = ''
+/** Stands where a screen has an emulator: what a command writes comes out as it is. */
+export function createPassThrough({ write }: Pick<Display, 'write'>): Emulator {
+  let last = '\n'
   return {
-    text: () => before,
-    setText: (text) => void (before = text),
-    async next() {
-      const line = await display.readLine(state.bash ? 'bash> ' : '> ')
-      const text = before + (line ?? '')
-      before = ''
-      if (line !== null) return { type: 'line', text }
-      display.printWhole([''])
-      return { type: 'leave', key: 'ctrl+d' }
+    write(bytes) {
+      last = String.fromCharCode(bytes.at(-1) ?? 10)
+      return write(bytes)
     },
-  }
-}
-
-/** Between two looks whether the program reads what was typed meanwhile. */
-const lookMs = 50
-
-/** Runs commands one after the other, whose own bytes come out. */
-export function createPlainRunner(
-  streams: Streams,
-  display: PlainDisplay,
-  parts: RunnerParts,
-): CommandRunner {
-  const { state, style } = parts
-  return {
-    jobs: () => [],
-    runningJobs: () => [],
-    attach: async () => undefined,
+    async settle() {
+      if (last !== '\n') await write('\n')
+      last = '\n'
+    },
     resize: () => undefined,
-    async run({ command, injected, shownAs }) {
-      parts.beforePrint()
-      const stop = new AbortController()
-      let last = '\n'
-      const starting = parts.executor.start(
-        { ...sessionRequest(state), command, env: { TERM: 'dumb' } },
-        {
-          signal: stop.signal,
-          approve: parts.approve,
-          onEvent(event) {
-            if (event.type !== 'output') return
-            last = String.fromCharCode(event.bytes.at(-1) ?? 10)
-            return streams.stdout.write(event.bytes)
-          },
-        },
-      )
-      let type = (key: string) => {
-        if (key === '\u0003') stop.abort()
-      }
-      const close = display.open({
-        render: () => ({ lines: [], cursor: null }),
-        key: (key) => type(key),
-      })
-      let typing: NodeJS.Timeout | undefined
-      try {
-        const run = await starting
-        type = (key) => void run.write(key).catch(() => undefined)
-        typing = setInterval(() => {
-          if (process.platform === 'linux' && run.look().waitingForInput === null) return
-          const ahead = display.takeAhead()
-          if (ahead !== '') type(ahead)
-        }, lookMs)
-        const result = await run.ended
-        if (shownAs === undefined) parts.onEnded(result, injected)
-        state.cwd = (await parts.session()).info().cwd
-        if (last !== '\n') await streams.stdout.write('\n')
-        display.printWhole([...describeFaults(result, false), renderEnd(result, style)])
-        return result
-      } finally {
-        clearInterval(typing)
-        close()
-      }
+    paint: () => ({ lines: [], cursor: null }),
+    // Nothing of it is missing above.
+    tail: () => ({ lines: [], cursor: null, wrapped: [], count: Infinity }),
+    isFullScreen: false,
+    isFilled: false,
+    wasCleared: false,
+    modes: {
+      enter: () => '',
+      leave: () => '',
+      showsCursor: false,
+      takesKeyboard: false,
+      takesPastes: false,
     },
+    close: () => undefined,
   }
 }

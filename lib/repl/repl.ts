@@ -2,25 +2,22 @@ import { basename, join } from 'node:path'
 import { formatDuration } from '../render/messages.ts'
 import { nowMs } from '../system/clock.ts'
 import { readGitBranch } from '../system/look.ts'
-import type { Streams } from '../doors/streams.ts'
 import { createDeferred, whenAborted } from '../protocol/deferred.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { TerminalSession } from '../protocol/ports.ts'
 import { createApprove, openApprovals } from './approvals.ts'
-import type { LineContext, LineReader, ReplContext } from './context.ts'
-import { converse, createScreenReader, runLine } from './converse.ts'
+import type { LineContext, ReplContext } from './context.ts'
+import { converse, createPlainReader, createScreenReader, runLine } from './converse.ts'
 import { openHistory } from './line/history.ts'
-import { createPlainDisplay, createPlainReader, createPlainRunner } from './plain.ts'
+import { createPlainDisplay } from './plain.ts'
 import {
   type CommandRunner,
   createCommandRunner,
   type NumberedJob,
   type ReplState,
-  type RunnerParts,
   sessionRequest,
 } from './run-command.ts'
-import { createDisplay, type Display, type DisplayOptions } from './screen/display.ts'
-import { guardTerminal } from './screen/terminal.ts'
+import { createDisplay } from './screen/display.ts'
 import { createStrayOutput } from './screen/block.ts'
 import { createStyle, fit, shortenHome, type Style } from './screen/text.ts'
 import { createTalk } from './talk.ts'
@@ -45,18 +42,18 @@ export async function repl(context: ReplContext): Promise<number> {
   }
   const { promise: left, resolve: leave } = createDeferred()
   const isDumb = environment['TERM'] === 'dumb'
+  const plain = isDumb ? createPlainDisplay(streams, leave) : null
   const style = createStyle(isDumb ? { NO_COLOR: '1', TERM: 'dumb' } : environment)
   const home = environment['HOME']
   const jobs = (): readonly NumberedJob[] => runner.runningJobs()
-  const front: Front = isDumb
-    ? openPlain(streams, state, leave)
-    : openScreen({
-        streams,
-        statusBar: createStatusBar(state, style, home, jobs),
-        onResize: (columns, rows) => runner.resize(columns, rows),
-        onEnd: leave,
-      })
-  const { display } = front
+  const display =
+    plain ??
+    createDisplay({
+      streams,
+      statusBar: createStatusBar(state, style, home, jobs),
+      onResize: (columns, rows) => runner.resize(columns, rows),
+      onEnd: leave,
+    })
   context.onCrash(() => display.close())
   const print = (lines: readonly string[]) => display.print(lines)
   const stray = createStrayOutput((lines) => display.printWhole(lines))
@@ -82,7 +79,7 @@ export async function repl(context: ReplContext): Promise<number> {
   const approve = createApprove({ display, approvals, style, home })
   const settings = context.agentSettings
   const talk = createTalk({ executor, settings, display, style, state, approve })
-  const runner: CommandRunner = front.createRunner({
+  const runner: CommandRunner = createCommandRunner(display, {
     executor,
     style,
     state,
@@ -128,49 +125,14 @@ export async function repl(context: ReplContext): Promise<number> {
     if (display.isPlain) await Promise.race([left, whenAborted(signal), openFirst()])
     else starting = setImmediate(() => void openFirst())
     stray.flush()
-    await Promise.race([
-      left,
-      whenAborted(signal),
-      converse(front.createReader(lineContext), lineContext),
-    ])
+    const reader = plain ? createPlainReader(plain, lineContext) : createScreenReader(lineContext)
+    await Promise.race([left, whenAborted(signal), converse(reader, lineContext)])
     return 0
   } finally {
     clearInterval(ticking)
     clearImmediate(starting)
     stray.flush()
-    front.close()
-  }
-}
-
-/** A terminal, and how lines come from it and commands are shown on it. */
-interface Front {
-  display: Display
-  createRunner(parts: RunnerParts): CommandRunner
-  createReader(context: LineContext): LineReader
-  close(): void
-}
-
-function openScreen(options: DisplayOptions): Front {
-  const dismissGuard = guardTerminal()
-  const display = createDisplay(options)
-  return {
-    display,
-    createRunner: (parts) => createCommandRunner(display, parts),
-    createReader: createScreenReader,
-    close() {
-      display.close()
-      dismissGuard()
-    },
-  }
-}
-
-function openPlain(streams: Streams, state: ReplState, onEnd: () => void): Front {
-  const display = createPlainDisplay(streams, onEnd)
-  return {
-    display,
-    createRunner: (parts) => createPlainRunner(streams, display, parts),
-    createReader: () => createPlainReader(display, state),
-    close: () => display.close(),
+    display.close()
   }
 }
 

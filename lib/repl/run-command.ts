@@ -12,7 +12,7 @@ import {
   renderEnd,
   renderMissing,
 } from './screen/block.ts'
-import type { ScreenDisplay } from './screen/display.ts'
+import type { Display } from './screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
 import type { Style } from './screen/text.ts'
 
@@ -86,19 +86,18 @@ export function sessionRequest(state: Pick<ReplState, 'sandbox'>): Omit<RequestI
   }
 }
 
-export function createCommandRunner(display: ScreenDisplay, parts: RunnerParts): CommandRunner {
+export function createCommandRunner(display: Display, parts: RunnerParts): CommandRunner {
   const { executor, style, state, colored } = parts
   // It is there when the first command is typed.
   setImmediate(() => void loadShownCommand())
   const jobs: NumberedJob[] = []
   let current: ShownCommand | null = null
 
-  function headline(command: string): string[] {
-    const [first = '', ...rest] = command.split('\n')
-    return [
-      `${style.bold('!')} ${style.bold(first)}`,
-      ...rest.map((line) => `  ${style.bold(line)}`),
-    ]
+  /** A terminal that only prints has the line above as it was typed. */
+  function printHeadline(command: string): void {
+    if (display.isPlain) return
+    const lines = command.split('\n').map(style.bold)
+    display.printWhole(lines.map((line, row) => `${row === 0 ? style.bold('!') : ' '} ${line}`))
   }
 
   async function show(shown: ShownCommand, ...how: Parameters<ShownCommand['show']>) {
@@ -175,13 +174,17 @@ export function createCommandRunner(display: ScreenDisplay, parts: RunnerParts):
     runningJobs: () => jobs.filter(({ result }) => result === null),
     async run(wanted) {
       parts.beforePrint()
-      display.printWhole(headline(wanted.shownAs ?? wanted.command.trimStart()))
+      printHeadline(wanted.shownAs ?? wanted.command.trimStart())
       let asked = false
       const stop = new AbortController()
       const { createShownCommand } = await loadShownCommand()
       const shown = createShownCommand(wanted, { display, style, colored })
       const started = executor.start(
-        { ...sessionRequest(state), command: wanted.command },
+        {
+          ...sessionRequest(state),
+          command: wanted.command,
+          ...(display.isPlain && { env: { TERM: 'dumb' } }),
+        },
         {
           signal: stop.signal,
           approve(request, verdict, signal) {
@@ -189,7 +192,7 @@ export function createCommandRunner(display: ScreenDisplay, parts: RunnerParts):
             return parts.approve(request, verdict, signal)
           },
           onEvent(event) {
-            if (event.type === 'output') shown.emulator.write(event.bytes)
+            return event.type === 'output' ? shown.emulator.write(event.bytes) : undefined
           },
         },
       )
@@ -201,7 +204,7 @@ export function createCommandRunner(display: ScreenDisplay, parts: RunnerParts):
     },
     async attach(job) {
       const { shown } = job
-      display.printWhole(headline(job.command))
+      printHeadline(job.command)
       shown.resize(display.columns, display.rows)
       const result = await show(shown, Promise.resolve(job.run), () => undefined)
       if (!result) {

@@ -3,7 +3,8 @@ import { createDeferred } from '../protocol/deferred.ts'
 import type { InputKind, Result } from '../protocol/result/result.ts'
 import { formatDuration } from '../render/messages.ts'
 import { nowMs } from '../system/clock.ts'
-import type { ScreenDisplay, View } from './screen/display.ts'
+import { createPassThrough } from './plain.ts'
+import type { Display, View } from './screen/display.ts'
 import { createEmulator, type Emulator } from './screen/emulator.ts'
 import { isKey, pastedText, typedText } from './screen/terminal.ts'
 import { fit, joinFitting, type Style, widthOf } from './screen/text.ts'
@@ -48,7 +49,7 @@ const leaveKeys = ['\u001D', '\u001B[93;5u']
  */
 export function createShownCommand(
   wanted: Wanted,
-  { display, style, colored }: { display: ScreenDisplay; style: Style; colored: boolean },
+  { display, style, colored }: { display: Display; style: Style; colored: boolean },
 ): ShownCommand {
   const startedMs = nowMs()
   let run: Run | null = null
@@ -69,21 +70,23 @@ export function createShownCommand(
   let leave = () => {}
   let stopStart = () => {}
 
-  const emulator = createEmulator({
-    columns: display.columns,
-    rows: display.rows,
-    colored,
-    onAnswer: type,
-    onModes: (text) => isLent && display.terminal.write(text),
-    onCleared(all) {
-      cleared = { scrolledAway: all || (cleared?.scrolledAway ?? false) }
-    },
-    onDrawn() {
-      if (cleared && isShown) display.clear(cleared)
-      cleared = null
-      if (isShown) display.refresh()
-    },
-  })
+  const emulator = display.isPlain
+    ? createPassThrough(display)
+    : createEmulator({
+        columns: display.columns,
+        rows: display.rows,
+        colored,
+        onAnswer: type,
+        onModes: (text) => isLent && void display.write(text),
+        onCleared(all) {
+          cleared = { scrolledAway: all || (cleared?.scrolledAway ?? false) }
+        },
+        onDrawn() {
+          if (cleared && isShown) display.clear(cleared)
+          cleared = null
+          if (isShown) display.refresh()
+        },
+      })
 
   function type(data: string): void {
     // Nobody reads what is sent to a program that has just ended.
@@ -120,8 +123,7 @@ export function createShownCommand(
   /** Whether its program reads keys, which only Linux can tell. */
   function isListening(): boolean {
     if (process.platform !== 'linux' || emulator.isFullScreen) return true
-    // A look takes as long as all else that a key does; in a flood nobody has seen a question.
-    if (!emulator.isFlooded) look()
+    look()
     return nowMs() - listenedMs < listeningMs
   }
 
@@ -173,7 +175,7 @@ export function createShownCommand(
       return emulator.isFullScreen || fillsScreen ? screen : null
     },
     render(columns, rows) {
-      if (isLent) return { lines: emulator.paint(), cursor: emulator.cursor }
+      if (isLent) return emulator.paint()
       const { lines, cursor } = emulator.tail(Math.max(3, rows - otherRows))
       const reads = waitsFor() !== null
       // Whoever types on a line sees it, also while it is empty.
@@ -213,7 +215,7 @@ export function createShownCommand(
       stopStart = stop
       const { promise: left, resolve } = createDeferred<null>()
       leave = () => resolve(null)
-      display.terminal.setKittyKeys(false)
+      display.setKittyKeys(false)
       const close = display.open(view)
       // What came together with the line's Enter.
       display.replayKeys()
@@ -235,7 +237,7 @@ export function createShownCommand(
         // What nobody has read is for the prompt.
         takeAhead((key) => display.keepKey(key))
         close()
-        display.terminal.setKittyKeys(true)
+        display.setKittyKeys(true)
       }
     },
     resize(columns, rows) {

@@ -91,10 +91,10 @@ async function findLast(
   matcher: Matcher,
   start: number,
   end: number,
-  { signal, onProgress }: ScanOptions,
+  { signal }: ScanOptions,
 ): Promise<Place | null> {
   let last: Place | null = null
-  for await (const found of matchLines(text, matcher, start, { signal, onProgress })) {
+  for await (const found of matchLines(text, matcher, start, { signal })) {
     const match = found.matches.findLast(({ line }) => found.first + line < end)
     if (match) last = placeOf(match, found)
     if (found.stoodAt !== null) throw tooDeep()

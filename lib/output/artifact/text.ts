@@ -12,12 +12,10 @@ import { Filter, type Restart } from '../clean/filter.ts'
 import { countChars, placeAfter } from '../line-cutter.ts'
 import { boundsOf } from '../bounds.ts'
 
-/** What a long scan tells and hears. */
+/** What a long scan hears. */
 export interface ScanOptions {
   /** Ends the scan; the promise rejects with its reason. */
   signal?: AbortSignal | undefined
-  /** How many bytes of the file were read so far, of how many. */
-  onProgress?: ((done: number, total: number) => void) | undefined
 }
 
 /** A place in a text: lines, and characters of the line, to pass over. */
@@ -106,12 +104,8 @@ export class ArtifactText {
   }
 
   /** The text from a place on, a piece for each chunk of the file. Past the end there is none. */
-  async *readOn(
-    place: Place,
-    { signal, onProgress }: ScanOptions = {},
-  ): AsyncGenerator<Buffer<ArrayBuffer>> {
+  async *readOn(place: Place, { signal }: ScanOptions = {}): AsyncGenerator<Buffer<ArrayBuffer>> {
     const from = this.#index.before(place)
-    const size = onProgress ? (await this.#file.stat()).size : 0
     let at: Place = from
     let pieces: Buffer[] = []
     const filter = new Filter({
@@ -146,7 +140,6 @@ export class ArtifactText {
         const standing = placeBehind(at, asBuffer(held.bytes))
         candidate = { mark: { ...standing, ...others, raw: raw - unread }, end }
       }
-      onProgress?.(raw, Math.max(raw, size))
       const ready = pieces
       pieces = []
       if (ready.length > 0) yield Buffer.concat(ready)

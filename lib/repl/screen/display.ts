@@ -1,7 +1,7 @@
 import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../../doors/streams.ts'
 import { createRegion, type Frame } from './region.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { openTerminal } from './terminal.ts'
 import { wrap } from './text.ts'
 
 /** One thing that draws itself at the bottom of the screen, or on all of it, and takes the keys. */
@@ -46,6 +46,10 @@ export interface Display {
   readonly lastKeyMs: number
   /** It only prints: what was typed stays on it, and no view is drawn. */
   readonly isPlain: boolean
+  /** Writes bytes of a program, or modes that it wants, as they are. */
+  write(data: string | Uint8Array): Promise<'closed' | void>
+  /** Keys in the kitty encoding, if the terminal knows it; a program on it may want its own. */
+  setKittyKeys(wanted: boolean): void
   setTitle(text: string): void
   /** Calls a person who looks elsewhere (bell and OSC 9). */
   ring(text: string): void
@@ -54,10 +58,6 @@ export interface Display {
   /** Empties the screen; `scrolledAway`: and what the terminal still holds above it. */
   clear(what?: { scrolledAway: boolean }): void
   close(): void
-}
-
-export interface ScreenDisplay extends Display {
-  readonly terminal: Terminal
 }
 
 export interface DisplayOptions {
@@ -74,16 +74,17 @@ const frameMs = 16
 const focusIn = '\u001B[I'
 const focusOut = '\u001B[O'
 
-const alternateScreen = { on: '\u001B[?1049h\u001B[2J\u001B[H', off: '\u001B[0m\u001B[?1049l' }
+const alternateScreen = { on: '\u001B[?1049h', off: '\u001B[0m\u001B[?1049l' }
+const emptyScreen = '\u001B[0m\u001B[H\u001B[2J'
 
-export function createDisplay(options: DisplayOptions): ScreenDisplay {
+export function createDisplay(options: DisplayOptions): Display {
   const { streams, statusBar, onResize, onEnd } = options
   const region = createRegion()
   const views: View[] = []
   let kept: string[] = []
   let whole: WholeScreen | null = null
   /** What stands on the whole screen, in this size of the window. */
-  let drawn = { size: '', lines: [] as string[] }
+  let drawn = { size: '', region: createRegion() }
   let timer: NodeJS.Timeout | null = null
   let soon: NodeJS.Immediate | null = null
   let drawnAtMs = 0
@@ -140,18 +141,12 @@ export function createDisplay(options: DisplayOptions): ScreenDisplay {
     terminal.setRaw(wanted?.isRaw ?? false)
   }
 
-  /** Writes the lines that have changed. */
-  function drawWhole({ lines, cursor }: Frame): string {
-    const size = `${terminal.columns}x${terminal.rows}`
+  function drawWhole(frame: Frame): string {
+    const { columns, rows } = terminal
+    const size = `${columns}x${rows}`
     const isFresh = size !== drawn.size
-    let text = isFresh ? '\u001B[2J' : ''
-    for (const [row, line] of lines.entries()) {
-      if (isFresh || line !== drawn.lines[row])
-        text += `\u001B[${row + 1};1H\u001B[0m\u001B[2K${line}`
-    }
-    drawn = { size, lines }
-    const place = cursor ? `\u001B[${cursor.row + 1};${cursor.column + 1}H\u001B[?25h` : ''
-    return `\u001B[?2026h\u001B[?25l${text}\u001B[0m${place}\u001B[?2026l`
+    if (isFresh) drawn = { size, region: createRegion() }
+    return (isFresh ? emptyScreen : '') + drawn.region.draw(fitFrame(frame, rows), columns)
   }
 
   function refresh(): void {
@@ -167,8 +162,9 @@ export function createDisplay(options: DisplayOptions): ScreenDisplay {
   const within = (text: string) => text.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)
 
   return {
-    terminal,
     isPlain: false,
+    write: (data) => streams.stdout.write(data),
+    setKittyKeys: (wanted) => terminal.setKittyKeys(wanted),
     setTitle: (text) => terminal.write(`\u001B]0;${within(text)}\u0007`),
     ring: (text) => terminal.write(`\u0007\u001B]9;${within(text)}\u0007`),
     get hasFocus() {

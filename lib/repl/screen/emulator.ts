@@ -1,40 +1,34 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import xterm, { type IBufferCell, type IBufferLine } from '@xterm/headless'
 import { limitCounts } from '../../system/emulator-counts.ts'
-import { nowMs } from '../../system/clock.ts'
 import { mirrorModes, type MirroredModes } from './modes.ts'
+import type { Frame } from './region.ts'
 
 /** A terminal without a screen, which a program on a pty draws on. */
 export interface Emulator {
-  /** Draws the bytes soon; what of a flood can no longer be seen is passed over. */
-  write(bytes: Uint8Array): void
+  /** Draws the bytes soon; what of a flood can no longer be seen is passed over. A promise holds up the program. */
+  write(bytes: Uint8Array): void | Promise<'closed' | void>
   /** Settles when everything is drawn. */
   settle(): Promise<void>
   resize(columns: number, rows: number): void
-  /** Gives its screen, line by line. */
-  paint(): string[]
+  /** Gives all of its screen. */
+  paint(): Frame
   /** The last lines of its text with their colours, and the cursor where it is among them. */
   tail(rows: number): Tail
-  readonly cursor: { row: number; column: number } | null
   /** Whether the program has the whole screen now: the alternate one, or every key and the mouse. */
   readonly isFullScreen: boolean
   /** Whether its text needs more rows than are left beside the REPL's own lines. */
   readonly isFilled: boolean
   /** Whether the program has emptied the screen, and not only that of a full-screen program. */
   readonly wasCleared: boolean
-  /** Whether more comes than anybody can read. */
-  readonly isFlooded: boolean
   readonly modes: MirroredModes
   close(): void
 }
 
-export interface Tail {
-  lines: string[]
+export interface Tail extends Frame {
   /** Which of them go on from the one before: the terminal has wrapped them. */
   wrapped: boolean[]
   /** How many lines of text, as the program ended them, these are. */
   count: number
-  cursor: { row: number; column: number } | null
 }
 
 export interface EmulatorOptions {
@@ -86,6 +80,11 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     () => !isFullScreen(),
   )
 
+  function findCursor(row: number, column: number): Frame['cursor'] {
+    if (!modes.showsCursor || row < 0) return null
+    return { row, column: Math.min(column, terminal.cols - 1) }
+  }
+
   return {
     modes,
     write: (bytes) => flood.add(bytes),
@@ -93,9 +92,10 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     resize: (toColumns, toRows) => terminal.resize(toColumns, toRows),
     paint() {
       const { active } = terminal.buffer
-      return Array.from({ length: terminal.rows }, (_, row) =>
+      const lines = Array.from({ length: terminal.rows }, (_, row) =>
         paintLine(active.getLine(active.baseY + row), terminal.cols, { colored, isFull: false }),
       )
+      return { lines, cursor: findCursor(active.cursorY, active.cursorX) }
     },
     tail(wanted) {
       const { normal } = terminal.buffer
@@ -107,7 +107,6 @@ export function createEmulator(options: EmulatorOptions): Emulator {
       if (end === cursorLine + 1 && normal.cursorX === 0 && isEmpty(end - 1)) end--
       const from = Math.max(start?.line ?? 0, end - wanted, 0)
       const rowsShown = Array.from({ length: end - from }, (_, row) => normal.getLine(from + row))
-      const row = cursorLine - from
       return {
         lines: rowsShown.map((line, at) =>
           paintLine(line, terminal.cols, {
@@ -117,17 +116,8 @@ export function createEmulator(options: EmulatorOptions): Emulator {
         ),
         wrapped: rowsShown.map((line) => line?.isWrapped ?? false),
         count: rowsShown.filter((line) => !line?.isWrapped).length,
-        cursor:
-          modes.showsCursor && row >= 0
-            ? { row, column: Math.min(normal.cursorX, terminal.cols - 1) }
-            : null,
+        cursor: findCursor(cursorLine - from, normal.cursorX),
       }
-    },
-    get cursor() {
-      const { cursorX, cursorY } = terminal.buffer.active
-      return modes.showsCursor
-        ? { row: cursorY, column: Math.min(cursorX, terminal.cols - 1) }
-        : null
     },
     get isFullScreen() {
       return isFullScreen()
@@ -135,9 +125,6 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     get isFilled() {
       const { normal } = terminal.buffer
       return normal.baseY > 0 || normal.cursorY >= terminal.rows - ownRows
-    },
-    get isFlooded() {
-      return flood.isPassing
     },
     get wasCleared() {
       return start !== undefined
@@ -201,16 +188,10 @@ export interface Flood {
   add(bytes: Uint8Array): void
   /** Settles when everything that was added is drawn or skipped. */
   settle(): Promise<void>
-  /** Whether a part has been skipped in the last two frames: more comes than anybody can read. */
-  readonly isPassing: boolean
 }
 
-/** So much is drawn in one turn of the event loop: keys wait no longer. */
-const turnBytes = 8 * 1024
 /** So much of a flood is drawn at its end. */
 const keptBytes = 64 * 1024
-/** More frames a second are of no use to an eye. */
-const frameMs = 16
 /** What sets a mode of the terminal or a colour, and what resets all colours. */
 const setting = /\u001B\[(?:\?[\d;]*[hl]|[\d;:]*m)/g
 const resetting = /\[0*m$/
@@ -225,20 +206,12 @@ export function createFlood(
   let waiting: Buffer[] = []
   let waitingBytes = 0
   let drawing: Promise<void> | null = null
-  let passedAtMs = -Infinity
-  let isSettling = false
-  const isPassing = () => nowMs() - passedAtMs < 2 * frameMs
 
   async function drawAll(): Promise<void> {
     while (waitingBytes > 0) {
-      const startedMs = nowMs()
       const all = Buffer.concat(waiting)
-      wait(all.subarray(turnBytes))
-      await draw(all.subarray(0, turnBytes))
-      // Keys and timers come before the next piece, and the end of a flood once in a frame.
-      const restMs = startedMs + frameMs - nowMs()
-      const mayRest = isPassing() && !isSettling && restMs > 0
-      await (mayRest ? delay(restMs) : new Promise((resolve) => setImmediate(resolve)))
+      wait()
+      await draw(all)
     }
     drawing = null
   }
@@ -258,13 +231,9 @@ export function createFlood(
     // What is drawn already may end within a sequence, or a line.
     const border = `${cancel}${settings.join('')}${newline < 0 ? '' : '\r\n'}`
     wait(Buffer.from(border, 'latin1'), all.subarray(cut))
-    passedAtMs = nowMs()
   }
 
   return {
-    get isPassing() {
-      return isPassing()
-    },
     add(bytes) {
       if (bytes.length === 0) return
       // The memory belongs to whoever read it.
@@ -277,9 +246,7 @@ export function createFlood(
       drawing.catch(() => undefined)
     },
     async settle() {
-      isSettling = true
       while (drawing) await drawing
-      isSettling = false
     },
   }
 }

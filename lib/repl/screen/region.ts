@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { widthOf } from './text.ts'
 
 /** What a view shows: never wider than the terminal. */
@@ -24,36 +25,21 @@ const whole = (text: string) => `\u001B[?2026h\u001B[?7l${text}\u001B[?7h\u001B[
 /** Draws only the lines that have changed. Nothing scrolled away is ever touched. */
 export function createRegion(): Region {
   let drawn: Frame = { lines: [], cursor: null }
-  let showsCursor = false
   let drawnColumns = 0
 
-  /** Rows from the first line down to the cursor, as the terminal has wrapped them since. */
-  function rowsAboveCursor(columns: number): number {
-    const row = drawn.cursor?.row ?? Math.max(0, drawn.lines.length - 1)
-    if (columns >= drawnColumns) return row
-    const above = drawn.lines.slice(0, row).map((line) => Math.ceil(widthOf(line) / columns) || 1)
-    const inRow = Math.floor((drawn.cursor?.column ?? 0) / columns)
-    return above.reduce((sum, rows) => sum + rows, inRow)
-  }
-
-  function isDrawn({ lines, cursor }: Frame): boolean {
-    return (
-      lines.length === drawn.lines.length &&
-      lines.every((line, row) => line === drawn.lines[row]) &&
-      (cursor === null
-        ? !showsCursor
-        : showsCursor && cursor.row === drawn.cursor?.row && cursor.column === drawn.cursor.column)
-    )
-  }
-
+  /** To the first line from the cursor, over as many rows as the terminal has made of the lines since. */
   function toTop(columns: number): string {
-    return `${up(rowsAboveCursor(columns))}\r`
+    const { row, column } = placeOf(drawn)
+    const rowsOf = (line: string) =>
+      columns < drawnColumns ? Math.ceil(widthOf(line) / columns) || 1 : 1
+    const above = drawn.lines.slice(0, row).reduce((sum, line) => sum + rowsOf(line), 0)
+    return `${up(above + (columns < drawnColumns ? Math.floor(column / columns) : 0))}\r`
   }
 
   return {
     draw(frame, columns) {
       const changed = columns !== drawnColumns
-      if (!changed && isDrawn(frame)) return ''
+      if (!changed && isDeepStrictEqual(frame, drawn)) return ''
       let text = `\u001B[?25l${toTop(columns)}${changed ? '\u001B[J' : ''}`
       const count = Math.max(frame.lines.length, changed ? 0 : drawn.lines.length)
       for (let row = 0; row < count; row++) {
@@ -61,29 +47,27 @@ export function createRegion(): Region {
         if (row > 0) text += '\r\n'
         if (changed || line !== drawn.lines[row]) text += `\u001B[2K${line ?? ''}\u001B[0m`
       }
-      const last = Math.max(0, count - 1)
-      const row = frame.cursor?.row ?? Math.max(0, frame.lines.length - 1)
-      text += `${up(last - row)}\r${right(frame.cursor?.column ?? 0)}`
+      const { row, column } = placeOf(frame)
+      text += `${up(Math.max(0, count - 1) - row)}\r${column > 0 ? `\u001B[${column}C` : ''}`
       if (frame.cursor) text += '\u001B[?25h'
-      showsCursor = frame.cursor !== null
-      drawn = { lines: [...frame.lines], cursor: { row, column: frame.cursor?.column ?? 0 } }
+      drawn = structuredClone(frame)
       drawnColumns = columns
       return whole(text)
     },
     erase(columns) {
       const text = `${toTop(columns)}\u001B[J`
       drawn = { lines: [], cursor: null }
-      showsCursor = false
       drawnColumns = columns
       return text
     },
   }
 }
 
-function up(rows: number): string {
-  return rows > 0 ? `\u001B[${rows}A` : ''
+/** Where the cursor is left: a hidden one at the start of the last line. */
+function placeOf({ lines, cursor }: Frame): { row: number; column: number } {
+  return cursor ?? { row: Math.max(0, lines.length - 1), column: 0 }
 }
 
-function right(columns: number): string {
-  return columns > 0 ? `\u001B[${columns}C` : ''
+function up(rows: number): string {
+  return rows > 0 ? `\u001B[${rows}A` : ''
 }

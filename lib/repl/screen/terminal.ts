@@ -29,11 +29,20 @@ const kitty = { ask: '\u001B[?u', on: '\u001B[>1u', off: '\u001B[<u' }
 /** The answer of a terminal that knows the kitty keyboard protocol. */
 const kittyAnswer = /^\u001B\[\?\d+u$/
 const paste = { begins: '\u001B[200~', ends: '\u001B[201~' }
-/** Pastes between marks, and whether the terminal has the focus. */
-const modes = { on: '\u001B[?2004h\u001B[?1004h', off: '\u001B[?2004l\u001B[?1004l' }
+/** What nacre asks of the terminal: pastes between marks, and whether it has the focus. */
+export const ownModes = '\u001B[?2004h\u001B[?1004h'
+/**
+ * DEC private modes (xterm, ctlseqs) of a program for keys: cursor keys, mouse and its encodings, focus, pastes
+ * between marks.
+ */
+export const programModes = [1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004]
+/** None of them, and the keypad and other keys as ever. */
+export const resetModes = `${programModes.map((mode) => `\u001B[?${mode}l`).join('')}\u001B>\u001B[>4m`
+export const resetCursorShape = '\u001B[0 q'
 
 export function openTerminal(streams: Streams, listeners: TerminalListeners): Terminal {
   const { stdin, stdout } = streams
+  const dismissGuard = guardTerminal()
   let isRaw = false
   let knowsKitty = false
   let kittyKeys = true
@@ -73,7 +82,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   stdin.on('data', onData).on('end', onEnd).on('error', onEnd)
   stdin.resume()
   const stopResize = stdout.onResize(() => listeners.onResize())
-  write(modes.on + kitty.ask)
+  write(ownModes + kitty.ask)
 
   return {
     get columns() {
@@ -94,9 +103,10 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
       keyboard.destroy()
       stopResize()
       stdin.off('data', onData).off('end', onEnd).off('error', onEnd)
-      write(`${kittyOn ? kitty.off : ''}${modes.off}\u001B[0m\u001B[?25h`)
+      write(`${kittyOn ? kitty.off : ''}${resetModes}\u001B[0m\u001B[?25h`)
       stdin.setRawMode(false)
       stdin.pause()
+      dismissGuard()
     },
   }
 }
@@ -130,19 +140,12 @@ export function typeAtEnd(line: string, data: string): string {
   return line + typed.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '')
 }
 
-/** What a program on the terminal may have asked of it; nothing here moves the cursor. */
-const restored = [
-  // The screen before, keys as ever, no mouse, no focus, no marks around pastes.
-  ...[1047, 1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004, 2026].map(
-    (mode) => `\\033[?${mode}l`,
-  ),
-  String.raw`\033>`,
-  String.raw`\033[<u`,
-  String.raw`\033[>4m`,
-  String.raw`\033[0 q`,
-  String.raw`\033[0m`,
-  String.raw`\033[?25h`,
-].join('')
+/** What undoes all that was asked of the terminal, as printf(1) reads it; nothing here moves the cursor. */
+const restored =
+  `\u001B[?1047l\u001B[?2026l${kitty.off}${resetModes}${resetCursorShape}\u001B[0m\u001B[?25h`.replaceAll(
+    '\u001B',
+    String.raw`\033`,
+  )
 
 /**
  * What raw mode takes away (uv_tty_set_mode of libuv). A shell that has the terminal back by then has done
@@ -158,7 +161,7 @@ case $(stty -a <&3) in *-isig*) stty brkint icrnl ixon echo icanon iexten isig <
  * no handler can do. It has no controlling terminal, so that it is not stopped for changing this one. It is
  * started before anything is open that it could inherit. Returns what dismisses it.
  */
-export function guardTerminal(): () => void {
+function guardTerminal(): () => void {
   const child = spawn('/bin/sh', ['-c', script], {
     stdio: ['pipe', 1, 'ignore'],
     detached: true,

@@ -4,26 +4,20 @@ import { splitLines } from '../../protocol/words.ts'
 
 export type ArtifactStore = NonNullable<Executor['artifacts']>
 
-export interface Search {
-  signal: AbortSignal
-  /** How far it has come, from 0 to 1. */
-  onProgress: (done: number) => void
-}
-
 /** A text that may be too long to hold, read where it is looked at. Lines and columns count from 0. */
 export interface TextSource {
   /** Gives of each line what stands from `column` on; of long ones a part. */
   read(from: number, count: number, column?: number): Promise<string[]>
-  countLines(search: Search): Promise<number>
+  countLines(signal: AbortSignal): Promise<number>
   /** The first line that matches from this one on, or back from it; null: there is none. */
   find(
     pattern: RegExp,
     from: number,
     backwards: boolean,
-    search: Search,
+    signal: AbortSignal,
   ): Promise<{ line: number; column: number } | null>
   /** Gives the whole text, piece by piece. */
-  readAll(search: Search): AsyncIterable<string | Uint8Array>
+  readAll(signal: AbortSignal): AsyncIterable<string | Uint8Array>
   /** Whether more text may come. */
   readonly grows: boolean
   close(): Promise<void>
@@ -77,11 +71,11 @@ export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
     get grows() {
       return grows()
     },
-    async *readAll(search) {
-      yield* (await find()).readAll(search)
+    async *readAll(signal) {
+      yield* (await find()).readAll(signal)
     },
     read: async (...range) => (await find()).read(...range),
-    countLines: async (search) => (await find()).countLines(search),
+    countLines: async (signal) => (await find()).countLines(signal),
     find: async (...wanted) => (await find()).find(...wanted),
     close: async () => (await kept)?.close(),
   }
@@ -90,13 +84,9 @@ export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
 /** The whole clean text of an artifact, cleaned again where it is looked at. */
 export async function openArtifact(id: string, artifacts: ArtifactStore): Promise<TextSource> {
   const [text, info] = await Promise.all([artifacts.open(id), artifacts.find(id)])
-  const scanOf = ({ signal, onProgress }: Search) => ({
-    signal,
-    onProgress: (done: number, total: number) => onProgress(done / total),
-  })
   return {
     grows: info.isLive,
-    readAll: (search) => text.readOn({ line: 0, column: 0 }, scanOf(search)),
+    readAll: (signal) => text.readOn({ line: 0, column: 0 }, { signal }),
     async read(from, count, column = 0) {
       const lines: string[] = []
       // A part is bounded by bytes too.
@@ -111,11 +101,10 @@ export async function openArtifact(id: string, artifacts: ArtifactStore): Promis
       }
       return lines
     },
-    countLines: (search) => text.countLines(scanOf(search)),
-    async find({ source, ignoreCase }, from, backwards, search) {
+    countLines: (signal) => text.countLines({ signal }),
+    async find({ source, ignoreCase }, from, backwards, signal) {
       if (from < 0) return null
-      const wanted = { pattern: source, ignoreCase, from, backwards }
-      return artifacts.findNext(text, { ...wanted, ...scanOf(search) })
+      return artifacts.findNext(text, { pattern: source, ignoreCase, from, backwards, signal })
     },
     close: () => text.close(),
   }

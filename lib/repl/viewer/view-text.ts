@@ -8,12 +8,11 @@ import { quoteWord, splitLines } from '../../protocol/words.ts'
 import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
 import { countOf, oneLine, shortenHome } from '../screen/text.ts'
 import type { LineContext } from '../context.ts'
-import { openArtifact, openLines, openRun, type Search, type TextSource } from './text-source.ts'
+import { openArtifact, openLines, openRun, type TextSource } from './text-source.ts'
 import { createViewer } from './viewer.ts'
 
 /** So many of the last lines are shown on a terminal that only prints. */
 const plainLines = 1000
-const unwatched: Search = { signal: new AbortController().signal, onProgress: () => undefined }
 
 /** Shows all of a run's output, then what came on a stream of its own for errors. Settles when it is closed. */
 export async function viewResult(result: Result, context: LineContext): Promise<void> {
@@ -55,7 +54,7 @@ async function viewText(
 ): Promise<void> {
   const home = environment['HOME']
   if (display.isPlain) {
-    const total = await source.countLines(unwatched)
+    const total = await source.countLines(new AbortController().signal)
     const from = Math.max(0, total - plainLines)
     if (from > 0) display.print([`… ${countOf(from, 'earlier line')}`])
     display.printWhole(await source.read(from, total - from))
@@ -71,17 +70,16 @@ async function viewText(
         style,
         follows,
         refresh: () => display.refresh(),
-        onAhead: (data) => display.keepKey(data),
         copy: (text) => display.copy(text),
-        async save(name, search) {
+        async save(name, signal) {
           const path = resolve(state.cwd, name.replace(/^~(?=\/)/, home ?? '~'))
-          await save(source, path, search)
+          await save(source, path, signal)
           return `saved as ${shortenHome(path, home)}`
         },
-        async handOver(command, search) {
+        async handOver(command, signal) {
           folder ??= mkdtempSync(join(tmpdir(), 'nacre-view-'))
           const path = join(folder, 'output.txt')
-          await save(source, path, search)
+          await save(source, path, signal)
           close()
           settle({ command, path })
         },
@@ -108,15 +106,11 @@ async function viewText(
   }
 }
 
-async function save(
-  source: TextSource,
-  path: string,
-  { signal, onProgress }: Search,
-): Promise<void> {
+async function save(source: TextSource, path: string, signal: AbortSignal): Promise<void> {
   let isOurs = false
   try {
     const file = createWriteStream(path, { flags: 'wx' }).once('open', () => (isOurs = true))
-    await pipeline(source.readAll({ signal, onProgress }), file, { signal })
+    await pipeline(source.readAll(signal), file, { signal })
   } catch (error) {
     // A part of it would look like all of it, and its name would be taken.
     if (isOurs) rmSync(path, { force: true })

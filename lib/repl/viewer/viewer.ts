@@ -1,10 +1,9 @@
-import { nowMs } from '../../system/clock.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { usualSize } from '../../protocol/limits.ts'
 import type { View } from '../screen/display.ts'
 import { isKey, typeAtEnd } from '../screen/terminal.ts'
 import { countOf, expandTabs, fit, type Style, widthOf, wrap } from '../screen/text.ts'
-import type { Search, TextSource } from './text-source.ts'
+import type { TextSource } from './text-source.ts'
 
 export interface ViewerOptions {
   title: string
@@ -15,13 +14,11 @@ export interface ViewerOptions {
   refresh: () => void
   onClose: () => void
   /** Closes once a command can read all of the text; an empty one is the pager. Rejects with a sentence. */
-  handOver: (command: string, search: Search) => Promise<void>
-  /** Takes a key that was typed for what follows the viewer. */
-  onAhead: (data: string) => void
+  handOver: (command: string, signal: AbortSignal) => Promise<void>
   /** Puts a text on the clipboard of the person's terminal. */
   copy: (text: string) => void
   /** Writes all of the text into a file. Gives the sentence that reports it, and rejects with one. */
-  save: (name: string, search: Search) => Promise<string>
+  save: (name: string, signal: AbortSignal) => Promise<string>
 }
 
 const helpLines = [
@@ -51,8 +48,9 @@ const wheelLines = 3
 /** Behind so many columns lines are read from there on: a reading gives only so much of each. */
 const farColumns = 10_000
 const followMs = 200
-/** What has taken so long shows how far it is. */
-const progressMs = 150
+/** What has taken so long says how it is stopped. */
+const longMs = 150
+const toldWhenLong = 'Ctrl-C stops'
 /** Mouse buttons and their wheel, reported in decimal (xterm modes 1000 and 1006). */
 const mouse = { on: '\u001B[?1000h\u001B[?1006h', off: '\u001B[?1006l\u001B[?1000l' }
 const mouseReport = /^\u001B\[<(\d+);\d+;\d+[Mm]$/
@@ -76,26 +74,24 @@ export function createViewer(options: ViewerOptions): View {
   let { follows } = options
   let following: NodeJS.Timeout | undefined
   let busy: AbortController | null = null
-  let isLeaving = false
   /** One movement after another, in the order of the keys. */
   let work = Promise.resolve()
 
-  function queue(step: (search: Search) => Promise<void>): void {
+  function queue(step: (signal: AbortSignal) => Promise<void>): void {
     work = work.then(async () => {
       busy = new AbortController()
-      const since = nowMs()
-      const onProgress = (done: number) => {
-        if (nowMs() - since < progressMs) return
-        message = `${Math.round(done * 100)} % · Ctrl-C stops`
-        refresh()
-      }
       const { signal } = busy
+      const telling = setTimeout(() => {
+        message = toldWhenLong
+        refresh()
+      }, longMs)
       try {
-        await step({ signal, onProgress })
-        if (message.includes('Ctrl-C')) message = ''
+        await step(signal)
+        if (message === toldWhenLong) message = ''
       } catch (error) {
         message = signal.aborted ? 'stopped' : messageOf(error)
       }
+      clearTimeout(telling)
       busy = null
       refresh()
     })
@@ -114,16 +110,16 @@ export function createViewer(options: ViewerOptions): View {
     if (Math.max(left, first) > farColumns) queue(() => goTo(top))
   }
 
-  async function goToEnd(search: Search): Promise<void> {
-    total = await source.countLines(search)
+  async function goToEnd(signal: AbortSignal): Promise<void> {
+    total = await source.countLines(signal)
     await goTo(total - height)
   }
 
   /** To the next match, so many lines behind the first that is seen or later, or before it. */
   function searchOn(back: boolean, lines: number): void {
-    queue(async (search) => {
+    queue(async (signal) => {
       if (!pattern) return
-      const found = await source.find(pattern, top + (back ? -lines : lines), back, search)
+      const found = await source.find(pattern, top + (back ? -lines : lines), back, signal)
       message = found === null ? `not found: ${pattern.source}` : ''
       if (found === null) return
       const isSeen = found.column >= left && found.column < left + width
@@ -136,13 +132,10 @@ export function createViewer(options: ViewerOptions): View {
     const wanted = text.trim()
     switch (kind) {
       case '|':
-        isLeaving = true
-        return queue((search) =>
-          options.handOver(wanted, search).finally(() => (isLeaving = false)),
-        )
+        return queue((signal) => options.handOver(wanted, signal))
       case 's':
         if (wanted !== '')
-          queue(async (search) => void (message = await options.save(wanted, search)))
+          queue(async (signal) => void (message = await options.save(wanted, signal)))
         return
       case ':': {
         const line = Number(wanted)
@@ -180,6 +173,8 @@ export function createViewer(options: ViewerOptions): View {
     ' ': scroll(() => height),
     b: scroll(() => -height),
     F: follow,
+    '>': () => goSideways(20),
+    '<': () => goSideways(-20),
     h: () => void (showsHelp = true),
     y() {
       options.copy(lines.join('\n'))
@@ -194,6 +189,8 @@ export function createViewer(options: ViewerOptions): View {
     up: 'k',
     pageDown: 'f',
     pageUp: 'b',
+    right: '>',
+    left: '<',
   } as const
 
   function follow(): void {
@@ -250,7 +247,6 @@ export function createViewer(options: ViewerOptions): View {
       }
       if (query !== null) return keyOfQuery(data, query)
       if (busy && isKey(data, 'ctrl+c', 'escape')) return busy.abort()
-      if (isLeaving) return options.onAhead(data)
       message = ''
       if (showsHelp) return void (showsHelp = false)
       if (data !== 'F') follows = false
@@ -261,8 +257,6 @@ export function createViewer(options: ViewerOptions): View {
       const kind = (Object.keys(questions) as Kind[]).find((known) => known === data)
       if (kind) query = { kind, text: questions[kind].text }
       else if (/^[1-9]$/.test(data)) query = { kind: ':', text: data }
-      else if (isKey(data, 'right')) goSideways(20)
-      else if (isKey(data, 'left')) goSideways(-20)
     },
     render(columns, rows) {
       width = columns

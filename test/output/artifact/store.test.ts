@@ -262,22 +262,19 @@ test('a search and a long scan end with their reader', () =>
     assert.is(((await scan.catch((error: unknown) => error as Error)) as Error).name, 'AbortError')
   }))
 
-test('the next and the previous match are found from anywhere, with progress', () =>
+test('the next and the previous match are found from anywhere', () =>
   withStore(async (store) => {
     const id = await put(store, numbered(300_000))
     const text = await store.open(id)
     try {
-      let done = 0
-      const onProgress = (bytes: number) => void (done = Math.max(done, bytes))
       const find = (from: number, backwards: boolean) =>
-        store.findNext(text, { pattern: '77777$', from, backwards, onProgress })
+        store.findNext(text, { pattern: '77777$', from, backwards })
       assert.equal(await find(0, false), { line: 77_776, column: 5 })
       assert.equal(await find(77_777, false), { line: 177_776, column: 6 })
       assert.equal(await find(Infinity, true), { line: 277_776, column: 6 })
       assert.equal(await find(277_775, true), { line: 177_776, column: 6 })
       assert.is(await find(277_777, false), null)
       assert.is(await find(77_775, true), null)
-      assert.ok(done > 3_000_000)
       assert.is(await text.countLines(), 300_000)
     } finally {
       await text.close()

@@ -22,7 +22,7 @@ function open(): Emulator {
 async function show(text: Buffer, size: number, atOnce: boolean): Promise<string[]> {
   const emulator = open()
   for (let at = 0; at < text.length; at += size) {
-    emulator.write(text.subarray(at, at + size))
+    void emulator.write(text.subarray(at, at + size))
     if (!atOnce) await emulator.settle()
   }
   await emulator.settle()
