@@ -1,14 +1,7 @@
 import { exitStatusOf, failureStatus, notFoundStatus } from './cli/exit-status.ts'
 import { flags } from './cli/flags.ts'
-import {
-  chooseMode,
-  type Invocation,
-  isDoorChosen,
-  optionsGoOn,
-  readInvocation,
-} from './cli/invocation.ts'
+import { chooseMode, type Invocation, isDoorChosen, readInvocation } from './cli/invocation.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
-import { shellOffFlags } from './cli/shell-flags.ts'
 import { commands, innerCommands } from './commands/commands.ts'
 import type { Command } from './doors/command.ts'
 import { openStreams, type Streams } from './doors/streams.ts'
@@ -41,11 +34,7 @@ async function choose(words: readonly string[], streams: Streams): Promise<numbe
   if (first === '-h' && rest.length === 0) return showUsage(streams, true)
   const command = findCommand(first)
   if (command) return runCommand(command, rest, streams)
-  const parsed = parseArgv(words, flags, {
-    home: process.env['HOME'],
-    goesOn: optionsGoOn,
-    offFlags: shellOffFlags,
-  })
+  const parsed = parseArgv(words, flags, { home: process.env['HOME'], asShell: true })
   const { options, positionals, isSeparated } = parsed
   const named = isSeparated || isDoorChosen(options) ? null : findCommand(positionals[0])
   if (!named) return open(parsed, words, streams)

@@ -25,7 +25,7 @@ export function updateReference(text = readFileSync(file, 'utf8')): string {
   const tables: Record<string, string> = {
     keys: writeTable(
       ['key', 'what it is', 'what it may be', 'variable', 'a workspace'],
-      reportKeys([], new Map()).map(({ key, description, wanted, variable, workspace }) => [
+      reportKeys([], {}).map(({ key, description, wanted, variable, workspace }) => [
         `\`${key}\``,
         description,
         wanted,

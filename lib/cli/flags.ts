@@ -8,7 +8,6 @@ import {
 } from '../protocol/request/fields.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase } from '../protocol/wire.ts'
-import { shellFlags } from './shell-flags.ts'
 
 /** Fields whose option is not their name, or that have none. */
 const spelledOtherwise: Partial<Record<FieldName, string | null>> = {
@@ -69,8 +68,11 @@ export const doorFlags: readonly Flag[] = [
     'command',
     shape.anyText('', 'command'),
     'Run a command and exit; words behind it are its $0, $1, …',
-    { short: 'c', isSingle: true, takesFirstWord: true },
+    { short: 'c', takesFirstWord: true },
   ),
+  toggle('stdin', 'Read the commands from standard input; words behind it are $1, $2, …', {
+    short: 's',
+  }),
   toggle('rpc', 'Speak JSON-RPC 2.0 on stdin and stdout'),
   option('mode', shape.choice(['rpc', 'print', 'repl']), 'Another spelling of the front door'),
   option(
@@ -115,4 +117,4 @@ export const promptFlags: readonly Flag[] = [
   ),
 ]
 
-export const flags: readonly Flag[] = [...doorFlags, ...shellFlags, ...promptFlags, ...runFlags]
+export const flags: readonly Flag[] = [...doorFlags, ...promptFlags, ...runFlags]

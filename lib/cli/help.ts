@@ -1,7 +1,5 @@
 import { type Flag, hintOf } from '../protocol/request/fields.ts'
 import { doorFlags, helpFlag, promptFlags, runFlags } from './flags.ts'
-import { shellFlags } from './shell-flags.ts'
-import type { ConfiguredKey } from '../protocol/configuration.ts'
 
 /** What the help tells of a subcommand. */
 export interface DescribedCommand {
@@ -33,7 +31,6 @@ const doors: readonly Item[] = [
 const flagGroups: readonly (readonly [title: string, flags: readonly Flag[]])[] = [
   ['Front door', doorFlags],
   ['Prompts for a model', promptFlags],
-  ['The shell, as in bash (+ in place of - switches off)', shellFlags],
   ['Shaping a run (a duration is seconds, or 500ms, 30s, 5m, 2h; 0 is none)', runFlags],
 ]
 
@@ -56,11 +53,19 @@ const exitStatuses: readonly Item[] = [
   ['other', 'the exit status of the command'],
 ]
 
+/** What nacre hands on to the shell. */
+const shellOptions: readonly Item[] = [
+  ['-e -u -x -n -v -i -r …', 'as in bash, each letter that is not an option above'],
+  ['-o <name>, -O <name>', 'options of `set -o`, such as pipefail, and of `shopt`'],
+  ['--norc --noprofile --posix …', 'as in bash'],
+  ['+e, +o <name>, …', 'switch off'],
+]
+
 /** The options of nacre itself. */
-const optionSections: readonly Section[] = flagGroups.map(([title, flags]) => ({
-  title,
-  items: flags.map(describeFlag),
-}))
+const optionSections: readonly Section[] = [
+  ...flagGroups.map(([title, flags]) => ({ title, items: flags.map(describeFlag) })),
+  { title: 'The shell', items: shellOptions },
+]
 
 /** What stands below the options. */
 const lastSections: readonly Section[] = [
@@ -123,29 +128,20 @@ function writeSection({ title, lines = [], items = [] }: Section): string {
   return [...(title === '' ? [] : [`${title}:`]), ...lines, ...written, ''].join('\n')
 }
 
-/** What the manual is made from, beside the options of nacre itself. */
-export interface ManualParts {
-  version: string
-  /** The day on which the manual was made. */
-  date: Date
-  commands: readonly DescribedCommand[]
-  keys: readonly ConfiguredKey[]
-  /** Variables that are no keys, and what each says. */
-  variables: Readonly<Record<string, string>>
-}
-
-const files = [
-  ['~/.config/nacre/config.json', 'the configuration (under $XDG_CONFIG_HOME where that is set)'],
+const files: readonly Item[] = [
+  [
+    '~/.config/nacre/config.json',
+    'the configuration (under $XDG_CONFIG_HOME where that is set); nacre config lists its keys, and the variables that set them',
+  ],
   ['.nacre/config.json', 'the configuration of a workspace, in its topmost folder'],
   [
     '~/.local/state/nacre',
     'artifacts, jobs, history, conversations and audit.jsonl (under $XDG_STATE_HOME where that is set)',
   ],
-] as const
+]
 
-/** The manual page nacre(1), in the language of man(7): what the help says, and what the configuration holds. */
-export function writeManual({ version, date, commands, keys, variables }: ManualParts): string {
-  const keyVariables = keys.flatMap(({ variable }) => variable ?? [])
+/** The manual page nacre(1), in the language of man(7): what the help says. */
+export function writeManual(version: string, commands: readonly DescribedCommand[]): string {
   const sections: Section[] = [
     { title: 'Synopsis', items: doors },
     ...optionSections,
@@ -159,22 +155,11 @@ export function writeManual({ version, date, commands, keys, variables }: Manual
         ...commandSections(command).map(writeSection),
       ],
     })),
-    {
-      title: 'Configuration',
-      items: keys.map(({ key, description, wanted }) => [key, `${description}: ${wanted}`]),
-    },
-    {
-      title: 'Environment',
-      items: [
-        ...Object.entries(variables),
-        ...keyVariables.map((name): Item => [name, 'sets the key that it is named after']),
-      ],
-    },
     { title: 'Files', items: files },
     ...lastSections,
   ]
   return [
-    `.TH NACRE 1 ${date.toISOString().slice(0, 10)} "nacre ${version}"`,
+    `.TH NACRE 1 ${new Date().toISOString().slice(0, 10)} "nacre ${version}"`,
     '.SH NAME',
     'nacre \\- one shell executor for coding agents, scripts and people',
     ...sections.flatMap(({ title, ...section }) => [

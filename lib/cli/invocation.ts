@@ -1,12 +1,11 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { contradiction, MisuseError, wrongUsage } from '../protocol/errors.ts'
-import { nearestName, unknownName } from '../protocol/wire.ts'
+import { nearestName } from '../protocol/wire.ts'
 import type { PrintOptions, PromptOptions, Subject } from '../protocol/prompt.ts'
-import type { RequestInput, RunFields } from '../protocol/request/request.ts'
+import type { RunFields } from '../protocol/request/request.ts'
 import { runFlags } from './flags.ts'
 import { optionKey, type ParsedArgv } from './parse-argv.ts'
-import { shellOptionList } from './shell-flags.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
 export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
@@ -22,20 +21,20 @@ export interface Invocation {
   print: PrintOptions
 }
 
-/** What holds where the command line does not say. */
+/** What is configured, which holds where the command line does not say. */
 export interface InvocationDefaults {
-  outputFormat: PrintOptions['outputFormat']
-  artifactDir: string | null
+  values: { output_format?: PrintOptions['outputFormat']; artifact_dir?: string }
   defaults: Pick<RunFields, 'streams' | 'artifact'>
 }
 
 /** Throws `MisuseError` where the words contradict each other. */
 export function readInvocation(
   parsed: ParsedArgv,
-  { outputFormat: usualFormat, artifactDir: usualDir, defaults }: InvocationDefaults,
+  { values, defaults }: InvocationDefaults,
 ): Invocation {
   const { options, positionals } = parsed
   const subject = readSubject(parsed)
+  const { output_format: usualFormat = 'text', artifact_dir: usualDir = null } = values
   const outputFormat = (options['output-format'] ?? usualFormat) as PrintOptions['outputFormat']
   const artifactDir = options['artifact-dir'] as string | undefined
   const prompt = subject === null && positionals.length > 0 ? positionals.join(' ') : null
@@ -64,9 +63,8 @@ export function readInvocation(
 }
 
 /** Null where the words, if there are any, are a prompt. */
-function readSubject(parsed: ParsedArgv): Subject | null {
-  const { options, positionals } = parsed
-  const shellOptions = readShellOptions(options)
+function readSubject({ options, positionals, isSeparated, ...more }: ParsedArgv): Subject | null {
+  const shellOptions = more.shellOptions.length > 0 ? { shellOptions: more.shellOptions } : {}
   // Its commands are on standard input.
   if (options['array'] === '-' && options['command'] === undefined) return {}
   const command = options['command'] as string | undefined
@@ -80,16 +78,16 @@ function readSubject(parsed: ParsedArgv): Subject | null {
     }
   }
   if (options['stdin']) return { script: '-', ...shellOptions, parameters: positionals }
-  const isPrompt = findMode(parsed) !== 'print' || options['print'] || options['mode']
-  const isProgram = parsed.isSeparated && !isCalledBy(positionals[0] ?? '')
-  if ((isPrompt || isProgram) && hasShellOptions(options)) {
+  const [script, ...parameters] = positionals
+  const isPrompt = script === undefined || options['print'] || options['mode'] !== undefined
+  const isProgram = isSeparated && !isCalledBy(script ?? '')
+  if ((isPrompt || isProgram) && hasShellOptions(more)) {
     throw wrongUsage(
       'Options of a shell, such as `-e` and `-o`, need `-c <command>`, `-s` or a script file',
     )
   }
   if (isPrompt) return null
   if (isProgram) return { args: positionals }
-  const [script = '', ...parameters] = positionals
   return { script, ...shellOptions, ...(parameters.length > 0 && { parameters }) }
 }
 
@@ -113,30 +111,14 @@ function isCalledBy(file: string): boolean {
 }
 
 /** Whether options of a shell were given: to a shell, the first word is the name of a script. */
-function hasShellOptions(options: Readonly<Record<string, unknown>>): boolean {
-  const { shellOptions = [] } = readShellOptions(options)
+function hasShellOptions({ shellOptions }: Pick<ParsedArgv, 'shellOptions'>): boolean {
   // Terminals and editors start `$SHELL -i`, or `-il`, for a person.
   return shellOptions.some((option) => option !== '-i')
-}
-
-/** `-v` is an option of a shell too; without anything to run it asks for the version. */
-function isVerboseAlone(options: Readonly<Record<string, unknown>>): boolean {
-  const { shellOptions = [] } = readShellOptions(options)
-  return shellOptions.length === 1 && shellOptions[0] === 'verbose'
 }
 
 /** Whether the options say what nacre is to do, so that no word names a subcommand. */
 export function isDoorChosen(options: Readonly<Record<string, unknown>>): boolean {
   return ['command', 'stdin', 'print', 'rpc', 'mode'].some((name) => options[name] !== undefined)
-}
-
-/**
- * Whether options of nacre may follow a word. Behind a command, in front of a program, and behind the
- * name of a script or of a subcommand, every word is theirs.
- */
-export function optionsGoOn(word: string, given: ReadonlySet<string>): boolean {
-  if (given.has('command')) return false
-  return word === '--' || ['print', 'rpc', 'mode'].some((name) => given.has(name))
 }
 
 /**
@@ -147,50 +129,33 @@ function passedThrough({ streams, artifact }: InvocationDefaults['defaults']): R
   return { ...(streams && { streams }), ...(artifact && { artifact }) }
 }
 
-const modes = ['rpc', 'print', 'repl'] as const
-
 /**
  * Chooses the front door, once. Throws `MisuseError` where there is none of that name; the names of the
  * subcommands are for its message.
  */
 export function chooseMode(parsed: ParsedArgv, subcommands: readonly string[]): InvocationMode {
-  const mode = findMode(parsed, subcommands)
-  const { command, stdin } = parsed.options
-  const isGiven = command !== undefined || stdin === true || parsed.positionals.length > 0
-  if (mode === 'rpc' && isGiven) {
+  const { options, positionals, isSeparated, shellOptions } = parsed
+  const [word] = positionals
+  const isCommand = options['command'] !== undefined || options['stdin'] === true
+  if (options['help']) return 'help'
+  // `-v` is an option of a shell too; without anything to run it asks for the version.
+  const isVerboseAlone = !isCommand && word === undefined && shellOptions.join() === '-v'
+  if (options['version'] || isVerboseAlone) return 'version'
+  if (options['rpc'] || options['mode'] === 'rpc') {
+    if (!isCommand && word === undefined) return 'rpc'
     throw wrongUsage('The RPC mode reads its requests from standard input alone')
   }
-  return mode
-}
-
-function findMode(
-  { options, positionals, isSeparated }: ParsedArgv,
-  subcommands: readonly string[] = [],
-): InvocationMode {
-  const isAlone = options['command'] === undefined && positionals.length === 0
-  if (options['help']) return 'help'
-  if (options['version'] || (isAlone && isVerboseAlone(options))) return 'version'
-  if (options['rpc']) return 'rpc'
-  if (options['print'] || options['command'] !== undefined || options['stdin']) return 'print'
-  const named = options['mode'] as string | undefined
-  if (named !== undefined) {
-    const mode = modes.find((known) => known === named)
-    if (mode) return mode
-    throw unknownName('mode', named, modes)
-  }
+  if (options['print'] || isCommand) return 'print'
+  if (options['mode'] !== undefined) return options['mode'] as InvocationMode
   if (options['array'] === '-') return 'print'
-  const [word] = positionals
-  if (isSeparated) {
-    if (word !== undefined) return 'print'
-    throw wrongUsage('A program is missing: nacre -- <program> [arg…]')
-  }
-  if (word === undefined && options['array'] !== undefined) {
+  if (word === undefined) {
+    if (isSeparated) throw wrongUsage('A program is missing: nacre -- <program> [arg…]')
+    if (options['array'] === undefined) return 'repl'
     throw wrongUsage('An array needs a command: nacre --array N -c <command>')
   }
-  if (word === undefined) return 'repl'
-  const { cwd = '.' } = readRunOptions(options)
-  if (hasShellOptions(options) || word.includes('/') || existsSync(resolve(cwd, word)))
-    return 'print'
+  const place = resolve((options['cwd'] as string | undefined) ?? '.', word)
+  const isScript = hasShellOptions(parsed) || word.includes('/') || existsSync(place)
+  if (isSeparated || isScript) return 'print'
   const nearest = nearestName(word, subcommands)
   const hint = nearest === null ? 'for a prompt use nacre -p' : `did you mean \`${nearest}\`?`
   const message = `Unknown command \`${word}\`, and no script of that name; ${hint}`
@@ -240,14 +205,6 @@ function parseAssignments(texts: string[]): Record<string, string> {
       throw new MisuseError('wrong_usage', `\`--env\` needs NAME=VALUE, not "${text}"`, 'env')
     }),
   )
-}
-
-/** The options of the shell, in their order. */
-function readShellOptions(
-  options: Readonly<Record<string, unknown>>,
-): Pick<RequestInput, 'shellOptions'> {
-  const shellOptions = options[shellOptionList] as string[] | undefined
-  return shellOptions === undefined ? {} : { shellOptions }
 }
 
 /** Throws `MisuseError` where two of the options contradict each other. */

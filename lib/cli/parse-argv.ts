@@ -4,7 +4,6 @@ import { check } from '../protocol/shape/check.ts'
 import type { Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
-import { shellOptionList } from './shell-flags.ts'
 
 export interface ParsedArgv {
   /** The options by long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
@@ -12,19 +11,27 @@ export interface ParsedArgv {
   positionals: string[]
   /** Whether `--` stood before the first of the positionals. */
   isSeparated: boolean
+  /** Options for the shell itself, as bash has them and in their order: `-e`, `-o pipefail`, `--norc`. */
+  shellOptions: string[]
 }
 
 export interface ParseOptions {
   /** What `~` stands for in a path. */
   home?: string | undefined
   /**
-   * Asked at each word that is no option (or `--`), with the names of the options before it: whether
-   * options may still follow. Where not, all words from this one on are positionals. Default: always.
+   * The words are also those of a shell: its own options are taken, and the first word that is no option ends the
+   * options, unless one of them asks for prompts. Default: options and words may be mixed.
    */
-  goesOn?: (word: string, given: ReadonlySet<string>) => boolean
-  /** What `+` and letters switch off, in front of a command or a script. Default: nothing. */
-  offFlags?: readonly Flag[]
+  asShell?: boolean
 }
+
+/** The options that bash has for the shell itself. */
+const shellLetters = /[abefhikmnprtuvxBCEHPT]/
+const shellLettersWithName = /[oO]/
+const shellWords = /^--(?:norc|noprofile|noediting|posix|restricted|verbose)$/
+
+/** Options with which words are prompts, and more options may stand behind them. */
+const promptOptions = ['print', 'rpc', 'mode']
 
 /**
  * Reads the words of a command line by a table of flags, as a shell reads its own: short options may be joined, as
@@ -34,132 +41,120 @@ export interface ParseOptions {
 export function parseArgv(
   argv: readonly string[],
   flags: readonly Flag[],
-  { goesOn = () => true, offFlags = [], home }: ParseOptions = {},
+  { home, asShell = false }: ParseOptions = {},
 ): ParsedArgv {
   const options: Record<string, unknown> = {}
-  const names = new Set<string>()
+  const shellOptions: string[] = []
   const positionals: string[] = []
   let isSeparated = false
-  const shellOptions: string[] = []
+  let at = 0
   /** The flag whose value is the next word that is no option. */
   let waiting: Flag | null = null
-  let firstWordIsTaken = false
+  /** The value of such a flag was read: the next word that is no option begins the words of its command. */
+  let isCommandRead = false
 
-  /** Takes one option; gives how many of the words behind it were its value. */
-  function take(name: string, flag: Flag, given: string | undefined, next?: string): 0 | 1 {
-    if (flag.isSingle && names.has(flag.name)) {
-      throw wrongUsage(`\`${name}\` was given twice; give it once`)
-    }
-    names.add(flag.name)
-    if (flag.shape === null) {
-      if (given !== undefined) throw wrongUsage(`\`${name}\` takes no value`)
-      if (flag.toShellOption) {
-        shellOptions.push(flag.toShellOption(''))
-        return 0
-      }
-      options[optionKey(flag)] = !flag.name.startsWith('no-')
-      return 0
-    }
-    if (flag.takesFirstWord) firstWordIsTaken = true
-    if (flag.takesFirstWord && !name.startsWith('--')) {
-      waiting = flag
-      return 0
-    }
-    assign(name, flag, flag.shape, given ?? next)
-    return given === undefined ? 1 : 0
+  /** The word that is the value of an option. */
+  function takeValue(name: string, hint: string): string {
+    const value = argv[at++]
+    if (value !== undefined) return value
+    throw wrongUsage(`\`${name}\` needs a value: ${name} <${hint}>`)
   }
 
-  function assign(name: string, flag: Flag, shape: Shape, value: string | undefined): void {
-    if (value === undefined) {
-      const usage = `${name} <${hintOf(shape)}>`
-      throw wrongUsage(`\`${name}\` needs a value: ${usage}`)
-    }
-    if (flag.toShellOption) {
-      shellOptions.push(flag.toShellOption(value))
-      return
-    }
+  function assign(flag: Flag, shape: Shape, value: string): void {
     const key = optionKey(flag)
     const read = readWord(`--${flag.name}`, value, shape, home)
     const isMany = shape.kind === 'list' || shape.kind === 'record'
     options[key] = isMany ? [...((options[key] as unknown[] | undefined) ?? []), read] : read
   }
 
-  /** Gives the option that waits for a word this one. False: none waits. */
-  function giveToWaiting(word: string | undefined): boolean {
-    if (waiting?.shape == null) return false
-    assign(`-${waiting.short}`, waiting, waiting.shape, word)
+  /** Takes one option. */
+  function take(name: string, flag: Flag, given?: string): void {
+    const { shape } = flag
+    if (shape === null) {
+      if (given !== undefined) throw wrongUsage(`\`${name}\` takes no value`)
+      options[optionKey(flag)] = !flag.name.startsWith('no-')
+      return
+    }
+    if (flag.takesFirstWord) {
+      if (waiting || isCommandRead) throw wrongUsage(`\`${name}\` was given twice; give it once`)
+      isCommandRead = name.startsWith('--')
+      waiting = isCommandRead ? null : flag
+      if (waiting) return
+    }
+    assign(flag, shape, given ?? takeValue(name, hintOf(shape)))
+  }
+
+  /** Takes short options in one word. A number may stand in it, as in `-C3`; a name is the next word. */
+  function takeJoined(word: string): void {
+    const [sign = '', ...letters] = word
+    for (const [index, letter] of letters.entries()) {
+      const name = `${sign}${letter}`
+      const flag = sign === '-' ? flags.find(({ short }) => short === letter) : undefined
+      const rest = letters.slice(index + 1).join('')
+      if (flag?.shape?.kind === 'number' && rest !== '') return take(name, flag, rest)
+      if (flag) take(name, flag)
+      else if (asShell && shellLetters.test(letter)) shellOptions.push(name)
+      else if (asShell && shellLettersWithName.test(letter))
+        shellOptions.push(`${name} ${takeValue(name, 'name')}`)
+      else throw unknownOption(word)
+    }
+  }
+
+  function takeLong(word: string): void {
+    if (asShell && shellWords.test(word)) {
+      shellOptions.push(word)
+      return
+    }
+    const [, name = '', given] = /^([^=]+)(?:=([^]*))?$/.exec(word) ?? []
+    const flag = flags.find((known) => `--${known.name}` === name)
+    if (!flag) throw unknownOption(name)
+    take(name, flag, given)
+  }
+
+  function unknownOption(word: string): Error {
+    const names = flags.map(({ name }) => `--${name}`)
+    return unknownName('option', word, names)
+  }
+
+  /** Gives the next word to the flag that waits for one. False: none waits. */
+  function giveToWaiting(): boolean {
+    if (!waiting?.shape) return false
+    const { shape, short } = waiting
+    assign(waiting, shape, takeValue(`-${short}`, hintOf(shape)))
     waiting = null
+    isCommandRead = true
     return true
   }
 
-  /**
-   * Takes short options in one word. A number may stand in it, as in `-C3`; a name is the next word, as it
-   * is to a shell in `-oe pipefail`. Gives how many of the next words were values.
-   */
-  function takeJoined(word: string, next: readonly string[]): number {
-    let taken = 0
-    for (let at = 1; at < word.length; at++) {
-      const name = `${word[0]}${word[at]}`
-      const flag = findFlag(`-${word[at]}`, word[0] === '+' ? offFlags : flags, word)
-      const rest = word.slice(at + 1)
-      if (flag.shape?.kind === 'number' && rest !== '') return taken + take(name, flag, rest)
-      taken += take(name, flag, undefined, next[taken])
-    }
-    return taken
-  }
-
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] ?? ''
-    const next = argv[index + 1]
-    if (word === '--') {
-      const isCommand = giveToWaiting(next)
-      const isWord = !isCommand && !goesOn(word, names)
-      isSeparated = !isCommand && !isWord && positionals.length === 0
-      positionals.push(...argv.slice(index + (isCommand ? 2 : isWord ? 0 : 1)))
+  while (at < argv.length) {
+    const word = argv[at] ?? ''
+    const isShell = asShell && !promptOptions.some((name) => options[name] !== undefined)
+    if (isCommandRead && !/^-[^-]|^--./.test(word)) break
+    if (word === '--' || (word === '-' && isShell)) {
+      at++
+      if (giveToWaiting()) break
+      isSeparated = word === '--' && positionals.length === 0
+      // A shell without a script reads its commands from standard input.
+      if (word === '-' && at === argv.length) options['stdin'] = true
       break
     }
-    const mayBeOff = waiting !== null || (!firstWordIsTaken && !goesOn(word, names))
-    if (mayBeOff && word === '-' && offFlags.length > 0) {
-      // To a shell no option follows, and its commands are on standard input where no script does.
-      const isCommand = giveToWaiting(next)
-      if (!isCommand && next === undefined) takeJoined('-s', [])
-      positionals.push(...argv.slice(index + (isCommand ? 2 : 1)))
-      break
-    }
-    if (mayBeOff && /^\+[a-z]/i.test(word) && offFlags.length > 0) {
-      index += takeJoined(word, argv.slice(index + 1))
-    } else if (!/^-./.test(word)) {
-      if (giveToWaiting(word)) continue
-      const end = goesOn(word, names) ? index + 1 : argv.length
-      positionals.push(...argv.slice(index, end))
-      index = end - 1
-    } else if (word.startsWith('--')) {
-      const equals = word.indexOf('=')
-      const name = equals < 0 ? word : word.slice(0, equals)
-      const given = equals < 0 ? undefined : word.slice(equals + 1)
-      index += take(name, findFlag(name, flags), given, next)
-    } else {
-      index += takeJoined(word, argv.slice(index + 1))
+    if (/^-./.test(word) || (isShell && /^\+[a-z]/i.test(word))) {
+      at++
+      if (word.startsWith('--')) takeLong(word)
+      else takeJoined(word)
+    } else if (!giveToWaiting()) {
+      if (isShell) break
+      positionals.push(word)
+      at++
     }
   }
-  giveToWaiting(undefined)
-  if (shellOptions.length > 0) options[shellOptionList] = shellOptions
-  return { options, positionals, isSeparated }
+  giveToWaiting()
+  return { options, positionals: [...positionals, ...argv.slice(at)], isSeparated, shellOptions }
 }
 
 /** The key of a flag in `options`: `--no-guard` and `--guard` are two sides of `guard`. */
 export function optionKey(flag: Flag): string {
   return flag.name.replace(/^no-/, '')
-}
-
-function findFlag(word: string, flags: readonly Flag[], within = word): Flag {
-  const found = flags.find(({ name, short }) => word === `--${name}` || word === `-${short}`)
-  if (found) return found
-  throw unknownName(
-    'option',
-    within,
-    flags.map((flag) => `--${flag.name}`),
-  )
 }
 
 /** A word of the command line as the value that it stands for; of a list or a record one of its parts. */

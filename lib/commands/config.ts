@@ -1,77 +1,74 @@
+import type { CommandContext } from '../doors/command.ts'
 import type { ConfiguredKey } from '../protocol/configuration.ts'
 import { unknownName } from '../protocol/wire.ts'
-import type { Command, CommandContext } from '../doors/command.ts'
-import { answerFlags, chooseAction, tell, wantsJson, wrongWords } from './answer.ts'
-
-/** Gives the exit status, where that is not 0. */
-type Action = (context: CommandContext, words: readonly string[]) => Promise<number | void>
+import { createCommand } from './actions.ts'
+import { answerFlags, tell, wantsJson } from './answer.ts'
 
 /** The status by which git config tells that a key is not set. */
 const notSet = 1
 
-const actions: Readonly<Record<string, Action>> = {
-  async list(context) {
-    const { keys } = await context.configuration()
-    const text = keys.map(renderKey).join('')
-    await write(context, { keys }, text)
-  },
-  async get(context, [key]) {
-    if (key === undefined) throw wrongWords('nacre config get <key>')
-    const { keys } = await context.configuration()
-    const found = keys.find((known) => known.key === key)
-    if (!found)
-      throw unknownName(
-        'key',
-        key,
-        keys.map((known) => known.key),
-      )
-    const { value } = found
-    const text = typeof value === 'string' ? value : JSON.stringify(value)
-    await write(context, found, value === null ? '' : `${text}\n`)
-    return value === null ? notSet : 0
-  },
-  async path(context) {
-    const { places } = await context.configuration()
-    const text = places.map(({ path, isThere }) => `${path}${isThere ? '' : ' (not there)'}\n`)
-    await write(context, { files: places }, text.join(''))
-  },
-  async schema(context) {
-    const configuration = await context.configuration()
-    await context.streams.stdout.write(`${JSON.stringify(configuration.schema(), null, 2)}\n`)
-  },
-}
-
-export const command: Command = {
+export const command = createCommand({
   name: 'config',
-  usage: 'nacre config list|get|path|schema [key]',
   description: 'The keys of the configuration, their values here, and where each was set',
   flags: answerFlags,
+  usual: 'list',
+  actions: {
+    list: {
+      words: [],
+      description: 'every key: what it holds here, where that was said, what it may be',
+      async run(_, context) {
+        const { keys } = await context.configuration()
+        return write(context, { keys }, keys.map(renderKey).join(''))
+      },
+    },
+    get: {
+      words: ['<key>'],
+      description: 'the value of a key; nothing, and exit status 1, where it is not set',
+      async run([key = ''], context) {
+        const { keys } = await context.configuration()
+        const found = keys.find((known) => known.key === key)
+        const names = keys.map((known) => known.key)
+        if (!found) throw unknownName('key', key, names)
+        const { value } = found
+        const text = typeof value === 'string' ? value : JSON.stringify(value)
+        await write(context, found, value === null ? '' : `${text}\n`)
+        return value === null ? notSet : 0
+      },
+    },
+    path: {
+      words: [],
+      description: 'the files that are read, the later one wins where it may',
+      async run(_, context) {
+        const { places } = await context.configuration()
+        const text = places.map(({ path, isThere }) => `${path}${isThere ? '' : ' (not there)'}\n`)
+        return write(context, { files: places }, text.join(''))
+      },
+    },
+    schema: {
+      words: [],
+      description: 'a JSON Schema of such a file, for editors (as its `$schema`)',
+      async run(_, context) {
+        const configuration = await context.configuration()
+        const schema = configuration.schema()
+        return write(context, schema, `${JSON.stringify(schema, null, 2)}\n`)
+      },
+    },
+  },
   details: [
-    '  nacre config list        every key: what it holds here, where that was said, what it may be',
-    '  nacre config get <key>   the value of a key; nothing, and exit status 1, where it is not set',
-    '  nacre config path        the files that are read, the later one wins where it may',
-    '  nacre config schema      a JSON Schema of such a file, for editors (as its `$schema`)',
-    '',
     'A file is JSON, with comments if you like. After the files come the variables NACRE_*, then the',
     'options of the command line. The file of a workspace may tighten guard and sandbox, never loosen',
     'them or name programs, unless its folder is in `trusted_folders` of your own file.',
   ],
   examples: ['nacre config', 'nacre config get timeouts.slow', 'nacre config schema'],
-  async run(context) {
-    const [name = 'list', ...words] = context.positionals
-    const action = chooseAction(actions, name, command.usage)
-    if (words.length > (name === 'get' ? 1 : 0)) {
-      throw wrongWords(command.usage)
-    }
-    const status = await action(context, words)
-    const { notices } = await context.configuration()
-    for (const notice of notices) await tell(context, notice)
-    return status ?? 0
-  },
-}
+})
 
-async function write(context: CommandContext, data: object, text: string): Promise<void> {
+/** Answers, and tells what was ignored. Gives the exit status. */
+async function write(context: CommandContext, data: object, text: string): Promise<number> {
+  // The names of the file, in which a key is told, are those of the wire already.
   await context.streams.stdout.write(wantsJson(context) ? `${JSON.stringify(data)}\n` : text)
+  const { notices } = await context.configuration()
+  for (const notice of notices) await tell(context, notice)
+  return 0
 }
 
 function renderKey({ key, value, places, description, wanted, variable }: ConfiguredKey): string {

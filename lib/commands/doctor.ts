@@ -1,4 +1,4 @@
-import { accessSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command, CommandContext } from '../doors/command.ts'
@@ -76,37 +76,38 @@ function renderCheck({ name, status, detail, advice }: Check): string {
 const timeoutSeconds = 20
 
 async function checkAll(context: CommandContext): Promise<Check[]> {
-  let configuration = await checkConfiguration(context)
   const runs: Check[] = []
   const use = async (executor: Executor) => {
     const attempt = createAttempt((input) => executor.run(input))
-    for (const check of [checkShell, checkPipes, checkTerminal, checkSessions, checkSandbox]) {
-      runs.push(await check(attempt))
-    }
+    for (const check of [checkShell, checkTerminal, checkSandbox]) runs.push(await check(attempt))
     return 0
   }
-  try {
-    await context.useExecutor(use, { configured: configuration.status === 'ok' })
-  } catch (error) {
-    if (!(error instanceof MisuseError) || error.code !== 'invalid_guard_rule') throw error
-    configuration = broken('configuration', error.message, 'Correct this place.')
-    await context.useExecutor(use, { configured: false })
-  }
+  const configuration = await checkConfiguration(context, use)
+  if (configuration.status === 'broken') await context.useExecutor(use, { configured: false })
   return [
     configuration,
     ...runs,
-    checkProc(),
-    checkTemporaryFolder(),
-    checkStateFolder(context.stateDir),
+    checkFolder('temporary folder', tmpdir(), (why) =>
+      broken('temporary folder', why, 'Set TMPDIR to a folder that you may write.'),
+    ),
+    checkFolder('state folder', context.stateDir, (why) => {
+      const found = missing('state folder', why, 'Set XDG_STATE_HOME to a folder of yours.')
+      const advice = `Commands run, but no output is kept, no job and no audit. ${found.advice}`
+      return { ...found, advice }
+    }),
     await checkModel(context),
   ]
 }
 
-/** Whether every file of the configuration can be read and is right. */
-async function checkConfiguration({ configuration }: CommandContext): Promise<Check> {
+/** Whether every file of the configuration can be read and is right, its rules for the guard too. */
+async function checkConfiguration(
+  { configuration, useExecutor }: CommandContext,
+  use: (executor: Executor) => Promise<number>,
+): Promise<Check> {
   const name = 'configuration'
   try {
     const { files, notices } = await configuration()
+    await useExecutor(use)
     const found = files.length === 0 ? 'no file; the defaults hold' : files.join(', ')
     return { ...works(name, found), advice: notices.length === 0 ? null : notices.join('; ') }
   } catch (error) {
@@ -124,55 +125,21 @@ async function checkModel({ configuration }: CommandContext): Promise<Check> {
   return missing('model', 'none is configured', advice)
 }
 
-/** Whether the folder of artifacts, jobs and the audit can be written. */
-function checkStateFolder(stateDir: string): Check {
-  try {
-    makePrivateFolder(stateDir)
-    tryToWrite(stateDir)
-    return works('state folder', stateDir)
-  } catch (error) {
-    const found = missing(
-      'state folder',
-      messageOf(error),
-      'Set XDG_STATE_HOME to a folder of yours.',
-    )
-    const advice = `Commands run, but no output is kept, no job and no audit. ${found.advice}`
-    return { ...found, advice }
-  }
-}
-
-/** Whether the folder can be written where every run has its pipes. */
-function checkTemporaryFolder(): Check {
-  const name = 'temporary folder'
-  try {
-    tryToWrite(tmpdir())
-    return works(name, tmpdir())
-  } catch (error) {
-    return broken(name, messageOf(error), 'Set TMPDIR to a folder that you may write.')
-  }
-}
-
 /** A full disk takes a folder still, but no bytes. */
 const triedBytes = 64 * 1024
 
-function tryToWrite(folder: string): void {
-  const tried = mkdtempSync(join(folder, 'nacre-doctor-'))
+/** Whether a folder can be made and written; `refuse` takes why not. */
+function checkFolder(name: string, folder: string, refuse: (why: string) => Check): Check {
+  let tried: string | null = null
   try {
+    if (!existsSync(folder)) makePrivateFolder(folder)
+    tried = mkdtempSync(join(folder, 'nacre-doctor-'))
     writeFileSync(join(tried, 'bytes'), Buffer.alloc(triedBytes, 1))
-  } finally {
-    rmSync(tried, { recursive: true, force: true })
-  }
-}
-
-/** Whether the processes of others can be looked at, as on Linux. */
-function checkProc(): Check {
-  try {
-    readFileSync('/proc/self/environ')
-    accessSync('/proc/self/fdinfo')
-    return works('/proc', 'descendants are found wherever they went')
+    return works(name, folder)
   } catch (error) {
-    const advice = 'A stop finds the process group and its children only. Mount /proc on Linux.'
-    return missing('/proc', messageOf(error), advice)
+    return refuse(messageOf(error))
+  } finally {
+    if (tried !== null) rmSync(tried, { recursive: true, force: true })
   }
 }
 
@@ -215,13 +182,6 @@ async function checkShell(attempt: Attempt): Promise<Check> {
   return missing('shell', `${path}, which is not bash`, advice)
 }
 
-/** Output in real pipes, made by mkfifo(1): a command may open `/dev/stderr`. */
-async function checkPipes(attempt: Attempt): Promise<Check> {
-  const { text, failure } = await attempt('echo right > /dev/stderr')
-  if (text === 'right') return works('pipes', 'mkfifo works')
-  return broken('pipes', failure ?? `/dev/stderr gave "${text}"`, 'Install coreutils (mkfifo).')
-}
-
 /** A terminal of its own. */
 async function checkTerminal(attempt: Attempt): Promise<Check> {
   const command = 'test -t 0 && test -t 1 && echo yes'
@@ -233,16 +193,6 @@ async function checkTerminal(attempt: Attempt): Promise<Check> {
     ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
     : 'Reinstall nacre for this system, so that the addon of node-pty is there.'
   return missing('terminal', isOff ?? failure ?? 'no terminal', advice)
-}
-
-/** A shell that keeps its state. */
-async function checkSessions(attempt: Attempt): Promise<Check> {
-  const session = 'doctor'
-  await attempt('kept=yes', { session })
-  const { text, failure } = await attempt('echo "$kept"; exit', { session })
-  if (text === 'yes') return works('sessions', 'a shell keeps its state')
-  const detail = failure ?? 'the shell did not keep its state'
-  return missing('sessions', detail, 'Install bash 4.4 or newer.')
 }
 
 /** What protects a run that asks for it; the executor refuses where nothing does. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openJobs } from '../executor/jobs/jobs.ts'
 import type { Follower, Jobs } from '../executor/jobs/port.ts'
-import { messageOf } from '../protocol/errors.ts'
+import { messageOf, wrongUsage } from '../protocol/errors.ts'
 import { limits, usualSize } from '../protocol/limits.ts'
 import { fields, option, toggle } from '../protocol/request/fields.ts'
 import {
@@ -15,31 +15,78 @@ import * as shape from '../protocol/shape/shape.ts'
 import { describeDamaged, describeStanding } from '../render/messages.ts'
 import { renderJobTable, renderTaskTable } from '../render/tables.ts'
 import { programWords } from '../system/runtime.ts'
-import type { Command, CommandContext } from '../doors/command.ts'
+import type { CommandContext } from '../doors/command.ts'
 import { typeIntoRun } from '../doors/terminal.ts'
-import {
-  checkActionFlags,
-  fieldFlags,
-  flagsOf,
-  answer,
-  answerFlags,
-  chooseAction,
-  takeWords,
-  tell,
-  wantsJson,
-  wrongWords,
-} from './answer.ts'
+import { createCommand } from './actions.ts'
+import { answer, answerFlags, fieldFlags, tell, wantsJson } from './answer.ts'
 
-export const command: Command = {
+/** The status by which timeout(1) tells that the time is over and the command is not. */
+const stillRunning = 124
+
+export const command = createCommand({
   name: 'job',
-  usage: 'nacre job list|show|read|tasks|wait|write|kill|attach|resume …',
   description: 'The jobs of every nacre of this user',
-  flags: [
-    ...flagsOf(['list'], fieldFlags(jobFilter)),
-    ...flagsOf(['read'], fieldFlags(readingParams)),
-    ...flagsOf(
-      ['wait'],
-      [
+  flags: answerFlags,
+  actions: {
+    list: {
+      words: [],
+      description: 'all jobs, those that run and those that ended lately',
+      flags: fieldFlags(jobFilter),
+      async run(_, context) {
+        const jobs = jobsOf(context)
+        const { status, limit } = context.options as JobFilter
+        const entries = await jobs.list({ status, limit })
+        const { stdout } = context.streams
+        const width = stdout.isTerminal ? columns(context) : Infinity
+        await answer(context, { jobs: entries }, renderJobTable(entries, width))
+        for (const line of describeDamaged(await jobs.listDamaged())) await tell(context, line)
+        return 0
+      },
+    },
+    show: {
+      words: ['<id>'],
+      description: 'how one stands',
+      ids: 'jobs',
+      async run([id = ''], context) {
+        const result = await jobsOf(context).show(id)
+        await answer(context, result, `${describeStanding(result).join('\n')}\n`)
+        return 0
+      },
+    },
+    read: {
+      words: ['<id>'],
+      description: 'what it wrote (since --cursor)',
+      flags: fieldFlags(readingParams),
+      ids: 'jobs',
+      async run([id = ''], context) {
+        const output = await jobsOf(context).read(id, readingOf(context.options))
+        await answer(context, output, output.text)
+        if (wantsJson(context)) return 0
+        const { truncatedBefore, moreBytes, status, cursor } = output
+        if (truncatedBefore > 0) {
+          await tell(context, `${truncatedBefore} bytes before this are not shown`)
+        }
+        const next = `next: --cursor ${cursor}`
+        if (moreBytes > 0) await tell(context, `${moreBytes} bytes more; ${next}`)
+        else if (status === 'running') await tell(context, `running; ${next}`)
+        return 0
+      },
+    },
+    tasks: {
+      words: ['<id>'],
+      description: 'how each task of an array has ended',
+      ids: 'jobs',
+      async run([id = ''], context) {
+        const ends = await jobsOf(context).tasks(id)
+        if (!wantsJson(context)) await answer(context, null, renderTaskTable(ends))
+        else for (const end of ends) await answer(context, end, '')
+        return 0
+      },
+    },
+    wait: {
+      words: ['<id>…'],
+      description: 'wait for its end; its exit status, or 124 while it runs on',
+      flags: [
         option('ready', fields.ready, 'Until it is ready, not to its end'),
         toggle('any', 'For the first of several, not for all'),
         option(
@@ -48,34 +95,75 @@ export const command: Command = {
           `At most so long (default and most ${limits.jobWaitSeconds})`,
         ),
       ],
-    ),
-    ...flagsOf(
-      ['write'],
-      [
+      ids: 'jobs',
+      async run(ids, context) {
+        const { timeout: timeoutSeconds, ready, any } = context.options as JobWaitOptions
+        const results = await jobsOf(context).waitFor(ids, { timeoutSeconds, ready, any })
+        const [only] = results
+        if (results.length > 1 && wantsJson(context)) await answer(context, { jobs: results }, '')
+        else for (const result of results) await tellStanding(result, context)
+        const waited = any ? results.filter(({ status }) => status !== 'running') : results
+        const failed = waited.find((result) => context.exitStatusOf(result) !== 0)
+        if (waited.length === 0 || waited.some(({ status }) => status === 'running'))
+          return stillRunning
+        return context.exitStatusOf((failed ?? only) as Result)
+      },
+    },
+    write: {
+      words: ['<id>', '[<text>…]'],
+      description: 'type into it (one with --pty or --open-stdin)',
+      flags: [
         toggle('line', 'End the text with a newline'),
         toggle('eof', 'End the input after the text'),
       ],
-    ),
-    ...answerFlags,
-  ],
-  details: [
-    '  nacre job list                  all jobs, those that run and those that ended lately',
-    '  nacre job show <id>             how one stands',
-    '  nacre job read <id>             what it wrote (since --cursor)',
-    '  nacre job tasks <id>            how each task of an array has ended',
-    '  nacre job wait <id>…            wait for its end; its exit status, or 124 while it runs on',
-    '  nacre job write <id> <text>     type into it (one with --pty or --open-stdin)',
-    '  nacre job attach <id>           show what it writes from now on; type into one with a terminal;',
-    '                                  Ctrl-] leaves it',
-    '  nacre job kill <id>             stop it and everything that it started',
-    '  nacre job resume <id>           run the tasks of an array that have no end, after a kill of nacre',
-    '',
-    'An id may be shortened to its beginning, with or without `run_`.',
-  ],
-  takesIds: {
-    jobs: ['show', 'read', 'tasks', 'wait', 'resume'],
-    running: ['write', 'attach', 'kill'],
+      ids: 'running',
+      async run([id = '', ...texts], context) {
+        const end = context.options['eof'] === true
+        const line = context.options['line'] === true
+        if (texts.length === 0 && !end && !line) {
+          throw wrongUsage('Write it so: nacre job write <id> <text>')
+        }
+        await jobsOf(context).write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
+        return 0
+      },
+    },
+    attach: {
+      words: ['<id>'],
+      description:
+        'show what it writes from now on, and type into one with a terminal; Ctrl-] leaves it',
+      ids: 'running',
+      run([id = ''], context) {
+        return context.useExecutor(
+          async ({ jobs }, signal) => {
+            const result = await attachToJob(id, jobs, signal, context)
+            await tellStanding(result, context)
+            return context.exitStatusOf(result)
+          },
+          { configured: false },
+        )
+      },
+    },
+    kill: {
+      words: ['<id>'],
+      description: 'stop it and everything that it started',
+      ids: 'running',
+      async run([id = ''], context) {
+        const result = await jobsOf(context).kill(id)
+        await tellStanding(result, context)
+        return result.survivors.length > 0 ? 1 : 0
+      },
+    },
+    resume: {
+      words: ['<id>'],
+      description: 'run the tasks of an array that have no end, after a kill of nacre',
+      ids: 'jobs',
+      async run([id = ''], context) {
+        await tellStanding(await jobsOf(context).resume(id), context)
+        return 0
+      },
+    },
   },
+  details: ['An id may be shortened to its beginning, with or without `run_`.'],
   examples: [
     "nacre -c 'npm run dev' --background --ready port:3000",
     'nacre job list --output-format json',
@@ -86,114 +174,11 @@ export const command: Command = {
     'nacre job kill k5x2',
     'nacre job resume k5x2',
   ],
-  run(context) {
-    const [name = '', ...words] = context.positionals
-    const action = chooseAction(jobActions, name, command.usage)
-    checkActionFlags('nacre job', name, command.flags, context.options)
-    const { environment, stateDir } = context
-    const holder = { words: () => [...programWords(process), 'supervise'], environment }
-    return action({ jobs: openJobs(join(stateDir, 'jobs'), holder), words, context })
-  },
-}
+})
 
-interface ActionInput {
-  jobs: Jobs
-  /** After the name of the action. */
-  words: readonly string[]
-  context: CommandContext
-}
-
-/** Gives the exit status. */
-type Action = (input: ActionInput) => Promise<number>
-
-/** The status by which timeout(1) tells that the time is over and the command is not. */
-const stillRunning = 124
-
-const jobActions: Readonly<Record<string, Action>> = {
-  async list({ jobs, words, context }) {
-    takeWords(words, 'nacre job list')
-    const { status, limit } = context.options as JobFilter
-    const entries = await jobs.list({ status, limit })
-    const { stdout } = context.streams
-    const width = stdout.isTerminal ? columns(context) : Infinity
-    await answer(context, { jobs: entries }, renderJobTable(entries, width))
-    for (const line of describeDamaged(await jobs.listDamaged())) await tell(context, line)
-    return 0
-  },
-
-  async show({ jobs, words, context }) {
-    const result = await jobs.show(takeId(words, 'show'))
-    await answer(context, result, `${describeStanding(result).join('\n')}\n`)
-    return 0
-  },
-
-  async read({ jobs, words, context }) {
-    const output = await jobs.read(takeId(words, 'read'), readingOf(context.options))
-    if (output.truncatedBefore > 0 && !wantsJson(context)) {
-      await tell(context, `${output.truncatedBefore} bytes before this are not shown`)
-    }
-    await answer(context, output, output.text)
-    if (wantsJson(context)) return 0
-    const next = `next: --cursor ${output.cursor}`
-    if (output.moreBytes > 0) await tell(context, `${output.moreBytes} bytes more; ${next}`)
-    else if (output.status === 'running') await tell(context, `running; ${next}`)
-    return 0
-  },
-
-  async tasks({ jobs, words, context }) {
-    const ends = await jobs.tasks(takeId(words, 'tasks'))
-    if (!wantsJson(context)) await answer(context, null, renderTaskTable(ends))
-    else for (const end of ends) await answer(context, end, '')
-    return 0
-  },
-
-  async wait({ jobs, words, context }) {
-    const { timeout: timeoutSeconds, ready, any } = context.options as JobWaitOptions
-    if (words.length === 0) takeId(words, 'wait')
-    const results = await jobs.waitFor(words, { timeoutSeconds, ready, any })
-    const [only] = results
-    if (results.length > 1 && wantsJson(context)) await answer(context, { jobs: results }, '')
-    else for (const result of results) await tellStanding(result, context)
-    const waited = any ? results.filter(({ status }) => status !== 'running') : results
-    const failed = waited.find((result) => context.exitStatusOf(result) !== 0)
-    if (waited.length === 0 || waited.some(({ status }) => status === 'running'))
-      return stillRunning
-    return context.exitStatusOf((failed ?? only) as Result)
-  },
-
-  async write({ jobs, words, context }) {
-    const [id = '', ...texts] = words
-    const end = context.options['eof'] === true
-    const line = context.options['line'] === true
-    if (id === '' || (texts.length === 0 && !end && !line)) {
-      throw wrongWords('nacre job write <id> <text>')
-    }
-    await jobs.write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
-    return 0
-  },
-
-  async attach({ words, context }) {
-    const id = takeId(words, 'attach')
-    return context.useExecutor(
-      async ({ jobs }, signal) => {
-        const result = await attachToJob(id, jobs, signal, context)
-        await tellStanding(result, context)
-        return context.exitStatusOf(result)
-      },
-      { configured: false },
-    )
-  },
-
-  async resume({ jobs, words, context }) {
-    await tellStanding(await jobs.resume(takeId(words, 'resume')), context)
-    return 0
-  },
-
-  async kill({ jobs, words, context }) {
-    const result = await jobs.kill(takeId(words, 'kill'))
-    await tellStanding(result, context)
-    return result.survivors.length > 0 ? 1 : 0
-  },
+function jobsOf({ environment, stateDir }: CommandContext): Jobs {
+  const words = () => [...programWords(process), 'supervise']
+  return openJobs(join(stateDir, 'jobs'), { words, environment })
 }
 
 interface JobWaitOptions {
@@ -217,10 +202,6 @@ async function tellStanding(result: Result, context: CommandContext): Promise<vo
 
 function columns({ environment }: CommandContext): number {
   return process.stdout.columns || Number(environment['COLUMNS']) || usualSize.columns
-}
-
-function takeId(words: readonly string[], action: string): string {
-  return takeWords(words, `nacre job ${action} <id>`)[0] ?? ''
 }
 
 /** Ctrl-], which telnet(1) has for the same. */

@@ -1,7 +1,5 @@
 import { fields } from '../protocol/request/fields.ts'
-import type { ConfiguredProviders } from '../protocol/configuration.ts'
-import type { UserRule } from '../protocol/rules.ts'
-import type { RequestDefaults, TimeMode } from '../protocol/request/request.ts'
+import type { RequestDefaults } from '../protocol/request/request.ts'
 import { toCamelCase } from '../protocol/wire.ts'
 import { homedir } from 'node:os'
 import { join, resolve, isAbsolute } from 'node:path'
@@ -14,93 +12,30 @@ import { existsSync, realpathSync } from 'node:fs'
 export interface Configuration extends Said {
   /** Laid under the input of every request. */
   defaults: RequestDefaults
-  /** `sandbox: auto`: a run may go on without protection where there is none to be had. */
-  sandboxMayFallBack: boolean
-  /** Absolute paths that a sandboxed run may write beside its workspace. */
-  writableFolders: readonly string[]
-  hiddenPaths: readonly string[]
-  /** Deadlines by mode, in seconds, where they are not the usual ones. */
-  timeoutSeconds: Partial<Record<TimeMode, number>>
-  terminals: 'auto' | 'on' | 'off'
   /** `NACRE_NO_PTY=1`: no flag gets a terminal either. */
   neverTerminals: boolean
-  /** Before the shell of an agent's command: a program and its arguments. */
-  prefix: readonly string[]
-  guardRules: readonly UserRule[]
-  /** What becomes of a command that no rule of the user allows. */
-  guardDefault: 'allow' | 'ask' | 'deny'
-  /** Whether to send agents to their own tools, or to which. */
-  suggestTool: boolean | Readonly<Record<string, string>>
-  artifactLimits: { artifactBytes?: number; storeBytes?: number; ageDays?: number }
-  /** Null: in the folder of the state. */
-  artifactDir: string | null
-  /** How print answers. */
-  outputFormat: 'text' | 'json' | 'stream-json'
-  /** `provider/name`, or null. */
-  model: string | null
-  /** Providers of models beside the known ones. */
-  providers: ConfiguredProviders
-  /** Addresses of other machines by their names. */
-  hosts: Readonly<Record<string, string>>
-  /** Those of them, or addresses, on which a model may run commands. */
-  agentHosts: readonly string[]
   /** Where files are looked for, in the order in which they are read. */
   candidates: readonly string[]
   /** The files that were read. */
   files: readonly string[]
 }
 
-/** Makes one configuration of what is said, which is nothing where `said` is left out. */
-export function assemble(
-  rest: Pick<Configuration, 'files' | 'candidates' | 'neverTerminals'>,
-  said: Said = { entries: [], values: new Map(), notices: [] },
-): Configuration {
-  const { values } = said
-  const get = <T>(name: string, fallback: T): T => (values.get(name) ?? fallback) as T
-  const sandbox = values.get('sandbox')
-  // One text is a program with its arguments.
-  const prefix = get<string | string[]>('prefix', [])
-  return {
-    defaults: readDefaults(values),
-    sandboxMayFallBack: sandbox === 'auto',
-    writableFolders: get('writable_folders', []),
-    hiddenPaths: get('hidden_paths', []),
-    timeoutSeconds: readGroup(values, 'timeouts'),
-    terminals: get('pty', 'auto'),
-    prefix: typeof prefix === 'string' ? prefix.split(/\s+/).filter(Boolean) : prefix,
-    guardRules: get('guard.rules', []),
-    guardDefault: get('guard.default', 'allow'),
-    suggestTool: get('guard.suggest_tool', false),
-    artifactLimits: readGroup(values, 'artifacts'),
-    artifactDir: get('artifact_dir', null),
-    outputFormat: get('output_format', 'text'),
-    model: get('model', null),
-    providers: get('providers', {}),
-    hosts: get('hosts', {}),
-    agentHosts: get('agent_hosts', []),
-    ...said,
-    ...rest,
-  }
+/** The configuration of a nacre for which nothing is configured. */
+export const nothingConfigured: Configuration = {
+  ...{ entries: [], values: {}, notices: [], defaults: {} },
+  ...{ neverTerminals: false, candidates: [], files: [] },
 }
 
 function readDefaults(values: Said['values']): RequestDefaults {
   const defaults: Record<string, unknown> = {}
-  for (const [name, value] of values) {
+  for (const [name, value] of Object.entries(values)) {
     const field = toCamelCase(name)
     // The key `pty` is a choice (auto, on, off), and the field of that name is a boolean.
     if (field in fields && field !== 'pty') defaults[field] = value
   }
-  if (defaults['sandbox'] === 'auto') defaults['sandbox'] = 'workspace'
-  if (values.has('guard.enabled')) defaults['guard'] = values.get('guard.enabled')
+  if (values.sandbox === 'auto') defaults['sandbox'] = 'workspace'
+  if (values['guard.enabled'] !== undefined) defaults['guard'] = values['guard.enabled']
   return defaults
-}
-
-function readGroup(values: Said['values'], group: string): Record<string, number> {
-  const prefix = `${group}.`
-  const found = [...values].filter(([name]) => name.startsWith(prefix))
-  return Object.fromEntries(
-    found.map(([name, value]) => [toCamelCase(name.slice(prefix.length)), Number(value)]),
-  )
 }
 
 /** The variables of nacre that are no keys, and what each says. */
@@ -140,12 +75,11 @@ export async function readConfiguration(source: ConfigurationSource): Promise<Co
   // A folder that cannot be searched is another user's, as after `su`: none of its files is this one's.
   const files = candidates.filter((file) => existsSync(file))
   const neverTerminals = !['', '0', 'false'].includes(environment['NACRE_NO_PTY'] ?? '')
-  if (files.length === 0 && variables.length === 0) {
-    return assemble({ files, candidates, neverTerminals })
-  }
+  const found = { ...nothingConfigured, candidates, neverTerminals }
+  if (files.length === 0 && variables.length === 0) return found
   const { readSaid } = await import('./said.ts')
   const { read, ...said } = await readSaid({ files, userFile, variables, cwd, home, workspace })
-  return assemble({ files: read, candidates, neverTerminals }, said)
+  return { ...found, ...said, files: read, defaults: readDefaults(said.values) }
 }
 
 /** The variables that may be keys. One that is set to nothing counts as not set. */

@@ -41,9 +41,8 @@ const tool = text('', { hint: 'tool' })
 const host = text('', { hint: 'host' })
 const { guard: _, ...ofRequests } = fields
 
-/** Every key by its name, `group.key` for those within a group. */
-const shapes: Readonly<Record<string, shape.Shape>> = {
-  ...Object.fromEntries(Object.entries(ofRequests).map(([name, of]) => [toSnakeCase(name), of])),
+/** Keys beside the fields of a request, `group.key` for those within a group. */
+const ownShapes = {
   pty: choice(['auto', 'on', 'off'], 'Whether runs get a terminal (default auto: if asked)'),
   sandbox: choice(
     sandboxes,
@@ -97,6 +96,9 @@ const shapes: Readonly<Record<string, shape.Shape>> = {
   ),
 }
 
+/** What those keys hold, in the names of the code within. */
+export type ConfiguredValues = Readonly<Partial<shape.InferFields<typeof ownShapes>>>
+
 /** Keys that a workspace may set, or that add up. */
 const rights: Readonly<Record<string, Omit<Key, 'shape'>>> = {
   // A folder has to be the workspace or one below it, wherever links lead.
@@ -116,7 +118,10 @@ const rights: Readonly<Record<string, Omit<Key, 'shape'>>> = {
 }
 
 export const keys: ReadonlyMap<string, Key> = new Map(
-  Object.entries(shapes).map(([name, shape]) => [name, { shape, ...rights[name] }]),
+  Object.entries<shape.Shape>({
+    ...Object.fromEntries(Object.entries(ofRequests).map(([name, of]) => [toSnakeCase(name), of])),
+    ...ownShapes,
+  }).map(([name, shape]) => [name, { shape, ...rights[name] }]),
 )
 
 /** The groups: `timeouts`, `guard`, `artifacts`. */
@@ -141,11 +146,11 @@ export interface Entry {
 /** Every key with what the entries say of it, in the order in which they win. */
 export function reportKeys(
   entries: readonly Entry[],
-  values: ReadonlyMap<string, unknown>,
+  values: Readonly<Record<string, unknown>>,
 ): ConfiguredKey[] {
   return [...keys].map(([key, { shape, workspace }]) => ({
     key,
-    value: toWire(values.get(key)) ?? null,
+    value: toWire(values[key]) ?? null,
     places: placesOf(key, entries),
     description: shape.description ?? '',
     wanted: wantedOf(shape),

@@ -7,7 +7,7 @@ import { isObject, type Shape } from '../protocol/shape/shape.ts'
 import { nearestName, unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
 import { isBelow, readRegularFile } from '../system/look.ts'
-import { type Entry, groups, keys, variableOf } from './keys.ts'
+import { type ConfiguredValues, type Entry, groups, keys, variableOf } from './keys.ts'
 
 /** Where something is said. */
 interface Places {
@@ -25,8 +25,8 @@ interface Places {
 export interface Said {
   /** In the order in which they win. */
   entries: readonly Entry[]
-  /** What holds of each key. */
-  values: ReadonlyMap<string, unknown>
+  /** What holds of each key; those that are fields of a request stand beside. */
+  values: ConfiguredValues & Readonly<Record<string, unknown>>
   /** What was ignored, and why: short sentences for the reader. */
   notices: readonly string[]
 }
@@ -271,12 +271,12 @@ function reasonOf(right: unknown, userFile: string): string {
 
 /** The last one wins, or adds to those before it where the key adds up. */
 function mergeEntries(entries: readonly Entry[]): Said['values'] {
-  const values = new Map<string, unknown>()
+  const values: Record<string, unknown> = {}
   for (const { name, value } of entries) {
-    const former = keys.get(name)?.addsUp ? values.get(name) : undefined
-    if (former === undefined) values.set(name, value)
-    else if (Array.isArray(former)) values.set(name, former.concat(value))
-    else values.set(name, { ...(former as object), ...(value as object) })
+    const former = keys.get(name)?.addsUp ? values[name] : undefined
+    if (former === undefined) values[name] = value
+    else if (Array.isArray(former)) values[name] = former.concat(value)
+    else values[name] = { ...(former as object), ...(value as object) }
   }
   return values
 }

@@ -22,8 +22,8 @@ export interface Command {
   takesPromptOptions?: boolean
   /** What its help says beside usage, description and options, line by line. */
   details?: readonly string[]
-  /** The actions that the id of any job follows, or of a running one; completions offer them. */
-  takesIds?: Readonly<Record<'jobs' | 'running', readonly string[]>>
+  /** What its first word may be, where it does several things: `nacre job list`. */
+  actions?: Readonly<Record<string, Action>>
   /** Command lines that work; a test runs them. */
   examples: readonly string[]
   /** The command is not for people: it tells nothing of the configuration. */
@@ -32,6 +32,19 @@ export interface Command {
   leavesRuns?: boolean
   /** Gives the exit status. Misuse is thrown as `MisuseError`. */
   run(context: CommandContext): Promise<number>
+}
+
+/** One of the things that a subcommand does. */
+export interface Action {
+  /** The words behind its name, as the help shows them: `<id>`, `[<key>]`, `<id>…`. */
+  words: readonly string[]
+  description: string
+  /** The options that it has and other actions may not. */
+  flags?: readonly Flag[]
+  /** Its word is the id of a job, or of a running one; completions offer them. */
+  ids?: 'jobs' | 'running'
+  /** Gives the exit status. Misuse is thrown as `MisuseError`. */
+  run(words: readonly string[], context: CommandContext): Promise<number>
 }
 
 /** What a subcommand may know of the configuration; the executor has the rest. */

@@ -2,7 +2,6 @@ import { dirname, join, resolve } from 'node:path'
 import type { AgentSettings } from '../agent/session.ts'
 import { placeOptions } from '../cli/invocation.ts'
 import {
-  assemble,
   type Configuration,
   logicalDirectory,
   stateDirectory,
@@ -16,6 +15,7 @@ import { originPolicies } from '../protocol/origin.ts'
 import type { PromptOptions } from '../protocol/prompt.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import type { UserRule } from '../protocol/rules.ts'
+import { toCamelCase } from '../protocol/wire.ts'
 import { programWords } from '../system/runtime.ts'
 
 /** Reads the configuration once; of the flags, those that say where it lies. */
@@ -33,22 +33,17 @@ export async function tellNotices({ notices }: Configuration, { stderr }: Stream
   for (const notice of notices) await stderr.write(`nacre: ${notice}\n`)
 }
 
-/** The configuration of a nacre for which nothing is configured. */
-export function configureNothing(): Configuration {
-  return assemble({ files: [], candidates: [], neverTerminals: false })
-}
-
 /** What a subcommand may know of the configuration. */
 export async function describeConfiguration(
   options: Readonly<Record<string, unknown>>,
 ): Promise<CommandConfiguration> {
   const configuration = await configure(options)
   const { configurationSchema, reportKeys } = await import('../config/keys.ts')
-  const { files, notices, model, entries, values, candidates } = configuration
+  const { files, notices, entries, values, candidates } = configuration
   return {
     files,
     notices,
-    model,
+    model: values.model ?? null,
     keys: reportKeys(entries, values),
     places: candidates.map((path) => ({ path, isThere: files.includes(path) })),
     schema: configurationSchema,
@@ -74,18 +69,19 @@ export interface DoorOptions {
 
 /** What is configured, as the executor takes it. */
 export function executorOptions(configuration: Configuration, door: DoorOptions): ExecutorOptions {
-  const artifactDir = door.artifactDir ?? configuration.artifactDir
+  const { defaults, values } = configuration
+  const artifactDir = door.artifactDir ?? values.artifact_dir
   const cwd = logicalDirectory(process.env)
   const { run = {} } = door
-  const { defaults } = configuration
+  const { prefix = [], providers = {} } = values
   const program = programWords(process)
   return {
     cwd,
     // The environment is copied, since every look at `process.env` asks the system for all of it.
     environment: { ...process.env },
     stateDir: stateDirectory(process.env),
-    ...(artifactDir === null ? {} : { artifactDir }),
-    artifactLimits: configuration.artifactLimits,
+    ...(artifactDir === undefined ? {} : { artifactDir }),
+    artifactLimits: readGroup(values, 'artifacts'),
     defaults: {
       ...defaults,
       ...(door.givesRunOptions ? placeOptions(run) : run),
@@ -93,29 +89,44 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
       ...(run.workspace !== undefined && { workspace: resolve(cwd, run.workspace) }),
       env: { ...defaults.env, ...run.env },
     },
-    timeoutSeconds: configuration.timeoutSeconds,
-    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : configuration.terminals,
-    prefix: configuration.prefix,
+    timeoutSeconds: readGroup(values, 'timeouts'),
+    terminals: configuration.neverTerminals ? 'off' : run.pty ? 'auto' : (values.pty ?? 'auto'),
+    // One text is a program with its arguments.
+    prefix: typeof prefix === 'string' ? prefix.split(/\s+/).filter(Boolean) : prefix,
     personAtInput: door.personAtInput ?? false,
-    hosts: configuration.hosts,
-    agentHosts: configuration.agentHosts,
-    modelKeys: Object.values(configuration.providers).flatMap(({ keyEnv }) => keyEnv ?? []),
+    hosts: values.hosts ?? {},
+    agentHosts: values.agent_hosts ?? [],
+    modelKeys: Object.values(providers).flatMap(({ keyEnv }) => keyEnv ?? []),
     guardOptions: {
-      rules: [...configuration.guardRules, ...(door.rules ?? [])],
-      defaultDecision: configuration.guardDefault,
-      suggestTool: configuration.suggestTool,
+      rules: [...(values['guard.rules'] ?? []), ...(door.rules ?? [])],
+      defaultDecision: values['guard.default'] ?? 'allow',
+      suggestTool: values['guard.suggest_tool'] ?? false,
       toolNames: door.toolNames ?? [],
     },
     sandbox: {
-      hidden: [dirname(userConfigFile(process.env)), ...configuration.hiddenPaths],
-      writable: configuration.writableFolders,
-      fallback: configuration.sandboxMayFallBack && run.sandbox === undefined,
+      hidden: [dirname(userConfigFile(process.env)), ...(values.hidden_paths ?? [])],
+      writable: values.writable_folders ?? [],
+      fallback: mayFallBack(configuration, run),
     },
     program,
     holder: holderOf(door, program),
     isHolder: door.leavesRuns ?? false,
     toTerminal: door.toTerminal,
   }
+}
+
+/** The keys of a group by their names within it: `timeouts.slow` as `slow`. */
+function readGroup(values: Configuration['values'], group: string): Record<string, number> {
+  const prefix = `${group}.`
+  const found = Object.entries(values).filter(([name]) => name.startsWith(prefix))
+  return Object.fromEntries(
+    found.map(([name, value]) => [toCamelCase(name.slice(prefix.length)), Number(value)]),
+  )
+}
+
+/** `sandbox: auto`: a run may go on without protection where there is none to be had. */
+function mayFallBack({ values }: Configuration, run: RunFields): boolean {
+  return values.sandbox === 'auto' && run.sandbox === undefined
 }
 
 /** How the process is started that holds what may outlive this one: it finds the same configuration and rules. */
@@ -153,14 +164,14 @@ export function agentSettings(
   const sandbox = run.sandbox ?? configuration.defaults.sandbox ?? originPolicies.agent.sandbox
   const { timeoutSeconds = null } = run
   return {
-    model: prompt.model ?? configuration.model,
-    providers: configuration.providers,
+    model: prompt.model ?? configuration.values.model ?? null,
+    providers: configuration.values.providers ?? {},
     environment: { ...process.env },
     cwd,
     workspace: workspace === undefined ? null : resolve(base, workspace),
     userFolder: dirname(userConfigFile(process.env)),
     conversationFolder: prompt.keep ? join(stateDirectory(process.env), 'conversations') : null,
-    sandbox: configuration.sandboxMayFallBack && run.sandbox === undefined ? 'auto' : sandbox,
+    sandbox: mayFallBack(configuration, run) ? 'auto' : sandbox,
     limits: {
       maxSteps: prompt.maxSteps,
       maxCostUsd: prompt.maxCostUsd,

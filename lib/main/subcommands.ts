@@ -5,8 +5,7 @@ import { writeCommandHelp, writeFlagHelp, writeUsage, writeManual } from '../cli
 import { readPromptOptions, readRunOptions } from '../cli/invocation.ts'
 import { parseArgv } from '../cli/parse-argv.ts'
 import { commands, listCommands } from '../commands/commands.ts'
-import { logicalDirectory, stateDirectory, otherVariables } from '../config/configuration.ts'
-import { reportKeys } from '../config/keys.ts'
+import { logicalDirectory, nothingConfigured, stateDirectory } from '../config/configuration.ts'
 import type { Command } from '../doors/command.ts'
 import type { Streams } from '../doors/streams.ts'
 import { wrongUsage } from '../protocol/errors.ts'
@@ -15,7 +14,6 @@ import { withExecutor } from './doors.ts'
 import {
   agentSettings,
   configure,
-  configureNothing,
   describeConfiguration,
   executorOptions,
   tellNotices,
@@ -49,13 +47,7 @@ export async function help([word, ...more]: readonly string[], streams: Streams)
 
 /** The manual page of this nacre, whatever is configured here. */
 export async function makeManual(): Promise<string> {
-  return writeManual({
-    version,
-    date: new Date(),
-    commands: await listCommands(),
-    keys: reportKeys([], new Map()),
-    variables: otherVariables,
-  })
+  return writeManual(version, await listCommands())
 }
 
 /** Runs a subcommand with the words behind its name. */
@@ -94,7 +86,7 @@ export async function runCommand(
     agentSettings: async () =>
       agentSettings(await configure({ ...run }), { run, prompt: readPromptOptions(options) }),
     async useExecutor(use, { toolNames = [], configured = true } = {}) {
-      const configuration = configured ? await configure({ ...run }) : configureNothing()
+      const configuration = configured ? await configure({ ...run }) : nothingConfigured
       const artifactDir = options['artifact-dir'] as string | undefined
       const door = {
         artifactDir: artifactDir === undefined ? null : resolve(artifactDir),

@@ -14,7 +14,7 @@ const lines: [words: string[], offered: string[], not: string[]][] = [
   [
     ['nacre', ''],
     ['artifact', 'guard', 'doctor', 'completion'],
-    ['list', '--raw'],
+    ['list', '--tail'],
   ],
   [['nacre', 'gu'], ['guard'], ['doctor']],
   [['nacre', '--sand'], ['--sandbox'], ['--shell']],
@@ -25,9 +25,9 @@ const lines: [words: string[], offered: string[], not: string[]][] = [
     ['list', 'show', 'grep', 'path', 'prune'],
     ['bash', 'jsonl'],
   ],
-  [['nacre', 'artifact', 'show', '--r'], ['--raw'], ['--tail']],
+  [['nacre', 'artifact', 'show', '--ta'], ['--tail'], ['--head']],
   [['nacre', 'guard', '--origin', ''], ['agent', 'mcp', 'repl'], ['text']],
-  [['nacre', 'mcp', '--sand'], ['--sandbox'], ['--raw']],
+  [['nacre', 'mcp', '--sand'], ['--sandbox'], ['--tail']],
   [['nacre', 'job', ''], ['list', 'read', 'kill'], ['show-all']],
   [['nacre', 'completion', ''], ['bash', 'zsh', 'fish'], ['list']],
   [
@@ -47,52 +47,62 @@ const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'true']).status =
 
 type Environment = Record<string, string | undefined>
 
-/** A job, and a `nacre` on the PATH that knows it. */
-async function leaveThings({ env, dir, write }: Home) {
+/** An environment with a `nacre` on its PATH. */
+function withProgram({ env, dir, write }: Home): Environment {
   const program = `${dir}/bin/nacre`
   write(program, `#!/bin/sh\nexec ${cliCommand().map(quoteWord).join(' ')} "$@"\n`)
   chmodSync(program, 0o755)
+  return { ...env, PATH: `${dir}/bin:${process.env['PATH'] ?? ''}` }
+}
+
+async function leaveJob({ env }: Home): Promise<string> {
   const started = await runCli(['-c', 'true', '--background', '--quiet'], { env })
   const job = started.stdout.toString().trim()
   assert.is((await runCli(['job', 'wait', job], { env })).status, 0)
-  const shellEnvironment = { ...env, PATH: `${dir}/bin:${process.env['PATH'] ?? ''}` }
-  return { env: shellEnvironment, job }
+  return job
 }
 
 /** Tests what a shell really offers; `ask` gives the offered words of a line. */
 function testShell(
   shell: string,
-  ask: (words: string[], script: string, env?: Environment) => Promise<string[]>,
+  ask: (words: string[], script: string, env: Environment) => Promise<string[]>,
 ) {
   if (!isInstalled(shell)) {
     console.log(`SKIP completion in ${shell}: it is not installed`)
     return
   }
   for (const [words, offered, not] of lines) {
-    test(`${shell}: ${words.join(' ')}`, async () => {
-      const found = await ask(words, await script(shell))
-      for (const word of offered)
-        assert.ok(found.includes(word), `${word} is among ${found.join()}`)
-      for (const word of not)
-        assert.not(found.includes(word), `${word} is not among ${found.join()}`)
-    })
+    test(
+      `${shell}: ${words.join(' ')}`,
+      withHome(async (home) => {
+        const found = await ask(words, await script(shell), withProgram(home))
+        for (const word of offered)
+          assert.ok(found.includes(word), `${word} is among ${found.join()}`)
+        for (const word of not)
+          assert.not(found.includes(word), `${word} is not among ${found.join()}`)
+      }),
+    )
   }
 
   // bash does so by itself where nothing else is offered.
   if (shell !== 'bash') {
-    test(`${shell}: the file of a script`, async () => {
-      const found = await ask(['nacre', '/bin/bas'], await script(shell))
-      assert.ok(
-        found.some((word) => /^(?:\/bin\/)?bash$/.test(word)),
-        found.join(),
-      )
-    })
+    test(
+      `${shell}: the file of a script`,
+      withHome(async (home) => {
+        const found = await ask(['nacre', '/bin/bas'], await script(shell), withProgram(home))
+        assert.ok(
+          found.some((word) => /^(?:\/bin\/)?bash$/.test(word)),
+          found.join(),
+        )
+      }),
+    )
   }
 
   test(
     `${shell}: the ids of the jobs there are now`,
     withHome(async (home) => {
-      const { env, job } = await leaveThings(home)
+      const env = withProgram(home)
+      const job = await leaveJob(home)
       const text = await script(shell)
       const found = await ask(['nacre', 'job', 'read', ''], text, env)
       assert.ok(found.includes(job), `${job} is among ${found.join()}`)
@@ -104,7 +114,7 @@ function testShell(
   )
 }
 
-testShell('bash', async (words, text, env = {}) => {
+testShell('bash', async (words, text, env) => {
   const program = `${text}
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
     _nacre
@@ -116,7 +126,7 @@ testShell('bash', async (words, text, env = {}) => {
   return stdout.toString().split('\n')
 })
 
-testShell('fish', async (words, text, env = {}) => {
+testShell('fish', async (words, text, env) => {
   const program = `${text}\ncomplete -C ${JSON.stringify(words.join(' '))}`
   const { stdout, stderr } = await runProgram('fish', ['--no-config', '-c', program], { env })
   assert.is(stderr.toString(), '')
@@ -157,7 +167,7 @@ compadd() {
 print ready
 `
 
-testShell('zsh', async (words, text, env = {}) => {
+testShell('zsh', async (words, text, env) => {
   const home = createHome()
   try {
     const [setup, completion] = [join(home.dir, 'setup.zsh'), join(home.dir, 'completion.zsh')]
@@ -183,7 +193,7 @@ testShell('zsh', async (words, text, env = {}) => {
 test('a shell that there is none for', async () => {
   const { status, stderr } = await runCli(['completion', 'bsh'])
   assert.is(status, 125)
-  assert.match(stderr.toString(), /Unknown shell `bsh`; did you mean `bash`\?/)
+  assert.match(stderr.toString(), /Unknown action `bsh`; did you mean `bash`\?/)
   assert.is((await runCli(['completion'])).status, 125)
 })
 

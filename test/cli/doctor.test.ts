@@ -33,17 +33,14 @@ test(
       [
         'configuration',
         'shell',
-        'pipes',
         'terminal',
-        'sessions',
         'sandbox',
-        '/proc',
         'temporary folder',
         'state folder',
         'model',
       ],
     )
-    for (const name of ['configuration', 'shell', 'pipes', 'state folder']) {
+    for (const name of ['configuration', 'shell', 'state folder']) {
       assert.is(find(name)?.status, 'ok', name)
     }
     for (const { name, status: found, advice } of checks) {

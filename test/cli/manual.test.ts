@@ -5,7 +5,7 @@ import { updateReference } from '../../.ci/tools/reference.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { flags } from '../../lib/cli/flags.ts'
-import { keys, variableOf } from '../../lib/config/keys.ts'
+import { keys } from '../../lib/config/keys.ts'
 import { listCommands } from '../../lib/commands/commands.ts'
 import { withHome } from '../helpers/home.ts'
 import { runCli } from '../helpers/run-cli.ts'
@@ -27,24 +27,18 @@ if (isInstalled('mandoc')) {
     assert.is(stdout.toString() + stderr.toString(), '')
   })
 
-  test('the manual shows every option, command, example, key and variable as it is typed', async () => {
+  test('the manual shows every option, command and example as it is typed', async () => {
     const input = await readManual()
     const { stdout } = await runProgram('mandoc', ['-Tascii', '-Owidth=400'], { input })
     // Bold and underlined are written twice over.
     const page = stdout.toString().replaceAll(/.\x08/g, '')
     const shown = (words: string) => assert.ok(page.includes(words), words)
     for (const { name } of flags) shown(`--${name}`)
-    for (const name of keys.keys()) {
-      const variable = variableOf(name)
-      shown(name)
-      if (variable !== null) shown(variable)
-    }
     for (const { usage, examples, flags: own } of await listCommands()) {
       for (const words of [usage, ...examples]) shown(words.replaceAll('…', '...'))
       for (const { name } of own) shown(`--${name}`)
     }
     shown(String.raw`-exec nacre -c 'wc -l "$1"' _ {} \;`)
-    shown('NACRE_NO_PTY')
   })
 } else console.log('SKIP the manual: mandoc is not installed')
 

@@ -9,7 +9,7 @@ const read = ({ env, workspace }: Home, changes: Record<string, string> = {}, mo
   readConfiguration({ environment: { ...env, ...changes }, cwd: workspace, ...more })
 
 /** Without what is only told of it: where it was said. */
-function plain({ entries: _1, values: _2, candidates: _3, ...rest }: Configuration) {
+function plain({ entries: _1, candidates: _2, ...rest }: Configuration) {
   return rest
 }
 
@@ -18,23 +18,8 @@ test(
   withHome(async (home) => {
     assert.equal(plain(await read(home)), {
       defaults: {},
-      sandboxMayFallBack: false,
-      writableFolders: [],
-      hiddenPaths: [],
-      timeoutSeconds: {},
-      terminals: 'auto',
+      values: {},
       neverTerminals: false,
-      prefix: [],
-      guardRules: [],
-      guardDefault: 'allow',
-      suggestTool: false,
-      artifactLimits: {},
-      artifactDir: null,
-      outputFormat: 'text',
-      model: null,
-      providers: {},
-      hosts: {},
-      agentHosts: [],
       files: [],
       notices: [],
     })
@@ -98,23 +83,28 @@ test(
         guard: false,
         env: { A: '1', B: '3' },
       },
-      sandboxMayFallBack: true,
-      writableFolders: [join(home.dir, '.cache'), '/opt/x'],
-      hiddenPaths: [join(home.dir, 'keys')],
-      timeoutSeconds: { slow: 60, default: 5 },
-      terminals: 'off',
+      values: {
+        shell: 'zsh',
+        prefix: 'nix develop -c',
+        pty: 'off',
+        sandbox: 'auto',
+        network: 'off',
+        writable_folders: [join(home.dir, '.cache'), '/opt/x'],
+        hidden_paths: [join(home.dir, 'keys')],
+        'timeouts.slow': 60,
+        'timeouts.default': 5,
+        'guard.enabled': false,
+        'guard.default': 'ask',
+        'guard.suggest_tool': { read: 'read_file' },
+        'guard.rules': [{ name: 'a', match: 'npm publish', notMatch: ['x'], decision: 'ask' }],
+        'artifacts.age_days': 2,
+        'artifacts.store_bytes': 1000,
+        artifact_dir: join(home.dir, 'kept'),
+        output_format: 'json',
+        model: 'ollama/qwen3',
+        env: { A: '1', B: '3' },
+      },
       neverTerminals: false,
-      prefix: ['nix', 'develop', '-c'],
-      guardRules: [{ name: 'a', match: 'npm publish', notMatch: ['x'], decision: 'ask' }],
-      guardDefault: 'ask',
-      suggestTool: { read: 'read_file' },
-      artifactLimits: { ageDays: 2, storeBytes: 1000 },
-      artifactDir: join(home.dir, 'kept'),
-      outputFormat: 'json',
-      model: 'ollama/qwen3',
-      providers: {},
-      hosts: {},
-      agentHosts: [],
       files: [home.userFile],
       notices: [],
     })
@@ -135,7 +125,7 @@ test(
     const rule = (match: string) => ({ match, decision: 'deny' })
     home.write(home.userFile, { guard: { rules: [rule('a'), rule('b')] } })
     home.write(home.workspaceFile, { guard: { rules: [{ ...rule('c'), name: 'third' }] } })
-    const names = (await read(home)).guardRules.map(({ name }) => name)
+    const names = (await read(home)).values['guard.rules']?.map(({ name }) => name)
     assert.equal(names, [`${home.userFile}:4`, `${home.userFile}:8`, 'third'])
   }),
 )

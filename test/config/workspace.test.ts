@@ -77,10 +77,10 @@ test(
       artifact_dir: 'kept',
       trusted_folders: ['/'],
     })
-    const { defaults, prefix, artifactDir, notices } = await read(home)
+    const { defaults, values, notices } = await read(home)
     assert.equal(defaults, { sandbox: 'off', shell: 'zsh', guard: false })
-    assert.equal(prefix, ['a', 'b'])
-    assert.is(artifactDir, join(home.workspace, 'kept'), 'relative to the workspace')
+    assert.equal(values.prefix, ['a', 'b'])
+    assert.is(values.artifact_dir, join(home.workspace, 'kept'), 'relative to the workspace')
     assert.is(notices.length, 1)
     assert.match(
       notices[0] ?? '',
@@ -94,9 +94,9 @@ test(
   withHome(async (home) => {
     home.write(home.userFile, { hidden_paths: ['/a'] })
     home.write(home.workspaceFile, { hidden_paths: ['b'] })
-    assert.equal((await read(home)).hiddenPaths, ['/a', join(home.workspace, 'b')])
+    assert.equal((await read(home)).values.hidden_paths, ['/a', join(home.workspace, 'b')])
     home.write(home.workspaceFile, { hidden_paths: [] })
-    assert.equal((await read(home)).hiddenPaths, ['/a'])
+    assert.equal((await read(home)).values.hidden_paths, ['/a'])
   }),
 )
 
@@ -104,9 +104,9 @@ test(
   'a workspace that asks for the sandbox takes the way out that `auto` leaves',
   withHome(async (home) => {
     home.write(home.userFile, { sandbox: 'auto' })
-    assert.is((await read(home)).sandboxMayFallBack, true)
+    assert.is((await read(home)).values.sandbox, 'auto')
     home.write(home.workspaceFile, { sandbox: 'workspace' })
-    assert.is((await read(home)).sandboxMayFallBack, false)
+    assert.is((await read(home)).values.sandbox, 'workspace')
   }),
 )
 

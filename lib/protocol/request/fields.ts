@@ -113,7 +113,7 @@ export const subjects = {
   ),
   shellOptions: shape.list(
     shape.text('', { hint: 'option' }),
-    'Options of the shell by their names in `set -o`: errexit, pipefail; or as bash has them: +o errexit, -O extglob, -i',
+    'Options of the shell by their names in `set -o`: errexit, pipefail; or as bash has them: -e, +o errexit, -O extglob',
   ),
 }
 
@@ -128,12 +128,8 @@ export interface Flag {
    */
   shape: shape.Shape | null
   description: string
-  /** It may be given once only. */
-  isSingle?: boolean
-  /** After its short name its value is the first word that is no option, as with a shell's `-c`. */
+  /** After its short name its value is the first word that is no option, as with a shell's `-c`; given once only. */
   takesFirstWord?: boolean
-  /** It is an option of the shell: what it, or its value, is in `shellOptions` of a request. */
-  toShellOption?: (value: string) => string
   /** The field of a request that it sets, and the value where it takes none. */
   field?: FieldName
   value?: unknown

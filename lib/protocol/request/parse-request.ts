@@ -242,7 +242,8 @@ function chooseArray(input: RequestInput): ArrayRequest | null {
 }
 
 /** None of them may be a command, which the guard would not see. */
-const shellOption = /^(?:(?:\+o |[+-]O )?\w[\w-]*|-[ir]|--no(?:rc|profile|editing))$/
+const shellOption =
+  /^(?:(?:[+-][oO] )?\w[\w-]*|[+-][abefhikmnprtuvxBCEHPT]|--(?:no(?:rc|profile|editing)|posix|restricted|verbose))$/
 
 type Subject = Pick<Request, 'command' | 'args' | 'script' | 'parameters' | 'shellOptions'>
 
