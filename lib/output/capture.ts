@@ -155,9 +155,9 @@ class CapturedStream {
     this.#window = new Window(request)
     this.#feeds = journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
-      emit: (bytes, newlines) => {
+      emit: (bytes) => {
         const text = asBuffer(bytes)
-        if (!this.#isRaw) this.#window.write(text, newlines)
+        if (!this.#isRaw) this.#window.write(text)
         for (const feed of this.#feeds) feed.settle(text)
       },
       ...(request.pty === null ? {} : request.pty),

@@ -47,9 +47,10 @@ export class Window {
   }
 
   /** Takes clean text in order, whole characters. The memory is free again afterwards. */
-  write(bytes: Buffer, newlines = countNewlines(bytes)): void {
+  write(bytes: Buffer): void {
     if (bytes.length === 0) return
     const before = this.#all.lines
+    const newlines = countNewlines(bytes)
     this.#all.add(bytes, newlines)
     const { head } = this.#options
     const selected = head === null ? bytes : firstLines(bytes, head - before, Infinity).bytes

@@ -1,4 +1,3 @@
-import * as assert from 'uvu/assert'
 import { Filter, type FilterOptions } from '../../lib/output/clean/filter.ts'
 
 /** The clean text of a stream that comes in pieces of the given sizes, over and over. */
@@ -10,10 +9,7 @@ export async function clean(
   const pieces: Buffer[] = []
   const filter = new Filter({
     ...options,
-    emit(emitted, newlines) {
-      if (newlines !== undefined) assert.is(newlines, emitted.filter((byte) => byte === 10).length)
-      pieces.push(Buffer.from(emitted))
-    },
+    emit: (emitted) => void pieces.push(Buffer.from(emitted)),
   })
   const bytes = Buffer.from(raw as string)
   for (let at = 0, turn = 0; at < bytes.length; turn++) {

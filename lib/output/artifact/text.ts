@@ -37,9 +37,7 @@ const chunkBytes = 128 * 1024
 /** Where the lines of a file are, as far as somebody has read it: a landmark in each chunk. */
 export class LineIndex {
   /** In the order of their places. */
-  readonly #landmarks: Landmark[] = [
-    { raw: 0, line: 0, column: 0, isInLine: false, invalid: 0, dropped: 0 },
-  ]
+  readonly #landmarks: Landmark[] = [{ raw: 0, line: 0, column: 0, isInLine: false, dropped: 0 }]
   /** The size of the file when it was read to its end, and how many lines its text had. */
   end: { size: number; lines: number } | null = null
 
@@ -110,9 +108,9 @@ export class ArtifactText {
     let pieces: Buffer[] = []
     const filter = new Filter({
       at: from,
-      emit(bytes, newlines) {
+      emit(bytes) {
         const text = asBuffer(bytes)
-        const next = placeBehind(at, text, newlines)
+        const next = placeBehind(at, text)
         if (isBehind(next, place)) pieces.push(Buffer.from(text.subarray(bytesTo(place, at, text))))
         at = next
       },
@@ -214,7 +212,8 @@ function linesBefore({ line, column }: Place): number {
 }
 
 /** The place behind a text that begins at `at`. */
-function placeBehind(at: Place, text: Buffer, newlines = countNewlines(text)): Place {
+function placeBehind(at: Place, text: Buffer): Place {
+  const newlines = countNewlines(text)
   if (newlines === 0) return { line: at.line, column: at.column + countChars(text) }
   const lineStart = text.lastIndexOf(newline) + 1
   return { line: at.line + newlines, column: countChars(text.subarray(lineStart)) }

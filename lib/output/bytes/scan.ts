@@ -1,72 +1,44 @@
-/** What one look over a piece of text tells. */
-export interface Scan {
-  newlines: number
-  /** A byte beyond ASCII. */
-  high: boolean
-  /** A control character of 7 bits other than tab and newline. */
-  control: boolean
-}
+/*
+ * Looks at four bytes at once, without a branch: the lower seven bits of a byte plus 128 - n have the highest bit
+ * where the byte is n or more.
+ */
 
-/** Shorter pieces are not worth a look at four bytes at once. */
-const worthwhileBytes = 64
 /** The highest bit of each of four bytes. */
 const highest = 0x80808080
+const lower = 0x7f7f7f7f
 
-/** Looks over `bytes[from, to)`, about 1 GB/s whatever stands there. */
-export function scan(bytes: Uint8Array, from: number, to: number): Scan {
-  const found: Scan = { newlines: 0, high: false, control: false }
-  let at = from
-  if (to - from >= worthwhileBytes) {
-    at += -(bytes.byteOffset + from) & 3
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (to - at) >> 2)
-    scanBytes(bytes, from, at, found)
-    scanWords(words, found)
-    at += words.length * 4
+/** Whether there is a control character of 7 bits other than tab and newline. */
+export function hasControl(bytes: Uint8Array, from: number, to: number): boolean {
+  const { words, start, end } = wordsIn(bytes, from, to)
+  let found = 0
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!
+    const low = word & lower
+    const isTabOrNewline = (low + 0x77777777) & ~(low + 0x75757575)
+    found |= ((~(low + 0x60606060) & ~isTabOrNewline) | (low + 0x01010101)) & ~word
   }
-  scanBytes(bytes, at, to, found)
-  return found
+  if ((found & highest) !== 0) return true
+  return bytes.subarray(from, start).some(isControl) || bytes.subarray(end, to).some(isControl)
 }
 
 export function countNewlines(bytes: Uint8Array): number {
-  return scan(bytes, 0, bytes.length).newlines
-}
-
-function scanBytes(bytes: Uint8Array, from: number, to: number, found: Scan): void {
-  for (let at = from; at < to; at++) {
-    const byte = bytes[at]!
-    if (byte === 0x0a) found.newlines++
-    else if (byte >= 0x80) found.high = true
-    else if (byte < 0x20 ? byte !== 0x09 : byte === 0x7f) found.control = true
-  }
-}
-
-/**
- * Four bytes at once, without a branch: the lower seven bits of a byte plus 128 - n have the highest bit where
- * the byte is n or more. Each byte of the sums counts up to 127.
- */
-function scanWords(words: Int32Array, found: Scan): void {
-  let high = 0
-  let control = 0
+  const { words, start, end } = wordsIn(bytes, 0, bytes.length)
+  let newlines = 0
+  // Each byte of the sums counts up to 127.
   for (let from = 0; from < words.length; from += 127) {
     const to = Math.min(from + 127, words.length)
     let sums = 0
     for (let at = from; at < to; at++) {
       const word = words[at]!
-      const low = word & 0x7f7f7f7f
-      const from9 = low + 0x77777777
-      const from10 = low + 0x76767676
-      const from11 = low + 0x75757575
-      const from32 = low + 0x60606060
-      const from127 = low + 0x01010101
-      high |= word
-      control |= ((~from32 & ~(from9 & ~from11)) | from127) & ~word
-      sums += ((from10 & ~from11 & ~word) >>> 7) & 0x01010101
+      const low = word & lower
+      sums += (((low + 0x76767676) & ~(low + 0x75757575) & ~word) >>> 7) & 0x01010101
     }
     const pairs = (sums & 0xff00ff) + ((sums >>> 8) & 0xff00ff)
-    found.newlines += (pairs & 0xffff) + (pairs >>> 16)
+    newlines += (pairs & 0xffff) + (pairs >>> 16)
   }
-  if ((high & highest) !== 0) found.high = true
-  if ((control & highest) !== 0) found.control = true
+  for (let at = 0; at < start; at++) if (bytes[at] === 0x0a) newlines++
+  for (let at = end; at < bytes.length; at++) if (bytes[at] === 0x0a) newlines++
+  return newlines
 }
 
 /** Whether UTF-8 has one of U+0080 to U+009F, which are 0xC2 and the byte of the same number. */
@@ -75,4 +47,16 @@ export function hasEncodedControl(bytes: Uint8Array, from: number, to: number): 
     if (bytes[at] === 0xc2 && (bytes[at + 1]! & 0xe0) === 0x80) return true
   }
   return false
+}
+
+/** The words of `bytes[from, to)`, and where they begin and end. */
+function wordsIn(bytes: Uint8Array, from: number, to: number) {
+  const start = from + (-(bytes.byteOffset + from) & 3)
+  if (start >= to) return { words: new Int32Array(0), start: to, end: to }
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, (to - start) >> 2)
+  return { words, start, end: start + words.length * 4 }
+}
+
+function isControl(byte: number): boolean {
+  return byte < 0x20 ? byte !== 0x09 && byte !== 0x0a : byte === 0x7f
 }

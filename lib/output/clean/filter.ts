@@ -1,12 +1,22 @@
-import { isUtf8 } from 'node:buffer'
-import type { BinarySigns } from './binary.ts'
-import { type BS, CR, EscapeParser } from './escape.ts'
-import { type Emit, HeldText } from './held.ts'
+import { isAscii, isUtf8 } from 'node:buffer'
+import { hasControl, hasEncodedControl } from '../bytes/scan.ts'
+import { incomplete, incompleteTail, replacement, sequenceAt } from '../bytes/utf8.ts'
 import { EditedLine } from './edited-line.ts'
-import { hasEncodedControl, scan } from '../bytes/scan.ts'
+import { type Emit, HeldText } from './held.ts'
 import { Screen } from './screen.ts'
-import type { ControlSequence } from './sequence.ts'
-import { incompleteTail } from '../bytes/utf8.ts'
+import {
+  type ControlSequence,
+  CSI,
+  decodeSequence,
+  endOfSequence,
+  endOfShortString,
+  endOfString,
+  isStringIntroducer,
+  none,
+  notYet,
+  SGR,
+} from './sequence.ts'
+import { BS, CR, enoughDropped, ESC, TextReader } from './text-reader.ts'
 
 export interface FilterOptions {
   /** Takes the finished clean text, in order. */
@@ -19,10 +29,12 @@ export interface FilterOptions {
 }
 
 /** A place from which another filter can read on. */
-export interface Restart extends BinarySigns {
+export interface Restart {
   /** Raw bytes that were written and are yet to be read again: the beginning of a sequence. */
   unread: number
   isInLine: boolean
+  /** Control characters so far that no text has. */
+  dropped: number
 }
 
 /** So much is looked over at once, and read in one way. */
@@ -43,24 +55,23 @@ export class Filter {
   readonly #options: FilterOptions
   readonly #held: HeldText
   readonly #line = new EditedLine()
-  readonly #parser: EscapeParser
+  readonly #reader: TextReader
   #alternate = false
+  /** Whether it stands within OSC, DCS, APC, PM or SOS. */
+  #inString = false
+  /** Whether the cursor has just gone back to the start of its line. */
+  #isAtLineStart = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished = nothing
+  /** Only a whole screen can carry out what comes next. */
+  #needsScreen = false
   #screen: Screen | null = null
 
   constructor(options: FilterOptions) {
     this.#options = options
     const { rows = unknownSize.rows, emit, at } = options
     this.#held = new HeldText(emit, rows, at?.isInLine ?? false)
-    const handler = {
-      text: this.#text.bind(this),
-      control: this.#control.bind(this),
-      sequence: this.#sequence.bind(this),
-      escape: this.#escape.bind(this),
-      binary: this.#binary.bind(this),
-    }
-    this.#parser = new EscapeParser(handler, at)
+    this.#reader = new TextReader(at?.dropped ?? 0)
   }
 
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
@@ -87,9 +98,9 @@ export class Filter {
    */
   get restart(): Restart | null {
     if (this.#screen !== null || this.#line.isOpen || this.#alternate) return null
-    if (!this.#parser.isAtText) return null
+    if (this.#inString) return null
     const { isInLine } = this.#held
-    return { unread: this.#unfinished.length, isInLine, ...this.#parser.signs }
+    return { unread: this.#unfinished.length, isInLine, dropped: this.#reader.dropped }
   }
 
   /** The text that is not emitted yet, and how far it reaches. For reading only. */
@@ -107,30 +118,31 @@ export class Filter {
       this.#screen = null
       return
     }
-    this.#parser.parse(this.#unfinished, 0, this.#unfinished.length, true)
-    this.#unfinished = nothing
+    this.#read(this.#unfinished, 0, true)
     this.#closeLine()
     this.#held.flush()
   }
 
-  /** Reads to the end, but for an unfinished sequence, or to one that only a whole screen can carry out. */
-  #read(bytes: Uint8Array, from: number): number {
+  /**
+   * Reads to the end, but for an unfinished sequence (some thousand bytes at most), or to one that only a whole
+   * screen can carry out. With `last` nothing more will come.
+   */
+  #read(bytes: Uint8Array, from: number, last = false): number {
+    this.#needsScreen = false
     let at = from
     while (at < bytes.length) {
       const blockEnd = Math.min(at + blockBytes, bytes.length)
-      const plain = this.#findPlain(bytes, at, blockEnd)
-      if (plain !== null) {
-        if (!this.#alternate) this.#held.append(bytes, at, plain.end, plain.newlines)
-        at = plain.end
-        continue
+      const plainEnd = this.#findPlain(bytes, at, blockEnd)
+      if (plainEnd > at) this.#write(bytes, at, plainEnd)
+      at = plainEnd
+      while (at < blockEnd && plainEnd < blockEnd) {
+        const next = this.#readPiece(bytes, at, blockEnd, last)
+        if (next === at && !last) {
+          if (!this.#needsScreen) this.#unfinished = Uint8Array.from(bytes.subarray(at))
+          return this.#needsScreen ? at : bytes.length
+        }
+        at = next === at ? bytes.length : next
       }
-      const stopped = this.#parser.parse(bytes, at, blockEnd, false)
-      if (this.#parser.isRefused) return stopped
-      if (stopped === at && blockEnd === bytes.length) {
-        this.#unfinished = Uint8Array.from(bytes.subarray(at))
-        return bytes.length
-      }
-      at = stopped
     }
     return at
   }
@@ -143,7 +155,7 @@ export class Filter {
       at = await this.#screen.write(bytes, at)
       if (!this.#screen.isDone) return
       const { text, isBinary } = this.#screen
-      if (isBinary) this.#parser.takeForFile()
+      if (isBinary) this.#reader.dropped = enoughDropped
       this.#screen.close()
       this.#screen = null
       this.#held.append(text, 0, text.length)
@@ -164,15 +176,15 @@ export class Filter {
     return screen
   }
 
-  /** Text that needs no more than to be passed on, from the first byte on; null: none. */
-  #findPlain(bytes: Uint8Array, from: number, to: number) {
-    if (!this.#parser.isAtText || this.#parser.isBinary || this.#line.isOpen) return null
-    const { control, high, newlines } = scan(bytes, from, to)
-    if (control) return null
-    if (!high) return { end: to, newlines }
+  /** The end of the text from here on that needs no more than to be passed on. */
+  #findPlain(bytes: Uint8Array, from: number, to: number): number {
+    if (this.#inString || this.#reader.isBinary || this.#line.isOpen) return from
+    if (hasControl(bytes, from, to)) return from
+    const text = bytes.subarray(from, to)
+    if (isAscii(text)) return to
     const end = to - incompleteTail(bytes, from, to)
-    if (end === from || !isUtf8(bytes.subarray(from, end))) return null
-    return hasEncodedControl(bytes, from, end) ? null : { end, newlines }
+    const isPlain = isUtf8(bytes.subarray(from, end)) && !hasEncodedControl(bytes, from, end)
+    return isPlain ? end : from
   }
 
   /** False if the last line is too long to be edited. */
@@ -189,7 +201,7 @@ export class Filter {
     this.#held.append(text, 0, text.length)
   }
 
-  #text(bytes: Uint8Array, from: number, to: number): void {
+  #write(bytes: Uint8Array, from: number, to: number): void {
     if (this.#alternate) return
     // At a newline, or past editing, the text goes on behind the line.
     const at = this.#line.isOpen ? this.#line.write(bytes, from, to) : from
@@ -198,9 +210,99 @@ export class Filter {
     this.#held.append(bytes, at, to)
   }
 
-  #binary(): void {
-    this.#closeLine()
-    this.#alternate = false
+  /** Reads one piece; answers `at` where it must wait, or needs a screen. */
+  #readPiece(bytes: Uint8Array, at: number, blockEnd: number, last: boolean): number {
+    if (this.#inString) {
+      const string = endOfString(bytes, at, bytes.length)
+      this.#inString = !string.found
+      if (this.#inString || string.at > at) return string.at
+    }
+    const end = this.#readText(bytes, at, blockEnd)
+    return end > at ? end : this.#readControl(bytes, at, last)
+  }
+
+  #readText(bytes: Uint8Array, from: number, to: number): number {
+    const reader = this.#reader
+    const wasBinary = reader.isBinary
+    const cursor = { isAtLineStart: this.#isAtLineStart, isAtEnd: !this.#line.isOpen }
+    const end = reader.read(bytes, from, to, cursor)
+    this.#isAtLineStart = false
+    const { bytes: text, length, stateStart } = reader
+    if (stateStart < 0) this.#write(text, 0, length)
+    else {
+      this.#write(text, 0, stateStart)
+      this.#control(CR)
+      this.#write(text, stateStart, length)
+    }
+    if (reader.isBinary && !wasBinary) {
+      this.#closeLine()
+      this.#alternate = false
+    }
+    return end
+  }
+
+  /** Reads one piece that is not text. */
+  #readControl(bytes: Uint8Array, at: number, last: boolean): number {
+    const byte = bytes[at]!
+    // Perhaps the first half of `\r\n`.
+    if (byte === CR && at + 1 >= bytes.length && !last) return at
+    this.#isAtLineStart = byte === CR
+    if (byte === ESC) return this.#readEscape(bytes, at)
+    if (byte !== CR && byte !== BS) return this.#readBeyondAscii(bytes, at, last)
+    this.#control(byte)
+    return at + 1
+  }
+
+  #readEscape(bytes: Uint8Array, at: number): number {
+    if (at + 1 >= bytes.length) return at
+    const next = bytes[at + 1]!
+    if (next === CSI - 0x40) return this.#readSequence(bytes, at, at + 2)
+    if (isStringIntroducer(next + 0x40)) {
+      this.#inString = true
+      return at + 2
+    }
+    // Charset selections and the like: intermediates, then one final byte.
+    let end = at + 1
+    while (bytes[end]! >= 0x20 && bytes[end]! <= 0x2f && end - at < 8) end++
+    if (end >= bytes.length) return at
+    if (bytes[end]! < 0x30 || bytes[end]! >= 0x7f) return end
+    if (end > at + 1 || this.#escape(String.fromCharCode(next))) return end + 1
+    this.#needsScreen = true
+    return at
+  }
+
+  /** A sequence that begins at `at` and whose parameters begin at `from`. */
+  #readSequence(bytes: Uint8Array, at: number, from: number): number {
+    const end = endOfSequence(bytes, from, bytes.length)
+    if (end === notYet) return at
+    if (end === none) return from
+    if (bytes[end - 1] === SGR || this.#reader.isBinary) return end
+    if (this.#sequence(decodeSequence(bytes, from, end))) return end
+    this.#needsScreen = true
+    return at
+  }
+
+  /** An invalid byte, or a control character of 8 bits, alone or encoded. */
+  #readBeyondAscii(bytes: Uint8Array, at: number, last: boolean): number {
+    const length = sequenceAt(bytes, at, bytes.length)
+    if (length === incomplete) {
+      if (last) this.#write(replacement, 0, replacement.length)
+      return at
+    }
+    const isEncoded = length === 2
+    const code = isEncoded ? bytes[at + 1]! : bytes[at]!
+    const after = at + Math.abs(length)
+    if (code === CSI) {
+      const next = this.#readSequence(bytes, at, after)
+      if (this.#needsScreen || next > after || (next === at && !last)) return next
+    } else if (isStringIntroducer(code)) {
+      const end = endOfShortString(bytes, after, bytes.length)
+      if (end === notYet && !last) return at
+      if (end > 0) return end
+    }
+    // Encoded it is a control character, which is dropped; alone it is an invalid byte.
+    if (!isEncoded) this.#write(replacement, 0, replacement.length)
+    return after
   }
 
   #control(code: typeof CR | typeof BS): void {
@@ -228,7 +330,7 @@ export class Filter {
     const isOther =
       intermediates !== '' || (prefix !== '' && !(prefix === '?' && /[JK]/.test(final)))
     if (isHidden || isOther) return true
-    return this.#edit(final, parameters[0] ?? -1) || this.#parser.isFile
+    return this.#edit(final, parameters[0] ?? -1)
   }
 
   #edit(final: string, parameter: number): boolean {
@@ -265,6 +367,7 @@ export class Filter {
   }
 
   #escape(final: string): boolean {
+    if (this.#reader.isBinary) return true
     if (final === 'c') {
       // A reset clears the page: what stood there was finished.
       this.#alternate = false
@@ -277,6 +380,6 @@ export class Filter {
       this.#newline()
       return true
     }
-    return !/[DM78]/.test(final) || this.#parser.isFile
+    return !/[DM78]/.test(final)
   }
 }

@@ -15,17 +15,49 @@ const maxSequenceBytes = 256
 /** An 8-bit string introducer counts only when its string ends within so many bytes and its line. */
 const maxShortString = 4096
 
+/** Longer ones take the common way. */
+const maxColourBytes = 64
+/** DCS, SOS, OSC, PM and APC in 8 bits; in 7 bits each is ESC and the byte 0x40 below. */
+const stringIntroducers = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f])
+
 const BEL = 0x07
 const CAN = 0x18
 const SUB = 0x1a
 const ESC = 0x1b
+export const CSI = 0x9b
 const ST = 0x9c
+/** The final byte of `ESC [ … m`. */
+export const SGR = 0x6d
+/** The final byte of `ESC [ K`. */
+const eraseLine = 0x4b
 /** `ESC \` is ST in 7 bits. */
 const backslash = 0x5c
 
 /** What may be found in place of the end of a piece. */
 export const notYet = 0
 export const none = -1
+
+/** Whether a control character of 8 bits begins a string. */
+export function isStringIntroducer(byte: number): boolean {
+  return stringIntroducers.has(byte)
+}
+
+/** Whether a control character of 8 bits begins a sequence or a string. */
+export function isIntroducer(byte: number): boolean {
+  return byte === CSI || stringIntroducers.has(byte)
+}
+
+/**
+ * The end of `ESC [ … m` at `at`, or of `ESC [ K`, which does nothing if the cursor `isAtEnd` of its line;
+ * -1: something else stands there, or more must come.
+ */
+export function endOfColour(bytes: Uint8Array, at: number, isAtEnd: boolean): number {
+  if (bytes[at + 1] !== CSI - 0x40) return -1
+  let end = at + 2
+  if (isAtEnd && bytes[end] === eraseLine) return end + 1
+  while (bytes[end]! >= 0x30 && bytes[end]! <= 0x3b) end++
+  return bytes[end] !== SGR || end - at > maxColourBytes ? -1 : end + 1
+}
 
 /** The end of the control sequence whose parameters begin at `from`, or `notYet`, or `none`. */
 export function endOfSequence(bytes: Uint8Array, from: number, to: number): number {
@@ -39,23 +71,13 @@ export function endOfSequence(bytes: Uint8Array, from: number, to: number): numb
 
 /** Reads the control sequence in `bytes[from, end)`, introducer excluded. */
 export function decodeSequence(bytes: Uint8Array, from: number, end: number): ControlSequence {
-  let at = from
-  let prefix = ''
-  if (bytes[at]! >= 0x3c && bytes[at]! <= 0x3f) prefix = String.fromCharCode(bytes[at++]!)
-  const parameters: number[] = []
-  let value = -1
-  for (; bytes[at]! >= 0x30 && bytes[at]! <= 0x3f; at++) {
-    const byte = bytes[at]!
-    if (byte <= 0x39) value = Math.min(Math.max(value, 0) * 10 + byte - 0x30, 0xffff)
-    else {
-      parameters.push(value)
-      value = -1
-    }
-  }
-  parameters.push(value)
-  let intermediates = ''
-  while (at < end - 1) intermediates += String.fromCharCode(bytes[at++]!)
-  return { prefix, parameters, intermediates, final: String.fromCharCode(bytes[end - 1]!) }
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, end - from).toString('latin1')
+  const [, prefix = '', list = '', intermediates = ''] =
+    /^([<-?]?)([0-?]*)([ -/]*)/.exec(text) ?? []
+  const parameters = list
+    .split(/[:-?]/)
+    .map((digits) => (digits === '' ? -1 : Math.min(Number(digits), 0xffff)))
+  return { prefix, parameters, intermediates, final: text.at(-1)! }
 }
 
 /**
