@@ -85,7 +85,7 @@ const needed = 'printf trap set read mapfile unset : export exit'
 
 /** The loop as line `number` of the program. */
 function createLoop(number: number, turnPath: string): string {
-  const readTurn = `\\builtin mapfile -d '' -t __nacre_c <${quoteWord(turnPath)}`
+  const readTurn = `\\builtin mapfile -n 7 -d '' -t __nacre_c <${quoteWord(turnPath)}`
   // The last one ends a shell that has no builtin left.
   const giveUp =
     '{ __nacre_x=${__nacre_s:-$__nacre_x}; \\builtin exit "${__nacre_x%% *}"; ' +

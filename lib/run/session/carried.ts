@@ -3,23 +3,6 @@ import { quoteWord } from '../../protocol/words.ts'
 import { type PipeDialect, suspendedOptions } from './dialect.ts'
 import type { SessionRecord } from './record.ts'
 
-/**
- * The fields of a command as the loop reads them, each ended by NUL: paths of stdin, stdout and
- * stderr, `$?` and `$_` of the run before, the mark of the run (and token of its record), the text.
- */
-export function encodeTurn(fields: {
-  stdin: string
-  stdout: string
-  stderr: string
-  status: number
-  lastArgument: string
-  mark: string
-  text: string
-}): string {
-  const { stdin, stdout, stderr, status, lastArgument, mark, text } = fields
-  return [stdin, stdout, stderr, status, lastArgument, mark, text, ''].join('\0')
-}
-
 /** What a session's shell does not keep by itself from one command to the next. */
 interface CarriedState {
   /** `$?` and `$_` of the command before. */

@@ -1,6 +1,6 @@
-import { closeSync, ftruncateSync, openSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { type Exit, type OutputSink, StartError } from '../../protocol/ports.ts'
@@ -8,14 +8,13 @@ import type { Request } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { findConfined, sendSignal } from '../../system/process/process-table.ts'
-import { type StartedProcess, startProcess, type Uninherited } from '../../system/process/spawn.ts'
+import { startProcess, type Uninherited } from '../../system/process/spawn.ts'
 import { setReferenced } from '../../system/runtime.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import { stopTree } from '../stop.ts'
-import { createCarriedState, encodeTurn } from './carried.ts'
+import { createCarriedState } from './carried.ts'
 import type { PipeDialect, SessionProgram } from './dialect.ts'
 import { createSessionOutputs, openSessionStdin } from './outputs.ts'
 import { createRecordReader, describeFailedStart, endOf, type SessionRecord } from './record.ts'
@@ -27,6 +26,7 @@ import {
   type ShellTurn,
   type TurnEnd,
 } from './shell.ts'
+import { openShellFiles, type ShellFiles } from './shell-files.ts'
 
 export interface PipeShellParts {
   dialect: PipeDialect
@@ -34,6 +34,20 @@ export interface PipeShellParts {
   pipes: FifoPool
   uninherited: Uninherited
   groups?: ControlGroups | undefined
+}
+
+/** A command as the loop reads it. */
+interface PipeTurn {
+  /** Paths. */
+  stdin: string
+  stdout: string
+  stderr: string
+  /** `$?` and `$_` of the run before. */
+  status: number
+  lastArgument: string
+  /** The mark of the run, and the token of its record. */
+  mark: string
+  text: string
 }
 
 /** The token of the record that the shell gives when it is ready: no run has an empty mark. */
@@ -60,8 +74,12 @@ export async function startPipeShell(
   })
   for (const notice of place.setUp?.notices ?? []) tell(notice)
   const { cwd } = place
-  const started = await openProgram(parts, beginning, place)
-  const { child, files, seesAll, shared } = started
+  const files = openShellFiles(request.sandbox === 'off')
+  const program = await startProgram(parts, beginning, place, files).catch((error: unknown) => {
+    files.close()
+    throw error
+  })
+  const { child, shared } = program
   const { group } = child
   const records = createRecordReader()
   const carried = createCarriedState(dialect)
@@ -70,6 +88,7 @@ export async function startPipeShell(
   const handles = [child, child.stdout as Socket]
   const { promise: ended, resolve: tellEnded } = createDeferred<Exit>()
   let { pid } = child
+  let inputFd: number | null = program.inputFd
   let token = readyToken
   let settle: ((record: SessionRecord | Exit) => void) | null = null
   let alive = true
@@ -87,17 +106,32 @@ export async function startPipeShell(
   child.stdout?.on('data', (chunk: Uint8Array) => {
     const record = records.read(chunk, token)
     if (record === null) return
-    files.addLines(record.line)
+    program.addLines(record.line)
     answer(record)
   })
   child.once('exit', (code, name) => {
     alive = false
     child.stdout?.destroy()
-    files.release()
+    endInput()
+    files.close()
     usage?.close()
     answer({ code, signal: name })
     tellEnded({ code, signal: name })
   })
+
+  function endInput(): void {
+    if (inputFd !== null) closeSync(inputFd)
+    inputFd = null
+  }
+
+  function wake(): void {
+    try {
+      if (inputFd !== null) writeSync(inputFd, '\n')
+    } catch (error) {
+      // It is gone, and its exit is yet to be heard.
+      if (codeOf(error) !== 'EPIPE') throw error
+    }
+  }
 
   function awaitRecord(): Promise<SessionRecord | Exit> {
     setReferenced(handles, true)
@@ -107,12 +141,13 @@ export async function startPipeShell(
   }
 
   /** Never rejects. */
-  async function evaluate(turn: Parameters<typeof encodeTurn>[0]): Promise<SessionRecord | Exit> {
+  async function evaluate(turn: PipeTurn): Promise<SessionRecord | Exit> {
     if (!alive) return ended
-    token = turn.mark
-    files.writeTurn(encodeTurn(turn))
+    const { stdin, stdout, stderr, status, lastArgument, mark, text } = turn
+    token = mark
+    files.turn([stdin, stdout, stderr, status, lastArgument, mark, text])
     const found = awaitRecord()
-    files.wake()
+    wake()
     return found
   }
 
@@ -131,8 +166,7 @@ export async function startPipeShell(
       await killed
       await ended
     }
-    if (!alive) throw describeFailedStart('code' in ready ? ready.code : null, started.launch)
-    if (seesAll) files.removeNames()
+    if (!alive) throw describeFailedStart('code' in ready ? ready.code : null, program.launch)
     if (shared !== null) pid = findConfined(pid)
   }
 
@@ -208,7 +242,7 @@ export async function startPipeShell(
     readUsage: () => (usage ?? group)?.readUsage() ?? null,
     /** It exits at the end of its input, with its EXIT trap. */
     async close() {
-      files.endInput()
+      endInput()
       await ended
       await outputs.close()
     },
@@ -216,151 +250,60 @@ export async function startPipeShell(
   }
 }
 
-/** The files by which nacre and the shell talk, and the pipe that wakes it. */
-interface ProgramFiles {
-  /** The command of the next turn. */
-  writeTurn(text: string): void
-  wake(): void
-  /** The shell has come to this line of its program, behind which there must be another one. */
-  addLines(line: number): void
-  endInput(): void
-  /** Removes their names: what the shell needs is open. */
-  removeNames(): void
-  release(): void
-}
-
-/** Starts the process. Its files are opened and their names gone before the first command, if the shell sees them without. */
-async function openProgram(
+/** Starts the process. Rejects with `StartError`. */
+async function startProgram(
   { dialect, prepare, pipes, uninherited, groups }: PipeShellParts,
-  beginning: Beginning,
+  { request, ...beginning }: Beginning,
   place: Launch,
+  files: ShellFiles,
 ) {
-  const { request } = beginning
   const { cwd, setUp } = place
-  const directory = makeFilledFolder('session', tryRoom)
-  const opened: number[] = []
-  const names: string[] = []
-  let inputFd: number | null = null
-  let turnBytes = 0
-  const isAnonymous = (seenAs: string) => process.platform === 'linux' && seenAs === directory
-
-  function openFile(name: string, flags: 'wx' | 'wx+'): number {
-    const fd = openSync(join(directory, name), flags, 0o600)
-    opened.push(fd)
-    names.push(name)
-    return fd
+  const { folder } = files
+  const compose = (seenAs: string): SessionProgram =>
+    dialect.compose({
+      turnPath: files.turnPath(seenAs),
+      cwd,
+      oldCwd: place.env['OLDPWD'],
+      setUp: setUp?.text ?? '',
+      login: request.login,
+    })
+  const use = {
+    share: folder,
+    startsIn: 'share' as const,
+    args: (seenAs: string) => compose(seenAs).args,
   }
-
-  function endInput(): void {
-    if (inputFd !== null) closeSync(inputFd)
-    inputFd = null
-  }
-
-  /** By their names: to read the folder takes a descriptor, and none may be left. */
-  function removeNames(): void {
-    for (const name of names.splice(0)) {
-      try {
-        // Not `rmSync`, which may take a descriptor.
-        unlinkSync(join(directory, name))
-      } catch (error) {
-        if (codeOf(error) !== 'ENOENT') throw error
-      }
-    }
-    // What a sandboxed shell shares with us may still be in it.
-    removeTemporaryFolder(directory)
-  }
-
-  function release(): void {
-    endInput()
-    for (const fd of opened.splice(0)) closeSync(fd)
-    removeNames()
-  }
-
+  const launch = addMarks(await prepare({ ...request, env: {}, cwd }, use), beginning)
+  const { args, script } = compose(launch.shared ?? folder)
+  // Named as in `args`: bash puts the name of its script before its messages.
+  const scriptName = basename(args.at(-1) ?? 'script')
+  let { lines } = script
+  files.write(scriptName, script.text)
+  // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
+  const input = await pipes.openInput()
   try {
-    const turnFd = openFile('turn', 'wx+')
-    const compose = (seenAs: string): SessionProgram =>
-      dialect.compose({
-        turnPath: isAnonymous(seenAs) ? `/proc/${process.pid}/fd/${turnFd}` : join(seenAs, 'turn'),
-        cwd,
-        oldCwd: place.env['OLDPWD'],
-        setUp: setUp?.text ?? '',
-        login: request.login,
-      })
-    const use = {
-      share: directory,
-      startsIn: 'share' as const,
-      args: (seenAs: string) => compose(seenAs).args,
-    }
-    const launch = addMarks(await prepare({ ...request, env: {}, cwd }, use), beginning)
-    const { args, script } = compose(launch.shared ?? directory)
-    // Named as in `args`: bash puts the name of its script before its messages.
-    const scriptFd = openFile(basename(args.at(-1) ?? 'script'), 'wx')
-    let scriptBytes = writeAt(scriptFd, script.text, 0)
-    let { lines } = script
-    // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
-    const input = await pipes.openInput()
-    inputFd = input.writeFd
-    const child = await spawnShell({ ...launch, cwd: directory }, input.readFd, uninherited, groups)
-    const files: ProgramFiles = {
-      writeTurn(text) {
-        const bytes = writeAt(turnFd, text, 0)
-        if (bytes < turnBytes) ftruncateSync(turnFd, bytes)
-        turnBytes = bytes
-      },
-      wake() {
-        try {
-          if (inputFd !== null) writeSync(inputFd, '\n')
-        } catch (error) {
-          // It is gone, and its exit is yet to be heard.
-          if (codeOf(error) !== 'EPIPE') throw error
-        }
-      },
-      addLines(line) {
-        if (line < lines) return
+    const child = await startProcess({
+      ...launch,
+      cwd: folder,
+      stdio: [input.readFd, 'pipe', 'ignore'],
+      detached: true,
+      uninherited,
+      groups,
+    })
+    return {
+      launch,
+      child,
+      inputFd: input.writeFd,
+      shared: launch.shared === undefined ? null : { path: folder, seenAs: launch.shared },
+      /** The shell has come to this line of its program, behind which there must be another one. */
+      addLines(line: number): void {
         // It has left a loop and stands in the last that it knows.
-        lines++
-        scriptBytes += writeAt(scriptFd, script.line(lines), scriptBytes)
+        if (line >= lines) files.append(scriptName, script.line(++lines))
       },
-      endInput,
-      removeNames,
-      release,
     }
-    const seenAs = launch.shared ?? directory
-    const shared = launch.shared === undefined ? null : { path: directory, seenAs }
-    return { launch, child, files, shared, seesAll: isAnonymous(seenAs) }
   } catch (error) {
-    release()
-    throw error
-  }
-}
-
-/** The session's program and a command of the usual size need so much room on a disk that is nearly full. */
-const roomBytes = 65_536
-
-function tryRoom(folder: string): void {
-  const path = join(folder, 'room')
-  writeFileSync(path, Buffer.alloc(roomBytes), { mode: 0o600 })
-  unlinkSync(path)
-}
-
-/** As bytes, since Deno ignores the position of a text. */
-function writeAt(fd: number, text: string, position: number): number {
-  const bytes = Buffer.from(text)
-  return writeSync(fd, bytes, 0, bytes.length, position)
-}
-
-async function spawnShell(
-  launch: Launch,
-  stdinFd: number,
-  uninherited: Uninherited,
-  groups: ControlGroups | undefined,
-): Promise<StartedProcess> {
-  try {
-    const stdio = [stdinFd, 'pipe', 'ignore'] as const
-    return await startProcess({ ...launch, stdio, detached: true, uninherited, groups })
-  } catch (error) {
+    closeSync(input.writeFd)
     throw describeStartFailure(error, launch)
   } finally {
-    closeSync(stdinFd)
+    closeSync(input.readFd)
   }
 }

@@ -20,7 +20,8 @@ import type { PtyParts, PtyProcess } from '../terminal/start.ts'
 import { attachTerminal } from '../terminal/attached-terminal.ts'
 import { type EditorDialect, editorKeys } from './dialect.ts'
 import type { KeptShell, ShellJob, ShellTurn, TurnEnd } from './shell.ts'
-import { createMarkReader, type Piece, type ShellFiles } from './terminal-talk.ts'
+import type { ShellFiles } from './shell-files.ts'
+import { createMarkReader, type Piece } from './terminal-talk.ts'
 
 /** A shell that has been started on a terminal. */
 export interface TerminalProgram extends PtyProcess {
@@ -52,6 +53,15 @@ const lookMs = process.platform === 'linux' ? 200 : 1500
 const lostTicks = Math.ceil(3000 / lookMs)
 /** An editor that is called so often without an answer is not to be had: the shell is ended. */
 const mostCalls = 8
+
+/** What the editor takes. */
+interface EditorTurn {
+  /** What to do before the command's output begins. */
+  before: string
+  command: string
+  /** What the shell's own history keeps. Default: nothing. */
+  line?: string
+}
 
 export function followTerminal(
   program: TerminalProgram,
@@ -169,7 +179,6 @@ export function followTerminal(
       if (phase === 'called' || phase === 'asked') return
       // An interrupt can end what tells the end of a command, too.
       if (phase === 'running') tell({ status: interruptedStatus, stages: null, cwd: null })
-      if (phase === 'starting' || phase === 'ending') files.hide()
       rest('idle')
       for (const settle of settlePrompt.splice(0)) settle(true)
     } else if (name === 'C' && phase === 'called') {
@@ -250,8 +259,8 @@ export function followTerminal(
   }
 
   /** Has the editor take the text; at its prompt only. */
-  function call(text: Parameters<typeof encodeTurn>, to: OutputSink | null) {
-    files.turn(encodeTurn(...text))
+  function call({ before, command, line = '' }: EditorTurn, to: OutputSink | null) {
+    files.turn([before, command, line])
     sink = to
     expect('called')
     const begun = new Promise<boolean>((resolve) => (settleBegun = resolve))
@@ -288,14 +297,14 @@ export function followTerminal(
     // What a person has typed, unless with a blank ahead.
     const line = origin === 'repl' && !/^\s/.test(command) ? command : ''
     try {
-      const { begun, told } = call([before, composeCommand(command), line], to)
+      const { begun, told } = call({ before, command: composeCommand(command), line }, to)
       return {
         begun,
         told,
         finish: () => told,
         revoke() {
           // What the editor has not read yet is not there any more.
-          if (settleBegun) files.turn(encodeTurn(before, ''))
+          if (settleBegun) files.turn([before, '', ''])
         },
         files: () => screen.files(),
       }
@@ -325,7 +334,7 @@ export function followTerminal(
     // A shell that has just started, or whose prompt hooks still run, is there in a moment.
     if (!(await ready()) || phase !== 'idle') return null
     try {
-      files.turn(`${line}\0`)
+      files.turn([line])
     } catch {
       // The disk takes no more, so the shell cannot be asked.
       return null
@@ -379,19 +388,11 @@ export function followTerminal(
         if (!(await ready())) return []
         const listen = (_stream: string, bytes: Uint8Array) =>
           void (told += Buffer.from(bytes).toString('latin1'))
-        await call(['', 'jobs -p'], { write: listen }).told
+        await call({ before: '', command: 'jobs -p' }, { write: listen }).told
         return told.match(/\d+/g)?.map(Number) ?? []
       },
     },
   }
-}
-
-/**
- * What the editor takes: what to do before the command's output begins, the command, and the line that the shell's
- * own history keeps; empty: none.
- */
-function encodeTurn(before: string, command: string, line = ''): string {
-  return `${before}\0${command}\0${line}\0`
 }
 
 /**

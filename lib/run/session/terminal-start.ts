@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { realpathSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
@@ -22,7 +22,7 @@ import {
   type StartShell,
 } from './shell.ts'
 import { followTerminal, type TerminalProgram } from './terminal-shell.ts'
-import { openShellFiles, type ShellFiles } from './terminal-talk.ts'
+import { openShellFiles, type ShellFiles } from './shell-files.ts'
 
 /** Starts persons' shells on terminals of their own. */
 export function createTerminalStart(options: {
@@ -81,7 +81,7 @@ async function startShell(
           args(seenAs) {
             const composed = dialect.compose({
               folder: seenAs,
-              turnPath: files.turnPath ?? join(seenAs, 'turn'),
+              turnPath: files.turnPath(seenAs),
               exportsPath: files.exportsPath,
               nonce,
               login: request.login,

@@ -1,13 +1,6 @@
-import { closeSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
-import { lookIntoFile } from '../../system/look.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { countBegun } from '../pipe/pipe-reader.ts'
 
-/*
- * By what nacre and a shell on a terminal talk: the shell by marks in what it writes to the terminal, nacre by
- * keys and by files.
- */
+/* What a shell on a terminal tells: by marks in what it writes there. */
 
 /** A piece of what a shell writes to its terminal. */
 export type Piece =
@@ -66,69 +59,6 @@ export function createMarkReader(nonce: string): MarkReader {
       const rest = held
       held = Buffer.alloc(0)
       return rest
-    },
-  }
-}
-
-/** A turn that is no longer finds its room on the disk however full that is by then: `rm` can still run. */
-const turnBytes = 65_536
-
-/** The files by which nacre and a shell talk beside its terminal. */
-export interface ShellFiles {
-  folder: string
-  /** Null: the file `turn` of the folder, under whatever name the shell sees it. */
-  turnPath: string | null
-  /** Null: the shell may write nothing of ours. */
-  exportsPath: string | null
-  write(name: string, text: string): void
-  turn(text: string): void
-  readExports(): string
-  /** The shell has read what it reads by name. */
-  hide(): void
-  close(): void
-}
-
-/**
- * On Linux the shell reads its turns through a descriptor of nacre in `/proc`, so that no command has a
- * name; a shell in a sandbox, which does not see nacre, and others by name. The exports always have a name: a
- * descriptor that is closed by then may be any other file, which would be overwritten.
- */
-export function openShellFiles(visible: boolean): ShellFiles {
-  const folder = makeFilledFolder('shell', (path) => {
-    writeFileSync(join(path, 'turn'), Buffer.alloc(2 * turnBytes), { mode: 0o600 })
-    // What the shell reads at its start takes the other half.
-    truncateSync(join(path, 'turn'), turnBytes)
-  })
-  const anonymous = visible && process.platform === 'linux'
-  const turnFd = openSync(join(folder, 'turn'), 'r+')
-  const exportsPath = join(folder, 'exports')
-  const names = ['turn']
-  let open = true
-
-  return {
-    folder,
-    turnPath: anonymous ? `/proc/${process.pid}/fd/${turnFd}` : null,
-    exportsPath: visible ? exportsPath : null,
-    write(name, text) {
-      names.push(name)
-      writeFileSync(join(folder, name), text, { mode: 0o600 })
-    },
-    turn(text) {
-      // The number of the descriptor may be another file's by then.
-      if (!open) return
-      const bytes = Buffer.alloc(Math.max(turnBytes, Buffer.byteLength(text)))
-      bytes.write(text)
-      writeSync(turnFd, bytes, 0, bytes.length, 0)
-    },
-    readExports: () => (visible && lookIntoFile(exportsPath)) || '',
-    hide() {
-      if (anonymous) for (const name of names) rmSync(join(folder, name), { force: true })
-    },
-    close() {
-      if (!open) return
-      open = false
-      closeSync(turnFd)
-      removeTemporaryFolder(folder)
     },
   }
 }

@@ -21,9 +21,9 @@ export const zshDialect: PipeDialect = {
       `\\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0' "$__nacre_t" "$PWD" "$__nacre_x" "$__nacre_t"`,
       '\\builtin read -r -k 1 -u 0 __nacre_w || \\builtin exit',
       '__nacre_s= __nacre_p=',
-      `__nacre_c=("\${(@0)$(<${quoteWord(turnPath)})}")`,
-      // With `ksharrays` the first is number 0.
-      '[[ ! -o ksharrays ]] || __nacre_c=("" "${__nacre_c[@]}")',
+      '__nacre_c=()',
+      // With `ksharrays` too, where there is a number 0.
+      `for __nacre_w in 1 2 3 4 5 6 7; do IFS= \\builtin read -r -d $'\\0' "__nacre_c[$__nacre_w]"; done <${quoteWord(turnPath)}`,
       '__nacre_t=${__nacre_c[6]}',
     ].join('; ')
     const run =

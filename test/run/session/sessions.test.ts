@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { StartError } from '../../../lib/protocol/ports.ts'
 import { readProcess } from '../../../lib/system/process/process-table.ts'
+import { removeLeftIn } from '../../../lib/system/temporary-folder.ts'
 import { withSessions } from '../../helpers/sessions.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -116,7 +118,7 @@ test('set -x shows the command, and nothing of ours', async () => {
 test('a command cannot reach what carries commands and records', async () => {
   await withSessions(async ({ run }) => {
     await run('kept=1')
-    const open = await run('ls -l /proc/self/fd | grep -c -e socket -e nacre-session')
+    const open = await run('ls -l /proc/self/fd | grep -c -e socket -e nacre-shell')
     assert.is(open.stdout, '0\n')
     const all = await run('for fd in {0..300}; do eval "exec $fd>&-"; done; exit 0')
     assert.is(all.code, 0)
@@ -465,6 +467,8 @@ else {
     const pid = Number(stdout)
     assert.ok(pid > 1)
     await until(() => readProcess(pid)?.zombie ?? true)
+    // As the next nacre does at its start.
+    removeLeftIn(tmpdir())
   })
 }
 

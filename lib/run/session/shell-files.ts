@@ -1,0 +1,68 @@
+import {
+  appendFileSync,
+  closeSync,
+  openSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { ifThere, lookIntoFile } from '../../system/look.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+
+/** A turn that is no longer finds its room on the disk however full that is by then: `rm` can still run. */
+const turnBytes = 65_536
+
+/** The files by which nacre talks to a shell that stays. */
+export interface ShellFiles {
+  folder: string
+  /** The file of the next turn, for a shell that sees the folder under this path. */
+  turnPath(seenAs: string): string
+  /** Null: the shell may write nothing of ours. */
+  exportsPath: string | null
+  write(name: string, text: string): void
+  append(name: string, text: string): void
+  /** What the shell is to do next: fields that each end with NUL. What stood there before may follow them. */
+  turn(fields: readonly (string | number)[]): void
+  readExports(): string
+  close(): void
+}
+
+/**
+ * On Linux a shell that sees nacre reads its turns through a descriptor of nacre in `/proc`, which a command that
+ * empties the temporary folder leaves alone; one in a sandbox, and others, read them by name. The exports always
+ * have a name: a descriptor that is closed by then may be any other file, which would be overwritten.
+ */
+export function openShellFiles(visible: boolean): ShellFiles {
+  const folder = makeFilledFolder('shell', (path) => {
+    writeFileSync(join(path, 'turn'), Buffer.alloc(2 * turnBytes), { mode: 0o600 })
+    // What the shell reads at its start takes the other half.
+    truncateSync(join(path, 'turn'), turnBytes)
+  })
+  const anonymous = visible && process.platform === 'linux'
+  const turnFd = openSync(join(folder, 'turn'), 'r+')
+  const exportsPath = join(folder, 'exports')
+  let open = true
+
+  return {
+    folder,
+    turnPath: (seenAs) => (anonymous ? `/proc/${process.pid}/fd/${turnFd}` : join(seenAs, 'turn')),
+    exportsPath: visible ? exportsPath : null,
+    write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
+    append: (name, text) => void ifThere(() => appendFileSync(join(folder, name), text)),
+    turn(fields) {
+      // The number of the descriptor may be another file's by then.
+      if (!open) return
+      // As bytes, since Deno ignores the position of a text.
+      const bytes = Buffer.from(fields.map((field) => `${field}\0`).join(''))
+      writeSync(turnFd, bytes, 0, bytes.length, 0)
+    },
+    readExports: () => (visible && lookIntoFile(exportsPath)) || '',
+    close() {
+      if (!open) return
+      open = false
+      closeSync(turnFd)
+      removeTemporaryFolder(folder)
+    },
+  }
+}
