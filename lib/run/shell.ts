@@ -45,8 +45,8 @@ export function findShell(
 /** Where nacre stands in the place of the user's shell, the shell behind it is bash. */
 const isNacre = (shell: string): boolean => /(?:^|\/)nacre$/.test(shell)
 
-/** The shells that sessions are built on. */
-const keepsState = (shell: string): boolean => /(?:^|\/)(?:bash|zsh)$/.test(shell)
+/** The shell that sessions are built on. */
+const keepsState = (shell: string): boolean => /(?:^|\/)bash$/.test(shell)
 
 /** The shells that sessions on a terminal are built on. */
 const hasEditor = (shell: string): boolean => /(?:^|\/)(?:bash|zsh|fish)$/.test(shell)

@@ -1,5 +1,24 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { type PipeDialect, suspendedOptions } from './dialect.ts'
+
+/** Options of `set` that are off between the runs of a session. */
+export const suspendedOptions = 'aekvx'
+
+interface ProgramOptions {
+  /** The file that holds the command of a turn. */
+  turnPath: string
+  cwd: string
+  /** `OLDPWD` at the start, so that `cd -` is as it was. */
+  oldCwd: string | undefined
+  /** The user's own set-up, or nothing. */
+  setUp: string
+  login: boolean
+}
+
+/** What bash runs, and the script that it reads in its first directory; its name is the last of `args`. */
+interface SessionProgram {
+  args: string[]
+  script: string
+}
 
 /*
  * The program of a session's bash.
@@ -36,45 +55,58 @@ const skipRest =
   ) +
   ' DEBUG; }'
 
-/** bash as the shell of a session. */
-export const bashDialect: PipeDialect = {
-  compose({ turnPath, cwd, oldCwd, setUp, login }) {
-    const line = (number: number) => createLoop(number, turnPath)
-    const text = [
-      // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
-      'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
-      '{ \\builtin :; } 254</dev/null && __nacre_f0=252 __nacre_f1=253 __nacre_f2=254 || ' +
-        '{ { \\builtin :; } 29</dev/null && __nacre_f0=27 __nacre_f1=28 __nacre_f2=29; } || ' +
-        '\\builtin exit 120; ',
-      ...[0, 1, 2].map(moveAside),
-      `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
-      oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
-      '\\builtin shopt -s expand_aliases; ',
-      setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null 2>/dev/null; `,
-      // Set, since the user's set-up may have said `set -u`.
-      '__nacre_s= __nacre_g=(0) __nacre_c=([6]=); ',
-      `\\builtin trap ${quoteWord(skipRest)} URG; `,
-      line(1),
-      line(2),
-    ].join('')
-    return { args: login ? ['-l', 'bash'] : ['bash'], script: { text, lines: 2, line } }
-  },
-  // A DEBUG trap that the command has set acts on this too: it is to say nothing.
-  ask: '{ __nacre_s="$? ${PIPESTATUS[@]} /$_"; } >/dev/null 2>&1',
-  lastArgument: '"${__nacre_c[4]}"',
-  survivesStop: true,
-  lendVariable: (name, quotedValue) =>
+/** The program with its first lines. */
+export function composeProgram(options: ProgramOptions): SessionProgram {
+  const { turnPath, cwd, oldCwd, setUp, login } = options
+  const script = [
+    // `\\builtin`, since an alias may be named like a builtin; functions of that name are passed by.
+    'if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then \\builtin exit 121; fi; ',
+    '{ \\builtin :; } 254</dev/null && __nacre_f0=252 __nacre_f1=253 __nacre_f2=254 || ' +
+      '{ { \\builtin :; } 29</dev/null && __nacre_f0=27 __nacre_f1=28 __nacre_f2=29; } || ' +
+      '\\builtin exit 120; ',
+    ...[0, 1, 2].map(moveAside),
+    `\\builtin cd -- ${quoteWord(cwd)} || \\builtin exit 122; `,
+    oldCwd === undefined ? '\\builtin unset OLDPWD; ' : `OLDPWD=${quoteWord(oldCwd)}; `,
+    '\\builtin shopt -s expand_aliases; ',
+    setUp === '' ? '' : `\\builtin eval ${inOneLine(setUp)} </dev/null >/dev/null 2>/dev/null; `,
+    // Set, since the user's set-up may have said `set -u`.
+    '__nacre_s= __nacre_g=(0) __nacre_c=([6]=); ',
+    `\\builtin trap ${quoteWord(skipRest)} URG; `,
+    composeLoop(1, turnPath),
+    composeLoop(2, turnPath),
+  ].join('')
+  return { args: login ? ['-l', 'bash'] : ['bash'], script }
+}
+
+/**
+ * A last line that asks for `$_`, `$?` and every stage of the last pipeline. A DEBUG trap that the command has set
+ * acts on this too: it is to say nothing.
+ */
+export const ask = '{ __nacre_s="$? ${PIPESTATUS[@]} /$_"; } >/dev/null 2>&1'
+
+/** `$_` of the run before, as a word. */
+export const lastArgument = '"${__nacre_c[4]}"'
+
+/**
+ * Sets and exports a variable for one command, and keeps what was there. (`NAME=value eval …` would be
+ * the shell's own word for that, but bash 5.2 forgets it after the first command of the text.)
+ */
+export function lendVariable(name: string, quotedValue: string): string {
+  return (
     `__nacre_k_${name}=("\${${name}+set}" "\${${name}-}" "\${${name}+\${${name}@a}}"); ` +
-    `\\builtin export ${name}=${quotedValue}`,
-  restoreVariable(name) {
-    const kept = `__nacre_k_${name}`
-    return (
-      `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ \${${kept}[0]} ]]; ` +
-      `then ${name}=\${${kept}[1]}; ` +
-      `[[ \${${kept}[2]} = *x* ]] || \\builtin export -n ${name}; ` +
-      `else \\builtin unset -v ${name}; fi; \\builtin unset -v ${kept}`
-    )
-  },
+    `\\builtin export ${name}=${quotedValue}`
+  )
+}
+
+/** Gives back what `lendVariable` kept, if it did. */
+export function restoreVariable(name: string): string {
+  const kept = `__nacre_k_${name}`
+  return (
+    `if [[ ! -v ${kept} ]]; then \\builtin :; elif [[ \${${kept}[0]} ]]; ` +
+    `then ${name}=\${${kept}[1]}; ` +
+    `[[ \${${kept}[2]} = *x* ]] || \\builtin export -n ${name}; ` +
+    `else \\builtin unset -v ${name}; fi; \\builtin unset -v ${kept}`
+  )
 }
 
 /**
@@ -84,7 +116,7 @@ export const bashDialect: PipeDialect = {
 const needed = 'printf trap set read mapfile unset : export exit'
 
 /** The loop as line `number` of the program. */
-function createLoop(number: number, turnPath: string): string {
+export function composeLoop(number: number, turnPath: string): string {
   const readTurn = `\\builtin mapfile -n 7 -d '' -t __nacre_c <${quoteWord(turnPath)}`
   // The last one ends a shell that has no builtin left.
   const giveUp =

@@ -1,6 +1,6 @@
 import type { Request } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { type PipeDialect, suspendedOptions } from './dialect.ts'
+import { ask, lastArgument, lendVariable, restoreVariable, suspendedOptions } from './bash.ts'
 import type { SessionRecord } from './record.ts'
 
 /** What a session's shell does not keep by itself from one command to the next. */
@@ -14,30 +14,30 @@ interface CarriedState {
   remember(record: SessionRecord, stopped: boolean): void
 }
 
-export function createCarriedState(dialect: PipeDialect): CarriedState {
+export function createCarriedState(): CarriedState {
   let suspended: Suspended = nothingSuspended
   /** Names of variables that the last command was lent. */
   let lent: string[] = []
   let sent: { suspended: Suspended; lent: string[] } = { suspended, lent }
   let status = 0
-  let lastArgument = ''
+  let argument = ''
 
   return {
     get status() {
       return status
     },
     get lastArgument() {
-      return lastArgument
+      return argument
     },
     compose({ command, env }) {
       sent = { suspended, lent }
       lent = lentNames(env)
       const formerEnv = sent.lent
-      return composeText(dialect, { command, env, formerEnv, suspended, status })
+      return composeText({ command, env, formerEnv, suspended, status })
     },
     remember(record, stopped) {
       status = record.status
-      lastArgument = record.lastArgument
+      argument = record.lastArgument
       const wasSent = sent.suspended !== nothingSuspended || sent.lent.length + lent.length > 0
       if (wasSent && !record.restored) {
         // Our part was not run either (a syntax error in the first line): the next command gets it.
@@ -76,30 +76,26 @@ const notSuspended = new RegExp(`[^${suspendedOptions}]`, 'g')
  * The text that a session evaluates for a command. All of ours stands on the command's own first
  * line and after its last, so that its lines count from 1.
  */
-function composeText(
-  dialect: PipeDialect,
-  options: {
-    command: string
-    /** Variables for this command only. */
-    env: Readonly<Record<string, string>>
-    /** Names of what the run before was given and this one is not to see. */
-    formerEnv: readonly string[]
-    suspended: Suspended
-    /** `$?` of the run before. */
-    status: number
-  },
-): string {
+function composeText(options: {
+  command: string
+  /** Variables for this command only. */
+  env: Readonly<Record<string, string>>
+  /** Names of what the run before was given and this one is not to see. */
+  formerEnv: readonly string[]
+  suspended: Suspended
+  /** `$?` of the run before. */
+  status: number
+}): string {
   const { command, env, formerEnv, suspended, status } = options
-  const steps = formerEnv.map((name) => dialect.restoreVariable(name))
-  for (const name of lentNames(env))
-    steps.push(dialect.lendVariable(name, quoteWord(env[name] ?? '')))
+  const steps = formerEnv.map(restoreVariable)
+  for (const name of lentNames(env)) steps.push(lendVariable(name, quoteWord(env[name] ?? '')))
   // Not `builtin exec`: its redirections end with it.
   // `$_` and, in a place where `set -e` does not mind it, `$?` again.
-  if (steps.length > 0) steps.push(`\\builtin : ${dialect.lastArgument}`)
+  if (steps.length > 0) steps.push(`\\builtin : ${lastArgument}`)
   const restored = restoreSuspended(suspended)
   if (restored !== '') steps.push(restored)
   if (steps.length > 0 && status !== 0) steps.push(`(\\builtin exit ${status}) && \\builtin :`)
-  const after = canAskAfter(command, suspended) ? `\n${dialect.ask}` : ''
+  const after = canAskAfter(command, suspended) ? `\n${ask}` : ''
   // What `set -x` has to say of ours is not for the reader.
   const before = steps.length === 0 ? '' : `{ __nacre_p=1; ${steps.join('; ')}; } 2>/dev/null; `
   return before + command + after

@@ -1,46 +1,3 @@
-/** Options of `set` that are off between the runs of a session on pipes. */
-export const suspendedOptions = 'aekvx'
-
-/** What every kind of session needs in the words of its shell. */
-export interface Dialect {
-  /**
-   * Sets and exports a variable for one command, and keeps what was there. (`NAME=value eval …` would be
-   * the shell's own word for that, but bash 5.2 forgets it after the first command of the text.)
-   */
-  lendVariable: (name: string, quotedValue: string) => string
-  /** Gives back what `lendVariable` kept, if it did. */
-  restoreVariable: (name: string) => string
-}
-
-/** What differs between the shells of sessions on pipes. */
-export interface PipeDialect extends Dialect {
-  /** The program of the session's shell. */
-  compose(options: ProgramOptions): SessionProgram
-  /** A last line that asks for `$_`, `$?` and every stage of the last pipeline. */
-  ask: string
-  /** `$_` of the run before, as a word. */
-  lastArgument: string
-  /** Whether a stopped command can be left without leaving the shell. */
-  survivesStop: boolean
-}
-
-export interface ProgramOptions {
-  /** The file that holds the command of a turn. */
-  turnPath: string
-  cwd: string
-  /** `OLDPWD` at the start, so that `cd -` is as it was. */
-  oldCwd: string | undefined
-  /** The user's own set-up, or nothing. */
-  setUp: string
-  login: boolean
-}
-
-export interface SessionProgram {
-  args: string[]
-  /** What the shell reads from a file in its first directory; its name is the last of `args`. */
-  script: { text: string; lines: number; line: (number: number) => string }
-}
-
 /**
  * What differs between the shells of sessions on terminals.
  *
@@ -50,7 +7,7 @@ export interface SessionProgram {
  * control, hooks and aliases. Control strings that the shell prints around it (`ESC ] <nonce> ; … BEL`,
  * like those of OSC 133) tell where its output begins and ends, and with which status.
  */
-export interface EditorDialect extends Dialect {
+export interface EditorDialect {
   /** The words that start the shell, and the files that it reads from the folder of the session. */
   compose(start: EditorStart): { args: string[]; files: Record<string, string> }
   /** A word that the shell reads back as exactly this text. */

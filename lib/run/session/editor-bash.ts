@@ -1,5 +1,4 @@
 import { quoteWord } from '../../protocol/words.ts'
-import { bashDialect } from './bash.ts'
 import { type EditorDialect, editorKeys, type EditorStart } from './dialect.ts'
 
 /**
@@ -17,8 +16,6 @@ export const editorBash: EditorDialect = {
     }
   },
   quote: quoteWord,
-  lendVariable: bashDialect.lendVariable,
-  restoreVariable: bashDialect.restoreVariable,
   keepStages: '{ __nacre_s=$? __nacre_v=("${PIPESTATUS[@]}"); } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,

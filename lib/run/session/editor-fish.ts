@@ -12,11 +12,6 @@ export const editorFish: EditorDialect = {
     return { args, files: { 'init.fish': composeInit(start) } }
   },
   quote,
-  lendVariable: (name, value) =>
-    `set -g __nacre_k_${name} (set -q ${name}; and echo 1) $${name}; set -gx ${name} ${value}`,
-  restoreVariable: (name) =>
-    `if test "$__nacre_k_${name}[1]" = 1; set -gx ${name} $__nacre_k_${name}[2..-1]; ` +
-    `else; set -e ${name}; end; set -e __nacre_k_${name}`,
   // What hears of its end has them.
   keepStages: null,
   changeDirectory: (path) => `builtin cd -- ${path}`,

@@ -1,6 +1,5 @@
 import { quoteWord } from '../../protocol/words.ts'
 import { type EditorDialect, editorKeys, type EditorStart } from './dialect.ts'
-import { zshDialect } from './zsh.ts'
 
 /**
  * zsh 5 or newer, with zle. `ZDOTDIR` is the one way to have files of ours read beside the person's: each
@@ -21,8 +20,6 @@ export const editorZsh: EditorDialect = {
     return { args: ['-fc', enter], files: { ...Object.fromEntries(files), ...ours } }
   },
   quote: quoteWord,
-  lendVariable: zshDialect.lendVariable,
-  restoreVariable: zshDialect.restoreVariable,
   keepStages: '{ __nacre_s=$? __nacre_v=("${pipestatus[@]}"); } 2>/dev/null',
   changeDirectory: (path) => `\\builtin cd -- ${path}`,
   exportVariable: (name, value) => `\\builtin export ${name}=${value}`,

@@ -14,8 +14,8 @@ import type { Launch, PrepareLaunch } from '../launch.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import { stopTree } from '../stop.ts'
+import { composeLoop, composeProgram } from './bash.ts'
 import { createCarriedState } from './carried.ts'
-import type { PipeDialect, SessionProgram } from './dialect.ts'
 import { createSessionOutputs, openSessionStdin } from './outputs.ts'
 import { createRecordReader, describeFailedStart, endOf, type SessionRecord } from './record.ts'
 import {
@@ -29,7 +29,6 @@ import {
 import { openShellFiles, type ShellFiles } from './shell-files.ts'
 
 export interface PipeShellParts {
-  dialect: PipeDialect
   prepare: PrepareLaunch
   pipes: FifoPool
   uninherited: Uninherited
@@ -65,7 +64,7 @@ export async function startPipeShell(
   parts: PipeShellParts,
   beginning: Beginning,
 ): Promise<KeptShell> {
-  const { dialect, prepare, pipes } = parts
+  const { prepare, pipes } = parts
   const { request, signal, tell } = beginning
   const place = await prepareInPlace(beginning, async (cwd) => {
     // Only a sandbox refuses a directory outside of its workspace.
@@ -82,7 +81,7 @@ export async function startPipeShell(
   const { child, shared } = program
   const { group } = child
   const records = createRecordReader()
-  const carried = createCarriedState(dialect)
+  const carried = createCarriedState()
   const outputs = createSessionOutputs(pipes, shared)
   const usage = group?.openUsage() ?? null
   const handles = [child, child.stdout as Socket]
@@ -227,7 +226,6 @@ export async function startPipeShell(
     group,
     mark: beginning.mark,
     cwd,
-    survivesStop: dialect.survivesStop,
     terminal: null,
     ready: () => Promise.resolve(alive),
     begin,
@@ -252,15 +250,15 @@ export async function startPipeShell(
 
 /** Starts the process. Rejects with `StartError`. */
 async function startProgram(
-  { dialect, prepare, pipes, uninherited, groups }: PipeShellParts,
+  { prepare, pipes, uninherited, groups }: PipeShellParts,
   { request, ...beginning }: Beginning,
   place: Launch,
   files: ShellFiles,
 ) {
   const { cwd, setUp } = place
   const { folder } = files
-  const compose = (seenAs: string): SessionProgram =>
-    dialect.compose({
+  const compose = (seenAs: string) =>
+    composeProgram({
       turnPath: files.turnPath(seenAs),
       cwd,
       oldCwd: place.env['OLDPWD'],
@@ -273,11 +271,12 @@ async function startProgram(
     args: (seenAs: string) => compose(seenAs).args,
   }
   const launch = addMarks(await prepare({ ...request, env: {}, cwd }, use), beginning)
-  const { args, script } = compose(launch.shared ?? folder)
+  const seenAs = launch.shared ?? folder
+  const { args, script } = compose(seenAs)
   // Named as in `args`: bash puts the name of its script before its messages.
   const scriptName = basename(args.at(-1) ?? 'script')
-  let { lines } = script
-  files.write(scriptName, script.text)
+  let lines = 2
+  files.write(scriptName, script)
   // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
   const input = await pipes.openInput()
   try {
@@ -297,7 +296,7 @@ async function startProgram(
       /** The shell has come to this line of its program, behind which there must be another one. */
       addLines(line: number): void {
         // It has left a loop and stands in the last that it knows.
-        if (line >= lines) files.append(scriptName, script.line(++lines))
+        if (line >= lines) files.append(scriptName, composeLoop(++lines, files.turnPath(seenAs)))
       },
     }
   } catch (error) {

@@ -8,12 +8,9 @@ import type { Uninherited } from '../../system/process/spawn.ts'
 import type { PrepareLaunch } from '../launch.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { changeRunning } from '../running.ts'
-import { bashDialect } from './bash.ts'
-import type { PipeDialect } from './dialect.ts'
 import { startPipeShell } from './pipe-shell.ts'
 import { createSession, type LocalSession, type SessionOptions } from './session.ts'
 import { createShelf } from './shelf.ts'
-import { zshDialect } from './zsh.ts'
 
 export interface SessionRunner {
   /** Runs requests with a session name. Rejects with `StartError` only. */
@@ -103,12 +100,10 @@ export function createSessionRunner(options: SessionRunnerOptions): LocalSession
     if (known) return known
     const { file } = await prepare({ ...request, sandbox: 'off' })
     const shellName = basename(file)
-    const dialect = dialects.get(shellName)
-    if (dialect === undefined) return { unable: shellName }
-    const parts = { ...options, dialect }
+    if (shellName !== 'bash') return { unable: shellName }
     return (
       sessions.get(keyOf(request)) ??
-      open(request, { startShell: (how) => startPipeShell(parts, how), shellName, size: null })
+      open(request, { startShell: (how) => startPipeShell(options, how), shellName, size: null })
     )
   }
 
@@ -150,12 +145,6 @@ export function createSessionRunner(options: SessionRunnerOptions): LocalSession
 }
 
 const maxExpired = 1000
-
-/** The shells that can keep a session. */
-const dialects: ReadonlyMap<string, PipeDialect> = new Map([
-  ['bash', bashDialect],
-  ['zsh', zshDialect],
-])
 
 function describeExpiry(idleMs: number, cwd: string): string {
   const minutes = Math.round(idleMs / 60_000)

@@ -74,6 +74,12 @@ export function checkRequest(request: Request, shellName: string | null): void {
       `This session runs ${shellName}; take another name for ${shell}`,
     )
   }
+  if (request.pty !== null && Object.keys(request.env).length > 0) {
+    throw new StartError(
+      'session_environment',
+      'A session on a terminal takes no variables for one command: set them in the command',
+    )
+  }
   for (const variable of Object.keys(request.env)) {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
     throw new StartError(

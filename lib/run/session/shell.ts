@@ -21,8 +21,6 @@ export interface KeptShell extends UsageSource {
   readonly mark: string
   /** Where it began. */
   readonly cwd: string
-  /** Whether a stopped command can be left without leaving the shell. */
-  readonly survivesStop: boolean
   readonly terminal: TerminalShell | null
   /** Settles when it can take a command; with false when it has ended. */
   ready(): Promise<boolean>

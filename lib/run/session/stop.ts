@@ -38,11 +38,7 @@ export async function stopTurn(options: {
   const { shell, turn, mark, startedMs, steps, reason } = options
   const { group } = shell
   const findElders = createElderSearch(shell, mark, startedMs)
-  const spare = (living: readonly ProcessEntry[]) => {
-    const spared = new Set(findElders(living))
-    if (shell.survivesStop) spared.add(shell.pid)
-    return spared
-  }
+  const spare = (living: readonly ProcessEntry[]) => findElders(living).add(shell.pid)
   const timer = new AbortController()
   const { signal } = timer
   const over = turn.told.then(() => timer.abort())
@@ -126,7 +122,7 @@ function createElderSearch(
     return ageMs(entry) > nowMs() - startedMs + clockToleranceMs
   }
 
-  return (living: readonly ProcessEntry[]): ReadonlySet<number> => {
+  return (living: readonly ProcessEntry[]): Set<number> => {
     const others = living.filter((entry) => entry.pid !== shellPid)
     const elders = new Set<number>()
     const members = new Set(group?.list() ?? [])

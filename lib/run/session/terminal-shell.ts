@@ -84,8 +84,6 @@ export function followTerminal(
   let settlePrompt: ((isThere: boolean) => void)[] = []
   /** What was typed for a command that has not begun. */
   const early: string[] = []
-  /** Names of variables that the command before was given for itself. */
-  let lent: string[] = []
   /** The number of the last prompt. */
   let prompt = ''
   let isClosing = false
@@ -269,15 +267,10 @@ export function followTerminal(
     return { begun, told }
   }
 
-  function composeBefore({ id, env, cwdGiven, cwd }: Request, stands: string): string {
-    const before = lent.splice(0).map((name) => dialect.restoreVariable(name))
-    for (const [name, value] of Object.entries(env)) {
-      lent.push(name)
-      before.push(dialect.lendVariable(name, dialect.quote(value)))
-    }
-    if (cwdGiven && cwd !== stands) before.push(dialect.changeDirectory(dialect.quote(cwd)))
-    before.push(dialect.exportVariable(markVariable, dialect.quote(id)))
-    return before.join('; ')
+  function composeBefore({ id, cwdGiven, cwd }: Request, stands: string): string {
+    const marked = dialect.exportVariable(markVariable, dialect.quote(id))
+    if (!cwdGiven || cwd === stands) return marked
+    return `${dialect.changeDirectory(dialect.quote(cwd))}; ${marked}`
   }
 
   /** A here-document, or a last backslash, would take what follows as its own. */
@@ -356,7 +349,6 @@ export function followTerminal(
     group,
     mark,
     cwd: program.cwd,
-    survivesStop: true,
     get alive() {
       return phase !== 'gone'
     },

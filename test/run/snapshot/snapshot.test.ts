@@ -346,8 +346,6 @@ shellTest('zsh', "a zsh gets a zsh user's variables, PATH and simple aliases", a
       `said\nno NUL good-day\n${home}/mine\nloud: none\n${seen}:2: command not found: no-such\n0\n`
     const fresh = textOf(await run(command, { shell: 'zsh' }))
     assert.equal(fresh, { stdout: wanted('(eval)'), stderr: '', notices: [] })
-    const inSession = await run('say; echo ${PATH%%:*}', { shell: 'zsh', session: 'main' })
-    assert.is(inSession.stdout, `said\n${home}/mine\n`)
   })
 })
 
@@ -375,18 +373,6 @@ shellTest('zsh', "a bash gets a zsh user's variables, PATH and simple aliases", 
     }
   })
 })
-
-shellTest(
-  'zsh',
-  'a set-up that is longer than a word of a program reaches a zsh session',
-  async () => {
-    const long = Array.from({ length: 2000 }, (_, at) => `alias f${at}='echo ${'x'.repeat(80)}'`)
-    await withPerson({ zshrc: long.join('\n'), shell: '/usr/bin/zsh' }, async ({ run }) => {
-      const { stdout } = await run('f1999', { shell: 'zsh', session: 'main' })
-      assert.is(stdout, `${'x'.repeat(80)}\n`)
-    })
-  },
-)
 
 shellTest('fish', "a bash gets a fish user's variables, PATH and aliases", async () => {
   const fish = [
