@@ -1,13 +1,16 @@
 import { originPolicies } from '../protocol/origin.ts'
 import { allowed, type Verdict } from '../protocol/rules.ts'
-import { PatternBudget, SlowPatternError } from '../system/pattern.ts'
-import { type CommandTable, createCommandTable } from './commands/commands.ts'
 import { Findings } from './findings.ts'
 import { Interpreter } from './interpreter/interpreter.ts'
 import { builtInRules } from './rules/built-in.ts'
-import type { GuardOptions, Question, SuggestTool, Rule } from './rules/rule.ts'
+import type { GuardOptions, Question } from './rules/rule.ts'
 import { createSuggestTool } from './rules/suggest-tool.ts'
-import { type CompiledUserRule, compileUserRules, invalidRules } from './rules/user-rules.ts'
+import {
+  type CompiledUserRule,
+  compileUserRules,
+  invalidRules,
+  RuleBudget,
+} from './rules/user-rules.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 
 /** How long the patterns of all rules may take together for one command. */
@@ -24,48 +27,32 @@ const patternsMs = 250
 export function createGuard(
   options: GuardOptions,
 ): (question: Question) => Verdict | Promise<Verdict> {
-  const table = createCommandTable()
   const { rules: userRules, problems } = compileUserRules(options.rules ?? [])
-  const unread = checkExamples(userRules, table, plainGrammar, problems)
+  const unread = checkExamples(userRules, plainGrammar, problems)
   if (problems.length > 0) throw invalidRules(problems)
   const { defaultDecision = 'allow', toolNames = [] } = options
   const readToolNames = typeof toolNames === 'function' ? toolNames : () => toolNames
-  const ruleSets = createRuleSets(options.suggestTool)
   const isLax = defaultDecision === 'allow'
   let grammar: Grammar | null = null
 
   function judge(question: Question, using: Grammar): Verdict | null {
     const names = readToolNames()
-    const rules = question.guard
-      ? ruleSets(names).filter(({ holdsFor }) => holdsFor === 'everyone' || hasAllRules(question))
-      : []
-    const budget = new PatternBudget(patternsMs)
+    const suggestion = createSuggestTool(options.suggestTool, names)
+    const rules = (suggestion ? [...builtInRules, suggestion] : builtInRules).filter(
+      ({ holdsFor }) => question.guard && (holdsFor === 'everyone' || hasAllRules(question)),
+    )
+    const budget = new RuleBudget(patternsMs)
     // A workspace that nobody trusted allows nothing, and a tool that is not there is no advice.
-    let active = userRules.filter(
+    const active = userRules.filter(
       ({ rule }) =>
         !(rule.untrusted && rule.decision === 'allow') &&
         !(rule.decision === 'redirect' && !hasTool(names, rule.suggestedTool)),
     )
-    const slow: CompiledUserRule[] = []
-    const matching = (test: (rule: CompiledUserRule) => boolean): CompiledUserRule[] => {
-      if (active.length === 0) return []
-      const found = active.filter((rule) => {
-        try {
-          return test(rule)
-        } catch (error) {
-          if (!(error instanceof SlowPatternError)) throw error
-          slow.push(rule)
-          return false
-        }
-      })
-      active = active.filter((rule) => !slow.includes(rule))
-      return found
-    }
     const isAllow = ({ rule }: CompiledUserRule): boolean => rule.decision === 'allow'
     /** The default is for what no rule speaks of; a workspace's rule is only there to tighten it. */
     const decides = ({ rule }: CompiledUserRule): boolean => rule.untrusted !== true
 
-    const forText = matching((rule) => rule.matchesText(question.command, budget))
+    const forText = active.filter((rule) => rule.matchesText(question.command, budget))
     const findings = new Findings(hasAllRules(question), forText.filter(isAllow))
     for (const rule of forText) {
       if (!isAllow(rule)) findings.addUserRule(rule, question.command)
@@ -74,7 +61,6 @@ export function createGuard(
     const isDecided = forText.some(decides)
     const interpreter = new Interpreter({
       grammar: using,
-      table,
       home: options.home,
       directory: question.cwd,
       variables: question.env,
@@ -85,7 +71,7 @@ export function createGuard(
           const certain = caught.certain && likelihood !== 'supposed'
           findings.add(rule, { ...caught, certain }, text)
         }
-        const own = matching((rule) => rule.matches(command, budget))
+        const own = active.filter((rule) => rule.matches(command, budget))
         for (const rule of own) if (!isAllow(rule)) findings.addUserRule(rule, text)
         if (!isLax && !isDecided && !own.some(decides) && likelihood !== 'defined') {
           findings.addUnlisted(defaultDecision, text)
@@ -103,7 +89,7 @@ export function createGuard(
       if (!(error instanceof RangeError)) throw error
       findings.doubt('It is nested too deeply.', question.command)
     }
-    for (const { name } of slow) {
+    for (const name of budget.slowRules) {
       findings.doubt(`The pattern of the rule "${name}" takes too long on it.`, question.command)
     }
     return interpreter.needsGrammar ? null : findings.verdict
@@ -112,7 +98,7 @@ export function createGuard(
   async function judgeParsed(question: Question): Promise<Verdict> {
     grammar = await loadGrammar()
     const faults: string[] = []
-    checkExamples(unread, table, grammar, faults)
+    checkExamples(unread, grammar, faults)
     if (faults.length > 0) throw invalidRules(faults)
     unread.length = 0
     return judge(question, grammar) ?? allowed
@@ -131,18 +117,16 @@ export function createGuard(
  */
 function checkExamples(
   rules: readonly CompiledUserRule[],
-  table: CommandTable,
   grammar: Grammar,
   problems: string[],
 ): CompiledUserRule[] {
   return rules.filter((rule) => {
     let isUnread = false
     for (const { command, matches } of rule.examples) {
-      const budget = new PatternBudget(patternsMs)
-      let caught = false
+      const budget = new RuleBudget(patternsMs)
+      let caught = rule.matchesText(command, budget)
       const interpreter = new Interpreter({
         grammar,
-        table,
         home: '/home/user',
         directory: '/home/user/project',
         variables: {},
@@ -151,15 +135,10 @@ function checkExamples(
         },
         doubted: () => {},
       })
-      try {
-        caught = rule.matchesText(command, budget)
-        interpreter.inspect(command)
-      } catch (error) {
-        if (!(error instanceof SlowPatternError)) throw error
+      interpreter.inspect(command)
+      if (budget.slowRules.size > 0) {
         problems.push(`guard rule "${rule.name}": its pattern takes too long on \`${command}\`.`)
-        continue
-      }
-      if (interpreter.needsGrammar) isUnread = true
+      } else if (interpreter.needsGrammar) isUnread = true
       else if (caught !== matches) {
         const [must, does] = matches ? ['must match', 'does not'] : ['must not match', 'does']
         problems.push(`guard rule "${rule.name}": it ${must} \`${command}\`, and ${does}.`)
@@ -173,22 +152,6 @@ const hasAllRules = ({ origin }: Question): boolean => originPolicies[origin].gu
 
 const hasTool = (names: readonly string[], tool: string | undefined): boolean =>
   names.some((name) => name.toLowerCase() === tool?.toLowerCase())
-
-/** The built-in rules, and the suggestion of a tool where the caller has one; kept while names stay. */
-function createRuleSets(
-  suggestTool: SuggestTool | boolean | undefined,
-): (names: readonly string[]) => readonly Rule[] {
-  let known: readonly string[] | null = null
-  let rules: readonly Rule[] = builtInRules
-  return (names) => {
-    if (names !== known) {
-      const suggestion = createSuggestTool(suggestTool, names)
-      rules = suggestion ? [...builtInRules, suggestion] : builtInRules
-      known = names
-    }
-    return rules
-  }
-}
 
 /**
  * Words without which none of the rules that hold for everyone can apply, however the rest of the

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createCommandTable } from '../../lib/guard/commands/commands.ts'
 import { createGuard } from '../../lib/guard/guard.ts'
 import { Interpreter } from '../../lib/guard/interpreter/interpreter.ts'
 import type { GuardOptions, Question, SeenCommand } from '../../lib/guard/rules/rule.ts'
@@ -37,7 +36,6 @@ export async function seenCommands(
   const seen: SeenCommand[] = []
   new Interpreter({
     grammar: await loadGrammar(),
-    table: createCommandTable(),
     home: places.home,
     directory: places.cwd,
     variables: {},

@@ -29,19 +29,17 @@ const declare: Follow = ({ args, scope }) => {
   return empty
 }
 
-const unset: Follow = ({ args, scope }) => {
+/** `read a b`, `unset a`, `mapfile a`: what these variables hold afterwards is not followed. */
+const forget: Follow = ({ args, scope }) => {
   for (const { chars: name } of args) {
-    if (name.startsWith('-')) continue
-    scope.assign(name, [empty])
+    if (!/^[A-Za-z_]\w*$/.test(name)) continue
+    scope.assign(name, [unknown])
     scope.functions.delete(name)
   }
   return empty
 }
 
 const set: Follow = ({ args, scope }) => {
-  const [first] = args
-  // With an option that it does not know, it sets nothing.
-  if (first && !first.is('--') && first.test(/^-[^-]*[^abefhkmnoptuvxBCEHPT]/)) return empty
   const at = args.findIndex(
     (word, index) => word.is('--') || (!word.test(/^[-+]/) && !args[index - 1]?.test(/^[-+]\w*o$/)),
   )
@@ -51,24 +49,6 @@ const set: Follow = ({ args, scope }) => {
 
 const shift: Follow = ({ args, scope }) => {
   scope.parameters = scope.parameters?.slice(Number(args[0]?.chars ?? 1) || 1) ?? null
-  return empty
-}
-
-/** `read a b`: the words of any line of the input, the rest of them in the last name. */
-const read: Follow = ({ args, scope, stdin }) => {
-  const named = args.filter(
-    (word, at) => !word.startsWith('-') && !args[at - 1]?.test(/^-[dinNptu]$/),
-  )
-  const names = named.length > 0 ? named : [new Text('REPLY')]
-  if (names.some((name) => !name.test(/^[A-Za-z_]\w*(?:\[.*\])?$/))) return empty
-  const lines = stdin?.split('\n').filter(({ length }) => length > 0) ?? [unknown]
-  for (const [index, { chars: name }] of names.entries()) {
-    const fields = lines.map((line) => {
-      const words = line.split(/\s+/).slice(index)
-      return index === names.length - 1 ? Text.join(words, ' ') : (words[0] ?? empty)
-    })
-    scope.assign(name, fields)
-  }
   return empty
 }
 
@@ -93,10 +73,9 @@ export const stateCommands: Commands = new Map([
     typeset: declare,
     local: declare,
     readonly: declare,
-    unset,
+    ...{ read: forget, unset: forget, mapfile: forget, readarray: forget, getopts: forget },
     set,
     shift,
-    read,
     alias,
   }),
   ...silentNames.map((name): [string, Follow] => [name, silent]),
@@ -104,8 +83,6 @@ export const stateCommands: Commands = new Map([
 
 /** A longer text is not put together. */
 const maxLength = 65_536
-
-const operandsOf = (args: readonly Text[]): Text[] => args.filter((word) => !word.startsWith('-'))
 
 const lines = (texts: readonly Text[]): Text => Text.join(texts.flatMap((text) => [text, '\n']))
 
@@ -164,7 +141,7 @@ const cat: Follow = ({ args, stdin, scope, shell }) => {
 }
 
 const list: Follow = ({ args }) => {
-  const folders = operandsOf(args)
+  const folders = args.filter((word) => !word.startsWith('-'))
   return lines(
     folders.length === 0 ? [anyText] : folders.map((one) => (one.isGlob ? one : anyText)),
   )

@@ -15,8 +15,6 @@ export interface Shell {
   readFile(path: Text, scope: Scope): Text | null
   /** Reads what is a command only perhaps: findings that depend on something unknown are dropped. */
   onlyWhatIsCertain(read: () => void): void
-  /** Tells the rules that the command multiplies itself without an end. */
-  sawForkBomb(): void
 }
 
 /** One command as it would be started. */

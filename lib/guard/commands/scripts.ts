@@ -1,4 +1,6 @@
 import { gitAlias, readGit } from '../rules/git.ts'
+import { forkBomb } from '../rules/rule.ts'
+import { readOptions } from '../shell/options.ts'
 import { empty, quote, Text, unknown } from '../shell/text.ts'
 import type { Call, Commands, Follow } from './call.ts'
 
@@ -6,39 +8,25 @@ const stdinPaths = new Set(['-', '/dev/stdin', '/dev/fd/0'])
 
 /** `sh -c script`, `sh file`, `… | sh`. */
 const shell: Follow = ({ args, scope, stdin, shell }) => {
-  const { isScript, operands } = readShellOptions(args)
+  const dashed = args.map((word) => word.replace(/^\+(?=\w)/g, () => '-'))
+  const options = readOptions(dashed, {
+    shortValues: 'oO',
+    longValues: 'rcfile init-file',
+    stopsAtOperand: true,
+  })
+  const { operands } = options
   const inner = scope.clone()
   const [first, ...rest] = operands
-  if (isScript) {
+  if (options.has('c', 'command')) {
     const [zero, ...parameters] = rest
     if (zero !== undefined) inner.assign('0', [zero])
     inner.parameters = parameters
     return first === undefined ? empty : shell.runScript(first, inner, stdin)
   }
-  const readsInput = first === undefined || stdinPaths.has(first.chars)
-  const isFile = !readsInput && !args.some((word) => word.test(/^-\w*s/))
+  const isFile = first !== undefined && !stdinPaths.has(first.chars) && !options.has('s')
   inner.parameters = isFile ? rest : operands
   const source = isFile ? shell.readFile(first, scope) : stdin
   return source === null ? unknown : shell.runScript(source, inner, null)
-}
-
-function readShellOptions(args: readonly Text[]): {
-  isScript: boolean
-  operands: readonly Text[]
-} {
-  let isScript = false
-  let index = 0
-  for (; index < args.length; index++) {
-    const word = args[index]?.chars ?? ''
-    if (word === '--' || word === '-') {
-      index++
-      break
-    }
-    if (!/^[-+]./.test(word)) break
-    if (/^-\w*c|^--command$/.test(word)) isScript = true
-    if (/^[-+]\w*[oO]$|^--(?:rcfile|init-file)$/.test(word)) index++
-  }
-  return { isScript, operands: args.slice(index) }
 }
 
 const evaluate: Follow = ({ args, scope, stdin, shell }) =>
@@ -70,50 +58,23 @@ export const scriptCommands: Commands = new Map([
   ['trap', trap],
 ])
 
-/** Reads the commands that git itself starts: an alias, `submodule foreach`, `--exec`, a setting. */
+/** Reads the commands that git itself starts: an alias, `submodule foreach`, `bisect run`, `rebase --exec`. */
 export function readGitScripts({ name, args: own, scope, shell }: Call): void {
   const call = readGit(name, own)
   if (!call) return
-  const { subcommand, args, settings } = call
+  const { subcommand, args } = call
   const run = (script: Text): void => {
     shell.runScript(script, scope.clone(), null)
   }
-  const alias = gitAlias(call) ?? scope.aliases.get(`git ${subcommand}`) ?? null
+  const alias = gitAlias(call)
   if (alias !== null) {
     const isShell = alias.startsWith('!')
     run(Text.join([...(isShell ? [alias.slice(1)] : ['git', alias]), ...args.map(quote)], ' '))
-    return
-  }
-  for (const setting of settings) {
-    const [start] =
-      /^(?:core\.(?:sshcommand|pager|editor)|pager\.\w+)=!?/i.exec(setting.chars) ?? []
-    if (start !== undefined) run(setting.slice(start.length))
-  }
-  if (subcommand === 'config') {
-    const [key, value] = args.filter((word) => !word.startsWith('-') && !word.is('set'))
-    if (key?.startsWith('alias.') && value) {
-      scope.aliases.set(`git ${key.chars.slice('alias.'.length)}`, value)
-    }
-  } else if (subcommand === 'submodule' || subcommand === 'bisect') {
-    const at = args.findIndex((word) => word.test(/^(?:foreach|run)$/))
+  } else if (/^(?:submodule|bisect|rebase|filter-branch)$/.test(subcommand)) {
+    const at = args.findIndex((word) => word.test(/^(?:foreach|run|-x|--exec|--\w+-filter)$/))
     const script = args.slice(at + 1).filter((word) => !word.is('--recursive'))
-    if (at >= 0) run(Text.join(script, ' '))
-  } else if (subcommand === 'rebase' || subcommand === 'filter-branch') {
-    for (const [index, word] of args.entries()) {
-      if (args[index - 1]?.test(/^(?:-x|--exec|--\w+-filter)$/)) run(word)
-      else if (word.startsWith('--exec=')) run(word.slice('--exec='.length))
-    }
+    if (at >= 0) run(subcommand === 'rebase' ? (script[0] ?? empty) : Text.join(script, ' '))
   }
-}
-
-/** The options by which an interpreter takes its program as an argument. */
-const programOptions: Readonly<Record<string, RegExp>> = {
-  python: /^-[a-zA-Z]*c$/,
-  python3: /^-[a-zA-Z]*c$/,
-  perl: /^-[a-zA-Z]*[eE]$/,
-  ruby: /^-[a-zA-Z]*e$/,
-  node: /^(?:-[a-z]*[ep]|--eval|--print)$/,
-  php: /^(?:-r|--run)$/,
 }
 
 const starts = /\b(?:system|exec\w*|p?open|spawn\w*|call|run|check_\w+|shell_exec)\b|`/
@@ -128,18 +89,18 @@ const literal = /'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`
  */
 const runInlineCode: Follow = (call) => {
   for (const code of programs(call)) {
-    if (code.test(forkLoop)) call.shell.sawForkBomb()
+    if (code.test(forkLoop)) call.shell.runWords([new Text(forkBomb)], call.scope, null)
     call.shell.onlyWhatIsCertain(() => readCode(code.source, call))
   }
   return unknown
 }
 
+/** An argument, else standard input (`python3 - <<E`) or a file that the command itself wrote. */
 function programs({ name, args, stdin, scope, shell }: Call): readonly Text[] {
   if (name.endsWith('awk')) return args.filter((word) => word.test(/[{(]/))
-  const option = programOptions[name]
-  const given = args.filter((_, index) => option && args[index - 1]?.test(option))
+  const option = /^-[a-zA-Z]*[ceEpr]$|^--(?:eval|print|run)$/
+  const given = args.filter((_, index) => args[index - 1]?.test(option))
   if (given.length > 0) return given
-  // `python3 - <<E`, or a file that the command itself wrote.
   const file = args.find((word) => !word.startsWith('-'))
   const code = file === undefined ? stdin : shell.readFile(file, scope)
   return code ? [code] : []
@@ -153,22 +114,18 @@ function readCode(code: string, { scope, shell }: Call): void {
     text: new Text((match[1] ?? match[2] ?? match[3] ?? '').replace(/\\(["'`\\])/g, '$1')),
     before: code.slice(Math.max(0, match.index - 60), match.index),
   }))
+  const texts = literals.map(({ text }) => text)
   if (starts.test(code)) {
-    for (const { text } of literals) run(text)
+    for (const text of texts) run(text)
     // `["rm", "-rf", "/"]`
-    shell.runWords(
-      literals.map(({ text }) => text),
-      scope.clone(),
-      null,
-    )
+    shell.runWords(texts, scope.clone(), null)
   }
   for (const { text, before } of literals) {
     if (removes.test(before)) run('rm -rf ', text.is('~') ? text : quote(text))
-    if (text.test(/^>?\/dev\//) && writes.test(code))
-      run(': > ', quote(text.replace(/^>/g, () => '')))
+    if (text.startsWith('/dev/') && writes.test(code)) run(': > ', quote(text))
   }
 }
 
-export const inlineCodeCommands: Commands = new Map(
-  [...Object.keys(programOptions), 'awk', 'gawk'].map((name) => [name, runInlineCode]),
-)
+const languages = 'python python3 perl ruby node php awk gawk'.split(' ')
+
+export const inlineCodeCommands: Commands = new Map(languages.map((name) => [name, runInlineCode]))

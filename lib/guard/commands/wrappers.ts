@@ -22,49 +22,31 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   readonly staysInShell?: boolean
 }
 
-/** They have no options with values, and start what stands behind them. */
-const plainWrappers = `nohup setsid linux64 linux32 busybox toybox catchsegv unbuffer chronic ifne
-  eatmydata rlwrap setlocale torsocks torify`.split(/\s+/)
 const inShell: Wrapper = { staysInShell: true }
 const su: Wrapper = {
   operands: 1,
   shortValues: 'cgGsuwC',
-  longValues: 'command session-command group supp-group shell user whitelist-environment',
-  scriptOptions: ['c', 'command', 'session-command'],
+  longValues: 'command group supp-group shell user whitelist-environment',
+  scriptOptions: ['c', 'command'],
   startsShell: 'always',
 }
-const tracer: Wrapper = {
-  shortValues: 'oepsuEabIOPSXUzlnxFAD',
-  longValues: 'output trace attach string-limit user env',
-}
-const timeout: Wrapper = {
-  shortValues: 'ks',
-  longValues: 'kill-after signal',
-  operands: 1,
-}
+const timeout: Wrapper = { shortValues: 'ks', longValues: 'kill-after signal', operands: 1 }
 
-/** Sources: the manual pages of sudo, coreutils, util-linux, strace, and of each one named. */
+/** Sources: the manual pages of sudo, coreutils, util-linux, and of each one named. */
 const wrappers: Readonly<Record<string, Wrapper>> = {
+  ...{ nohup: {}, setsid: {}, busybox: {}, toybox: {} },
   sudo: {
     shortValues: 'CDghpRTtUru',
     longValues:
       'close-from chdir group host prompt chroot command-timeout type other-user role user',
     assignments: true,
     directoryOptions: ['D', 'chdir'],
-    idleOptions: [
-      ...['l', 'v', 'e', 'V', 'K'],
-      ...['list', 'validate', 'edit', 'version', 'remove-timestamp'],
-    ],
+    idleOptions: ['l', 'v', 'e', 'V', 'K', 'list', 'validate', 'edit', 'version'],
     startsShell: ['s', 'i', 'shell', 'login'],
   },
-  doas: { shortValues: 'uCa', idleOptions: ['C'], startsShell: ['s'] },
+  doas: { shortValues: 'uCa', startsShell: ['s'] },
   su,
   runuser: { ...su, operands: 0 },
-  pkexec: { shortValues: 'u', longValues: 'user' },
-  gosu: { operands: 1 },
-  'su-exec': { operands: 1 },
-  setpriv: { longValues: 'reuid regid groups inh-caps ambient-caps bounding-set securebits' },
-  sg: { operands: 1, shortValues: 'c', scriptOptions: ['c'] },
   env: {
     shortValues: 'uCSP',
     longValues: 'unset chdir split-string',
@@ -80,41 +62,22 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   gtimeout: timeout,
   nice: { shortValues: 'n0123456789', longValues: 'adjustment' },
   ionice: { shortValues: 'cnpPu', longValues: 'class classdata pid' },
-  chrt: { shortValues: 'pTPD', operands: 1 },
   stdbuf: { shortValues: 'ioe', longValues: 'input output error' },
-  setarch: { operands: 1 },
-  strace: tracer,
-  ltrace: tracer,
-  flock: {
-    shortValues: 'wEc',
-    longValues: 'timeout conflict-exit-code command',
-    operands: 1,
-    scriptOptions: ['c', 'command'],
-  },
-  taskset: { operands: 1, idleOptions: ['p', 'pid'] },
   chroot: { longValues: 'userspec groups', operands: 1, startsShell: 'always' },
-  script: {
-    shortValues: 'cEIOBTmo',
-    longValues: 'command echo log-in log-out log-io log-timing logging-format output-limit',
-    scriptOptions: ['c', 'command'],
-    operands: 1,
-  },
   watch: { shortValues: 'nq', longValues: 'interval equexit', joins: true },
   ssh: { shortValues: 'BbcDEeFIiJLlmOopQRSWw', operands: 1, joins: true, startsShell: 'always' },
-  fakeroot: { shortValues: 'lsib' },
-  caffeinate: { shortValues: 'tw' },
-  proxychains: { shortValues: 'f' },
-  proxychains4: { shortValues: 'f' },
   'cross-env': { assignments: true },
 }
 
 /** Programs that start another one, which stands somewhere behind options that are not listed. */
 const looseWrappers =
-  `prlimit cpulimit numactl systemd-run systemd-inhibit dbus-run-session xvfb-run
+  `linux64 linux32 catchsegv unbuffer chronic ifne eatmydata rlwrap setlocale torsocks torify
+  pkexec gosu su-exec setpriv sg chrt setarch strace ltrace flock taskset script fakeroot caffeinate proxychains
+  proxychains4 prlimit cpulimit numactl systemd-run systemd-inhibit dbus-run-session xvfb-run
   unshare nsenter bwrap firejail proot valgrind perf gdb faketime start-stop-daemon tini dumb-init s6
   tmux screen entr retry doppler aws-vault dotenv direnv nix nix-shell devbox mise asdf poetry uv
   pipenv conda bundle npx bunx pnpm yarn npm bun shx op hyperfine concurrently nodemon watchexec
-  daemonize sshpass expect cgexec runcon capsh`.split(/\s+/)
+  daemonize sshpass expect cgexec runcon capsh parallel`.split(/\s+/)
 
 /** Programs that a command behind an unlisted option is recognised by. */
 const dangerous = new Set(
@@ -184,12 +147,11 @@ const isOwnSubcommand = (name: string, base: string): boolean =>
 
 /** `nix develop -c`, `nix-shell --run`: what follows is a command. */
 const runsScript = (option: string, program: string): boolean =>
-  /^(?:-c|--run|--command|--exec|--shell-command)$/.test(option) &&
+  /^(?:-\w*c|--run|--command|--exec|--shell-command)$/.test(option) &&
   !/^(?:perf|gdb|valgrind)$/.test(program)
 
 /** Commands that start another one. */
 export const wrapperCommands: Commands = new Map([
   ...looseWrappers.map((name): [string, Follow] => [name, startAnywhere]),
-  ...plainWrappers.map((name): [string, Follow] => [name, startInner({})]),
   ...Object.entries(wrappers).map(([name, own]): [string, Follow] => [name, startInner(own)]),
 ])

@@ -78,8 +78,5 @@ export function branch(scope: Scope, branches: readonly ((scope: Scope) => Text)
 
 /** Reads a body once; whether it ran is not known. */
 function repeat(scope: Scope, { context }: Reader, body: (scope: Scope) => Text): Text {
-  const before = scope.clone()
-  const output = context.aside(() => body(scope))
-  scope.merge(before)
-  return output
+  return context.aside(() => branch(scope, [body, () => empty]))
 }

@@ -1,11 +1,10 @@
 import type { Shell } from '../commands/call.ts'
-import type { CommandTable } from '../commands/commands.ts'
 import type { SeenCommand } from '../rules/rule.ts'
 import type { Grammar } from '../shell/grammar.ts'
-import { Effort, type Scope } from '../shell/scope.ts'
+import { Effort, type Scope, type ShellFunction } from '../shell/scope.ts'
 import { readable, type Text, unknown } from '../shell/text.ts'
 import type { WordHost } from '../shell/word.ts'
-import type { AndOr, CompoundList, ParsedScript, PipelineNode, Statement } from 'unbash'
+import type { AndOr, CompoundList, PipelineNode, Statement } from 'unbash'
 
 /** How deeply things may lie in one another. What lies deeper is not read: the verdict is `ask`. */
 const most = {
@@ -24,7 +23,6 @@ export type Doubt = 'unparsed' | 'unknown'
 
 export interface InterpreterOptions {
   readonly grammar: Grammar
-  readonly table: CommandTable
   readonly home: string
   readonly directory: string
   readonly variables: Readonly<Record<string, string>>
@@ -62,8 +60,8 @@ export interface Reader extends Shell, WordHost {
   readonly context: Context
   /** Reads what a node would start; gives what it prints, as far as known. */
   walk(node: Node, scope: Scope, stdin: Text | null): Text
-  /** Reads a script that is parsed already; gives what it prints, as far as known. */
-  runParsed(script: ParsedScript, scope: Scope, stdin: Text | null): Text
+  /** Reads the body of a function; gives what it prints, as far as known. */
+  call(body: ShellFunction, args: readonly Text[], scope: Scope, stdin: Text | null): Text
 }
 
 /** Knows what surrounds the node that is being read, and reports from there. */

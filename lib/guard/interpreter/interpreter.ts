@@ -1,6 +1,6 @@
 import { forkBomb } from '../rules/rule.ts'
 import { isForkBomb } from '../shell/grammar.ts'
-import { Scope, type Variable } from '../shell/scope.ts'
+import { Scope, type ShellFunction } from '../shell/scope.ts'
 import {
   absoluteNames,
   empty,
@@ -12,14 +12,7 @@ import {
 import { expandText, expandWord } from '../shell/word.ts'
 import { branch, walkCompound } from './compound.ts'
 import { Context, type InterpreterOptions, type Node, type Reader } from './context.ts'
-import {
-  Functions,
-  redirect,
-  assign,
-  readArguments,
-  type Programs,
-  start,
-} from './simple-command.ts'
+import { assign, readArguments, redirect, start } from './simple-command.ts'
 import type {
   AndOr,
   Command,
@@ -31,6 +24,8 @@ import type {
   SyntaxNode,
   Word,
 } from 'unbash'
+
+const ofEveryShell = { '0': 'bash', SHELL: '/bin/sh', BASH: '/bin/bash', IFS: ' \t\n' }
 
 const maxOutputLength = 65_536
 /**
@@ -53,14 +48,13 @@ export class Interpreter implements Reader {
   /** The texts of the files that the command itself writes, and of `<(…)`, by the path. */
   private readonly files = new Map<string, Text>()
   private processes = 0
-  private readonly functions = new Functions()
-  private readonly programs: Programs
+  /** The functions that are being read, the innermost last. */
+  private readonly callers: Function[] = []
   private readonly delayed: { source: Text; scope: Scope }[] = []
 
   constructor(options: InterpreterOptions) {
     this.options = options
     this.context = new Context(options)
-    this.programs = { reader: this, functions: this.functions, table: options.table }
   }
 
   /** Reads the command. */
@@ -68,22 +62,16 @@ export class Interpreter implements Reader {
     const { directory, home, variables } = this.options
     const source = Text.parsed(withoutPlaceholders(command))
     const scope = new Scope([new Text(directory)], this.context.effort)
-    scope.assign('HOME', [new Text(home)])
-    for (const [name, value] of Object.entries(variables)) scope.assign(name, [new Text(value)])
+    const known = { ...ofEveryShell, HOME: home, ...variables }
+    for (const [name, value] of Object.entries(known)) scope.assign(name, [new Text(value)])
     this.context.within({ text: command }, () => {
       this.runScript(source, scope, null)
       for (const { source: script, scope: then } of this.delayed) this.runScript(script, then, null)
-      this.functions.readUncalled(scope, this)
     })
   }
 
   doubt(reason: string): void {
     this.context.doubt(reason, 'unparsed')
-  }
-
-  sawForkBomb(): void {
-    const channels = { stdin: null, writes: [], redirected: false }
-    this.context.tell(forkBomb, [], channels, new Scope([], this.context.effort), () => null)
   }
 
   onlyWhatIsCertain(read: () => void): void {
@@ -123,11 +111,19 @@ export class Interpreter implements Reader {
 
   runWords(words: readonly Text[], scope: Scope, stdin: Text | null): Text {
     const channels = { stdin, writes: [], redirected: false }
-    return this.context.deeper(
-      'commands',
-      () => start(words, scope, channels, this.programs),
-      'Commands',
-    )
+    return this.context.deeper('commands', () => start(words, scope, channels, this), 'Commands')
+  }
+
+  call({ node, source }: ShellFunction, args: readonly Text[], scope: Scope, stdin: Text | null) {
+    if (this.callers.filter((caller) => caller === node).length > 1) return unknown
+    this.callers.push(node)
+    const before = scope.parameters
+    scope.parameters = args
+    const frame = { source, standsAlone: false }
+    const output = this.context.within(frame, () => this.walk(node.body, scope, stdin))
+    scope.parameters = before
+    this.callers.pop()
+    return output
   }
 
   later(source: Text, scope: Scope): void {
@@ -213,16 +209,13 @@ export class Interpreter implements Reader {
 
   private walkAndOr(node: AndOr, scope: Scope, stdin: Text | null): Text {
     const outputs: Text[] = []
-    const skipped: Scope[] = []
     for (const [index, command] of node.commands.entries()) {
       if (this.context.effort.isSpent) break
-      if (index > 0) skipped.push(scope.clone())
-      outputs.push(this.walk(command, scope, stdin))
-    }
-    // What a chain assigns is taken to have happened; `cd x && …` that failed has changed nothing.
-    for (const [index, state] of skipped.entries()) {
-      if (node.operators[index] === '||') scope.merge(state)
-      else scope.mergeVariables(state)
+      // What a chain assigns is taken to have happened; `cd x && …` that failed has changed nothing.
+      const isInstead = node.operators[index - 1] === '||'
+      const state = isInstead ? scope.clone() : scope
+      outputs.push(this.walk(command, state, stdin))
+      if (isInstead) scope.merge(state)
     }
     return Text.join(outputs)
   }
@@ -237,32 +230,31 @@ export class Interpreter implements Reader {
     })
   }
 
+  /** The body counts, whether it is called or not: what in it is certain is told at once. */
   private define(node: Function, scope: Scope): Text {
     const name = expandText(node.name, scope, this)[0]?.chars ?? node.name.text
-    const { source } = this.context
-    this.functions.define(name, node, scope, source)
+    scope.functions.set(name, { node, source: this.context.source })
     if (isForkBomb(name, node.body, this.options.grammar)) {
-      const text = source.slice(node.pos, node.end)
-      this.context.within({ text }, () => this.sawForkBomb())
+      const text = this.context.source.slice(node.pos, node.end)
+      this.context.within({ text }, () => this.runWords([new Text(forkBomb)], scope, null))
     }
+    const inner = scope.clone()
+    inner.parameters = null
+    this.onlyWhatIsCertain(() => this.walk(node.body, inner, null))
     return empty
   }
 
-  private walkCommand(node: Command, scope: Scope, stdin: Text | null): Text {
-    const argvs = readArguments(node, scope, this)
-    const streams = redirect(node.redirects, scope, stdin, this)
-    const before = new Map<string, Variable | undefined>()
-    for (const part of node.prefix) {
-      if (part.type !== 'Assignment') continue
-      if (node.name) before.set(part.name, scope.variables.get(part.name))
-      assign(part, scope, this)
-    }
+  private walkCommand(node: Command, outer: Scope, stdin: Text | null): Text {
+    const argvs = readArguments(node, outer, this)
+    const streams = redirect(node.redirects, outer, stdin, this)
+    // What stands in front of a command is assigned for it alone.
+    const scope = node.name && node.prefix.length > 0 ? outer.clone() : outer
+    for (const part of node.prefix) if (part.type === 'Assignment') assign(part, scope, this)
     if (!node.name) {
       this.context.tellWrites(streams.writes, scope)
       return streams.finish(empty)
     }
-    const run = (argv: readonly Text[], state: Scope): Text =>
-      start(argv, state, streams, this.programs)
+    const run = (argv: readonly Text[], state: Scope): Text => start(argv, state, streams, this)
     const [only] = argvs
     const output =
       argvs.length === 1 && only
@@ -271,10 +263,6 @@ export class Interpreter implements Reader {
             scope,
             argvs.map((argv) => (state) => Text.join([run(argv, state), '\n'])),
           )
-    for (const [name, value] of before) {
-      if (value) scope.variables.set(name, value)
-      else scope.variables.delete(name)
-    }
     return streams.finish(output)
   }
 }

@@ -2,9 +2,7 @@ import { readOptions } from '../shell/options.ts'
 import { absoluteNames, Text } from '../shell/text.ts'
 import { type Caught, forkBomb, type Places, type Rule, type SeenCommand } from './rule.ts'
 
-/** Devices under /dev that hold no file system. */
-const harmless =
-  /^(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty\w*|console|ptmx|pts\/.*|fd\/.*|shm\/.*|tcp\/.*|udp\/.*|kmsg|log|lp\d.*|usb\/.*|input\/.*|snd\/.*|dsp|video\d+|cu\..*|serial\/.*)$/
+/** Devices under /dev that hold a file system, or memory. */
 const disks =
   /^(?:(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|loop|nbd|sr|ram|zram|rdisk|disk|mtdblock|mtd|bcache|drbd|rbd|zd|pmem|fd\d)\w*|(?:mapper|disk|block|zvol|vg\w*|md)\/.*|root|mem|kmem|port)$/
 const diskNames = 'sda sda1 sdb vda nvme0n1 xvda mmcblk0 disk0 disk1 hda md0 dm-0'.split(' ')
@@ -14,20 +12,6 @@ export const diskDestroy: Rule = {
   decision: 'deny',
   instead: 'Write to an image file in the project, and leave devices to a person.',
   holdsFor: 'everyone',
-  examples: {
-    match: [
-      'mkfs.ext4 /dev/sda1',
-      'dd if=/dev/zero of=/dev/sda',
-      'cat x > /dev/nvme0n1',
-      ':(){ :|:& };:',
-    ],
-    pass: [
-      'dd if=/dev/zero of=disk.img',
-      'echo x > /dev/null',
-      'mkfs.ext4 disk.img',
-      'lsblk /dev/sda',
-    ],
-  },
   check(command) {
     if (command.name === forkBomb)
       return { does: 'starts itself again and again until nothing else runs', certain: true }
@@ -41,29 +25,27 @@ export const diskDestroy: Rule = {
 
 /** How a program destroys what is on the device that one of its arguments names. */
 interface Destroyer {
-  /** Which arguments may name the device; all of them by default. */
-  readonly where?: 'last' | 'behind the first' | 'output'
+  /** Whether only the last argument names what is written. */
+  readonly copies?: boolean
   /** It does so only with one of these words. */
   readonly only?: RegExp
   /** It does not with one of these. */
   readonly never?: RegExp
 }
 
-const always: Destroyer = {}
-const copies: Destroyer = { where: 'last' }
-const downloads: Destroyer = { where: 'output' }
+const copies: Destroyer = { copies: true }
 const partitions: Destroyer = { never: /^-\w*[lsdxJ]|^--(?:list|dump|json|show)/ }
+const always =
+  `tee shred scrub blkdiscard truncate pvcreate luksformat sponge nwipe sg_format`.split(/\s+/)
 
 /** Sources: the manual page of each program. */
 const destroyers: Readonly<Record<string, Destroyer>> = {
-  ...{ tee: always, shred: always, scrub: always, blkdiscard: always, truncate: always },
-  ...{ pvcreate: always, luksformat: always, sponge: always, nwipe: always, sg_format: always },
+  ...Object.fromEntries(always.map((name) => [name, {}])),
   ...{ cp: copies, mv: copies, install: copies, rsync: copies, bmaptool: copies, xfs_copy: copies },
-  ...{ curl: downloads, wget: downloads, aria2c: downloads, openssl: downloads },
+  ddrescue: copies,
   ...{ fdisk: partitions, sfdisk: partitions, cfdisk: partitions, gdisk: partitions },
-  ...{ cgdisk: partitions, ntfsclone: downloads },
-  ddrescue: { where: 'behind the first' },
-  'qemu-img': { where: 'last', only: /^(?:convert|create|resize|commit|rebase|dd)$/ },
+  cgdisk: partitions,
+  'qemu-img': { copies: true, only: /^(?:convert|create|resize|commit|rebase|dd)$/ },
   bcachefs: { only: /^format$/ },
   wipefs: { only: /^-\w*[ao]|^--all/ },
   badblocks: { only: /^-\w*w/ },
@@ -104,38 +86,19 @@ function destroyed({ name, args, places, redirected }: SeenCommand): Caught | nu
     return target?.beginsWith('uog')
       ? { does: 'writes over a file or device that is not known before the run', certain: false }
       : target
-        ? onDisk(target, places, 'writes over the device', true)
+        ? onDisk(target, places, 'writes over the device')
         : null
   }
-  const destroyer = name.startsWith('partclone.') ? downloads : destroyers[name]
+  const destroyer = destroyers[name]
   if (!destroyer) return null
-  const { where, only, never } = destroyer
+  const { only, never } = destroyer
   const isInput = redirected && name === 'parted'
   if ((only && !has(only) && !isInput) || (never && has(never))) return null
-  const { operands } = readOptions(args, {})
-  const words =
-    where === 'last'
-      ? operands.slice(-1)
-      : where === 'behind the first'
-        ? operands.slice(1)
-        : where === 'output'
-          ? writtenBy(args)
-          : args
+  const words = destroyer.copies ? readOptions(args, {}).operands.slice(-1) : args
   return firstOn(words, 'destroys what is on')
 }
 
-/** The files that options such as `-o` name. */
-const writtenBy = (args: readonly Text[]): Text[] =>
-  args.flatMap((word, at) => {
-    if (args[at - 1]?.test(/^(?:-[a-zA-Z]*[oO]|-out|--output(?:-document)?|--out|--overwrite)$/)) {
-      return [word]
-    }
-    const [option = ''] =
-      /^(?:-[oO](?=\/)|--(?:out|output|output-document|overwrite)=)/.exec(word.chars) ?? []
-    return option === '' ? [] : [word.slice(option.length)]
-  })
-
-function onDisk(path: Text, places: Places, does: string, anyDevice = false): Caught | null {
+function onDisk(path: Text, places: Places, does: string): Caught | null {
   for (const directory of places.directories) {
     const [root, ...rest] = absoluteNames(path, directory)
     if (!root?.is('dev') || rest.length === 0) continue
@@ -144,9 +107,7 @@ function onDisk(path: Text, places: Places, does: string, anyDevice = false): Ca
     const isDisk =
       device.isGlob || !certain
         ? diskNames.some((name) => device.matches(name))
-        : anyDevice
-          ? !device.test(harmless)
-          : device.test(disks)
+        : device.test(disks)
     if (isDisk) return { does: `${does} /dev/${device.chars}`, certain }
   }
   return null

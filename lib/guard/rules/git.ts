@@ -53,20 +53,6 @@ export const gitPushForce: Rule = {
   decision: 'deny',
   instead: 'Use `git push --force-with-lease`, or push without force.',
   holdsFor: 'agents',
-  examples: {
-    match: [
-      'git push -f',
-      'git push origin +main',
-      'git -C sub push --mirror',
-      'git push -uf origin x',
-    ],
-    pass: [
-      'git push',
-      'git push --force-with-lease',
-      'git push -u origin feature',
-      'git commit -m "push -f"',
-    ],
-  },
   check({ name, args }) {
     const call = readGit(name, args)
     if (!call || (call.subcommand !== 'push' && call.subcommand !== 'send-pack')) return null
@@ -83,16 +69,8 @@ export const gitPushForce: Rule = {
       return { does: 'makes the remote a mirror, deleting what is not here', certain: true }
     }
     const refspec = operands.find((word) => word.startsWith('+'))
-    if (refspec)
-      return {
-        does: `overwrites the remote history by the refspec "${refspec.chars}"`,
-        certain: true,
-      }
-    const setting = call.settings.find((text) =>
-      text.test(/^remote\..*\.(?:mirror=(?:true|1|yes|on)$|push=\+)/i),
-    )
-    return setting
-      ? { does: `overwrites the remote history by the setting "${setting.chars}"`, certain: true }
+    return refspec
+      ? { does: `overwrites the remote history by the refspec "${refspec.chars}"`, certain: true }
       : null
   },
 }
@@ -113,18 +91,6 @@ export const gitAddBlind: Rule = {
   decision: 'deny',
   instead: 'Name the files: `git add <path>…`, or `git add -u` for what is tracked already.',
   holdsFor: 'agents',
-  examples: {
-    match: [
-      'git add .',
-      'git add -A',
-      'git add --all',
-      'git add -A src',
-      'git add ./*',
-      "git add ':/'",
-      'git -C sub add -v .',
-    ],
-    pass: ['git add src/a.ts', 'git add -u', "git add '*.md'", 'git add .gitignore', 'git add -p'],
-  },
   check({ name, args, places, read }) {
     const call = readGit(name, args)
     if (!call || (call.subcommand !== 'add' && call.subcommand !== 'stage')) return null

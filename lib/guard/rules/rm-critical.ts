@@ -10,26 +10,15 @@ export const rmCritical: Rule = {
   decision: 'deny',
   instead: 'Remove a named folder inside the project, such as `rm -rf ./dist`.',
   holdsFor: 'everyone',
-  examples: {
-    match: ['rm -rf /', 'rm -fr ~', 'sudo rm -r --force "$HOME"/', 'find . -delete', 'rm -rf .git'],
-    pass: [
-      'rm -rf node_modules',
-      'rm -f .git/index.lock',
-      "rm -rf '*'",
-      'find . -name "*.o" -delete',
-    ],
-  },
   check(command) {
     const targets = removed(command)
     if (!targets) return null
+    const protectedFolders = listProtected(command.places)
     let doubt: Caught | null = null
     for (const target of targets.paths) {
-      const caught = criticalTarget(target, command.places)
+      const caught = criticalTarget(target, command.places, protectedFolders)
       if (caught?.certain && targets.certain) return caught
       if (caught) doubt ??= { ...caught, certain: false }
-      else if (mayTakeGit(target, command.places)) {
-        doubt ??= { does: `may remove a .git folder, by "${target.chars}"`, certain: false }
-      }
     }
     return doubt
   },
@@ -37,13 +26,10 @@ export const rmCritical: Rule = {
 
 /** What the command removes recursively; null: nothing. */
 function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain: boolean } | null {
-  if (alwaysRecursive.has(name)) {
+  if (alwaysRecursive.has(name) || (name === 'gio' && args[0]?.is('trash'))) {
     return { paths: operandsOf(args), certain: true }
   }
   if (name === 'rsync') return emptiedByRsync(args)
-  if (name === 'gio') {
-    return args[0]?.is('trash') ? { paths: operandsOf(args.slice(1)), certain: true } : null
-  }
   if (name !== 'rm') return null
   const options = readOptions(args, {
     longFlags:
@@ -79,7 +65,8 @@ function emptiedByRsync(args: readonly Text[]): ReturnType<typeof removed> {
 }
 
 /** Folders of a system whose loss breaks it. Sources: hier(7), and macOS's file-system overview. */
-const systemFolders = `
+const systemFolders =
+  `
 /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /root /run /sbin /srv
 /sys /tmp /usr /var /nix /snap
 /usr/bin /usr/sbin /usr/lib /usr/lib32 /usr/lib64 /usr/libexec /usr/local /usr/share /usr/include
@@ -89,7 +76,7 @@ const systemFolders = `
 /var/lib/postgresql /var/lib/mysql /nix/store
 /etc/ssh /etc/ssl /etc/systemd /etc/apt /etc/pam.d /etc/init.d /etc/network /etc/default /etc/security
 /Applications /Library /System /Users /Volumes /private /private/etc /private/var /cores /opt/homebrew
-`.match(/\S+/g)
+`.match(/\S+/g) ?? []
 
 /** Emptying these is ordinary cleaning; removing them is not. */
 const scratchFolders = new Set(['/tmp', '/var/tmp', '/var/cache', '/run', '/media', '/mnt'])
@@ -103,28 +90,58 @@ const homeFolders =
     ' ',
   )
 
-const system = new Set(systemFolders)
-
 /** Names that a glob is tried on: one that fits them all leaves nothing behind. */
 const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
+
+/** A folder that a project cannot lose: the names of its path, and what it is. */
+type Protected = readonly [names: readonly string[], what: string]
+
+function listProtected({ start, home }: Places): Protected[] {
+  const startNames = namesOf(start)
+  const above = startNames.map((_, at): Protected => [
+    startNames.slice(0, at + 1),
+    at + 1 === startNames.length ? 'the working directory' : 'a folder above the working directory',
+  ])
+  const inHome = homeFolders.map((folder): Protected => [
+    [...namesOf(home), ...folder.split('/')],
+    'a folder of a home',
+  ])
+  const ofSystem = systemFolders.map((path): Protected => [namesOf(path), 'a system folder'])
+  return [
+    [[], 'the root folder'],
+    [namesOf(home), 'a home folder'],
+    [['root'], 'a home folder'],
+    ...above,
+    ...inHome,
+    ...ofSystem,
+  ]
+}
 
 /**
  * Whether the recursive removal of `path` takes away more than a project can lose: the root, a home,
  * the directory of the request or one above it, `.git`, a system folder, or everything in one of them.
  */
-function criticalTarget(path: Text, places: Places): Caught | null {
+function criticalTarget(
+  path: Text,
+  places: Places,
+  protectedFolders: readonly Protected[],
+): Caught | null {
   if (path.length === 0) return null
+  const start = namesOf(places.start)
   for (const directory of places.directories) {
     const certain = path.isKnown && (path.startsWith('/') || directory.isKnown)
-    if (isOnlyUnknown(path)) {
+    if (!path.isKnown && !path.isGlob && path.test(/^[…/.]*$/)) {
       return { does: 'removes a folder recursively that is not known before the run', certain }
     }
     // An unknown value may be empty: `$X/*` is then `/*`.
-    const reason = criticalParts(
-      absoluteNames(path.withUnknownEmpty(), directory.withUnknownEmpty()),
-      places,
-    )
-    if (reason === null) continue
+    const parts = absoluteNames(path.withUnknownEmpty(), directory.withUnknownEmpty())
+    const reason = criticalParts(parts, start, protectedFolders)
+    if (reason === null) {
+      const last = parts.at(-1)
+      const mayBeGit = last?.isGlob && last.startsWith('.') && last.matches('.git')
+      if (!mayBeGit || !path.isKnown || isOthers(parts.slice(0, -1), start)) continue
+      return { does: `may remove a .git folder, by "${path.chars}"`, certain: false }
+    }
     // What lies in a scratch folder may be removed, and an unknown name is likely to be there.
     if (!certain && scratchFolders.has(path.chars.replace(/\/+[^/]*$/, ''))) continue
     const does = certain
@@ -135,69 +152,49 @@ function criticalTarget(path: Text, places: Places): Caught | null {
   return null
 }
 
-const isOnlyUnknown = (path: Text): boolean =>
-  !path.isKnown && !path.isGlob && path.test(/^[…/.]*$/)
-
 const isEverything = (part: Text): boolean =>
   part.isGlob && ordinaryNames.every((name) => part.matches(name))
 
 /** `.*`, `.[!.]*`, `.??*`: the hidden names, `.git` among them. */
 const isEveryHidden = (part: Text): boolean => part.isGlob && part.test(/^\.+[*?[\]…!.^]*$/)
 
-function criticalParts(parts: readonly Text[], places: Places): string | null {
-  const start = namesOf(places.start)
+function criticalParts(
+  parts: readonly Text[],
+  start: readonly string[],
+  protectedFolders: readonly Protected[],
+): string | null {
   const last = parts.at(-1)
-  if (last === undefined) return '/ (the root folder)'
   const parent = parts.slice(0, -1)
-  if (last.is('.git')) return isOthers(parent, start) ? null : 'a .git folder'
-  if (isEverything(last) || isEveryHidden(last)) {
-    if (parent.at(-1)?.is('.git')) return 'everything in a .git folder'
-    let folder = parent
-    for (let end = folder.at(-1); end && isEverything(end); end = folder.at(-1)) {
-      folder = folder.slice(0, -1)
-    }
-    const reason = criticalFolder(folder, start, places)
-    return reason && !scratchFolders.has(join(folder).chars) ? `everything in ${reason}` : null
-  }
-  if (parent.at(-1)?.is('.git') && last.test(/^(?:objects|refs|HEAD)$/))
+  if (last?.is('.git')) return isOthers(parent, start) ? null : 'a .git folder'
+  if (parent.at(-1)?.is('.git') && last?.test(/^(?:objects|refs|HEAD)$/))
     return 'the history in .git'
-  return criticalFolder(parts, start, places)
+  if (!last || !(isEverything(last) || isEveryHidden(last))) {
+    return criticalFolder(parts, protectedFolders)
+  }
+  if (parent.at(-1)?.is('.git')) return 'everything in a .git folder'
+  let folder = parent
+  for (let end = folder.at(-1); end && isEverything(end); end = folder.at(-1)) {
+    folder = folder.slice(0, -1)
+  }
+  const reason = criticalFolder(folder, protectedFolders)
+  return reason && !scratchFolders.has(join(folder)) ? `everything in ${reason}` : null
 }
 
-const join = (parts: readonly Text[]): Text => Text.join(['/', Text.join(parts, '/')])
+const join = (parts: readonly Text[]): string => `/${Text.join(parts, '/').chars}`
 
 const namesOf = (path: string): string[] => pathNames(new Text(path)).map(({ chars }) => chars)
 
 function criticalFolder(
   parts: readonly Text[],
-  start: readonly string[],
-  places: Places,
+  protectedFolders: readonly Protected[],
 ): string | null {
-  if (parts.length === 0) return '/ (the root folder)'
-  const path = join(parts)
   const [first = '', second = ''] = parts.map(({ chars }) => chars)
-  const homes = namesOf(places.home)
-  if (fits(parts, homes) || fits(parts, ['root'])) return `${path.chars} (a home folder)`
   if (parts.length === 2 && (first === 'home' || first === 'Users'))
-    return `${path.chars} (a home folder)`
-  if (parts.length <= start.length && fits(parts, start.slice(0, parts.length))) {
-    const isStart = parts.length === start.length
-    return `${path.chars} (${isStart ? 'the working directory' : 'a folder above the working directory'})`
-  }
-  if (start.length >= parts.length - 1 && fits(parts, [...start, '.git']) && path.isGlob)
-    return 'a .git folder'
-  if (parts.length > homes.length && fits(parts.slice(0, homes.length), homes)) {
-    const below = parts.slice(homes.length)
-    const found = homeFolders.find((folder) => fits(below, folder.split('/')))
-    if (found) return `~/${found}`
-  }
+    return `${join(parts)} (a home folder)`
   if (systemTrees.has(first) || (first === 'dev' && second !== 'shm'))
-    return `${path.chars} (a system folder)`
-  if (first === 'mnt' && parts.length === 2 && /^[a-z]$/.test(second))
-    return `${path.chars} (a mounted drive)`
-  if (!path.isGlob) return system.has(path.chars) ? `${path.chars} (a system folder)` : null
-  const hit = [...system].find((folder) => fits(parts, namesOf(folder)))
-  return hit ? `${hit} (a system folder)` : null
+    return `${join(parts)} (a system folder)`
+  const [names, what] = protectedFolders.find(([folder]) => fits(parts, folder)) ?? []
+  return names ? `/${names.join('/')} (${what})` : null
 }
 
 function fits(parts: readonly Text[], names: readonly string[]): boolean {
@@ -206,7 +203,7 @@ function fits(parts: readonly Text[], names: readonly string[]): boolean {
     const name = names[index] ?? ''
     if (!part.isGlob && part.isKnown) return part.is(name)
     if (name.startsWith('.') && !part.startsWith('.')) return false
-    return !isBare(part) && part.matches(name)
+    return part.matches(name)
   })
 }
 
@@ -224,17 +221,3 @@ function isOthers(folder: readonly Text[], start: readonly string[]): boolean {
   }
   return folder.slice(isBelow ? start.length : 0).some(({ chars }) => othersFolders.has(chars))
 }
-
-/** Whether a glob takes a `.git` with it that may be there: `foo/.*`, `foo/.g*`. */
-function mayTakeGit(path: Text, places: Places): boolean {
-  return places.directories.some((directory) => {
-    const parts = absoluteNames(path, directory)
-    const last = parts.pop()
-    if (!last?.isGlob || !last.isKnown || !last.startsWith('.') || !last.matches('.git'))
-      return false
-    return !isOthers(parts, namesOf(places.start))
-  })
-}
-
-/** A lone `*` in the middle of a path: some folder, no matter which. */
-const isBare = (part: Text): boolean => part.isOnly('*u') || (part.length === 1 && part.isOnly('?'))

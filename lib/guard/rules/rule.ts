@@ -71,7 +71,5 @@ export interface Rule {
   readonly instead: string
   /** Whose commands it looks at. */
   readonly holdsFor: 'everyone' | 'agents'
-  /** Commands that it must catch, and their harmless look-alikes. */
-  readonly examples: { readonly match: readonly string[]; readonly pass: readonly string[] }
   check(command: SeenCommand): Caught | null
 }

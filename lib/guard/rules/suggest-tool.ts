@@ -1,4 +1,4 @@
-import type { SuggestTool, ToolKind, Caught, Rule, SeenCommand } from './rule.ts'
+import type { Rule, SeenCommand, SuggestTool, ToolKind } from './rule.ts'
 
 /** Names that agents give to such tools; the first that the caller has is suggested. */
 const usualNames: Readonly<Record<ToolKind, readonly string[]>> = {
@@ -40,28 +40,13 @@ export function createSuggestTool(
     decision: 'redirect',
     instead: 'Use the suggested tool.',
     holdsFor: 'agents',
-    examples: {
-      match: [
-        'cat a.txt',
-        'grep -rn x src',
-        'find . -name "*.ts"',
-        'sed -i s/a/b/ f',
-        'echo x > f',
-      ],
-      pass: ['cat a | wc -l', 'ps | grep node', 'find . -delete', 'sed s/a/b/ f', 'make > log'],
-    },
     check(command) {
       const kind = kindOf(command)
       if (kind === null) return null
       const tool = tools.get(kind)
       if (tool === undefined) return null
-      const caught: Caught = {
-        does: does[kind],
-        instead: `Use the tool \`${tool}\` instead.`,
-        certain: true,
-        suggestedTool: tool,
-      }
-      return caught
+      const instead = `Use the tool \`${tool}\` instead.`
+      return { does: does[kind], instead, certain: true, suggestedTool: tool }
     },
   }
 }

@@ -3,7 +3,7 @@ import { check } from '../../protocol/shape/check.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { type UserRule, userRuleShape } from '../../protocol/rules.ts'
 import { Text } from '../shell/text.ts'
-import { type PatternBudget, PatternTester } from '../../system/pattern.ts'
+import { PatternBudget, PatternTester, SlowPatternError } from '../../system/pattern.ts'
 import { ruleNames } from './built-in.ts'
 import type { SeenCommand } from './rule.ts'
 
@@ -15,13 +15,19 @@ export interface CompiledUserRule {
   /** Built-in rules whose denial it lifts. */
   readonly lifts: readonly string[]
   /** Whether it holds for the text as it was given. */
-  matchesText(text: string, budget: PatternBudget): boolean
+  matchesText(text: string, budget: RuleBudget): boolean
   /** Whether it holds for one command in it. */
-  matches(command: SeenCommand, budget: PatternBudget): boolean
+  matches(command: SeenCommand, budget: RuleBudget): boolean
   /** Whether it may stop a command in a text that cannot be parsed. */
   mayMatch(text: string): boolean
   /** Commands that it must match, and that it must not. */
   readonly examples: readonly { readonly command: string; readonly matches: boolean }[]
+}
+
+/** How long the patterns of all rules may take for one command. */
+export class RuleBudget extends PatternBudget {
+  /** The names of the rules whose pattern found no end. */
+  readonly slowRules = new Set<string>()
 }
 
 /** What stands in a regular expression and hardly in a command. */
@@ -121,18 +127,26 @@ function patternFault(key: string, pattern: string): string | null {
   }
 }
 
-type Pattern = (text: string, budget: PatternBudget) => boolean
+type Pattern = (text: string, budget: RuleBudget) => boolean
 
 function compile(rule: UserRule, index: number, tester: PatternTester): CompiledUserRule {
   const { match: pattern, notMatch = [], raw = false, lifts = [], examples = {} } = rule
+  const name = rule.name || `user-rule-${index + 1}`
   const match = compilePattern(pattern, tester)
   const exceptions = [notMatch].flat().map((other) => compilePattern(other, tester))
-  const holds: Pattern = (text, budget) =>
-    match(text, budget) && !exceptions.some((exempt) => exempt(text, budget))
+  const holds: Pattern = (text, budget) => {
+    try {
+      return match(text, budget) && !exceptions.some((exempt) => exempt(text, budget))
+    } catch (error) {
+      if (!(error instanceof SlowPatternError)) throw error
+      budget.slowRules.add(name)
+      return false
+    }
+  }
   // An allowed prefix says nothing of the files that the command is made to write.
   const sparesWrites = rule.decision === 'allow' && !regexOf(pattern)
   return {
-    name: rule.name || `user-rule-${index + 1}`,
+    name,
     rule,
     lifts: [lifts].flat(),
     matchesText: (text, budget) => raw && holds(text, budget),

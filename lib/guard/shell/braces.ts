@@ -1,79 +1,36 @@
 const maxWords = 256
 
+/** A quotation, an escape or an expansion: no brace in it is one of the word's. */
+const quotation =
+  /\\[^]|\$'(?:\\[^]|[^'\\])*'|'[^']*'|`[^`]*`|"(?:\\[^]|[^"\\])*"|\$\{[^{}]*\}|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g
+
 /**
- * Brace expansion over the text of a word, quotes respected, as bash does it before anything else.
- * A word without one comes back alone; null: too many words to list.
+ * Brace expansion over the text of a word, quotes respected, as bash does it before anything else, but each
+ * word once. A word without one comes back alone; null: too many words to list.
  */
 export function expandBraces(text: string): string[] | null {
+  if (!text.includes('{')) return [text]
+  const hidden: string[] = []
+  const hide = (part: string): string => `\0${hidden.push(part) - 1}\0`
+  const reveal = (word: string): string =>
+    word.replace(/\0(\d+)\0/g, (_, index) => reveal(hidden[Number(index)] ?? ''))
+  const open = [text.replaceAll(quotation, hide)]
   const done: string[] = []
-  const open = [text]
-  while (open.length > 0) {
-    const word = open.pop() ?? ''
-    const expanded = expandFirst(word)
-    if (!expanded) done.push(word)
-    else open.push(...expanded.reverse())
+  for (let word = open.pop(); word !== undefined; word = open.pop()) {
+    const own = word
+    // The innermost group: what it gives is then part of the one around it.
+    const [group, body = ''] = /\{([^{}]*)\}/.exec(own) ?? []
+    if (group === undefined) {
+      done.push(reveal(own))
+      continue
+    }
+    const items = body.includes(',') ? body.split(',') : expandSequence(body)
+    for (const item of items?.toReversed() ?? [hide(group)]) {
+      open.push(own.replace(group, () => item))
+    }
     if (done.length + open.length > maxWords) return null
   }
-  return done
-}
-
-function expandFirst(text: string): string[] | null {
-  for (let at = 0; at < text.length; at++) {
-    const skipped = skipQuoted(text, at)
-    if (skipped > at) {
-      at = skipped - 1
-      continue
-    }
-    if (text[at] !== '{') continue
-    const group = readGroup(text, at)
-    if (!group) continue
-    const before = text.slice(0, at)
-    const after = text.slice(group.end)
-    return group.items.map((item) => before + item + after)
-  }
-  return null
-}
-
-const quotation = /\\[^]?|'[^']*'?|`[^`]*`?|\$'(?:\\[^]|[^'\\])*'?|"(?:\\[^]|[^"\\])*"?/y
-
-/** The end of the quotation, escape or expansion that starts here; `at` itself if none does. */
-function skipQuoted(text: string, at: number): number {
-  const [open, close] = text.startsWith('${', at) ? '{}' : text.startsWith('$(', at) ? '()' : ''
-  if (!open) {
-    quotation.lastIndex = at
-    return at + (quotation.exec(text)?.[0].length ?? 0)
-  }
-  let depth = 0
-  for (let index = at + 1; index < text.length; index++) {
-    if (text[index] === open) depth++
-    else if (text[index] === close && --depth === 0) return index + 1
-  }
-  return text.length
-}
-
-function readGroup(text: string, at: number): { items: string[]; end: number } | null {
-  const items: string[] = []
-  let depth = 0
-  let start = at + 1
-  for (let index = at; index < text.length; index++) {
-    const skipped = skipQuoted(text, index)
-    if (skipped > index) {
-      index = skipped - 1
-      continue
-    }
-    const character = text[index]
-    if (character === '{') depth++
-    else if (character === ',' && depth === 1) {
-      items.push(text.slice(start, index))
-      start = index + 1
-    } else if (character === '}' && --depth === 0) {
-      items.push(text.slice(start, index))
-      if (items.length > 1) return { items, end: index + 1 }
-      const sequence = expandSequence(items[0] ?? '')
-      return sequence && { items: sequence, end: index + 1 }
-    }
-  }
-  return null
+  return [...new Set(done)]
 }
 
 function expandSequence(body: string): string[] | null {

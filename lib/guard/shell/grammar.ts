@@ -26,58 +26,34 @@ const reserved = new Set(
 export const plainGrammar: Grammar = {
   parse(source) {
     if (!plain.test(source)) return null
-    const words = [...source.matchAll(/[^ ]+/g)].map(({ 0: text, index }): Word => ({
-      type: 'Word',
-      text,
-      value: text,
-      pos: index,
-      end: index + text.length,
-    }))
+    const words = [...source.matchAll(/[^ ]+/g)].map(({ 0: text, index: pos }): Word => {
+      return { type: 'Word', text, value: text, pos, end: pos + text.length }
+    })
     const [name, ...suffix] = words
-    if (!name) return wholeScript(source, [])
-    if (reserved.has(name.text) || words.some((word) => word.text.includes('=') && word === name)) {
-      return null
-    }
-    const { pos } = name
-    const end = words.at(-1)?.end ?? name.end
-    const args = suffix
+    if (name && (reserved.has(name.text) || name.text.includes('='))) return null
+    const where = { pos: name?.pos ?? 0, end: words.at(-1)?.end ?? 0 }
     const command: Command = {
-      type: 'Command',
-      pos,
-      end,
-      name,
-      prefix: [],
-      suffix,
-      args,
-      redirects: [],
+      ...{ type: 'Command', ...where, name, suffix, args: suffix },
+      ...{ prefix: [], redirects: [] },
     }
-    return wholeScript(source, [{ type: 'Statement', pos, end, background: undefined, command }])
+    const statement: Statement = { type: 'Statement', ...where, background: undefined, command }
+    const commands = name ? [statement] : []
+    return { type: 'Script', pos: 0, end: source.length, shebang: undefined, commands }
   },
   forEachChild() {
     // A plain word has no parts.
   },
 }
 
-function wholeScript(source: string, commands: Statement[]): ParsedScript {
-  return { type: 'Script', pos: 0, end: source.length, shebang: undefined, commands }
-}
-
-/** Whether a function starts itself at least twice at a time, or in the background of a loop. */
+/** Whether a function starts itself beside itself: in a pipeline, or in the background. */
 export function isForkBomb(name: string, node: SyntaxNode, grammar: Grammar): boolean {
-  let calls = 0
-  let isConcurrent = false
-  const look = (child: SyntaxNode, isBeside: boolean, isLooped: boolean): void => {
-    if (child.type === 'Command' && child.name?.value === name) {
-      calls += isBeside && isLooped ? 2 : 1
-      isConcurrent ||= isBeside
-    }
+  let isBomb = false
+  const look = (child: SyntaxNode, isBeside: boolean): void => {
+    if (isBeside && child.type === 'Command' && child.name?.value === name) isBomb = true
     const beside =
-      isBeside ||
-      child.type === 'Pipeline' ||
-      (child.type === 'Statement' && child.background === true)
-    const looped = isLooped || /^(?:While|For|ArithmeticFor)$/.test(child.type)
-    grammar.forEachChild(child, (inner) => look(inner, beside, looped))
+      child.type === 'Pipeline' || (child.type === 'Statement' && child.background === true)
+    grammar.forEachChild(child, (inner) => look(inner, isBeside || beside))
   }
-  look(node, false, false)
-  return isConcurrent && calls > 1
+  look(node, false)
+  return isBomb
 }

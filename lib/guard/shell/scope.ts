@@ -1,7 +1,7 @@
 import { Text, distinct, empty, obscured, unknown } from './text.ts'
 import type { Function } from 'unbash'
 
-/** What the reading of one command may cost: about a second of work. */
+/** What the reading of one command may cost, in characters of its texts: about a second of work. */
 const most = 64_000_000
 
 /** What one piece of work costs beside its texts, measured against a character of them. */
@@ -27,9 +27,7 @@ export class Effort {
 
   /** Counts texts that were made. */
   spendOnTexts(texts: readonly Text[]): void {
-    let units = 0
-    for (const text of texts) units += costs.text + text.length
-    this.spend(units)
+    for (const text of texts) this.spend(costs.text + text.length)
   }
 
   /** Counts so many commands that start, or entries of a scope that are copied or compared. */
@@ -122,14 +120,9 @@ export class Scope {
 
   /** Adds what may be true instead: the state of another branch. */
   merge(other: Scope): void {
-    this.mergeVariables(other)
     if (other.directories !== this.directories) {
       this.directories = this.bound([...this.directories, ...other.directories])
     }
-  }
-
-  /** Adds the variables of another branch, but not its directory. */
-  mergeVariables(other: Scope): void {
     this.effort.spendOn('entry', other.variables.size + other.functions.size)
     for (const [name, variable] of other.variables) {
       const own = this.variables.get(name)

@@ -72,11 +72,6 @@ export class Text {
     return this.marks !== null && this.marks !== '' && marks.includes(this.marks.charAt(0))
   }
 
-  /** Whether it is made of these marks and nothing else. */
-  isOnly(marks: string): boolean {
-    return this.marks !== null && [...this.marks].every((mark) => marks.includes(mark))
-  }
-
   test(pattern: RegExp): boolean {
     return pattern.test(this.chars)
   }
@@ -161,39 +156,21 @@ export class Text {
   matches(text: string): boolean {
     const { chars, marks } = this
     if (marks === null) return chars === text
-    let at = 0
-    let next = 0
-    let retryAt = -1
-    let retryNext = 0
-    const isAnyLength = (): boolean => at < marks.length && '*uog'.includes(marks.charAt(at))
-    while (next < text.length) {
-      if (isAnyLength()) {
-        retryAt = at++
-        retryNext = next
-        continue
-      }
-      const width = this.matchOne(at, text.charAt(next))
-      if (width > 0) {
-        at += width
-        next++
-      } else if (retryAt >= 0) {
-        at = retryAt + 1
-        next = ++retryNext
-      } else return false
+    let pattern = ''
+    let least = 0
+    for (let at = 0; at < chars.length; at++) {
+      const mark = marks.charAt(at)
+      const isAnyText = '*uog'.includes(mark)
+      if (!isAnyText && ++least > text.length) return false
+      const close = mark === '[' ? marks.indexOf(']', at) : -1
+      if (isAnyText) pattern += pattern.endsWith('[^]*') ? '' : '[^]*'
+      else if (mark === '?') pattern += '[^]'
+      else if (close >= 0) {
+        pattern += setPattern(chars.slice(at + 1, close))
+        at = close
+      } else pattern += chars.charAt(at).replace(/[\\^$.*+?()[\]{}|]/, '\\$&')
     }
-    while (isAnyLength()) at++
-    return at === chars.length
-  }
-
-  /** How much of the pattern the character uses up; 0: it does not match. */
-  private matchOne(at: number, character: string): number {
-    const mark = this.marks?.charAt(at)
-    if (mark === '?') return 1
-    if (mark !== '[') return this.chars.charAt(at) === character ? 1 : 0
-    const close = this.marks?.indexOf(']', at) ?? -1
-    if (close < 0) return 0
-    const [, not, body = ''] = /^([!^]?)([^]*)$/.exec(this.chars.slice(at + 1, close)) ?? []
-    return isInSet(body, character) === (not !== '') ? 0 : close - at + 1
+    return new RegExp(`^${pattern}$`).test(text)
   }
 
   /** As the parser takes it: globs as typed, a placeholder for each unknown value. */
@@ -217,13 +194,13 @@ export class Text {
 /** `*`, `?`, and a set, which ends within a reasonable length. */
 const globs = /[*?]|\[[!^]?\]?(?:\[:\w{1,10}:\]|[^\]/]){0,200}\]/g
 
-/** A class such as `[:alpha:]` is taken to hold every character. */
-const isInSet = (body: string, character: string): boolean =>
-  body.includes('[:') ||
-  body.includes(character) ||
-  [...body.matchAll(/([^])-([^])/g)].some(
-    ([, first = '', last = '']) => character >= first && character <= last,
-  )
+/** A set of characters as a regular expression; a class such as `[:alpha:]` is taken to hold every character. */
+function setPattern(set: string): string {
+  const body = set.replace(/^!/, '^')
+  const ranges = [...body.replace(/^\^/, '').matchAll(/([^])-([^])/g)]
+  const isBackward = ranges.some(([, first = '', last = '']) => first > last)
+  return body.includes('[:') || isBackward ? '[^]' : `[${body.replaceAll(/[\\[\]]/g, '\\$&')}]`
+}
 
 /**
  * What is unknown goes through the parser as one of three private-use characters, since a script

@@ -10,17 +10,7 @@ import type {
 import { expandBraces } from './braces.ts'
 import { type Expanded, expandParameter, expandSimple } from './parameters.ts'
 import type { Scope } from './scope.ts'
-import {
-  anyCharacter,
-  anyText,
-  distinct,
-  empty,
-  given,
-  obscured,
-  setOf,
-  Text,
-  unknown,
-} from './text.ts'
+import { anyCharacter, anyText, empty, given, obscured, setOf, Text, unknown } from './text.ts'
 
 /** What expanding a word needs from the one who walks the script. */
 export interface WordHost {
@@ -38,112 +28,82 @@ export interface WordHost {
 
 /** Above so many readings of one word the rest of it counts as unknown. */
 const maxReadings = 256
-/** A word of more parts counts as unknown. */
-const maxParts = 20_000
-
-interface Reading {
-  readonly fields: readonly Text[]
-  readonly current: Text | null
-}
+/** Ends a field within the text of a word. No word of a shell holds this character. */
+const fieldEnd = '\0'
 
 /** The fields that bash makes of a word; one list for each way it may turn out. */
 export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
-  if (word.text.includes('{') && word.text.includes('}')) {
-    const texts = expandBraces(word.text)
-    if (!texts) return [[obscured]]
-    if (texts.length > 1) {
-      // Also what a reading of the parts one by one would not come upon.
-      for (const part of word.parts ?? []) host.visit(part, scope)
-      return expandEach(texts, scope, host)
-    }
+  const texts = expandBraces(word.text)
+  if (!texts) return [[obscured]]
+  if (texts[0] !== word.text) {
+    // Also what a reading of the parts one by one would not come upon.
+    for (const part of word.parts ?? []) host.visit(part, scope)
+    return [texts.flatMap((text) => expandAgain(text, scope, host))]
   }
-  if (word.parts && word.parts.length > maxParts) {
-    for (const part of word.parts) host.visit(part, scope)
-    return [[obscured]]
+  const isQuoted = !word.parts || word.parts.some(({ type }) => !type.endsWith('Expansion'))
+  return readings(word, scope, host, true).map((text) => {
+    const fields = text.split(fieldEnd).filter(({ length }) => length > 0)
+    return fields.length === 0 && isQuoted ? [empty] : fields
+  })
+}
+
+/** The fields of a word that brace expansion has made, of all its readings. */
+function expandAgain(text: string, scope: Scope, host: WordHost): Text[] {
+  const word = host.readWord(text)
+  return word ? expandWord(word, scope, host).flat() : text === '' ? [] : [unknown]
+}
+
+/** Every text that a word may be, its fields told apart where it is split. */
+function readings(word: Word, scope: Scope, host: WordHost, splits: boolean): Text[] {
+  let texts: Text[] = [empty]
+  for (const values of pieces(word, scope, host, splits)) {
+    const choices = texts.length * values.length > maxReadings ? [obscured] : values
+    texts = texts.flatMap((text) => choices.map((value) => Text.join([text, value])))
+    scope.effort.spendOnTexts(texts)
+    if (scope.effort.isSpent) return [obscured]
   }
-  if (!word.parts) return expandTilde(word.text, word.value, scope).map((text) => [text])
-  let readings: Reading[] = [{ fields: [], current: null }]
-  for (const piece of pieces(word, scope, host)) {
-    const values = readings.length * piece.values.length > maxReadings ? [obscured] : piece.values
-    readings = readings.flatMap((reading) =>
-      values.map((value) => extend(reading, piece, value, scope)),
-    )
-    for (const { fields, current } of readings) {
-      scope.effort.spendOnTexts(current ? [...fields, current] : fields)
-    }
-    if (scope.effort.isSpent) return [[obscured]]
-  }
-  return readings.map(({ fields, current }) => fields.concat(current ?? []))
+  return texts
 }
 
 /** A word where bash neither splits nor globs: an assignment, a here-string, `[[ … ]]`. */
 export function expandText(word: Word, scope: Scope, host: WordHost): Text[] {
-  let texts: Text[] = [empty]
-  for (const piece of pieces(word, scope, host)) {
-    const values = texts.length * piece.values.length > maxReadings ? [obscured] : piece.values
-    texts = texts.flatMap((text) => values.map((value) => Text.join([text, value])))
-    scope.effort.spendOnTexts(texts)
-    if (scope.effort.isSpent) return [obscured]
-  }
-  return texts.map((text) => text.withoutGlobs())
+  return readings(word, scope, host, false).map((text) =>
+    text.withoutGlobs().replaceAll(fieldEnd, ' '),
+  )
 }
 
 /** The body of a here-document. */
 export function expandParts(parts: readonly WordPart[], scope: Scope, host: WordHost): Text {
-  const texts: Text[] = []
-  for (const part of parts) {
-    const quoted =
-      part.type === 'DoubleQuoted' || part.type === 'LocaleString'
-        ? quotedPieces(part.parts, scope, host)
-        : [readPart(part, scope, host, true)]
-    for (const { values } of quoted) texts.push(Text.join(values, '\n'))
-  }
-  return Text.join(texts)
+  const texts = parts.flatMap((part) => readPart(part, scope, host, false))
+  return Text.join(texts.map((values) => Text.join(values, '\n')))
 }
 
-function expandEach(texts: readonly string[], scope: Scope, host: WordHost): Text[][] {
-  let readings: Text[][] = [[]]
-  for (const text of texts) {
-    const word = host.readWord(text)
-    const expanded = word ? expandWord(word, scope, host) : [[unknown]]
-    const [first = [unknown]] = expanded
-    const choices =
-      readings.length * expanded.length > maxReadings ? [distinct(expanded.flat())] : expanded
-    readings =
-      choices.length === 1
-        ? readings.map((fields) => [...fields, ...(choices[0] ?? first)])
-        : readings.flatMap((fields) => choices.map((choice) => fields.concat(choice)))
-  }
-  return readings
-}
+/** What one part of a word may be: every possible text. */
+type Piece = readonly Text[]
 
-interface Piece extends Expanded {
-  readonly quoted: boolean
-}
-
-const literal = (value: string): Piece => ({ values: [Text.parsed(value)], quoted: true })
-
-function pieces({ parts, text, value }: Word, scope: Scope, host: WordHost): readonly Piece[] {
-  if (!parts) return [{ values: expandTilde(text, value, scope), quoted: true }]
-  return parts.flatMap((part, index) => {
+function pieces({ parts, text, value }: Word, scope: Scope, host: WordHost, splits: boolean) {
+  if (!parts) return [expandTilde(text, value, scope)]
+  return parts.flatMap((part, index): readonly Piece[] => {
     // Up to the first slash the prefix must be plain text: `~"x"` and `~$X` stay as they are.
     const mayBeHome = part.type === 'Literal' && (parts.length === 1 || part.text.includes('/'))
-    if (index === 0 && mayBeHome) {
-      return { values: expandTilde(part.text, part.value, scope), quoted: true }
-    }
-    return part.type === 'DoubleQuoted' || part.type === 'LocaleString'
-      ? quotedPieces(part.parts, scope, host)
-      : readPart(part, scope, host, false)
+    return index === 0 && mayBeHome
+      ? [expandTilde(part.text, part.value, scope)]
+      : readPart(part, scope, host, splits)
   })
 }
 
-function quotedPieces(parts: readonly DoubleQuotedChild[], scope: Scope, host: WordHost): Piece[] {
-  if (parts.length === 0) return [literal('')]
-  return parts.map((part) => {
-    const { values, list } = readPart(part, scope, host, true)
-    const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(part.text)
-    return staysList ? { values, list, quoted: true } : { values, quoted: true }
-  })
+/** The texts of an expansion: in quotes a list stays one, outside they are split and globbed. */
+function place({ values, list }: Expanded, text: string, scope: Scope, splits: boolean): Piece {
+  if (!splits) {
+    const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(text)
+    return staysList ? [Text.join(list, fieldEnd)] : values
+  }
+  // With separators of its own, what a value comes to is not followed.
+  const separators = scope.variables.get('IFS')?.values ?? []
+  const isOwn = separators.some((separator) => separator.test(/\S/))
+  return values.map((value) =>
+    isOwn && value.length > 0 ? obscured : value.activated().replace(/\s+/g, () => fieldEnd),
+  )
 }
 
 function expandTilde(text: string, value: string, scope: Scope): readonly Text[] {
@@ -161,45 +121,49 @@ function homeOf(user: string, scope: Scope): readonly Text[] {
 }
 
 function readPart(
-  part: Exclude<WordPart | DoubleQuotedChild, { type: 'DoubleQuoted' | 'LocaleString' }>,
+  part: WordPart | DoubleQuotedChild,
   scope: Scope,
   host: WordHost,
-  quoted: boolean,
-): Piece {
+  splits: boolean,
+): readonly Piece[] {
   switch (part.type) {
+    case 'DoubleQuoted':
+    case 'LocaleString':
+      return part.parts.flatMap((child) => readPart(child, scope, host, false))
     case 'Literal':
     case 'SingleQuoted':
     case 'AnsiCQuoted':
-      return literal(part.value)
+      return [[Text.parsed(part.value)]]
     case 'Glob':
-      if (part.kind === 'star') return { values: [anyText], quoted: true }
-      if (part.kind === 'question') return { values: [anyCharacter], quoted: true }
+      if (part.kind === 'star') return [[anyText]]
+      if (part.kind === 'question') return [[anyCharacter]]
       if (part.parts.every(({ type }) => type === 'Literal')) {
-        return { values: [setOf(Text.parsed(part.value.slice(1, -1)))], quoted: true }
+        return [[setOf(Text.parsed(part.value.slice(1, -1)))]]
       }
       for (const child of part.parts) host.visit(child, scope)
-      return { values: [unknown], quoted: true }
-    case 'ExtendedGlob': {
+      return [[unknown]]
+    case 'ExtendedGlob':
       for (const child of part.parts ?? []) host.visit(child, scope)
-      if (part.operator === '!') return { values: [anyText], quoted: true }
-      const choices = part.pattern.split('|')
-      return { values: choices.map((choice) => Text.parsed(choice).activated()), quoted: true }
-    }
+      return [[anyText]]
     case 'SimpleExpansion':
-      return { ...expandSimple(part.text.slice(1), scope), quoted }
-    case 'ParameterExpansion':
-      return { ...expandParameter(part, scope, (word) => expandText(word, scope, host)), quoted }
+      return [place(expandSimple(part.text.slice(1), scope), part.text, scope, splits)]
+    case 'ParameterExpansion': {
+      const expanded = expandParameter(part, scope, (word) => expandText(word, scope, host))
+      return [place(expanded, part.text, scope, splits)]
+    }
     case 'CommandExpansion':
       // The parser ends the pattern of `${x/$(a/b)/c}` at the first slash, inside the substitution.
       if (!/[)`}]$/.test(part.text)) host.doubt('A substitution in it does not end.')
-      return { values: [withoutEnd(host.substitute(part.script, scope))], quoted }
+      return [
+        place({ values: [withoutEnd(host.substitute(part.script, scope))] }, '', scope, splits),
+      ]
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
-      return { values: [part.expression ? numberOf(part.expression) : given], quoted: true }
+      return [[part.expression ? numberOf(part.expression) : given]]
     case 'ProcessSubstitution':
-      return { values: [host.processFile(part, scope)], quoted: true }
+      return [[host.processFile(part, scope)]]
     default:
-      return literal(part.text)
+      return [[Text.parsed(part.text)]]
   }
 }
 
@@ -211,40 +175,3 @@ const numberOf = (expression: ArithmeticExpression): Text =>
   expression.type === 'ArithmeticWord' && /^\d+$/.test(expression.value)
     ? new Text(expression.value)
     : given
-
-function extend({ fields, current }: Reading, piece: Piece, value: Text, scope: Scope): Reading {
-  if (piece.list && !value.equals(unknown)) {
-    const items = piece.quoted
-      ? piece.list
-      : piece.list.flatMap((item) => split(item.activated(), scope))
-    return append({ fields, current }, items)
-  }
-  if (piece.quoted) return { fields, current: current ? Text.join([current, value]) : value }
-  const active = value.activated()
-  const items = split(active, scope)
-  const startsApart = active.test(/^\s/)
-  const endsApart = active.test(/\s$/)
-  let reading: Reading = { fields, current }
-  if (startsApart && current !== null) reading = { fields: [...fields, current], current: null }
-  reading = append(reading, items)
-  if (endsApart && items.length > 0 && reading.current !== null) {
-    reading = { fields: [...reading.fields, reading.current], current: null }
-  }
-  return reading
-}
-
-function append({ fields, current }: Reading, items: readonly Text[]): Reading {
-  const [first, ...rest] = items
-  if (first === undefined) return { fields, current }
-  const joined = current ? Text.join([current, first]) : first
-  const last = rest.pop()
-  if (last === undefined) return { fields, current: joined }
-  return { fields: [...fields, joined, ...rest], current: last }
-}
-
-/** Word splitting. With separators of its own, what a value comes to is not followed. */
-function split(text: Text, scope: Scope): Text[] {
-  const own = scope.variables.get('IFS')?.values ?? []
-  if (text.length > 0 && own.some((value) => value.test(/\S/))) return [obscured]
-  return text.split(/\s+/).filter(({ length }) => length > 0)
-}

@@ -15,16 +15,74 @@ test('there are the rules that the contract names', () => {
   )
 })
 
+/** Commands that each rule must catch, and their harmless look-alikes. */
+const examples: Readonly<Record<string, { match: string[]; pass: string[] }>> = {
+  'rm-critical': {
+    match: ['rm -rf /', 'rm -fr ~', 'sudo rm -r --force "$HOME"/', 'find . -delete', 'rm -rf .git'],
+    pass: [
+      'rm -rf node_modules',
+      'rm -f .git/index.lock',
+      "rm -rf '*'",
+      'find . -name "*.o" -delete',
+    ],
+  },
+  'disk-destroy': {
+    match: [
+      'mkfs.ext4 /dev/sda1',
+      'dd if=/dev/zero of=/dev/sda',
+      'cat x > /dev/nvme0n1',
+      ':(){ :|:& };:',
+    ],
+    pass: [
+      'dd if=/dev/zero of=disk.img',
+      'echo x > /dev/null',
+      'mkfs.ext4 disk.img',
+      'lsblk /dev/sda',
+    ],
+  },
+  'git-push-force': {
+    match: [
+      'git push -f',
+      'git push origin +main',
+      'git -C sub push --mirror',
+      'git push -uf origin x',
+    ],
+    pass: [
+      'git push',
+      'git push --force-with-lease',
+      'git push -u origin feature',
+      'git commit -m "push -f"',
+    ],
+  },
+  'git-add-blind': {
+    match: [
+      'git add .',
+      'git add -A',
+      'git add --all',
+      'git add -A src',
+      'git add ./*',
+      "git add ':/'",
+      'git -C sub add -v .',
+    ],
+    pass: ['git add src/a.ts', 'git add -u', "git add '*.md'", 'git add .gitignore', 'git add -p'],
+  },
+  'suggest-tool': {
+    match: ['cat a.txt', 'grep -rn x src', 'find . -name "*.ts"', 'sed -i s/a/b/ f', 'echo x > f'],
+    pass: ['cat a | wc -l', 'ps | grep node', 'find . -delete', 'sed s/a/b/ f', 'make > log'],
+  },
+}
+
 for (const rule of rules) {
   test(`${rule.name} catches its own examples, and lets their look-alikes pass`, async () => {
     const ask = guardFor({ suggestTool: true, toolNames })
-    assert.ok(rule.examples.match.length > 3 && rule.examples.pass.length > 3)
-    for (const command of rule.examples.match) {
+    const { match = [], pass = [] } = examples[rule.name] ?? {}
+    assert.ok(match.length > 3 && pass.length > 3)
+    for (const command of match) {
       const verdict = await ask(command)
       assert.is(verdict.rule, rule.name, command)
       assert.is(verdict.decision, rule.decision, command)
     }
-    for (const command of rule.examples.pass) {
+    for (const command of pass) {
       const verdict = await ask(command)
       assert.is.not(verdict.rule, rule.name, command)
     }
