@@ -10,10 +10,8 @@ export type {
   ArtifactStore,
   Approve,
   Executor,
-  NamedSession,
   Run,
   RunOptions,
-  RunStarter,
   TextBounds,
 } from './executor/executor.ts'
 export type { Jobs, JobWait } from './executor/jobs/port.ts'

@@ -19,7 +19,7 @@ test("a program's result held the end of a long output alone, and nothing said s
     [long.stderr, long.output, long.truncation, long.artifact],
     ['', undefined, null, null],
   )
-  const inSession = await executor.session('s').run({ command: 'seq 1 200000' })
+  const inSession = await executor.run({ session: 's', command: 'seq 1 200000' })
   assert.ok(inSession.stdout === numbers)
 })
 

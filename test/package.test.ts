@@ -198,9 +198,8 @@ const executor = createExecutor()
 const run = await executor.start({ args: ['printf', '%s\\n', 'a b', '$c'] })
 const lines = []
 for await (const line of run.lines()) lines.push(line)
-const session = executor.session('s')
-await session.run({ command: 'x=kept', origin: 'agent' })
-const { output } = await session.run({ command: 'echo $x', origin: 'agent' })
+await executor.run({ session: 's', command: 'x=kept', origin: 'agent' })
+const { output } = await executor.run({ session: 's', command: 'echo $x', origin: 'agent' })
 const onTerminal = await executor.run({ command: 'test -t 1 && echo tty', pty: true, origin: 'agent' })
 const wrong = await executor.run({ command: 'true', timeoutSeconds: 'soon', origin: 'agent' }).catch((error) => error)
 await executor.close()
@@ -316,11 +315,10 @@ import { RpcError, startClient } from 'nacre/client'
 async function runAll(input: RequestInput): Promise<Result> {
   const options: ExecutorOptions = {}
   await using executor: Executor = createExecutor(options)
-  await using session = executor.session('s')
   await using run: Run = await executor.start({ command: 'sleep 1000', origin: 'agent' })
   const events: RunEvent['type'][] = []
   for await (const { type } of run.events) { events.push(type); break }
-  return await session.run(input)
+  return await executor.run({ ...input, session: 's' })
 }
 const { exitCode } = await runAll({ command: 'exit 4', origin: 'agent' })
 const code: number | null = exitCode

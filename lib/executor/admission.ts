@@ -53,8 +53,8 @@ function howToAllow({ origin }: Request): string {
 }
 
 /**
- * Settles when it is this run's turn to take its place among those of its session, and before that if the
- * signal aborts or the order is closed. Gives why it may not begin, if its session was closed meanwhile.
+ * Settles when it is this run's turn to take its place among those of its session, or the signal aborts or nacre
+ * ends. Gives why it may not begin, if its session was closed meanwhile.
  */
 export type Turn = (signal: AbortSignal | undefined) => Promise<StartFailure | null>
 
@@ -63,52 +63,34 @@ export type Turn = (signal: AbortSignal | undefined) => Promise<StartFailure | n
  * before, such as the guard, may take longer for one than for the next. What waits here is no run yet: it is
  * in no list, and its deadline has not begun.
  */
-export function createSessionOrder() {
+export function createSessionOrder(ending: AbortSignal) {
   const last = new Map<string, Promise<unknown>>()
-  /** What ends the wait of the runs of a session, by its name. */
-  const leaving = new Map<string, AbortController>()
-  let closed = false
-
-  async function wait(
-    session: string,
-    before: Promise<unknown>,
-    signal: AbortSignal | undefined,
-  ): Promise<StartFailure | null> {
-    if (closed) return null
-    const left = leaving.get(session) ?? new AbortController()
-    leaving.set(session, left)
-    await Promise.race([
-      before,
-      whenAborted(AbortSignal.any([left.signal, ...(signal ? [signal] : [])])),
-    ])
-    if (closed || !left.signal.aborted) return null
-    return { code: 'session_closed', message: `Session ${session} has been closed` }
-  }
-
-  /** Ends the wait of those in the sessions of this name. */
-  function dismiss(session: string): void {
-    leaving.get(session)?.abort()
-    leaving.delete(session)
-  }
+  /** How often the sessions of a name have been closed. */
+  const closings = new Map<string, number>()
 
   return {
-    dismiss,
+    /** Those that wait in the sessions of this name do not begin. */
+    dismiss: (session: string) => void closings.set(session, (closings.get(session) ?? 0) + 1),
     /** `begin` waits for its turn; once it has settled, the next run of the session has its own. */
     enter<T>({ session, host, pty }: Request, begin: (turn: Turn) => Promise<T>): Promise<T> {
       if (session === null) return begin(async () => null)
       // On another machine, or on a terminal, it is another session.
       const key = JSON.stringify([session, host, pty])
       const before = last.get(key)
-      const begun = begin(async (signal) => (before ? wait(session, before, signal) : null))
+      const closed = closings.get(session)
+      const begun = begin(async (signal) => {
+        if (before) {
+          const either = AbortSignal.any([ending, ...(signal ? [signal] : [])])
+          await Promise.race([before, whenAborted(either)])
+        }
+        if (closings.get(session) === closed) return null
+        return { code: 'session_closed', message: `Session ${session} has been closed` }
+      })
       const settled = Promise.allSettled([before, begun]).then(() => {
         if (last.get(key) === settled) last.delete(key)
       })
       last.set(key, settled)
       return begun
-    },
-    close(): void {
-      closed = true
-      for (const session of leaving.keys()) dismiss(session)
     },
   }
 }

@@ -1,14 +1,12 @@
 import {
   closeSync,
   constants,
-  fstatSync,
-  linkSync,
   lstatSync,
   openSync,
   readFileSync,
   renameSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
@@ -25,8 +23,6 @@ type AuditedRun = Pick<
 export interface Audit {
   /** Writes the line of a run. Gives a notice the first time that a line could not be written. */
   record(run: AuditedRun, decision: string): string | null
-  /** Closes the file; a line that is written afterwards opens it only for itself. */
-  close(): void
 }
 
 /** O_NONBLOCK: a named pipe of this name has no reader, and fails instead of waiting for one. */
@@ -39,26 +35,20 @@ const appendFlags =
 
 /**
  * `audit.jsonl`: one line a run. A line is one append, which the system keeps whole between
- * processes; past `maxBytes` the file becomes `audit.jsonl.1`. The file stays open between lines, and
- * each line looks whether the name still means it: another nacre may have moved it, a person removed it.
- * A link of that name is refused: the lines would go to another file.
+ * processes; past `maxBytes` the file becomes `audit.jsonl.1`. A link of that name is refused: the lines
+ * would go to another file.
  */
 export function createAudit(path: string, maxBytes: number = limits.auditBytes): Audit {
   let told = false
-  let closed = false
-  let opened: { fd: number; ino: number; dev: number } | null = null
+  let isPrivate = false
 
-  function openLog(): number {
-    const named = lstatSync(path, { throwIfNoEntry: false })
-    const isFull = named !== undefined && named.size > maxBytes
-    if (opened && !isFull && named?.ino === opened.ino && named.dev === opened.dev) return opened.fd
-    closeLog()
-    if (isFull) moveAside()
-    makePrivateFolder(dirname(path))
+  function append(text: string | Uint8Array): void {
     const fd = openSync(path, appendFlags, 0o600)
-    const { ino, dev } = fstatSync(fd)
-    opened = { fd, ino, dev }
-    return fd
+    try {
+      writeFileSync(fd, text)
+    } finally {
+      closeSync(fd)
+    }
   }
 
   /**
@@ -73,24 +63,9 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
       if (codeOf(error) === 'ENOENT') return
       throw error
     }
-    if (lstatSync(taken).size > maxBytes) {
-      renameSync(taken, `${path}.1`)
-      return
-    }
-    try {
-      linkSync(taken, path)
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
-      const fd = openSync(path, appendFlags, 0o600)
-      writeSync(fd, readFileSync(taken))
-      closeSync(fd)
-    }
+    if (lstatSync(taken).size > maxBytes) return renameSync(taken, `${path}.1`)
+    append(readFileSync(taken))
     unlinkSync(taken)
-  }
-
-  function closeLog(): void {
-    if (opened) closeSync(opened.fd)
-    opened = null
   }
 
   return {
@@ -107,18 +82,17 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
         duration_ms: run.durationMs,
       }
       try {
-        writeSync(openLog(), `${JSON.stringify(line)}\n`)
-        if (closed) closeLog()
+        const named = lstatSync(path, { throwIfNoEntry: false })
+        if (!isPrivate || named === undefined) makePrivateFolder(dirname(path))
+        isPrivate = true
+        if (named && named.size > maxBytes) moveAside()
+        append(`${JSON.stringify(line)}\n`)
         return null
       } catch (error) {
         if (told) return null
         told = true
         return `The audit line could not be written: ${messageOf(error)}`
       }
-    },
-    close() {
-      closed = true
-      closeLog()
     },
   }
 }

@@ -52,7 +52,6 @@ export async function becomeShell(
     }
     const program = findSubject(request, environment)
     audit?.record({ ...request, status: 'running', exitCode: null, durationMs: 0 }, 'allow')
-    audit?.close()
     return await becomeProgram({ ...program, env })
   } catch (error) {
     const { describeStartFailure } = await import('../run/start-failure.ts')

@@ -41,8 +41,7 @@ export type { ArtifactStore } from '../output/artifact/store.ts'
 export type { Approve, ExecutorOptions, RunOptions, TextBounds } from './options.ts'
 export type { Run } from './run.ts'
 
-/** Whoever starts runs: an executor, or one session of it. */
-export interface RunStarter {
+export interface Executor {
   /**
    * Takes one command the whole way, and gives the run as soon as its process has started (or waits for
    * its session). A run that was denied or could not start is one that has ended. Rejects with
@@ -51,21 +50,6 @@ export interface RunStarter {
   start: (input: RequestInput, options?: RunOptions) => Promise<Run>
   /** Does what `start` does and waits for the `result`. */
   run: (input: RequestInput, options?: RunOptions) => Promise<Result>
-}
-
-/**
- * One session as its user holds it; two of the same name are the same session. Its runs come one after
- * another.
- */
-export interface NamedSession extends RunStarter {
-  readonly name: string
-  /** Ends the shell with all that it started. False: there was none. */
-  close(): Promise<boolean>
-  /** `close`, at the end of a block. */
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-export interface Executor extends RunStarter {
   /** Does what `run` does, for a run that may outlive this process: where there is a holder, in that. */
   hold: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `start` would make of it. Throws `MisuseError`. */
@@ -80,8 +64,6 @@ export interface Executor extends RunStarter {
    */
   takeUp(id: string): Promise<Run | null>
   readonly sessions: Sessions
-  /** The session of this name: a shell that keeps its state. The first run starts it. */
-  session(name: string): NamedSession
   /** Null where nothing is kept. */
   readonly artifacts: ArtifactStore | null
   /** The hosts on which a model may run commands. */
@@ -115,7 +97,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
     modelKeys: options.modelKeys ?? [],
     stateDir,
     program: options.program ?? null,
-    leavesRuns: options.isHolder ?? false,
     sandbox: {
       home: environment['HOME'] ?? null,
       stateDir,
@@ -159,7 +140,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start, and those of the holder whose caller waits. */
   const starting = new Set<Promise<unknown>>()
-  const order = createSessionOrder()
+  const order = createSessionOrder(ending.signal)
 
   /** Takes one command from its door to its process. */
   async function begin(
@@ -302,7 +283,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   async function close(how?: StopOptions): Promise<void> {
-    order.close()
     ending.abort(shutdown)
     // A run that was about to start is stopped as soon as it has started.
     while (starting.size + runs.aliveCount > 0) {
@@ -313,7 +293,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
     holder.made?.close()
     await registry.made?.close()
     await runners.close()
-    audit?.close()
   }
 
   async function start(input: RequestInput, options: RunOptions = {}): Promise<Run> {
@@ -327,25 +306,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
     return (await begin(input, options)).result
   }
 
-  function createSession(name: string): NamedSession {
-    return {
-      name,
-      start: (input, options) => start({ ...input, session: name }, options),
-      run: (input, options) => run({ ...input, session: name }, options),
-      close: () => closeSession(name),
-      async [Symbol.asyncDispose]() {
-        await closeSession(name)
-      },
-    }
-  }
-
   const closeOnce = (how?: StopOptions) => (closing ??= close(how))
 
   return {
     start,
     run,
     hold,
-    session: createSession,
     parse: (input) => parseRequest(input, context),
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,

@@ -9,7 +9,6 @@ import {
 import type { Request } from '../protocol/request/request.ts'
 import { roundMs } from '../system/clock.ts'
 import { nameSignal } from '../system/process/process-table.ts'
-import type { JobEntry } from '../protocol/result/reading.ts'
 import type { Result, SandboxUse, StopReason, TaskSummary } from '../protocol/result/result.ts'
 import type { Verdict } from '../protocol/rules.ts'
 import { describeFailures } from '../protocol/array.ts'
@@ -165,27 +164,6 @@ function withProgress(request: Request, progress: Progress): Result {
   result.durationMs = roundMs(durationMs)
   result.notices = [...request.notices, ...notices, ...captured.notices]
   return result
-}
-
-/** What is known of a job beside its result. */
-type JobFacts = Omit<
-  JobEntry,
-  'jobId' | 'status' | 'exitCode' | 'signal' | 'reason' | 'durationMs' | 'error'
->
-
-/** A job as a line of the list. `result`: the final one, or null while the job goes on. */
-export function describeJob(facts: JobFacts, result: Result | null): JobEntry {
-  return {
-    ...facts,
-    jobId: facts.id,
-    status: result?.status ?? 'running',
-    exitCode: result?.exitCode ?? null,
-    signal: result?.signal ?? null,
-    reason: result?.reason ?? null,
-    durationMs: result?.durationMs ?? Math.max(0, Date.now() - Date.parse(facts.startedAt)),
-    error: result?.error ?? null,
-    artifact: result?.artifact ?? facts.artifact,
-  }
 }
 
 /** Exit codes by which a program says something other than "failed", as its manual page has it. */

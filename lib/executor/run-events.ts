@@ -1,4 +1,4 @@
-import { createDeferred } from '../protocol/deferred.ts'
+import { createDeferred, type Deferred } from '../protocol/deferred.ts'
 import { OutputLimitError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { ListenerAnswer, RunEvent, RunListener, StreamName } from '../protocol/result/event.ts'
@@ -64,7 +64,10 @@ export function guardListener(
 }
 
 /** Output that a reader has not taken yet holds up the command from here on. */
-const highWaterBytes = 256 * 1024
+const readerQueue = {
+  highWaterMark: 256 * 1024,
+  size: (event: RunEvent) => (event.type === 'output' ? event.bytes.length : 0),
+}
 
 /**
  * The events of one run, for whoever iterates over them. Keeps what a reader is yet to take, and nothing if nobody
@@ -72,7 +75,8 @@ const highWaterBytes = 256 * 1024
  * and `exited`.
  */
 export function createEventStream() {
-  const readers = new Set<Reader>()
+  /** Each gives an event to one reader. */
+  const readers = new Set<(event: RunEvent) => Promise<void> | undefined>()
   let started: RunEvent | null = null
   let exited: RunEvent | null = null
 
@@ -85,79 +89,48 @@ export function createEventStream() {
       // The runner uses the memory of the bytes again, so a reader gets a copy.
       const kept =
         event.type === 'output' ? { ...event, bytes: Uint8Array.from(event.bytes) } : event
-      const waits = [...readers].flatMap((reader) => reader.push(kept) ?? [])
+      const waits = [...readers].flatMap((give) => give(kept) ?? [])
       return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
     },
     [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
-      const reader = createReader(() => readers.delete(reader))
-      readers.add(reader)
-      for (const event of [started, exited]) if (event) void reader.push(event)
-      return reader.iterator
-    },
-  }
-}
-
-interface Reader {
-  push(event: RunEvent): Promise<void> | undefined
-  iterator: AsyncIterator<RunEvent>
-}
-
-function createReader(close: () => void): Reader {
-  const queue: RunEvent[] = []
-  let heldBytes = 0
-  let more = createDeferred()
-  let hasRoom: (() => void) | null = null
-  let over = false
-
-  function release(): void {
-    hasRoom?.()
-    hasRoom = null
-  }
-
-  /** Also several who wait at once. */
-  function wake(): void {
-    more.resolve()
-    more = createDeferred()
-  }
-
-  function finish(): IteratorResult<RunEvent> {
-    over = true
-    queue.length = 0
-    close()
-    release()
-    wake()
-    return { done: true, value: undefined }
-  }
-
-  return {
-    push(event) {
-      queue.push(event)
-      wake()
-      if (event.type !== 'output') return undefined
-      heldBytes += event.bytes.length
-      if (heldBytes < highWaterBytes) return undefined
-      return new Promise((resolve) => {
-        const before = hasRoom
-        hasRoom = () => {
-          before?.()
-          resolve()
-        }
-      })
-    },
-    iterator: {
-      async next() {
-        while (queue.length === 0 && !over) await more.promise
-        const event = queue.shift()
-        if (over || event === undefined) return finish()
-        if (event.type === 'output') heldBytes -= event.bytes.length
-        if (heldBytes < highWaterBytes) release()
+      let room: Deferred<void> | null = null
+      let queue = null as ReadableStreamDefaultController<RunEvent> | null
+      function release(): void {
+        room?.resolve()
+        room = null
+      }
+      const stream = new ReadableStream<RunEvent>(
+        {
+          start: (controller) => void (queue = controller),
+          pull: release,
+          cancel() {
+            readers.delete(give)
+            release()
+          },
+        },
+        readerQueue,
+      )
+      const reader = stream.getReader()
+      function give(event: RunEvent): Promise<void> | undefined {
+        queue?.enqueue(event)
         if (event.type === 'exited') {
-          over = true
-          close()
+          readers.delete(give)
+          queue?.close()
+        } else if ((queue?.desiredSize ?? 0) <= 0) {
+          room ??= createDeferred()
+          return room.promise
         }
-        return { done: false, value: event }
-      },
-      return: async () => finish(),
+        return undefined
+      }
+      readers.add(give)
+      for (const event of [started, exited]) if (event) void give(event)
+      return {
+        next: () => reader.read() as Promise<IteratorResult<RunEvent>>,
+        async return() {
+          await reader.cancel()
+          return { done: true, value: undefined }
+        },
+      }
     },
   }
 }

@@ -14,11 +14,11 @@ import {
 } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { RunEvent } from '../protocol/result/event.ts'
-import type { JobEntry, JobOutput, Reading } from '../protocol/result/reading.ts'
+import type { JobOutput, Reading } from '../protocol/result/reading.ts'
 import type { Result, StopReason } from '../protocol/result/result.ts'
 import { nowMs } from '../system/clock.ts'
 import type { RunOptions } from './options.ts'
-import { describeJob, endedResult, runningResult } from './results.ts'
+import { endedResult, runningResult } from './results.ts'
 import {
   both,
   createEventStream,
@@ -112,7 +112,6 @@ export class LiveRun {
   #stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   #final: Result | null = null
   #isJob = false
-  #isHidden = false
   #unreadBytes = 0
 
   constructor(parts: RunParts) {
@@ -280,6 +279,11 @@ export class LiveRun {
     return this.#startedAt.toISOString()
   }
 
+  /** The same; null while it goes on. */
+  get endedAt(): string | null {
+    return this.#endedAt?.toISOString() ?? null
+  }
+
   /** Its caller waits no more. */
   get isJob(): boolean {
     return this.#isJob
@@ -288,16 +292,6 @@ export class LiveRun {
   /** Where it goes on without this process; null where it does not. */
   get place(): KeptPlace | null {
     return this.#running?.kept ?? null
-  }
-
-  /** As a line of the list of jobs. */
-  describe(): JobEntry {
-    const { id, pid, startedAt } = this
-    const { command, cwd, origin, pty } = this.request
-    const owner = { ownerPid: process.pid, ownerAlive: true }
-    const times = { startedAt, endedAt: this.#endedAt?.toISOString() ?? null }
-    const facts = { id, command, cwd, origin, pid, pty: pty !== null, ...owner, ...times }
-    return describeJob({ ...facts, artifact: null }, this.#final)
   }
 
   /** The clean text line by line, without the newlines, to its end. */
@@ -310,8 +304,7 @@ export class LiveRun {
     if (this.#final) return this.#final
     if (!this.#running || !this.#capture) throw new Error('a run is looked at before its start')
     const progress = this.#measure(this.#running, this.#capture.snapshot())
-    const result = runningResult(this.request, progress, this.#running.waitingForInput())
-    return this.#isHidden ? { ...result, jobId: null } : result
+    return runningResult(this.request, progress, this.#running.waitingForInput())
   }
 
   /** A part of the clean text; the caller holds the cursor. */
@@ -385,12 +378,6 @@ export class LiveRun {
   notice(text: string): void {
     if (this.#final) this.#final.notices.push(text)
     else this.#notices.push(text)
-  }
-
-  /** As `notice`, for a job that no other nacre can find, so that its result names none. */
-  hide(text: string): void {
-    this.#isHidden = true
-    this.notice(text)
   }
 
   quietMs(): number {

@@ -26,8 +26,6 @@ export interface RunnersOptions extends LaunchOptions {
   hosts: Readonly<Record<string, string>>
   /** The words that start a nacre, which ends the runs of a killed one; null: nothing does. */
   program: readonly string[] | null
-  /** Its runs are to outlive this process, even where it is killed. */
-  leavesRuns: boolean
 }
 
 export function createRunners(groups: ControlGroups, options: RunnersOptions) {
@@ -51,7 +49,6 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
     createWatchdog({
       reaper: [...options.program, 'reap'],
       presence: stateDir === null ? null : createPresence(presenceFolder(stateDir)),
-      leavesRuns: options.leavesRuns,
       environment: () => copyWithout(keys, options.environment),
       uninherited,
     })

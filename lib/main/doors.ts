@@ -90,7 +90,6 @@ export async function serve(parsed: ParsedArgv, streams: Streams): Promise<numbe
       executor,
       streams,
       signal,
-      version,
       cwd,
       learnToolNames,
       // The clients of the second dialect start it so.

@@ -17,8 +17,6 @@ export interface WatchdogParts {
   reaper: readonly string[]
   /** Null: nothing is kept on disk. */
   presence: Presence | null
-  /** Its runs are to outlive it: they are left to whoever looks for them. */
-  leavesRuns: boolean
   /** Gives the environment of what it starts: most runs end before there is anything to start. */
   environment: () => Readonly<Record<string, string>>
   uninherited: Uninherited
@@ -33,7 +31,7 @@ const startAfterMs = 50
  * what was killed together with its shell, or before it had one.
  */
 export function createWatchdog(parts: WatchdogParts): Watchdog {
-  const { reaper, presence, leavesRuns, environment, uninherited } = parts
+  const { reaper, presence, environment, uninherited } = parts
   let timer: NodeJS.Timeout | undefined
   let shell: StartedProcess | null = null
   let watches = false
@@ -94,7 +92,6 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
       watches = true
       presence?.enter()
       for (const killed of presence?.findKilled() ?? []) void reap(killed)
-      if (leavesRuns) return
       timer = setTimeout(() => void startShell(), startAfterMs).unref()
       listen()
     },

@@ -123,7 +123,6 @@ function keepJobs(dir: string, count: number): void {
       origin: 'mcp' as const,
       pty: null,
       process: null,
-      group: null,
       owner: { ...identifySelf(), startTime: '1' },
       socket: null,
       startedAt: now,

@@ -7,7 +7,12 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createControlGroups } from '../../lib/system/process/control-group.ts'
 import { findOwnGroup } from '../../lib/system/process/own-process.ts'
-import { describeProcess, isRunning, readVariable } from '../../lib/system/process/process-table.ts'
+import {
+  describeProcess,
+  isRunning,
+  readProcess,
+  readVariable,
+} from '../../lib/system/process/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive, readState } from '../helpers/terminal-run.ts'
@@ -155,7 +160,7 @@ function hasLeftGroups(pid: number): boolean {
   return folder !== null && readdirSync(folder).some((name) => name.startsWith(`nacre-${pid}-`))
 }
 
-test('a kill ends the daemon of a job whose supervisor was killed', async ({ home }) => {
+test('a daemon of a job ends with the supervisor of that job', async ({ home }) => {
   if (!(await hasGroups())) return
   const id = await home.start(`${daemon}; echo up; sleep 300`)
   let text = ''
@@ -166,9 +171,7 @@ test('a kill ends the daemon of a job whose supervisor was killed', async ({ hom
   })
   const pid = Number(/^\d+$/m.exec(text)?.[0])
   process.kill(await ownerOf(home, id), 'SIGKILL')
-  assert.ok(isAlive(pid))
-  await home.run(['job', 'kill', id])
-  assert.not.ok(isAlive(pid))
+  await until(() => !isAlive(pid))
 })
 
 for (const signal of [
@@ -215,36 +218,35 @@ test('the end of a run is known though its caller was killed before', async ({ h
   assert.is(result['exit_code'], 8)
 })
 
-test('a job whose supervisor was killed is listed, read and killed', async ({ home }) => {
+test('a job ends with its supervisor, and its record tells so', async ({ home }) => {
   const id = await home.start('echo up; setsid sleep 300 & sleep 300')
   // On disk half a second after it was written.
   const { artifact } = await home.json(['job', 'show', id])
   const { path } = artifact as { path: string }
   await until(() => readFileIfThere(path).includes('up'))
   process.kill(await ownerOf(home, id), 'SIGKILL')
-  await until(() => runsOf(home).length > 0)
+  await until(() => runsOf(home).length === 0)
   const [job] = await home.list()
-  assert.is(job?.['status'], 'running')
-  assert.is(job?.['owner_alive'], false)
-  assert.is((await home.json(['job', 'read', id]))['text'], 'up\n')
-  assert.is((await home.run(['job', 'wait', id, '--timeout', '0.1'])).status, 124)
-  const killed = await home.json(['job', 'kill', id])
-  assert.is(killed['reason'], 'kill')
-  assert.match(String(killed['notices']), 'was killed')
-  assert.equal(runsOf(home), [])
-  assert.is((await home.list())[0]?.['status'], 'stopped')
-})
-
-test('a job that ended after its supervisor was killed is told as lost', async ({ home }) => {
-  const id = await home.start('echo up; read x; exit 0', '--open-stdin')
-  // The input ends with the supervisor, and so does the command.
-  process.kill(await ownerOf(home, id), 'SIGKILL')
-  const waited = await home.run(['job', 'wait', id])
-  assert.is(waited.status, 125)
+  assert.equal([job?.['status'], job?.['owner_alive']], ['stopped', false])
+  assert.is((await home.run(['job', 'wait', id])).status, 125)
   const result = await home.json(['job', 'show', id])
   assert.is((result['error'] as { code: string }).code, 'job_lost')
   assert.is(result['exit_code'], null)
+  assert.match(String(result['notices']), 'was killed')
+  assert.is((await home.json(['job', 'read', id]))['text'], 'up\n')
+  assert.is((await home.json(['job', 'kill', id]))['reason'], 'shutdown')
   assert.match((await home.run(['job', 'list'])).stdout.toString(), / lost /)
+})
+
+test('a job whose supervisor and watchdog were killed ends with the next look at it', async ({
+  home,
+}) => {
+  const id = await home.start('echo up; setsid sleep 300 & sleep 300')
+  await killUnwatched(home, await ownerOf(home, id))
+  await until(() => runsOf(home).length > 0)
+  const result = await home.json(['job', 'show', id])
+  assert.equal([result['status'], result['reason']], ['stopped', 'shutdown'])
+  assert.equal(runsOf(home), [])
 })
 
 test('a number that is another process now is not taken for the job', async ({ home }) => {
@@ -303,7 +305,10 @@ test('killed at any moment, two nacres at once: no orphan but declared jobs', as
       const ids = running.map((job) => job['job_id'])
       const owners = running.map((job) => job['owner_pid'])
       strangers = allOf(home).filter(
-        (pid) => !owners.includes(pid) && !ids.includes(readVariable(pid, 'NACRE_RUN')),
+        (pid) =>
+          !owners.includes(pid) &&
+          !(isWatchdog(pid) && owners.includes(readProcess(pid)?.parent)) &&
+          !ids.includes(readVariable(pid, 'NACRE_RUN')),
       )
       const runs = new Set<unknown>(runsOf(home).map(({ run }) => run))
       return strangers.length === 0 && ids.every((id) => runs.has(id))

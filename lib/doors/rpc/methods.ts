@@ -4,7 +4,7 @@ import { createInjectionQueue, type InjectionQueue, namesOf } from '../../agent/
 import type { AgentSession } from '../../agent/session.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
-import { type JobCall, jobHandlers, protocolVersion } from '../../executor/jobs/registry.ts'
+import { describeServer, type JobCall, jobHandlers } from '../../executor/jobs/registry.ts'
 import type { Reach } from '../../executor/reach.ts'
 import type { Lazy } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
@@ -28,7 +28,6 @@ import { notifyOfRun } from '../../wire/messages.ts'
 /** One request under way, and what the connection knows of its client. */
 export interface Call extends JobCall {
   readonly executor: Executor
-  readonly version: string
   readonly cwd: string
   /** Absent if the client cannot be asked. */
   readonly approve: Approve | undefined
@@ -55,24 +54,11 @@ type Handlers = WireHandlers<Call>
 /** Who is there and what each side can do. Not needed before other methods. */
 const initialize: Handler<'initialize'> = (
   { toolNames, capabilities = {} },
-  { executor, version, client },
+  { executor, client },
 ) => {
   client.supportsApproval = capabilities.supportsApproval ?? false
   if (toolNames) client.learnToolNames(toolNames)
-  return {
-    server: { name: 'nacre', version },
-    protocolVersion,
-    capabilities: {
-      supportsShellExec: true,
-      supportsShellTasks: true,
-      supportsShellDetach: true,
-      supportsSessions: true,
-      supportsTools: true,
-      supportsArtifacts: executor.artifacts !== null,
-      supportsPrompt: true,
-      supportsCancel: true,
-    },
-  }
+  return describeServer(true, executor.artifacts)
 }
 
 /** Starts a job. `shell.started` and `shell.exited` are always told, output when it is asked for. */

@@ -26,7 +26,6 @@ export interface RpcContext {
   streams: Streams
   /** Aborts when a signal ends nacre. */
   signal: AbortSignal
-  version: string
   cwd: string
   /** What a model works with here. */
   agentSettings: () => AgentSettings
@@ -72,7 +71,7 @@ export async function serveRpc(context: RpcContext): Promise<number> {
 
 /** The JSON-RPC side of the connection, which can do everything that the protocol has. */
 function createJsonRpc(
-  { executor, signal, version, cwd, learnToolNames }: RpcContext,
+  { executor, signal, cwd, learnToolNames }: RpcContext,
   connection: Connection,
   agent: Lazy<Agent>,
 ): RpcServer {
@@ -93,7 +92,7 @@ function createJsonRpc(
     methods,
     prepare(call) {
       const approve: Approve = (request, verdict) => server.ask(request, verdict, call.signal)
-      const common = { executor, version, cwd, jobs: executor.jobs, peer, client }
+      const common = { executor, cwd, jobs: executor.jobs, peer, client }
       return Object.assign(call, {
         ...common,
         approve: client.supportsApproval ? approve : undefined,

@@ -52,10 +52,11 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null) {
     },
     async list({ status, limit } = {}) {
       const known = await (await openKnown())?.list({ runningOnly: status === 'running' })
+      const { describeRecord, recordOf } = await import('./record.ts')
       const ownJobs = [...ended.values(), ...alive.values()].filter((run) => run.isJob)
       const wanted = [
         ...(known ?? []).filter(({ id }) => !own(id)?.isJob),
-        ...ownJobs.map((run) => run.describe()),
+        ...ownJobs.map((run) => describeRecord(recordOf(run))),
       ]
         .filter((job) => matches(job, status))
         .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
@@ -110,7 +111,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null) {
       return alive.size
     },
     /** The jobs of this process that run. */
-    listOwn: () => [...alive.values()].filter((run) => run.isJob).map((run) => run.describe()),
+    listOwn: () => [...alive.values()].filter((run) => run.isJob).map(({ request }) => request),
     async stopAll(
       reason: StopReason,
       how?: StopOptions,

@@ -1,12 +1,13 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { createReadStream, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { Survivor } from '../../protocol/result/result.ts'
-import { stopTree, type TreeRoot } from '../../run/stop.ts'
+import type { Result, Survivor } from '../../protocol/result/result.ts'
+import { stopTree } from '../../run/stop.ts'
 import {
   type ControlGroup,
   listGroupsOf,
@@ -30,46 +31,72 @@ import {
 } from '../../system/process/process-table.ts'
 import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { waitUntil } from '../../system/clock.ts'
-import { findLedger } from '../task-ledger.ts'
+import { beginResult } from '../results.ts'
+import { describeLostArray, findLedger } from '../task-ledger.ts'
 import type { LiveRun, Run } from '../run.ts'
-import { type JobRecord, readOwnFile, readRecord, readRecords, reopenRecord } from './record.ts'
+import {
+  type JobRecord,
+  readOwnFile,
+  readRecord,
+  readRecords,
+  reopenRecord,
+  writeEnd,
+} from './record.ts'
 
-/** Ends the runs of every killed nacre, but for jobs, which have records. `dir` is the folder of the jobs. */
+/** Its nacre was killed, and it does not go on at another machine. */
+function isLost({ owner, kept }: JobRecord): boolean {
+  return kept === null && !isAlive(owner)
+}
+
+const nameOf = ({ owner }: JobRecord) => `${owner.pid}:${owner.startTime}`
+
+/** Ends the runs and jobs of every killed nacre. `dir` is the folder of the jobs. */
 export async function reapKilled(dir: string): Promise<void> {
   const stateDir = dirname(dir)
-  for (const owner of findKilled(presenceFolder(stateDir))) await reap(owner, stateDir)
+  const lost = readRecords(dir, 'alive').filter(isLost)
+  const killed = new Set([...findKilled(presenceFolder(stateDir)), ...lost.map(nameOf)])
+  for (const owner of killed) await reap(owner, stateDir)
   removeLeftFolders(stateDir)
 }
 
 /**
- * Ends what the killed nacre of this name (`<pid>:<start time>`) has started, but for jobs. Gives what could not
- * be ended.
+ * Ends what the killed nacre of this name (`<pid>:<start time>`) has started here, and writes down the ends of its
+ * jobs. Gives what could not be ended.
  */
 export async function reap(owner: string, stateDir: string): Promise<Survivor[]> {
   const presences = presenceFolder(stateDir)
   const groupParent = readGroupOf(presences, owner) ?? findOwnGroup()
   const dir = join(stateDir, 'jobs')
-  const survivors = await Promise.all([...findRuns(owner, dir)].map((run) => endRun(...run)))
+  const records = readRecords(dir, 'alive')
+  const kept = new Set(records.flatMap(({ id, kept }) => (kept ? [id] : [])))
+  const ended = [...findRuns(owner, kept)].map(
+    async ([id, processes]) => [id, await endRun(id, processes)] as const,
+  )
+  const survivors = new Map(await Promise.all(ended))
   // A control group belongs to one run, so it also finds a process that has dropped its mark.
-  const ofJobs = new Set(readRecords(dir, 'alive').map(({ group }) => group))
-  for (const group of listGroupsOf(owner, groupParent)) {
-    if (!ofJobs.has(group.path)) await endGroup(group)
+  for (const group of listGroupsOf(owner, groupParent)) await endGroup(group)
+  for (const record of records) {
+    if (nameOf(record) !== owner || !isLost(record)) continue
+    await endRecord(dir, record, survivors.get(record.id) ?? [])
   }
   removeLeftFolders(stateDir)
   removeLeftGroups(groupParent)
   forget(presences, owner)
-  return survivors.flat()
+  return [...survivors.values()].flat()
 }
 
-/** The processes of its runs that have no record, by the ids of these. On Linux; elsewhere none can be seen. */
-function findRuns(owner: string, dir: string): Map<string, ProcessEntry[]> {
+/**
+ * The processes of its runs by the ids of these, but for those of `kept`: a host may be a part of this machine. On
+ * Linux; elsewhere none can be seen.
+ */
+function findRuns(owner: string, kept: ReadonlySet<string>): Map<string, ProcessEntry[]> {
   const found = new Map<string, ProcessEntry[]>()
   for (const entry of listProcesses()) {
     if (entry.zombie) continue
     const id = readVariable(entry.pid, markVariable)
-    if (id === null || !idPattern.test(id)) continue
+    if (id === null || !idPattern.test(id) || kept.has(id)) continue
     if (!readVariable(entry.pid, ownerVariable)?.startsWith(`${owner}:`)) continue
-    if (readRecord(dir, id) === null) found.set(id, [...(found.get(id) ?? []), entry])
+    found.set(id, [...(found.get(id) ?? []), entry])
   }
   return found
 }
@@ -77,14 +104,13 @@ function findRuns(owner: string, dir: string): Map<string, ProcessEntry[]> {
 async function endRun(id: string, processes: readonly ProcessEntry[]): Promise<Survivor[]> {
   // A process that leads a session and carries the mark is the first one of the run.
   const leader = processes.find((entry) => entry.pid === entry.session)
-  const { survivors } = await stopTree(leader ? rootFrom(leader.pid, id) : { pid: null, mark: id })
+  const pipes = leader && listRunPipes(leader.pid)
+  const { survivors } = await stopTree({
+    pid: leader?.pid ?? null,
+    mark: id,
+    ...(pipes && { pipes: () => pipes }),
+  })
   return survivors
-}
-
-/** How the processes of a run are found by its first one, which is alive. */
-export function rootFrom(pid: number, mark: string): TreeRoot {
-  const pipes = listRunPipes(pid)
-  return { pid, mark, pipes: () => pipes }
 }
 
 /** Whether a person's own shell has started it: the end of its terminal hangs it up, and what outlives that may. */
@@ -99,6 +125,75 @@ function isPersons(pid: number): boolean {
 async function endGroup(group: ControlGroup): Promise<void> {
   if (!group.list().some(isPersons)) group.kill()
   await waitUntil(() => group.remove(), { everyMs: 5, mostMs: limits.killGraceMs })
+}
+
+/** Writes down the end of a job whose nacre could not. */
+async function endRecord(dir: string, record: JobRecord, survivors: Survivor[]): Promise<void> {
+  const array = findLedger(dir, record.id)
+  const capture = await recapture(record)
+  for (const { result } of array?.ends() ?? []) {
+    for (const text of [result.output, result.stdout, result.stderr]) {
+      if (text) await capture.write('output', Buffer.from(text))
+    }
+  }
+  const lost = lostResult(record, await capture.finish(), survivors)
+  const result = array ? describeLostArray(lost, array.summarize()) : lost
+  writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, capture.kept())
+}
+
+/** The clean text of a job whose nacre was killed, made anew from its artifacts. */
+export async function recapture(record: JobRecord): Promise<Capture> {
+  const capture = createCapture({
+    runId: record.id,
+    command: record.command,
+    request: {
+      streams: 'merged',
+      head: null,
+      tail: null,
+      maxLines: limits.maxLines,
+      maxBytes: limits.maxBytes,
+      truncate: 'tail',
+      artifact: 'never',
+      pty: record.pty,
+    },
+    store: null,
+  })
+  for (const kept of [record.artifact, record.stderrArtifact]) {
+    if (kept) await replay(kept.path, capture)
+  }
+  return capture
+}
+
+async function replay(path: string, capture: Capture): Promise<void> {
+  try {
+    for await (const bytes of createReadStream(path)) await capture.write('output', bytes as Buffer)
+  } catch (error) {
+    // Nothing was written yet, or it has been removed since.
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+function lostResult(
+  record: JobRecord,
+  { notices, ...text }: Captured,
+  survivors: Survivor[],
+): Result {
+  const message = 'The nacre that held it was killed: how it ended is not known'
+  return {
+    ...describeUnheld(record, text),
+    status: 'stopped',
+    reason: 'shutdown',
+    survivors,
+    error: { code: 'job_lost', message },
+    notices: [message, ...notices],
+  }
+}
+
+/** How a job stands whose nacre is gone, before anything is said of its end. */
+export function describeUnheld(record: JobRecord, text: Omit<Captured, 'notices'>): Result {
+  const durationMs = Math.max(0, Date.now() - Date.parse(record.startedAt))
+  const artifact = record.artifact && { ...record.artifact, complete: false }
+  return { ...beginResult({ ...record, host: null }, text), ...text, durationMs, artifact }
 }
 
 /** A job of a killed nacre that another one takes up. */

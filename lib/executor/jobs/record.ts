@@ -5,13 +5,19 @@ import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
 import { idPattern, fromWire, toWire } from '../../protocol/wire.ts'
 import type { JobEntry } from '../../protocol/result/reading.ts'
-import { describeJob } from '../results.ts'
+import type { LiveRun } from '../run.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Origin, Request, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { limits } from '../../protocol/limits.ts'
 import { makePrivateFolder, readRegularFile, replaceFile } from '../../system/private-files.ts'
-import { isAlive, isRunning, type ProcessIdentity } from '../../system/process/process-table.ts'
+import {
+  identifyProcess,
+  identifySelf,
+  isAlive,
+  isRunning,
+  type ProcessIdentity,
+} from '../../system/process/process-table.ts'
 import { ownerOfSocket } from '../../system/temporary-folder.ts'
 
 /**
@@ -30,8 +36,6 @@ export interface JobRecord {
   pty: TerminalSize | null
   /** The first process of the run. */
   process: ProcessIdentity | null
-  /** The path of the control group that holds all that the run starts; null where there is none. */
-  group: string | null
   /** The nacre that holds it. */
   owner: ProcessIdentity
   /** Where the owner answers while it lives; null where it could not listen. */
@@ -63,14 +67,14 @@ export function writeRecord(dir: string, record: JobRecord): void {
   replaceFile(aliveRecord(dir, record.id), encode(record))
 }
 
-/** Writes the end of a job, with its clean text where that is known. Gives what it wrote. */
-export function writeEnd(dir: string, ending: JobRecord, texts: KeptTexts | null): JobRecord {
+/** Writes the end of a job, with its clean text. Gives what it wrote. */
+export function writeEnd(dir: string, ending: JobRecord, texts: KeptTexts): JobRecord {
   makePrivateFolder(dir)
   makePrivateFolder(endedFolder(dir))
   // What takes it up again holds its environment and its input.
   const record: JobRecord = { ...ending, kept: null }
-  if (texts) replaceFile(keptText(dir, record.id), encodeTexts(texts))
   replaceFile(endedRecord(dir, record.id), encode(record))
+  replaceFile(keptText(dir, record.id), encodeTexts(texts))
   rmSync(aliveRecord(dir, record.id), { force: true })
   return record
 }
@@ -119,10 +123,10 @@ function decode(text: string | null, id: string): JobRecord | null {
 
 function isRecord(value: unknown): value is JobRecord {
   if (!isObject(value)) return false
-  const { command, cwd, startedAt, endedAt, owner, socket, process, result, group } = value
+  const { command, cwd, startedAt, endedAt, owner, socket, process, result } = value
   return (
     [command, cwd, startedAt].every((item) => typeof item === 'string') &&
-    [endedAt, socket, group].every((item) => item === null || typeof item === 'string') &&
+    [endedAt, socket].every((item) => item === null || typeof item === 'string') &&
     isIdentity(owner) &&
     (process === null || isIdentity(process)) &&
     (endedAt === null ? result === null : isResult(result)) &&
@@ -202,7 +206,7 @@ export function reopenRecord(dir: string, id: string): void {
 
 export function removeRecord(dir: string, id: string): void {
   rmSync(arrayFolder(dir, id), { recursive: true, force: true })
-  for (const path of [aliveRecord(dir, id), endedRecord(dir, id), keptText(dir, id)]) {
+  for (const path of [aliveRecord(dir, id), keptText(dir, id), endedRecord(dir, id)]) {
     rmSync(path, { force: true })
   }
 }
@@ -220,19 +224,42 @@ function listFiles(dir: string): string[] {
   }
 }
 
-/** A record as a line of the list. */
-export function describeRecord(record: JobRecord): JobEntry {
-  const { id, command, cwd, origin, startedAt, endedAt, artifact } = record
-  const owner = { ownerPid: record.owner.pid, ownerAlive: isAlive(record.owner) }
-  const facts = { id, command, cwd, origin, ...owner, startedAt, endedAt, artifact }
-  const { process: first, pty, result } = record
-  return describeJob({ ...facts, pid: first?.pid ?? null, pty: pty !== null }, result)
+/** What a nacre that holds a run knows of it; where it answers is yet to be said. */
+export function recordOf(run: LiveRun): JobRecord {
+  const { id, command, cwd, origin, belongsTo, pty } = run.request
+  const { pid, place, startedAt, endedAt } = run
+  const now = run.look()
+  return {
+    ...{ id, command, cwd, origin, belongsTo, pty },
+    process: pid === null ? null : (identifyProcess(pid) ?? { pid, startTime: '', boot: '' }),
+    owner: identifySelf(),
+    socket: null,
+    ...{ startedAt, endedAt },
+    artifact: now.artifact,
+    stderrArtifact: now.stderrArtifact ?? null,
+    result: endedAt === null ? null : now,
+    kept: place && { request: run.request, place },
+  }
 }
 
-/**
- * A nacre writes the texts of a job shortly before its record: a text without a record that is older than
- * this was left behind.
- */
+/** A record as a line of the list. */
+export function describeRecord(record: JobRecord): JobEntry {
+  const { id, command, cwd, origin, owner, startedAt, endedAt, result } = record
+  const { status = 'running', exitCode = null, signal = null, reason = null } = result ?? {}
+  return {
+    ...{ id, jobId: id, status, exitCode, signal, reason, command, cwd },
+    durationMs: result?.durationMs ?? Math.max(0, Date.now() - Date.parse(startedAt)),
+    error: result?.error ?? null,
+    artifact: result?.artifact ?? record.artifact,
+    origin,
+    pid: record.process?.pid ?? null,
+    pty: record.pty !== null,
+    ...{ ownerPid: owner.pid, ownerAlive: isAlive(owner) },
+    ...{ startedAt, endedAt },
+  }
+}
+
+/** A file that is older than this and not yet in its place was left behind. */
 const draftMs = 60_000
 const dayMs = 24 * 3600 * 1000
 
@@ -247,13 +274,9 @@ export function pruneJobs(dir: string): void {
   for (const [index, { id, ageMs }] of ended.entries()) {
     if (index >= limits.jobsKept || ageMs > limits.jobAgeDays * dayMs) removeRecord(dir, id)
   }
-  for (const name of listFiles(dir)) {
-    if (isLeft(dir, name)) rmSync(join(dir, name), { force: true })
-  }
-  const kept = new Set(listIds(dir, 'ended'))
-  for (const name of listFiles(endedFolder(dir))) {
-    const path = join(endedFolder(dir), name)
-    if (!kept.has(name.split('.')[0] ?? '') && ageOf(path) > draftMs) rmSync(path, { force: true })
+  for (const folder of [dir, endedFolder(dir)]) {
+    const left = listFiles(folder).filter((name) => isLeft(folder, name))
+    for (const name of left) rmSync(join(folder, name), { force: true })
   }
 }
 

@@ -5,7 +5,6 @@ import { createLazy } from '../../protocol/deferred.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { version } from '../../protocol/wire.ts'
 import type { LiveRun } from '../run.ts'
-import { identifyProcess, identifySelf } from '../../system/process/process-table.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import { findSocketPlace, type SocketPlace } from '../../system/temporary-folder.ts'
 import { settleWithin } from '../../system/clock.ts'
@@ -19,7 +18,14 @@ import {
   type WireCall,
 } from '../../wire/server.ts'
 import type { Jobs } from './port.ts'
-import { type JobRecord, pruneJobs, removeRecord, writeEnd, writeRecord } from './record.ts'
+import {
+  type JobRecord,
+  pruneJobs,
+  recordOf,
+  removeRecord,
+  writeEnd,
+  writeRecord,
+} from './record.ts'
 
 export type Registry = ReturnType<typeof createRegistry>
 
@@ -52,7 +58,7 @@ export function createRegistry(dir: string, jobs: Jobs) {
     try {
       if (!run.isJob && run.request.array === null) return removeRecord(dir, run.id)
       const { artifact, stderrArtifact = null } = result
-      const endedAt = new Date().toISOString()
+      const { endedAt } = run
       writeEnd(dir, { ...record, endedAt, artifact, stderrArtifact, result }, run.kept())
       if (++written % endsBetweenPrunings === 0) pruneJobs(dir)
     } catch (error) {
@@ -62,7 +68,7 @@ export function createRegistry(dir: string, jobs: Jobs) {
 
   function tellUnseen(run: LiveRun, error: unknown): void {
     const byItself = run.pid === null ? '' : `; to stop it: kill -- -${run.pid}`
-    run.hide(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
+    run.notice(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
   }
 
   return {
@@ -72,7 +78,7 @@ export function createRegistry(dir: string, jobs: Jobs) {
      */
     async declare(run: LiveRun): Promise<void> {
       // The record is drafted first, since a process that ends meanwhile is gone from the process table.
-      const draft = draftRecord(run)
+      const draft = recordOf(run)
       try {
         const record = { ...draft, socket: (await server.open()).path }
         writeRecord(dir, record)
@@ -87,29 +93,6 @@ export function createRegistry(dir: string, jobs: Jobs) {
       await Promise.all(ends)
       await server.made?.close()
     },
-  }
-}
-
-function draftRecord(run: LiveRun): JobRecord {
-  const { request, pid } = run
-  const { artifact, stderrArtifact = null } = run.look()
-  return {
-    id: request.id,
-    command: request.command,
-    cwd: request.cwd,
-    origin: request.origin,
-    belongsTo: request.belongsTo,
-    pty: request.pty,
-    process: pid === null ? null : identifyProcess(pid),
-    group: run.group,
-    owner: identifySelf(),
-    socket: null,
-    startedAt: run.startedAt,
-    endedAt: null,
-    artifact,
-    stderrArtifact,
-    result: null,
-    kept: run.place && { request, place: run.place },
   }
 }
 
@@ -260,25 +243,28 @@ async function untilLeft<Value>(
   }
 }
 
-/** The version of the protocol; it grows when a client must know. */
-export const protocolVersion = 1
+/** What is answered to `initialize`; `hasAll`: all methods are there, not only those of jobs. */
+export function describeServer(hasAll: boolean, artifacts: unknown = null) {
+  return {
+    server: { name: 'nacre', version },
+    /** It grows when a client must know. */
+    protocolVersion: 1,
+    capabilities: {
+      supportsShellExec: hasAll,
+      supportsShellTasks: true,
+      supportsShellDetach: true,
+      supportsSessions: hasAll,
+      supportsTools: hasAll,
+      supportsArtifacts: artifacts !== null,
+      supportsPrompt: hasAll,
+      supportsCancel: true,
+    },
+  }
+}
 
 /** What the socket of a nacre that holds jobs serves: no command can be started there. */
 const socketMethods = bindMethods<JobCall, keyof typeof jobHandlers | 'initialize' | '$/cancel'>({
-  initialize: () => ({
-    server: { name: 'nacre', version },
-    protocolVersion,
-    capabilities: {
-      supportsShellExec: false,
-      supportsShellTasks: true,
-      supportsShellDetach: true,
-      supportsSessions: false,
-      supportsTools: false,
-      supportsArtifacts: false,
-      supportsPrompt: false,
-      supportsCancel: true,
-    },
-  }),
+  initialize: () => describeServer(false),
   ...jobHandlers,
   '$/cancel': cancelHandler,
 })

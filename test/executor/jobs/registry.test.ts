@@ -49,7 +49,6 @@ function makeRecord(changes: Partial<JobRecord> = {}): JobRecord {
     origin: 'print',
     pty: null,
     process: null,
-    group: null,
     owner,
     socket: null,
     startedAt: new Date().toISOString(),
@@ -136,13 +135,8 @@ test('what killed nacres left in the folder goes, what is in use stays', ({ dir 
   writeRecord(dir, record)
   mkdirSync(join(dir, 'ended'))
   // A number that no process has: the largest that Linux gives is 4194304.
-  const left = [
-    '4194999-abcdefgh.sock',
-    'run_x.json.4194999.new',
-    'ended/run_x.text',
-    'ended/run_x.json.5.new',
-  ]
-  const used = [`${process.pid}-abcdefgh.sock`, 'run_y.json.1.new', 'ended/run_y.text']
+  const left = ['4194999-abcdefgh.sock', 'run_x.json.4194999.new', 'ended/run_x.json.5.new']
+  const used = [`${process.pid}-abcdefgh.sock`, 'run_y.json.1.new']
   for (const name of [...left, ...used]) writeFileSync(join(dir, name), '')
   for (const name of left) utimesSync(join(dir, name), 0, 0)
   pruneJobs(dir)
