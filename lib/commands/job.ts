@@ -153,15 +153,6 @@ export const command = createCommand({
         return result.survivors.length > 0 ? 1 : 0
       },
     },
-    resume: {
-      words: ['<id>'],
-      description: 'run the tasks of an array that have no end, after a kill of nacre',
-      ids: 'jobs',
-      async run([id = ''], context) {
-        await tellStanding(await jobsOf(context).resume(id), context)
-        return 0
-      },
-    },
   },
   details: ['An id may be shortened to its beginning, with or without `run_`.'],
   examples: [
@@ -172,7 +163,6 @@ export const command = createCommand({
     'nacre job write k5x2 yes --line',
     'nacre job attach k5x2',
     'nacre job kill k5x2',
-    'nacre job resume k5x2',
   ],
 })
 

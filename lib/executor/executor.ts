@@ -59,8 +59,8 @@ export interface Executor {
   /** The jobs of every nacre of this user. */
   readonly jobs: Jobs
   /**
-   * Takes up a job whose nacre was killed: one on another machine, or what is left of an array. Null: there
-   * is nothing to take up any more. Rejects with `MisuseError`.
+   * Takes up a job on another machine whose nacre was killed. Null: there is nothing to take up any more.
+   * Rejects with `MisuseError`.
    */
   takeUp(id: string): Promise<Run | null>
   readonly sessions: Sessions
@@ -251,10 +251,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     refuseIfClosed()
     if (jobsDir === null) throw notFound(id)
     const { takeUpJob } = await import('./jobs/killed.ts')
-    return takeUpJob(jobsDir, id, async ({ request, startedAt, place }) => {
-      const runner = request.array ? await openTasks() : place ? runners.resume(place) : undefined
-      return goOn(request, runner, new Date(startedAt))
-    })
+    return takeUpJob(jobsDir, id, async (request, place, startedAt) =>
+      goOn(request, request.array ? await openTasks() : runners.resume(place), startedAt),
+    )
   }
 
   async function hold(input: RequestInput, options: RunOptions = {}): Promise<Result> {

@@ -210,7 +210,7 @@ export function describeLostArray(result: Result, tasks: TaskSummary): Result {
       tasks,
     }
   }
-  const notice = `The nacre that held it is gone; ${left} of ${tasks.total} tasks have no result: nacre job resume ${result.id} runs them`
+  const notice = `The nacre that held it is gone; ${left} of ${tasks.total} tasks have no result: --array ${tasks.left} runs them`
   return {
     ...result,
     error: result.error && { ...result.error, message: notice },

@@ -94,7 +94,7 @@ export async function takeUpInHolder(
   id: string,
   withinMs?: number,
 ): Promise<void> {
-  if (parts === null) throw new MisuseError('not_resumable', 'no nacre can be started here')
+  if (parts === null) throw new MisuseError('not_available', 'no nacre can be started here')
   const connection = await connect(parts, null, () => undefined)
   const taken = connection.caller.request('supervise.take_up', { id })
   // Whoever is late goes on by itself.

@@ -66,10 +66,6 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null) {
     listDamaged: async () => (await openKnown())?.listDamaged() ?? [],
     show: async (id) => (await locate(id)).show(),
     read: async (id, reading = {}) => (await locate(id)).read(reading),
-    async resume(given) {
-      const { jobs, id } = await resolve(given)
-      return jobs.resume(id)
-    },
     async tasks(given) {
       const { jobs, id } = await resolve(given)
       return jobs.tasks(id)

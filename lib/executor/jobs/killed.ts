@@ -34,14 +34,7 @@ import { waitUntil } from '../../system/clock.ts'
 import { beginResult } from '../results.ts'
 import { describeLostArray, findLedger } from '../task-ledger.ts'
 import type { LiveRun, Run } from '../run.ts'
-import {
-  type JobRecord,
-  readOwnFile,
-  readRecord,
-  readRecords,
-  reopenRecord,
-  writeEnd,
-} from './record.ts'
+import { type JobRecord, readOwnFile, readRecord, readRecords, writeEnd } from './record.ts'
 
 /** Its nacre was killed, and it does not go on at another machine. */
 function isLost({ owner, kept }: JobRecord): boolean {
@@ -196,34 +189,26 @@ export function describeUnheld(record: JobRecord, text: Omit<Captured, 'notices'
   return { ...beginResult({ ...record, host: null }, text), ...text, durationMs, artifact }
 }
 
-/** A job of a killed nacre that another one takes up. */
-interface LostJob {
-  request: Request
-  startedAt: string
-  /** Where it goes on; null: it is an array of which this nacre runs what is left. */
-  place: KeptPlace | null
-}
-
 /**
- * Takes up a job whose nacre was killed. `launch` starts it again, or finds it where it goes on. Null: another
+ * Takes up a job on another machine whose nacre was killed. `launch` finds it again where it goes on. Null: another
  * nacre has taken it up, or it has ended. Rejects with `MisuseError`.
  */
 export async function takeUpJob(
   dir: string,
   id: string,
-  launch: (job: LostJob) => Promise<LiveRun>,
+  launch: (request: Request, place: KeptPlace, startedAt: Date) => Promise<LiveRun>,
 ): Promise<Run | null> {
   const claim = join(dir, `${id}.claim`)
   if (!(await writeClaim(claim))) return null
   try {
     const record = readRecord(dir, id)
-    const job = record && describeLost(dir, record)
-    if (job === null) return null
-    reopenRecord(dir, id)
-    const run = await launch({ ...job, request: keepDeadline(job) })
+    if (!record?.kept || record.endedAt !== null || isAlive(record.owner)) return null
+    const startedAt = new Date(record.startedAt)
+    const { request, place } = record.kept
+    const run = await launch(keepDeadline(request, startedAt), place, startedAt)
     const { status, error } = run.look()
     if (status === 'not_started') {
-      throw new MisuseError(error?.code ?? 'not_resumable', error?.message ?? '', 'job_id')
+      throw new MisuseError(error?.code ?? 'host_unreachable', error?.message ?? '', 'job_id')
     }
     run.detach()
     return run
@@ -233,11 +218,10 @@ export async function takeUpJob(
 }
 
 /** A deadline counts from the beginning, whoever holds the run. */
-function keepDeadline({ request, startedAt }: LostJob): Request {
+function keepDeadline(request: Request, startedAt: Date): Request {
   const { timeoutMs } = request
   if (timeoutMs === null || request.array !== null) return request
-  const leftMs = timeoutMs - (Date.now() - Date.parse(startedAt))
-  return { ...request, timeoutMs: Math.max(1, leftMs) }
+  return { ...request, timeoutMs: Math.max(1, timeoutMs - (Date.now() - startedAt.getTime())) }
 }
 
 /** How long another nacre may take to take it up. */
@@ -259,24 +243,4 @@ async function writeClaim(path: string): Promise<boolean> {
   }
   await waitUntil(() => readOwnFile(path) === null, { everyMs: 50, mostMs: patienceMs })
   return false
-}
-
-function describeLost(dir: string, record: JobRecord): LostJob | null {
-  const { id, startedAt, kept } = record
-  if (record.endedAt === null && isAlive(record.owner)) return null
-  if (kept && record.endedAt === null) {
-    return { request: kept.request, startedAt, place: kept.place }
-  }
-  const array = findLedger(dir, id)
-  if (array === null) {
-    if (record.endedAt !== null) return null
-    throw cannotGoOn(id, 'it was a run of this machine, which has ended with its nacre')
-  }
-  if (array.left().length === 0) return null
-  if (array.record.rounds.length > 0) throw cannotGoOn(id, 'its scheduler has ended it')
-  return { request: array.record.request, startedAt, place: null }
-}
-
-function cannotGoOn(id: string, why: string): MisuseError {
-  return new MisuseError('not_resumable', `Job \`${id}\` cannot be resumed: ${why}`, 'job_id')
 }

@@ -191,11 +191,5 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
       if (array) return array.ends()
       throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
     },
-    /** Has it go on if its nacre was killed; gives how it stands. */
-    async resume(id: string): Promise<Result> {
-      const record = findRecord(id)
-      if (record.endedAt !== null || !isAlive(record.owner)) await takeUpInHolder(holder, id)
-      return open(id).show()
-    },
   }
 }

@@ -34,8 +34,6 @@ export interface Jobs {
   listDamaged(): Promise<string[]>
   show(id: string): Promise<Result>
   read(id: string, reading?: Reading): Promise<JobOutput>
-  /** Has a job go on whose nacre was killed: what is left of an array, or one on another machine. */
-  resume(id: string): Promise<Result>
   /** The tasks of an array that have ended. Throws `MisuseError` where the job is no array. */
   tasks(id: string): Promise<TaskEnd[]>
   /** Gives how it stands when the wait is over. */

@@ -199,11 +199,6 @@ function findClosed(dir: string): string[] {
   }
 }
 
-/** Takes a job that had ended for one that goes on. */
-export function reopenRecord(dir: string, id: string): void {
-  rmSync(endedRecord(dir, id), { force: true })
-}
-
 export function removeRecord(dir: string, id: string): void {
   rmSync(arrayFolder(dir, id), { recursive: true, force: true })
   for (const path of [aliveRecord(dir, id), keptText(dir, id), endedRecord(dir, id)]) {

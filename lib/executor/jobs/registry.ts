@@ -192,7 +192,6 @@ export const jobHandlers = {
     return { jobs: await jobs.list(filter), ...(damaged.length > 0 && { damaged }) }
   },
   'shell.tasks': async ({ id }, { jobs }) => ({ tasks: await jobs.tasks(id) }),
-  'shell.resume': ({ id }, { jobs }) => jobs.resume(id),
   'shell.output': ({ id, ...reading }, { jobs }) => jobs.read(id, reading),
 
   async 'shell.wait'({ id, ids, ...how }, { jobs, peer, signal }) {

@@ -92,8 +92,6 @@ export const shellMethods = {
       tasks: list(object({ task: integer(), tries: integer(), result: resultShape })),
     }),
   },
-  /** Has a job go on whose nacre was killed: what is left of an array, or a job on another machine. */
-  'shell.resume': { params: object({ id }), result: resultShape },
   'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
   /**
    * Answered with the result of the job that is named. For several, `jobs` has the results of all, and
