@@ -12,14 +12,13 @@ import { recall } from './line/history.ts'
 import { askQuestion, pick } from './line/list.ts'
 import { createPrompt, type PromptEvent } from './line/prompt.ts'
 import type { PlainDisplay } from './plain.ts'
-import { oneLine, shortenHome } from './screen/text.ts'
+import { oneLine } from './screen/text.ts'
 import { slashCommands } from './slash.ts'
 
 /** One line after the other, until the person leaves. */
 export async function converse(reader: LineReader, context: LineContext): Promise<void> {
-  const { state, display } = context
+  const { state } = context
   while (!state.quit) {
-    display.setTitle(`nacre: ${shortenHome(state.cwd, context.environment['HOME'])}`)
     const event = await reader.next()
     await answerEvent(event, reader, context).catch((error: unknown) => tellMisuse(error, context))
     if (state.quit && !(await mayQuit(context))) state.quit = false

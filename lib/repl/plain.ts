@@ -127,7 +127,6 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
 
   return {
     isPlain: true,
-    hasFocus: true,
     get columns() {
       return size().columns
     },
@@ -150,8 +149,6 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
     refresh: () => undefined,
     keepKey: (data) => void (pending += pastedText(data) ?? data),
     replayKeys: give,
-    setKittyKeys: () => undefined,
-    setTitle: () => undefined,
     ring: () => void write('\u0007'),
     copy: () => undefined,
     clear: () => undefined,

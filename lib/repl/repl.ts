@@ -83,7 +83,6 @@ export async function repl(context: ReplContext): Promise<number> {
     executor,
     style,
     state,
-    colored: !environment['NO_COLOR'],
     session,
     approve,
     beforePrint: () => stray.flush(),

@@ -36,7 +36,6 @@ export interface RunnerParts {
   executor: Executor
   style: Style
   state: ReplState
-  colored: boolean
   session: () => Promise<TerminalSession>
   approve: Approve
   /** What came before is to be printed before what is printed now. */
@@ -87,7 +86,7 @@ export function sessionRequest(state: Pick<ReplState, 'sandbox'>): Omit<RequestI
 }
 
 export function createCommandRunner(display: Display, parts: RunnerParts): CommandRunner {
-  const { executor, style, state, colored } = parts
+  const { executor, style, state } = parts
   // It is there when the first command is typed.
   setImmediate(() => void loadShownCommand())
   const jobs: NumberedJob[] = []
@@ -129,7 +128,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
   /** Rings where nobody has looked for as long as the command took. */
   function notify(command: string, result: Result): void {
     if (result.durationMs < noticedMs || result.status === 'stopped') return
-    if (display.hasFocus && nowMs() - display.lastKeyMs < noticedMs) return
+    if (nowMs() - display.lastKeyMs < noticedMs) return
     const end = stripVTControlCharacters(renderEnd(result, style))
     display.ring(`${command.split('\n')[0] ?? ''}: ${end}`)
   }
@@ -178,7 +177,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
       let asked = false
       const stop = new AbortController()
       const { createShownCommand } = await loadShownCommand()
-      const shown = createShownCommand(wanted, { display, style, colored })
+      const shown = createShownCommand(wanted, { display, style })
       const started = executor.start(
         {
           ...sessionRequest(state),

@@ -49,7 +49,7 @@ const leaveKeys = ['\u001D', '\u001B[93;5u']
  */
 export function createShownCommand(
   wanted: Wanted,
-  { display, style, colored }: { display: Display; style: Style; colored: boolean },
+  { display, style }: { display: Display; style: Style },
 ): ShownCommand {
   const startedMs = nowMs()
   let run: Run | null = null
@@ -66,7 +66,6 @@ export function createShownCommand(
   let interrupted = false
   /** What was typed while it read nothing. */
   let ahead: string[] = []
-  let cleared: { scrolledAway: boolean } | null = null
   let leave = () => {}
   let stopStart = () => {}
 
@@ -75,15 +74,10 @@ export function createShownCommand(
     : createEmulator({
         columns: display.columns,
         rows: display.rows,
-        colored,
         onAnswer: type,
         onModes: (text) => isLent && void display.write(text),
-        onCleared(all) {
-          cleared = { scrolledAway: all || (cleared?.scrolledAway ?? false) }
-        },
-        onDrawn() {
+        onDrawn(cleared) {
           if (cleared && isShown) display.clear(cleared)
-          cleared = null
           if (isShown) display.refresh()
         },
       })
@@ -215,7 +209,6 @@ export function createShownCommand(
       stopStart = stop
       const { promise: left, resolve } = createDeferred<null>()
       leave = () => resolve(null)
-      display.setKittyKeys(false)
       const close = display.open(view)
       // What came together with the line's Enter.
       display.replayKeys()
@@ -237,7 +230,6 @@ export function createShownCommand(
         // What nobody has read is for the prompt.
         takeAhead((key) => display.keepKey(key))
         close()
-        display.setKittyKeys(true)
       }
     },
     resize(columns, rows) {

@@ -326,8 +326,7 @@ for (const shell of ownShells) {
 test('a command that took long and ended unseen rings, and says how it ended', () =>
   atPrompt({}, async (screen) => {
     await screen.answers('!sleep 10.1; (exit 3)\r', /^running · /m)
-    // The terminal tells that its window has lost the focus.
-    await screen.answers('\u001B[O', '✗ exit 3')
+    await screen.shows('✗ exit 3')
     const told = /\u0007\u001B\]9;sleep 10\.1; \(exit 3\): ✗ exit 3 · \d\d\.\d s\u0007/
     await screen.holds(() => told.test(screen.raw()))
   }))

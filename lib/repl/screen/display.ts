@@ -18,8 +18,8 @@ export interface View {
 /** How a view has the whole screen. */
 export interface WholeScreen {
   /** What to write first, and last: the modes of the terminal that it wants. */
-  enter(): string
-  leave(): string
+  enter?(): string
+  leave?(): string
   /** It takes what the keyboard sends as it comes. */
   isRaw: boolean
 }
@@ -40,17 +40,12 @@ export interface Display {
   keepKey(data: string): void
   /** Gives the kept keys to the view on top. */
   replayKeys(): void
-  /** Whether the person looks at the terminal, as far as it reports that. */
-  readonly hasFocus: boolean
   /** When the last key came, as nowMs() counts. */
   readonly lastKeyMs: number
   /** It only prints: what was typed stays on it, and no view is drawn. */
   readonly isPlain: boolean
   /** Writes bytes of a program, or modes that it wants, as they are. */
   write(data: string | Uint8Array): Promise<'closed' | void>
-  /** Keys in the kitty encoding, if the terminal knows it; a program on it may want its own. */
-  setKittyKeys(wanted: boolean): void
-  setTitle(text: string): void
   /** Calls a person who looks elsewhere (bell and OSC 9). */
   ring(text: string): void
   /** Puts a text on the clipboard of the person's terminal, if that allows it (OSC 52). */
@@ -70,10 +65,6 @@ export interface DisplayOptions {
 /** More frames a second are of no use to an eye. */
 const frameMs = 16
 
-/** What a terminal sends of its focus when it is asked to (mode 1004 of xterm). */
-const focusIn = '\u001B[I'
-const focusOut = '\u001B[O'
-
 const alternateScreen = { on: '\u001B[?1049h', off: '\u001B[0m\u001B[?1049l' }
 const emptyScreen = '\u001B[0m\u001B[H\u001B[2J'
 
@@ -90,14 +81,10 @@ export function createDisplay(options: DisplayOptions): Display {
   let drawnAtMs = 0
   let printed = ''
   let open = true
-  let hasFocus = true
   let lastKeyMs = 0
 
   const terminal = openTerminal(streams, {
     onKey(data) {
-      const isFocus = data === focusIn || data === focusOut
-      if (isFocus) hasFocus = data === focusIn
-      if (isFocus && !whole?.isRaw) return
       lastKeyMs = nowMs()
       const view = views.at(-1)
       if (view) view.key(data)
@@ -136,8 +123,8 @@ export function createDisplay(options: DisplayOptions): Display {
     const before = whole
     whole = wanted
     drawn.size = ''
-    if (before) terminal.write(before.leave() + alternateScreen.off)
-    if (wanted) terminal.write(alternateScreen.on + wanted.enter())
+    if (before) terminal.write((before.leave?.() ?? '') + alternateScreen.off)
+    if (wanted) terminal.write(alternateScreen.on + (wanted.enter?.() ?? ''))
     terminal.setRaw(wanted?.isRaw ?? false)
   }
 
@@ -158,17 +145,12 @@ export function createDisplay(options: DisplayOptions): Display {
     soon ??= setImmediate(draw)
   }
 
-  /** What a control sequence may hold. */
-  const within = (text: string) => text.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)
-
   return {
     isPlain: false,
     write: (data) => streams.stdout.write(data),
-    setKittyKeys: (wanted) => terminal.setKittyKeys(wanted),
-    setTitle: (text) => terminal.write(`\u001B]0;${within(text)}\u0007`),
-    ring: (text) => terminal.write(`\u0007\u001B]9;${within(text)}\u0007`),
-    get hasFocus() {
-      return hasFocus
+    ring(text) {
+      const told = text.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)
+      terminal.write(`\u0007\u001B]9;${told}\u0007`)
     },
     get lastKeyMs() {
       return lastKeyMs

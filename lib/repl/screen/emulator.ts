@@ -34,15 +34,12 @@ export interface Tail extends Frame {
 export interface EmulatorOptions {
   columns: number
   rows: number
-  colored: boolean
   /** What the terminal answers to a program's question; typed into the pty. */
   onAnswer: (data: string) => void
   /** Modes for the real terminal, while the program has it. */
   onModes: (text: string) => void
-  /** Is called when something new is drawn. */
-  onDrawn: () => void
-  /** The program empties the screen; `all`: and what has scrolled away. */
-  onCleared: (all: boolean) => void
+  /** Is called when something new is drawn. `cleared`: the program has emptied the screen before. */
+  onDrawn: (cleared: { scrolledAway: boolean } | null) => void
 }
 
 const scrollback = 1000
@@ -50,18 +47,19 @@ const scrollback = 1000
 const ownRows = 6
 
 export function createEmulator(options: EmulatorOptions): Emulator {
-  const { columns, rows, colored } = options
+  const { columns, rows } = options
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
   limitCounts(terminal)
   const modes = mirrorModes(terminal, options.onModes)
   terminal.onData((data) => options.onAnswer(data))
   /** Where the text begins since the screen was emptied. */
   let start: xterm.IMarker | undefined
+  let cleared: { scrolledAway: boolean } | null = null
   function clear(all: boolean): false {
     const { active, normal } = terminal.buffer
     if (active.type === 'alternate') return false
     start = terminal.registerMarker(-normal.cursorY)
-    options.onCleared(all)
+    cleared = { scrolledAway: all || (cleared?.scrolledAway ?? false) }
     return false
   }
   terminal.parser.registerCsiHandler({ final: 'J' }, ([what]) =>
@@ -74,7 +72,8 @@ export function createEmulator(options: EmulatorOptions): Emulator {
       new Promise((resolve) =>
         terminal.write(bytes, () => {
           resolve()
-          options.onDrawn()
+          options.onDrawn(cleared)
+          cleared = null
         }),
       ),
     () => !isFullScreen(),
@@ -93,7 +92,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     paint() {
       const { active } = terminal.buffer
       const lines = Array.from({ length: terminal.rows }, (_, row) =>
-        paintLine(active.getLine(active.baseY + row), terminal.cols, { colored, isFull: false }),
+        paintLine(active.getLine(active.baseY + row), terminal.cols, false),
       )
       return { lines, cursor: findCursor(active.cursorY, active.cursorX) }
     },
@@ -109,10 +108,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
       const rowsShown = Array.from({ length: end - from }, (_, row) => normal.getLine(from + row))
       return {
         lines: rowsShown.map((line, at) =>
-          paintLine(line, terminal.cols, {
-            colored,
-            isFull: rowsShown[at + 1]?.isWrapped ?? false,
-          }),
+          paintLine(line, terminal.cols, rowsShown[at + 1]?.isWrapped ?? false),
         ),
         wrapped: rowsShown.map((line) => line?.isWrapped ?? false),
         count: rowsShown.filter((line) => !line?.isWrapped).length,
@@ -137,11 +133,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
  * One line of an emulated screen as text with its colours, ready to be written at column 0; `isFull`
  * where the next one goes on with it, so that blanks at its end are text.
  */
-function paintLine(
-  line: IBufferLine | undefined,
-  columns: number,
-  { colored, isFull }: { colored: boolean; isFull: boolean },
-): string {
+function paintLine(line: IBufferLine | undefined, columns: number, isFull: boolean): string {
   let text = ''
   let look = ''
   let cell: IBufferCell | undefined
@@ -150,7 +142,7 @@ function paintLine(
     if (!cell || cell.getWidth() === 0) continue
     // A wide character that has no room in the last column leaves it empty.
     if (isFull && column === columns - 1 && cell.getChars() === '') continue
-    const next = describe(cell, colored)
+    const next = describe(cell)
     if (next !== look) text += `\u001B[0${next}m`
     look = next
     text += cell.getChars() || ' '
@@ -160,7 +152,7 @@ function paintLine(
 }
 
 /** Parameters of SGR (ECMA-48 8.3.117) that follow a reset. */
-function describe(cell: IBufferCell, colored: boolean): string {
+function describe(cell: IBufferCell): string {
   const attributes = [
     cell.isBold() && ';1',
     cell.isDim() && ';2',
@@ -172,7 +164,6 @@ function describe(cell: IBufferCell, colored: boolean): string {
     cell.isStrikethrough() && ';9',
   ]
   const text = attributes.filter((attribute) => typeof attribute === 'string').join('')
-  if (!colored) return text
   const front = color(3, cell.getFgColor(), cell.isFgPalette(), cell.isFgRGB())
   return text + front + color(4, cell.getBgColor(), cell.isBgPalette(), cell.isBgRGB())
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { type KeyId, matchesKey, setKittyProtocolActive } from '@mariozechner/pi-tui/dist/keys.js'
+import { type KeyId, matchesKey } from '@mariozechner/pi-tui/dist/keys.js'
 import { StdinBuffer } from '@mariozechner/pi-tui/dist/stdin-buffer.js'
 import type { Streams } from '../../doors/streams.ts'
 import { usualSize } from '../../protocol/limits.ts'
@@ -11,8 +11,6 @@ export interface Terminal {
   write(text: string): void
   /** Bytes are passed on as they come, instead of whole keys. */
   setRaw(wanted: boolean): void
-  /** Keys in the kitty encoding, if the terminal knows it; a program on it may want its own. */
-  setKittyKeys(wanted: boolean): void
   /** Modes, cursor and colours as they were. May be called more than once. */
   restore(): void
 }
@@ -25,12 +23,9 @@ export interface TerminalListeners {
   onEnd(): void
 }
 
-const kitty = { ask: '\u001B[?u', on: '\u001B[>1u', off: '\u001B[<u' }
-/** The answer of a terminal that knows the kitty keyboard protocol. */
-const kittyAnswer = /^\u001B\[\?\d+u$/
 const paste = { begins: '\u001B[200~', ends: '\u001B[201~' }
-/** What nacre asks of the terminal: pastes between marks, and whether it has the focus. */
-export const ownModes = '\u001B[?2004h\u001B[?1004h'
+/** What nacre asks of the terminal: pastes between marks. */
+export const ownModes = '\u001B[?2004h'
 /**
  * DEC private modes (xterm, ctlseqs) of a program for keys: cursor keys, mouse and its encodings, focus, pastes
  * between marks.
@@ -44,28 +39,13 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   const { stdin, stdout } = streams
   const dismissGuard = guardTerminal()
   let isRaw = false
-  let knowsKitty = false
-  let kittyKeys = true
-  let kittyOn = false
   let isFirst = true
   let open = true
   const write = (text: string) => void stdout.write(text)
 
-  function applyKitty(): void {
-    const wanted = knowsKitty && kittyKeys
-    if (wanted === kittyOn) return
-    kittyOn = wanted
-    write(wanted ? kitty.on : kitty.off)
-  }
-
   /** Cuts what comes from the keyboard into whole key sequences. */
   const keyboard = new StdinBuffer()
-  keyboard.on('data', (sequence) => {
-    if (!kittyAnswer.test(sequence)) return listeners.onKey(sequence)
-    setKittyProtocolActive(true)
-    knowsKitty = true
-    applyKitty()
-  })
+  keyboard.on('data', (sequence) => listeners.onKey(sequence))
   keyboard.on('paste', (text) => listeners.onKey(asPaste(text)))
 
   function onData(data: string): void {
@@ -82,7 +62,7 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
   stdin.on('data', onData).on('end', onEnd).on('error', onEnd)
   stdin.resume()
   const stopResize = stdout.onResize(() => listeners.onResize())
-  write(ownModes + kitty.ask)
+  write(ownModes)
 
   return {
     get columns() {
@@ -93,17 +73,13 @@ export function openTerminal(streams: Streams, listeners: TerminalListeners): Te
     },
     write,
     setRaw: (wanted) => void (isRaw = wanted),
-    setKittyKeys(wanted) {
-      kittyKeys = wanted
-      applyKitty()
-    },
     restore() {
       if (!open) return
       open = false
       keyboard.destroy()
       stopResize()
       stdin.off('data', onData).off('end', onEnd).off('error', onEnd)
-      write(`${kittyOn ? kitty.off : ''}${resetModes}\u001B[0m\u001B[?25h`)
+      write(`${resetModes}\u001B[0m\u001B[?25h`)
       stdin.setRawMode(false)
       stdin.pause()
       dismissGuard()
@@ -142,7 +118,7 @@ export function typeAtEnd(line: string, data: string): string {
 
 /** What undoes all that was asked of the terminal, as printf(1) reads it; nothing here moves the cursor. */
 const restored =
-  `\u001B[?1047l\u001B[?2026l${kitty.off}${resetModes}${resetCursorShape}\u001B[0m\u001B[?25h`.replaceAll(
+  `\u001B[?1047l\u001B[?2026l\u001B[<u${resetModes}${resetCursorShape}\u001B[0m\u001B[?25h`.replaceAll(
     '\u001B',
     String.raw`\033`,
   )

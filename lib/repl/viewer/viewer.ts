@@ -24,7 +24,7 @@ export interface ViewerOptions {
 const helpLines = [
   'q Esc leave · g G start, end · :n goes to line n · Space b pages · d u half',
   '/ ? search on, back · n N next, other way · F follows · ← → sideways',
-  'y copies what is seen · s saves · | hands over to a command, or to $PAGER · wheel scrolls',
+  'y copies what is seen · s saves · | hands over to a command, or to $PAGER',
 ]
 /** What stands beside the place, the longest that fits. */
 const hints = [' · q / ? n N g G F | s y h', ' · q / ? g G h', ' · h helps', '']
@@ -44,16 +44,12 @@ interface Query {
 }
 /** Columns that what is shown has beside the place. */
 const leastTitle = 14
-const wheelLines = 3
 /** Behind so many columns lines are read from there on: a reading gives only so much of each. */
 const farColumns = 10_000
 const followMs = 200
 /** What has taken so long says how it is stopped. */
 const longMs = 150
 const toldWhenLong = 'Ctrl-C stops'
-/** Mouse buttons and their wheel, reported in decimal (xterm modes 1000 and 1006). */
-const mouse = { on: '\u001B[?1000h\u001B[?1006h', off: '\u001B[?1006l\u001B[?1000l' }
-const mouseReport = /^\u001B\[<(\d+);\d+;\d+[Mm]$/
 
 /** A pager over the whole screen, with the keys of less(1). It opens at the end. */
 export function createViewer(options: ViewerOptions): View {
@@ -222,35 +218,22 @@ export function createViewer(options: ViewerOptions): View {
     return style.inverse(fit(title + ' '.repeat(gap) + right, columns))
   }
 
-  const wholeScreen = {
-    isRaw: false,
-    enter() {
-      if (follows) follow()
-      else if (total === null) queue(goToEnd)
-      return mouse.on
-    },
-    leave() {
-      clearInterval(following)
-      busy?.abort()
-      return mouse.off
-    },
-  }
+  if (follows) follow()
+  else queue(goToEnd)
 
   return {
-    wholeScreen,
+    wholeScreen: { isRaw: false },
     key(data) {
-      const button = mouseReport.exec(data)?.[1]
-      if (button !== undefined) {
-        if (button === '64') queue(() => goTo(top - wheelLines))
-        if (button === '65') queue(() => goTo(top + wheelLines))
-        return
-      }
       if (query !== null) return keyOfQuery(data, query)
       if (busy && isKey(data, 'ctrl+c', 'escape')) return busy.abort()
       message = ''
       if (showsHelp) return void (showsHelp = false)
       if (data !== 'F') follows = false
-      if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) return options.onClose()
+      if (data === 'q' || isKey(data, 'escape', 'ctrl+c')) {
+        clearInterval(following)
+        busy?.abort()
+        return options.onClose()
+      }
       const other = Object.entries(named).find(([name]) => isKey(data, name as keyof typeof named))
       const move = moves[other?.[1] ?? data]
       if (move) return move()

@@ -10,11 +10,9 @@ function open(): Emulator {
   return createEmulator({
     columns: 40,
     rows,
-    colored: true,
     onAnswer: nothing,
     onModes: nothing,
     onDrawn: nothing,
-    onCleared: nothing,
   })
 }
 

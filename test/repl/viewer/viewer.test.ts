@@ -36,7 +36,6 @@ test('a text that takes long to hand over says how it is stopped, and the viewer
   })
   const shown = () => viewer.render(80, 5).lines.join('\n')
   const shows = (text: string) => until(() => shown().includes(text), shown)
-  viewer.wholeScreen?.enter()
   await shows('1–3 of 3')
 
   for (const key of '|wc -l\r') viewer.key(key)
