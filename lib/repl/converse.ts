@@ -159,10 +159,7 @@ function tellMisuse(error: unknown, { print, style }: LineContext): void {
 }
 
 function remember(kind: 'command' | 'prompt', text: string, context: LineContext) {
-  const { history, state, style, print } = context
-  const added = history.add({ kind, text: text.replace(/\s+$/, ''), cwd: state.cwd })
-  if (added.lost !== null) print([style.yellow(added.lost)])
-  return added.end
+  return context.history.add({ kind, text: text.trimEnd(), cwd: context.state.cwd })
 }
 
 /** Runs a command as a line of its own, which the history keeps. */

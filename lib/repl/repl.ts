@@ -42,6 +42,7 @@ export async function repl(context: ReplContext): Promise<number> {
   }
   const { promise: left, resolve: leave } = createDeferred()
   const isDumb = environment['TERM'] === 'dumb'
+  let opened: Promise<TerminalSession> | null = null
   const plain = isDumb ? createPlainDisplay(streams, leave) : null
   const style = createStyle(isDumb ? { NO_COLOR: '1', TERM: 'dumb' } : environment)
   const home = environment['HOME']
@@ -51,14 +52,17 @@ export async function repl(context: ReplContext): Promise<number> {
     createDisplay({
       streams,
       statusBar: createStatusBar(state, style, home, jobs),
-      onResize: (columns, rows) => runner.resize(columns, rows),
+      onResize: () => void opened?.then(fitSession, () => undefined),
       onEnd: leave,
     })
   context.onCrash(() => display.close())
   const print = (lines: readonly string[]) => display.print(lines)
+  const warn = (text: string) => print([style.yellow(text)])
   const stray = createStrayOutput((lines) => display.printWhole(lines))
-  let opened: Promise<TerminalSession> | null = null
   const session = () => (opened ??= openShell())
+
+  const fitSession = (shell: TerminalSession) =>
+    shell.resize({ columns: display.columns, rows: display.rows })
 
   /** The person's shell starts with the REPL, so that it is there when it is needed. */
   async function openShell(): Promise<TerminalSession> {
@@ -67,10 +71,10 @@ export async function repl(context: ReplContext): Promise<number> {
       command: ':',
       cwd: context.cwd,
     })
-    found.resize({ columns: display.columns, rows: display.rows })
+    fitSession(found)
     found.listen({
       onOutput: (bytes, phase) => stray.take(bytes, phase),
-      onNotice: (text) => print([style.yellow(text)]),
+      onNotice: warn,
     })
     return found
   }
@@ -93,6 +97,7 @@ export async function repl(context: ReplContext): Promise<number> {
     },
   })
   let starting: NodeJS.Immediate | undefined
+  print([`${style.salmon('nacre')} ${context.version} · /help tells what to type`])
   const ticking = setInterval(() => jobs().length > 0 && display.refresh(), jobTickMs).unref()
   try {
     const lineContext: LineContext = {
@@ -100,7 +105,7 @@ export async function repl(context: ReplContext): Promise<number> {
       state,
       display,
       style,
-      history: openHistory(join(context.stateDir, 'history')),
+      history: openHistory(join(context.stateDir, 'history'), warn),
       approvals,
       runner,
       talk,
@@ -109,9 +114,6 @@ export async function repl(context: ReplContext): Promise<number> {
       print,
       runLine: (command, injected) => runLine(command, injected, lineContext),
     }
-    const { damage } = lineContext.history
-    print([`${style.salmon('nacre')} ${context.version} · /help tells what to type`])
-    if (damage !== null) print([style.yellow(damage)])
     const openFirst = async () => {
       try {
         await session()

@@ -63,8 +63,6 @@ export interface CommandRunner {
   jobs(): readonly NumberedJob[]
   /** Those of them that go on. */
   runningJobs(): readonly NumberedJob[]
-  /** The terminal has another size. */
-  resize(columns: number, rows: number): void
 }
 
 /** A command that took longer and ended unseen is told of. */
@@ -90,22 +88,12 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
   // It is there when the first command is typed.
   setImmediate(() => void loadShownCommand())
   const jobs: NumberedJob[] = []
-  let current: ShownCommand | null = null
 
   /** A terminal that only prints has the line above as it was typed. */
   function printHeadline(command: string): void {
     if (display.isPlain) return
     const lines = command.split('\n').map(style.bold)
     display.printWhole(lines.map((line, row) => `${row === 0 ? style.bold('!') : ' '} ${line}`))
-  }
-
-  async function show(shown: ShownCommand, ...how: Parameters<ShownCommand['show']>) {
-    current = shown
-    try {
-      return await shown.show(...how)
-    } finally {
-      current = null
-    }
   }
 
   /** `asked`: the person has been told why it did not run. */
@@ -157,7 +145,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
   async function endJob(job: NumberedJob, shown: ShownCommand, result: Result): Promise<void> {
     await shown.emulator.settle()
     job.result = result
-    if (current === shown) return
+    if (shown.isShown) return
     shown.emulator.close()
     parts.onEnded(result, shown.wanted.injected)
     const [command = ''] = job.command.split('\n')
@@ -195,7 +183,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
           },
         },
       )
-      const result = await show(shown, started, () => stop.abort())
+      const result = await shown.show(started, () => stop.abort())
       const { run } = shown
       if (result) await finish(shown, result, asked)
       else if (run) leaveRunning(shown, run)
@@ -204,8 +192,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
     async attach(job) {
       const { shown } = job
       printHeadline(job.command)
-      shown.resize(display.columns, display.rows)
-      const result = await show(shown, Promise.resolve(job.run), () => undefined)
+      const result = await shown.show(Promise.resolve(job.run), () => undefined)
       if (!result) {
         display.print([
           style.yellow(`[%${job.number}] goes on after ${formatDuration(nowMs() - job.startedMs)}`),
@@ -213,13 +200,6 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
         return
       }
       await finish(shown, result)
-    },
-    resize(columns, rows) {
-      void parts.session().then(
-        (session) => session.resize({ columns, rows }),
-        () => undefined,
-      )
-      current?.resize(columns, rows)
     },
   }
 }

@@ -30,7 +30,7 @@ export interface ShownCommand {
    * Whoever shows it once more visits it.
    */
   show(started: Promise<Run>, stop: () => void): Promise<Result | null>
-  resize(columns: number, rows: number): void
+  readonly isShown: boolean
 }
 
 const tickMs = 100
@@ -68,12 +68,12 @@ export function createShownCommand(
   let ahead: string[] = []
   let leave = () => {}
   let stopStart = () => {}
+  let size = { columns: display.columns, rows: display.rows }
 
   const emulator = display.isPlain
     ? createPassThrough(display)
     : createEmulator({
-        columns: display.columns,
-        rows: display.rows,
+        ...size,
         onAnswer: type,
         onModes: (text) => isLent && void display.write(text),
         onDrawn(cleared) {
@@ -153,6 +153,15 @@ export function createShownCommand(
     return isKey(data, 'ctrl+]') || (isKey(data, 'escape') && !isListening())
   }
 
+  /** The window may have another size than it had. */
+  function fitWindow(): void {
+    const { columns, rows } = display
+    if (columns === size.columns && rows === size.rows) return
+    size = { columns, rows }
+    run?.resize(columns, rows)
+    emulator.resize(columns, rows)
+  }
+
   const screen = {
     isRaw: true,
     enter() {
@@ -169,6 +178,7 @@ export function createShownCommand(
       return emulator.isFullScreen || fillsScreen ? screen : null
     },
     render(columns, rows) {
+      fitWindow()
       if (isLent) return emulator.paint()
       const { lines, cursor } = emulator.tail(Math.max(3, rows - otherRows))
       const reads = waitsFor() !== null
@@ -232,9 +242,8 @@ export function createShownCommand(
         close()
       }
     },
-    resize(columns, rows) {
-      run?.resize(columns, rows)
-      emulator.resize(columns, rows)
+    get isShown() {
+      return isShown
     },
   }
 }

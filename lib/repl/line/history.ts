@@ -19,28 +19,27 @@ export interface HistoryEntry {
 
 /** What was typed at the prompt, kept between starts and shared by every nacre of the user. */
 export interface History {
-  /** A sentence on what of the file cannot be read; null: all of it was. */
-  readonly damage: string | null
   /** Oldest first, each text of a kind once, where it was used last. */
   list(): readonly HistoryEntry[]
-  /** A text that begins with a space is not kept. `end` tells how it ended. */
-  add(entry: Omit<HistoryEntry, 'exitCode'>): {
-    lost: string | null
-    end: (exitCode: number | null) => void
-  }
+  /** A text that begins with a space is not kept. Gives what tells how it ended. */
+  add(entry: Omit<HistoryEntry, 'exitCode'>): (exitCode: number | null) => void
 }
 
 /** Older entries are dropped when the file is read and has twice as many. */
 const keptEntries = 10_000
 
-/** `file` holds a JSON text a line; appending one is a single write, so that nobody tears another's. */
-export function openHistory(file: string): History {
+/**
+ * `file` holds a JSON text a line; appending one is a single write, so that nobody tears another's. `warn` hears
+ * what cannot be read, and once that nothing can be written.
+ */
+export function openHistory(file: string, warn: (sentence: string) => void): History {
   const known = new Map<string, HistoryEntry>()
   const byId = new Map<string, HistoryEntry>()
   let list: HistoryEntry[] | null = null
   let told = false
   let damaged = 0
   for (const line of readLines(file)) take(line)
+  if (damaged > 0) warn(`${countOf(damaged, 'line')} of ${file} cannot be read`)
 
   function put(entry: HistoryEntry): void {
     const key = `${entry.kind}\0${entry.text}`
@@ -75,34 +74,27 @@ export function openHistory(file: string): History {
     }
   }
 
-  function append(value: object): string | null {
+  function append(value: object): void {
     try {
       makePrivateFolder(dirname(file))
       appendFileSync(file, `${JSON.stringify(value)}\n`, { mode: 0o600 })
-      return null
     } catch (error) {
-      const first = !told
+      if (!told) warn(`History is not kept: ${codeOf(error) ?? 'error'} on ${file}`)
       told = true
-      return first ? `History is not kept: ${codeOf(error) ?? 'error'} on ${file}` : null
     }
   }
 
   return {
-    get damage() {
-      return damaged === 0 ? null : `${countOf(damaged, 'line')} of ${file} cannot be read`
-    },
     list: () => (list ??= [...known.values()]),
     add({ kind, text, cwd }) {
-      if (text.trim() === '' || text.startsWith(' ')) return { lost: null, end: () => undefined }
+      if (text.trim() === '' || text.startsWith(' ')) return () => undefined
       const entry: HistoryEntry = { kind, text, cwd, exitCode: null }
       const id = createId('line')
       put(entry)
-      return {
-        lost: append({ kind, text, cwd, id, at: new Date().toISOString() }),
-        end(exitCode) {
-          entry.exitCode = exitCode
-          if (exitCode !== null) append({ id, exit: exitCode })
-        },
+      append({ kind, text, cwd, id, at: new Date().toISOString() })
+      return (exitCode) => {
+        entry.exitCode = exitCode
+        if (exitCode !== null) append({ id, exit: exitCode })
       }
     },
   }

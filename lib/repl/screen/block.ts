@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import type { Result } from '../../protocol/result/result.ts'
 import { describeTrouble, formatDuration } from '../../render/messages.ts'
 import { countOf, formatBytes, type Style } from './text.ts'
@@ -89,14 +90,8 @@ export function joinWrapped({ lines, wrapped }: Tail): string[] {
   return joined
 }
 
-/** Everything but colours of what a shell writes beside its commands (ECMA-48: CSI, OSC, other ESC). */
-const otherSequences =
-  /\u001B\[[0-?]*[ -/]*[@-ln-~]|\u001B[\]P^_X][^\u0007\u001B]*(?:\u0007|\u001B\\)|\u001B[ -/]*[0-Z\\^-~]|[\u0000-\u0008\u000B-\u001A\u001C-\u001F\u007F]/g
-const colours = /\u001B\[[0-9;:]*m/g
-
-/** The rest of a line is waited for so long, and more lines that belong together. */
+/** More lines that belong together are waited for so long, and the rest of a line. */
 const restMs = 100
-const frameMs = 16
 /** So much of what start files have to say is shown. */
 const startLines = 20
 
@@ -117,20 +112,21 @@ export function createStrayOutput(print: (lines: readonly string[]) => void): {
   function flush(): void {
     if (timer) clearTimeout(timer)
     timer = null
-    const lines = text.split('\n').filter((line) => line.replaceAll(colours, '').trim() !== '')
+    const clean = stripVTControlCharacters(text).replaceAll(/[^\P{Cc}\t\n]/gu, '')
     text = ''
-    if (lines.length > 0) print(lines.map((line) => line.trimEnd()))
+    const lines = clean.split('\n').map((line) => line.trimEnd())
+    print(lines.filter((line) => line !== ''))
   }
 
   return {
     take(bytes, phase) {
-      const clean = decoder.decode(bytes, { stream: true }).replaceAll(otherSequences, '')
+      const more = decoder.decode(bytes, { stream: true })
       if (phase === 'start') {
-        shownAtStart += clean.split('\n').length - 1
+        shownAtStart += more.split('\n').length - 1
         if (shownAtStart > startLines) return
       }
-      text += clean
-      timer ??= setTimeout(flush, text.endsWith('\n') ? frameMs : restMs).unref()
+      text += more
+      timer ??= setTimeout(flush, restMs).unref()
     },
     flush,
   }

@@ -58,7 +58,7 @@ export interface Display {
 export interface DisplayOptions {
   streams: Streams
   statusBar: (columns: number) => string
-  onResize: (columns: number, rows: number) => void
+  onResize: () => void
   onEnd: () => void
 }
 
@@ -93,7 +93,7 @@ export function createDisplay(options: DisplayOptions): Display {
       else draw()
     },
     onResize() {
-      onResize(terminal.columns, terminal.rows)
+      onResize()
       draw()
     },
     onEnd,
