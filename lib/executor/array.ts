@@ -79,7 +79,6 @@ export function createArrayRunner(parts: ArrayParts): Runner {
       return { code, signal: null, tasks: summary, startedIn, notices: [...notices, ...lost] }
     })
     return createRunning({
-      pid: () => null,
       exited,
       stop: work.stop,
       tasks: () => ledger.summarize(),

@@ -284,11 +284,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
   async function close(how?: StopOptions): Promise<void> {
     ending.abort(shutdown)
     // A run that was about to start is stopped as soon as it has started.
-    while (starting.size + runs.aliveCount > 0) {
+    do {
       await Promise.allSettled([runs.stopAll(shutdown, how), ...starting])
       // A start may need the event loop, and a loop of promises alone would never let that turn.
       await new Promise((turned) => setImmediate(turned))
-    }
+    } while (starting.size + runs.aliveCount > 0)
     holder.made?.close()
     await registry.made?.close()
     await runners.close()

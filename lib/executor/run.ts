@@ -75,7 +75,8 @@ const noText: KeptTexts = { output: { text: Buffer.alloc(0), start: 0 } }
 
 /**
  * A run from the verdict on: it is refused, or started and followed to its end. Every cause of a stop comes
- * together in `#stop`. It is a class for the reason that `run/running.ts` gives.
+ * together in `#stop`. It is a class, since V8 puts the getters of an object literal into its old generation,
+ * where they keep all that they reach until a full collection.
  */
 export class LiveRun {
   readonly id: string
@@ -163,7 +164,7 @@ export class LiveRun {
       const running = await runner(request, sink)
       this.#follow(running, capture)
       await this.#parts.onStart(this)
-      await this.#emit({ type: 'started', id, pid: running.pid, command: request.command })
+      await this.#emit({ type: 'started', id, pid: running.pid(), command: request.command })
       return this
     } catch (error) {
       await capture.finish()
@@ -266,12 +267,12 @@ export class LiveRun {
 
   /** Of its first process; null if it has none, or none yet (it waits for its session). */
   get pid(): number | null {
-    return this.#running?.pid ?? null
+    return this.#running?.pid() ?? null
   }
 
   /** The path of the control group that holds all that it started; null if there is none. */
   get group(): string | null {
-    return this.#running?.group ?? null
+    return this.#running?.group() ?? null
   }
 
   /** ISO 8601, UTC. */

@@ -132,7 +132,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
       for (const holder of holders()) await holder.closeAll()
       await prestarted.close()
       await groups.close()
-      await pipes.close()
+      pipes.close()
       sandboxes.made?.close()
       snapshots.made?.close()
       watchdog?.close()

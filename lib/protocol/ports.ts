@@ -73,10 +73,10 @@ export function statusOfFailure(code: string | undefined): 125 | 126 | 127 {
   return code === 'too_long' ? 126 : 125
 }
 
-/** One process (tree) under way. Only `createRunning` makes one. */
+/** One process (tree) under way. */
 export interface Running {
   /** Null while the run waits for its turn in a session. */
-  readonly pid: number | null
+  pid(): number | null
   /** Null where the request asked for none. */
   readonly sandbox: SandboxUse | null
   /** Settles when the command has begun, where it may wait for that; its deadline counts from then. */
@@ -103,7 +103,7 @@ export interface Running {
    */
   stop(reason: StopReason, options?: StopOptions): Promise<StopReport>
   /** The path of the control group that holds all of it; null where the kernel gives none. */
-  readonly group: string | null
+  group(): string | null
   /** Whether a run that can be written to waits for input, and for which kind of it. */
   waitingForInput(): InputKind | null
   /** How the tasks of an array stand; null for any other run. */

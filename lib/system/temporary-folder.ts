@@ -24,7 +24,7 @@ import { isRunning, readPidNamespace } from './process/process-table.ts'
  * for sockets and the like, shared memory, and what every system has. A full or read-only disk makes
  * some of them useless.
  */
-export function listTemporaryPlaces(): string[] {
+function listTemporaryPlaces(): string[] {
   const runtime = `/run/user/${process.getuid?.() ?? 'none'}`
   return [...new Set([tmpdir(), runtime, '/dev/shm', '/tmp', '/var/tmp'])]
 }
@@ -91,7 +91,7 @@ export function removeTemporaryFolder(folder: string): void {
 }
 
 /** Whether the system has refused a file for its place, so that another one may do. */
-export function isRefusedByPlace(error: unknown): boolean {
+function isRefusedByPlace(error: unknown): boolean {
   return refusal.test(codeOf(error) ?? '')
 }
 
@@ -99,7 +99,7 @@ const refusal =
   /^(?:ENOSPC|EDQUOT|EROFS|ENOENT|ENOTDIR|EACCES|EPERM|EIO|EFBIG|EEXIST|ENAMETOOLONG)$/
 
 /** Says that no temporary place will do; `error` is what the first of them said. */
-export function describeNoPlace(places: readonly string[], error: unknown): StartError {
+function describeNoPlace(places: readonly string[], error: unknown): StartError {
   const message =
     `Nothing can be written in any folder for temporary files (${places.join(', ')}): ` +
     `free some space or set TMPDIR to another folder. The first one said: ${messageOf(error)}`

@@ -69,7 +69,7 @@ export async function withSessions(
     })
   } finally {
     await sessions.closeAll()
-    await pipes.close()
+    pipes.close()
     if (outerTmp === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = outerTmp
   }

@@ -19,7 +19,6 @@ import { startOf } from '../../protocol/words.ts'
 import { copyWithout, markVariable } from '../../system/process/own-process.ts'
 import { waitUntil } from '../../system/clock.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import { changeRunning } from '../running.ts'
 import type { Session } from '../session/session.ts'
 import type { SessionRunner } from '../session/sessions.ts'
 import { createShelf } from '../session/shelf.ts'
@@ -200,7 +199,8 @@ async function startOnHost(start: HostStart): Promise<Running> {
     return { ...(told ?? exit), ...describeHeard(follower.state, request) }
   }
 
-  return changeRunning(() => running, {
+  return {
+    ...running,
     exited: end(),
     stop,
     kept: outlivesConnection(start) ? { address, name } : null,
@@ -208,7 +208,7 @@ async function startOnHost(start: HostStart): Promise<Running> {
     ...(client.scheduler && {
       begun: Promise.race([follower.begun, running.exited.then(() => {})]),
     }),
-  })
+  }
 }
 
 /** A background job over there is found again by a new connection. */

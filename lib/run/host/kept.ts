@@ -8,7 +8,7 @@ import {
 } from '../../protocol/ports.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { nowMs, pause } from '../../system/clock.ts'
-import { changeRunning } from '../running.ts'
+import { followRunning } from '../running.ts'
 import { callProgram, type HostClient } from './client.ts'
 import type { Follower } from './follower.ts'
 import { createFrameReader, frameHead, type Heard } from './frames.ts'
@@ -156,7 +156,7 @@ export async function startKept(
     return current.running.stop('kill')
   }
 
-  return changeRunning(() => current.running, { exited: followToEnd(), stop })
+  return followRunning(() => current.running, { exited: followToEnd(), stop })
 }
 
 /**

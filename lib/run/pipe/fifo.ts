@@ -1,19 +1,12 @@
-import { execFile } from 'node:child_process'
-import { closeSync, constants, existsSync, openSync, rmdirSync, unlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, rmdirSync, unlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { promisify } from 'node:util'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { isScarce } from '../start-failure.ts'
 import { findProgram, systemPath } from '../../system/look.ts'
-import {
-  describeNoPlace,
-  isRefusedByPlace,
-  listTemporaryPlaces,
-  makeTemporaryFolder,
-  removeTemporaryFolder,
-} from '../../system/temporary-folder.ts'
+import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
@@ -43,16 +36,16 @@ export interface InputFifo {
 }
 
 export interface FifoPool {
-  open(): Promise<Fifo>
-  openInput(): Promise<InputFifo>
-  close(): Promise<void>
+  open(): Fifo
+  openInput(): InputFifo
+  close(): void
 }
 
-/**
- * A pipe nobody uses: on Linux its open read end, elsewhere its name. While a pipe is in use the
- * one read end is its reader's, so that closing it is seen by whoever writes (SIGPIPE).
- */
-type Idle = { fd: number } | { path: string }
+/** A pipe nobody uses. Whoever takes it has the one read end, so that whoever writes sees that closed (SIGPIPE). */
+interface Idle {
+  readFd: number
+  path: string
+}
 
 /** A folder in which pipes keep their names, for processes that see little else. */
 export interface SharedFolder {
@@ -74,43 +67,33 @@ export function createFifoPool(shared: SharedFolder | null = null): FifoPool {
   const anonymous = process.platform === 'linux' && shared === null
   const free: Idle[] = []
   const directories: string[] = []
-  let batch: Promise<void> | null = null
   let closed = false
 
-  async function make(): Promise<void> {
-    const { directory, paths } = await (shared === null ? makeNamed() : makeNamedIn(shared.path))
-    try {
-      if (anonymous) for (const path of paths) free.push({ fd: openSync(path, readFlags) })
-    } catch (error) {
-      removePipes(directory, paths)
-      throw error
-    }
-    if (anonymous) {
-      removePipes(directory, paths)
-      return
-    }
-    for (const path of paths) free.push({ path })
-    if (shared === null) directories.push(directory)
+  function hold(name: string): void {
+    const readFd = openSync(name, readFlags)
+    free.push({ readFd, path: anonymous ? `/proc/${process.pid}/fd/${readFd}` : name })
   }
 
-  function makeMore(): Promise<void> {
-    batch ??= make().finally(() => {
-      batch = null
+  function makeMore(): void {
+    if (shared !== null) return makeNamed(shared.path).forEach(hold)
+    const directory = makeFilledFolder('pipes', (folder) => {
+      for (const name of makeNamed(folder)) {
+        hold(name)
+        if (anonymous) unlinkSync(name)
+      }
     })
-    return batch
+    if (anonymous) rmdirSync(directory)
+    else directories.push(directory)
   }
 
-  async function take() {
-    while (free.length === 0) await makeMore()
-    const idle = free.pop() as Idle
-    const readFd = 'fd' in idle ? idle.fd : openSync(idle.path, readFlags)
-    const path = 'fd' in idle ? `/proc/${process.pid}/fd/${readFd}` : idle.path
-    return { idle, readFd, path }
+  function take(): Idle {
+    if (free.length === 0) makeMore()
+    return free.pop() as Idle
   }
 
   return {
-    async open() {
-      const { idle, readFd, path } = await take()
+    open() {
+      const { readFd, path } = take()
       const writeFd = openWriteEnd(path, constants.O_WRONLY, readFd)
       let writeOpen = true
       const closeWrite = () => {
@@ -126,12 +109,16 @@ export function createFifoPool(shared: SharedFolder | null = null): FifoPool {
         release(reusable) {
           closeWrite()
           if (!reusable || closed || free.length >= maxIdle) return
-          free.push('fd' in idle ? { fd: openSync(path, readFlags) } : idle)
+          try {
+            hold(path)
+          } catch {
+            // Its folder is gone, or there is no descriptor left: it is not used again.
+          }
         },
       }
     },
-    async openInput() {
-      const { readFd: firstFd, path } = await take()
+    openInput() {
+      const { readFd: firstFd, path } = take()
       // A blocking read end waits for nobody here: the write end is open already.
       const writeFd = openWriteEnd(path, constants.O_WRONLY | constants.O_NONBLOCK, firstFd)
       try {
@@ -143,54 +130,26 @@ export function createFifoPool(shared: SharedFolder | null = null): FifoPool {
         closeSync(firstFd)
       }
     },
-    async close() {
+    close() {
       closed = true
-      await batch?.catch(() => undefined)
-      for (const idle of free.splice(0)) if ('fd' in idle) closeSync(idle.fd)
+      for (const { readFd } of free.splice(0)) closeSync(readFd)
       for (const directory of directories) removeTemporaryFolder(directory)
     },
   }
 }
 
-interface NamedFifos {
-  directory: string
-  paths: string[]
-}
-
-/** Makes some in a folder of their own, at the first temporary place that takes them. */
-async function makeNamed(): Promise<NamedFifos> {
-  const places = listTemporaryPlaces()
-  const refusals: unknown[] = []
-  for (const place of places) {
-    let directory: string | null = null
-    try {
-      directory = makeTemporaryFolder('pipes', place)
-      return await makeNamedIn(directory)
-    } catch (error) {
-      if (directory !== null) rmdirSync(directory)
-      if (!(error instanceof PlaceRefused || isRefusedByPlace(error))) throw error
-      refusals.push(error)
-    }
-  }
-  throw describeNoPlace(places, refusals[0])
-}
-
-/** What mkfifo said of a place at which it can make no pipe. */
-class PlaceRefused extends Error {}
-
-/** Leaves none where it cannot make all of them. */
-async function makeNamedIn(directory: string): Promise<NamedFifos> {
+/** Makes some in a folder. Throws an error by which the folder counts as refused by its place if that takes none. */
+function makeNamed(directory: string): string[] {
   const paths = Array.from({ length: perBatch }, () => join(directory, createId('pipe')))
   try {
     const mkfifo = findProgram('mkfifo', systemPath) ?? 'mkfifo'
-    await promisify(execFile)(mkfifo, ['-m', '600', ...paths])
-    return { directory, paths }
+    execFileSync(mkfifo, ['-m', '600', ...paths], { stdio: ['ignore', 'ignore', 'pipe'] })
+    return paths
   } catch (error) {
-    for (const path of paths) if (existsSync(path)) unlinkSync(path)
     // The system has refused to start it.
     if (isScarce(codeOf(error))) throw error
     const message = messageOf(error).trim().split('\n').at(-1) ?? ''
-    if (codeOf(error) === null) throw new PlaceRefused(message)
+    if (codeOf(error) === null) throw Object.assign(new Error(message), { code: 'EPERM' })
     const missing = `Pipes are made by mkfifo, which could not be started; install it: ${message}`
     throw new StartError('pipe_failed', missing)
   }
@@ -204,10 +163,4 @@ function openWriteEnd(path: string, flags: number, readFd: number): number {
     closeSync(readFd)
     throw error
   }
-}
-
-/** One by one: to list a folder takes a descriptor, and there may be none left. */
-function removePipes(directory: string, paths: readonly string[]): void {
-  for (const path of paths) if (existsSync(path)) unlinkSync(path)
-  rmdirSync(directory)
 }

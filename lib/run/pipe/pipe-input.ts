@@ -102,9 +102,13 @@ export interface StandardInput {
   release(): void
 }
 
-/** Opens what a request gives its process to read, other than an input that stays open. */
-export function openStandardInput(stdin: Stdin): StandardInput {
+/** Opens what a request gives its process to read. */
+export function openStandardInput(stdin: Stdin, pipes: FifoPool): StandardInput {
   const plain = { writeFd: null, release: () => undefined }
+  if (stdin.kind === 'open') {
+    const { readFd, writeFd } = pipes.openInput()
+    return { stdin: readFd, writeFd, release: () => closeSync(readFd) }
+  }
   if (stdin.kind === 'descriptor') return { ...plain, stdin: stdin.fd }
   if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
   // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
@@ -115,10 +119,4 @@ export function openStandardInput(stdin: Stdin): StandardInput {
   const fd = openSync(join(directory, 'text'), 'r')
   rmSync(directory, { recursive: true })
   return { ...plain, stdin: fd, release: () => closeSync(fd) }
-}
-
-/** Opens an input that is written to while the process runs (an open stdin). */
-export async function openWritableInput(pipes: FifoPool): Promise<StandardInput> {
-  const { readFd, writeFd } = await pipes.openInput()
-  return { stdin: readFd, writeFd, release: () => closeSync(readFd) }
 }

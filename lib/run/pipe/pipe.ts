@@ -13,7 +13,6 @@ import { startProcess, type StartedProcess, type Uninherited } from '../../syste
 import {
   createPipeInput,
   openStandardInput,
-  openWritableInput,
   type PipeInput,
   type StandardInput,
 } from './pipe-input.ts'
@@ -63,7 +62,7 @@ export function createPipeRunner(deps: PipeRunnerParts): Runner {
   return async (request, sink) => {
     const launch = await deps.prepare(request)
     const names = listStreams(request)
-    const { fifos, input } = await openPipes(deps.pipes, request, names.length)
+    const { fifos, input } = openPipes(deps.pipes, request, names.length)
     const startedMs = nowMs()
     const child =
       (await takePrestarted(deps.prestarted, launch, request, fifos)) ??
@@ -89,16 +88,15 @@ function listStreams({ outputTo, streams }: Request): StreamName[] {
 }
 
 /** What the process is attached to. Where the system refuses one of them, none stays open. */
-async function openPipes(
+function openPipes(
   pipes: FifoPool,
   { stdin }: Request,
   count: number,
-): Promise<{ fifos: Fifo[]; input: StandardInput }> {
+): { fifos: Fifo[]; input: StandardInput } {
   const fifos: Fifo[] = []
   try {
-    while (fifos.length < count) fifos.push(await pipes.open())
-    const input = stdin.kind === 'open' ? await openWritableInput(pipes) : openStandardInput(stdin)
-    return { fifos, input }
+    while (fifos.length < count) fifos.push(pipes.open())
+    return { fifos, input: openStandardInput(stdin, pipes) }
   } catch (error) {
     closeUnused(fifos)
     throw error
@@ -205,7 +203,7 @@ function follow({ child, launch, request, outputs, input, ...run }: FollowedRun)
     pid: () => pid,
     group: () => group?.path ?? null,
     exited,
-    ...(input && { input }),
+    ...(input && { write: (data) => input.write(data), endInput: () => input.end() }),
     waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
     async stop(_reason, how) {
       stopping = true

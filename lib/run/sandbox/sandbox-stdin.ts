@@ -44,7 +44,7 @@ const chunkBytes = 64 * 1024
  * read … done < list`), moves on after the run by just what the run has read.
  */
 async function relayFile(fd: number, pipes: FifoPool) {
-  const { readFd, writeFd } = await pipes.openInput()
+  const { readFd, writeFd } = pipes.openInput()
   const input = createPipeInput(writeFd)
   void copy(fd, input)
   return {
@@ -91,7 +91,7 @@ function skip(fd: number, mostBytes: number): number {
 
 /** A device, a socket or a named pipe can only be read on: cat(1) does, until the run has ended. */
 async function relayStream(fd: number, pipes: FifoPool) {
-  const fifo = await pipes.open()
+  const fifo = pipes.open()
   const readFd = openSync(fifo.path, 'r')
   closeSync(fifo.readFd)
   const cat = findProgram('cat', systemPath) ?? 'cat'

@@ -11,9 +11,8 @@ import {
 import type { Request } from '../../protocol/request/request.ts'
 import { nameSignal } from '../../system/process/process-table.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
-import { changeRunning } from '../running.ts'
+import { followRunning } from '../running.ts'
 import type { WorkPlaces } from './sandbox-places.ts'
-import { watchRefusedWrites } from './refused-write.ts'
 import { misplaced } from './sandbox-arguments.ts'
 import { readStatus } from './sandbox-folder.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -44,7 +43,7 @@ export async function runInSandbox(
   if (use.degraded) {
     const running = await runner(asked, sink, signal)
     const exited = running.exited.then((exit) => told(exit))
-    return changeRunning(() => running, { sandbox: use, exited })
+    return { ...running, sandbox: use, exited }
   }
   const sealed = await sealStdin(asked.stdin, pipes)
   const request: Request = { ...asked, stdin: sealed.stdin }
@@ -63,18 +62,10 @@ export async function runInSandbox(
     if (isFresh) rmSync(statusFile, { force: true })
   }
 
-  /** One try: what bwrap itself says is held back until it is known whether the command began. */
   async function begin() {
-    const watch = watchRefusedWrites(request)
-    const held = holdBack(sink)
-    const watched: OutputSink = {
-      write(stream, bytes) {
-        watch.look(bytes)
-        return held.write(stream, bytes)
-      },
-    }
+    const output = watchOutput(sink)
     try {
-      return { running: await runner(request, watched, signal), watch, held }
+      return { running: await runner(request, output, signal), output }
     } catch (error) {
       forgetStatus()
       throw error
@@ -83,10 +74,10 @@ export async function runInSandbox(
 
   async function follow(): Promise<Exit> {
     for (let tries = 1; ; tries++) {
-      const { running, watch, held } = attempt
+      const { running, output } = attempt
       const exit = await running.exited
       const mayFail = !exit.notStarted && exit.code !== 0 && stopping === null && isFresh
-      const said = mayFail ? watch.lastWords() : ''
+      const said = mayFail ? output.lastWords() : ''
       const notStarted = mayFail ? findFailure(exit, statusFile, said) : null
       forgetStatus()
       // Without a word of bwrap it may have begun.
@@ -102,21 +93,21 @@ export async function runInSandbox(
           return { ...told(exit), notStarted: error.failure }
         }
       }
-      await held.release()
+      await output.release()
       // It never came to the sandbox, whose places may not even be there.
       if (exit.notStarted) return told(exit)
       if (notStarted) return { ...told(exit), notStarted }
       // In a session it is the shell that tells how its command has ended.
       const isOfBwrap = isFresh || stopping !== null
       const ending = isOfBwrap ? restoreSignal(exit, stopping !== null) : exit
-      return told(
-        ending,
-        places ? [...watch.describe(places), ...places.hostRun.refusePlanted()] : [],
-      )
+      if (places === null) return told(ending)
+      const refused = output.tellsOfRefusal() && !refusal.test(request.command)
+      const notices = refused ? [describeRefusal(places)] : []
+      return told(ending, [...notices, ...places.hostRun.refusePlanted()])
     }
   }
 
-  return changeRunning(() => attempt.running, {
+  return followRunning(() => attempt.running, {
     sandbox: use,
     exited: follow().finally(() => sealed.release()),
     stop(...how) {
@@ -140,13 +131,42 @@ function findKnownPlaces(sandbox: Sandbox, request: Request): WorkPlaces | null 
 
 const ownWords = Buffer.from('bwrap: ')
 const mostHeld = 20
+/** So much of the end of the output is looked at. */
+const lookedAtBytes = 64 * 1024
 
-/** Holds back output that begins as bwrap's own messages do, until its release; everything else passes at once. */
-function holdBack(sink: OutputSink): OutputSink & { release(): Promise<void> } {
+/**
+ * strerror(3) of EROFS, and of EBUSY, which rename(2) gives for what is mounted on, as programs print
+ * them; Node writes them small. The kernel leaves no other trace of a refused write.
+ */
+const refusal =
+  /(?:: |\] )(?:Read-only file system|Device or resource busy)|(?:EROFS|EBUSY): (?:read-only|resource busy)/
+
+/** The output of one try, which may begin as bwrap's own messages do: such is held back until its release. */
+interface WatchedOutput extends OutputSink {
+  release(): Promise<void>
+  /** The last line of bwrap's own, if it could not begin. To be asked once all has been written. */
+  lastWords(): string
+  tellsOfRefusal(): boolean
+}
+
+function watchOutput(sink: OutputSink): WatchedOutput {
   const held: [StreamName, Uint8Array][] = []
   let passes = false
+  let last: Buffer[] = []
+  let lastBytes = 0
+  const readLast = () => Buffer.concat(last).toString()
+
+  function look(bytes: Uint8Array): void {
+    last.push(Buffer.from(bytes))
+    lastBytes += bytes.length
+    if (lastBytes < 2 * lookedAtBytes) return
+    last = [Buffer.concat(last).subarray(-lookedAtBytes)]
+    lastBytes = lookedAtBytes
+  }
+
   return {
     write(stream, bytes) {
+      look(bytes)
       passes ||= held.length === 0 && !ownWords.equals(bytes.subarray(0, ownWords.length))
       if (passes) return sink.write(stream, bytes)
       held.push([stream, Uint8Array.from(bytes)])
@@ -156,7 +176,17 @@ function holdBack(sink: OutputSink): OutputSink & { release(): Promise<void> } {
       passes = true
       for (const [stream, bytes] of held.splice(0)) await sink.write(stream, bytes)
     },
+    lastWords: () =>
+      readLast()
+        .split('\n')
+        .findLast((line) => line.startsWith('bwrap: ')) ?? '',
+    tellsOfRefusal: () => refusal.test(readLast()),
   }
+}
+
+function describeRefusal({ writable, tmp }: WorkPlaces): string {
+  const open = [...writable, `a private ${tmp}`].join(' and ')
+  return `A write was refused: the sandbox lets this run write ${open}, but for what programs outside of it run or obey (.git/hooks, .git/config, .vscode, …). To let runs write more, name it in \`writable_folders\` of your configuration`
 }
 
 /** Whether the command could not begin, by bwrap or by the check in front of it. */

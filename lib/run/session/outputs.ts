@@ -15,7 +15,7 @@ import { isScarce } from '../start-failure.ts'
 interface SessionOutputs {
   /** Makes the pipes of the next run ready. */
   open(streams: StreamMode, sink: OutputSink): Promise<OpenOutputs>
-  close(): Promise<void>
+  close(): void
 }
 
 interface OpenOutputs {
@@ -36,16 +36,16 @@ export function createSessionOutputs(ours: FifoPool, shared: SharedFolder | null
     async open(streams, sink) {
       const [first, second] = outputs
       if (streams === 'merged') {
-        const output = await first.open('output', sink)
+        const output = first.open('output', sink)
         return { paths: { stdout: output, stderr: output }, used: [first] }
       }
-      const stdout = await first.open('stdout', sink)
-      const stderr = await second.open('stderr', sink)
+      const stdout = first.open('stdout', sink)
+      const stderr = second.open('stderr', sink)
       return { paths: { stdout, stderr }, used: outputs }
     },
-    async close() {
+    close() {
       for (const output of outputs) output.close()
-      if (pipes !== ours) await pipes.close()
+      if (pipes !== ours) pipes.close()
     },
   }
 }
@@ -53,7 +53,7 @@ export function createSessionOutputs(ours: FifoPool, shared: SharedFolder | null
 /** One output stream of a session, run after run. */
 interface SessionOutput {
   /** Makes the pipe of the next run ready; tells under which path the shell opens it. */
-  open(stream: StreamName, sink: OutputSink): Promise<string>
+  open(stream: StreamName, sink: OutputSink): string
   /** Reads from now on, for a run that takes its time. False: there is no descriptor left to do so. */
   follow(): boolean
   /** The identity of the pipe, by which its holders are found; null where it is not open. */
@@ -101,10 +101,10 @@ function createSessionOutput(pipes: FifoPool): SessionOutput {
   }
 
   return {
-    async open(stream, sink) {
+    open(stream, sink) {
       take = (bytes) => sink.write(stream, bytes)
       if (fifo === null) {
-        fifo = await pipes.open()
+        fifo = pipes.open()
         fifo.closeWrite()
       }
       return fifo.seenAs

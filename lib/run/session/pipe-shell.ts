@@ -242,7 +242,7 @@ export async function startPipeShell(
     async close() {
       endInput()
       await ended
-      await outputs.close()
+      outputs.close()
     },
     ended,
   }
@@ -278,7 +278,7 @@ async function startProgram(
   let lines = 2
   files.write(scriptName, script)
   // A pipe, since it takes its byte at once; a socket of Node's does so in a later turn.
-  const input = await pipes.openInput()
+  const input = pipes.openInput()
   try {
     const child = await startProcess({
       ...launch,

@@ -119,11 +119,9 @@ export function createSessionQueue(
       group: () => turn?.group ?? null,
       exited: end(),
       ...(present && {
-        input: {
-          write: async (data) => keys()?.type(data),
-          // A terminal reads Ctrl-D as the end at the start of a line.
-          end: () => keys()?.type('\u0004'),
-        },
+        write: async (data) => keys()?.type(data),
+        // A terminal reads Ctrl-D as the end at the start of a line.
+        endInput: () => keys()?.type('\u0004'),
         resize: (columns, rows) => keys()?.resize(columns, rows),
         waitingForInput: () => keys()?.waitingForInput() ?? null,
         leave: () => turn?.leave?.(),

@@ -7,7 +7,6 @@ import type { ControlGroups } from '../../system/process/control-group.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
 import type { PrepareLaunch } from '../launch.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
-import { changeRunning } from '../running.ts'
 import { startPipeShell } from './pipe-shell.ts'
 import { createSession, type LocalSession, type SessionOptions } from './session.ts'
 import { createShelf } from './shelf.ts'
@@ -156,5 +155,5 @@ function addNotice(running: Running, notice: string): Running {
     ...exit,
     notices: [...(exit.notices ?? []), notice],
   }))
-  return changeRunning(() => running, { exited })
+  return { ...running, exited }
 }

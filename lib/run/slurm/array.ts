@@ -147,7 +147,6 @@ interface EndedTask extends TaskFiles {
 function createReplay(ended: EndedTask): Runner {
   return async (request, sink) =>
     createRunning({
-      pid: () => null,
       exited: replayTask(ended, request, sink),
       stop: async () => ({ survivors: [] }),
     })

@@ -85,7 +85,8 @@ function follow(program: PtyProcess, context: Context): Running {
     group: () => group?.path ?? null,
     exited,
     // A terminal reads Ctrl-D as the end at the start of a line.
-    input: { write: (text) => terminal.type(text), end: () => void terminal.type('\u0004') },
+    write: (text) => terminal.type(text),
+    endInput: () => void terminal.type('\u0004'),
     resize(columns, rows) {
       const size = clampSize({ columns, rows })
       terminal.resize(size.columns, size.rows)

@@ -13,7 +13,7 @@ test.before.each((context) => {
 test.after.each(({ pipes }) => pipes.close())
 
 test('everything arrives in order, more than the pipe holds, then its end', async ({ pipes }) => {
-  const { readFd, writeFd } = await pipes.openInput()
+  const { readFd, writeFd } = pipes.openInput()
   const reading = runProgram('cat', [], { stdio: [readFd, 'pipe', 'inherit'] })
   closeSync(readFd)
   const input = createPipeInput(writeFd)
@@ -25,7 +25,7 @@ test('everything arrives in order, more than the pipe holds, then its end', asyn
 })
 
 test('a full pipe holds the writer up until it is read', async ({ pipes }) => {
-  const { readFd, writeFd } = await pipes.openInput()
+  const { readFd, writeFd } = pipes.openInput()
   const input = createPipeInput(writeFd)
   let taken = false
   const drained = input.write('x'.repeat(200_000)).then(() => {
@@ -41,7 +41,7 @@ test('a full pipe holds the writer up until it is read', async ({ pipes }) => {
 })
 
 test('a reader that has gone is told, not waited for', async ({ pipes }) => {
-  const { readFd, writeFd } = await pipes.openInput()
+  const { readFd, writeFd } = pipes.openInput()
   const input = createPipeInput(writeFd)
   closeSync(readFd)
   for (const text of ['nobody reads this', 'nor this']) {
@@ -51,7 +51,7 @@ test('a reader that has gone is told, not waited for', async ({ pipes }) => {
 })
 
 test('closing gives up what is still to be written', async ({ pipes }) => {
-  const { readFd, writeFd } = await pipes.openInput()
+  const { readFd, writeFd } = pipes.openInput()
   const input = createPipeInput(writeFd)
   const written = input.write('x'.repeat(200_000)).catch(() => undefined)
   input.close()

@@ -24,7 +24,7 @@ async function endEarly(): Promise<void> {
   const onError = (error: unknown) => errors.push(error)
   process.on('uncaughtException', onError)
   const pipes = createFifoPool()
-  const fifo = await pipes.open()
+  const fifo = pipes.open()
   let answer: (answer: ListenerAnswer) => void = () => {}
   let isAsked = () => {}
   const asked = new Promise<void>((resolve) => {
@@ -47,7 +47,7 @@ async function endEarly(): Promise<void> {
   reader.close()
   // Longer than polling ever pauses.
   await delay(50)
-  await pipes.close()
+  pipes.close()
   process.off('uncaughtException', onError)
   assert.equal(errors, [])
 }

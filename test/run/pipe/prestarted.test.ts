@@ -78,7 +78,7 @@ async function withBench(check: (bench: Bench) => Promise<void>, environment = {
     })
   } finally {
     await inner.close()
-    await pipes.close()
+    pipes.close()
     rmSync(directory, { recursive: true })
   }
 }
@@ -212,7 +212,7 @@ test('a waiting shell ends when nacre lets go of it', async () => {
   await until(() => prestarted.ready)
   await prestarted.close()
   assert.is(prestarted.ready, false)
-  await pipes.close()
+  pipes.close()
 })
 
 function ended(stdout: string): Ended {

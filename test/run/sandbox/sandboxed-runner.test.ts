@@ -74,7 +74,7 @@ const stopAnew = async (lose: (path: string) => void) => {
   letSecondStart()
   assert.is((await running.exited).signal, 'SIGTERM')
   assert.equal(stops, ['cancel'])
-  await pipes.close()
+  pipes.close()
   chmodSync(around, 0o700)
   rmSync(folder, { recursive: true })
 }

@@ -353,7 +353,7 @@ test('runs of one session take turns, another session is not held up', async () 
     await first.wrote('up')
     const second = await start('echo second')
     const third = await start('echo third')
-    assert.is(second.running.pid, null)
+    assert.is(second.running.pid(), null)
     assert.is((await run('echo other', { session: 'other' })).stdout, 'other\n')
     assert.equal(
       sessions.list().map(({ name, busy, queued }) => [name, busy, queued]),

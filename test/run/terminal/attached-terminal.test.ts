@@ -77,7 +77,7 @@ test('a sink that is busy pauses the program, and gets every byte in the end', a
     },
   }
   const running = await createTestRunner()(terminalRequest(`exec cat ${file}`), sink)
-  await until(() => chunks.length === 1 && sleepsInWrite(running.pid))
+  await until(() => chunks.length === 1 && sleepsInWrite(running.pid()))
   assert.is(chunks.length, 1)
   release()
   assert.equal(await running.exited, { code: 0, signal: null })

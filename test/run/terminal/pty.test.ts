@@ -16,7 +16,7 @@ test('the program has a terminal of the wanted size, which is the controlling on
 test('the program leads a process session of its own', async () => {
   const run = await startTerminal('echo $$ $(ps -o sid= -p $$)')
   await run.exited
-  const { pid } = run.running
+  const pid = run.running.pid()
   assert.is(run.text(), `${pid} ${pid}\r\n`)
 })
 

@@ -62,7 +62,7 @@ for (const [command, asleep] of notWaiting) {
   test(`does not wait: ${command}`, async () => {
     const run = await startTerminal(`echo ready; ${command}`)
     await run.shown('ready')
-    const pid = run.running.pid as number
+    const pid = run.running.pid() as number
     if (asleep) await until(() => name(pid) !== 'bash' && readState(pid) === 'S')
     for (let look = 0; look < 20; look++) assert.is(run.running.waitingForInput(), null)
     await run.running.stop('kill')
@@ -77,7 +77,7 @@ test('a program that goes on after its input does not wait any more', async () =
   await until(() => run.running.waitingForInput() === 'password')
   void run.running.write('two\n')
   await run.shown('one two')
-  await until(() => name(run.running.pid as number) === 'sleep')
+  await until(() => name(run.running.pid() as number) === 'sleep')
   assert.is(run.running.waitingForInput(), null)
   await run.running.stop('kill')
   await run.exited

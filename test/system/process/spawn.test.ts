@@ -95,7 +95,7 @@ test('no program has the master of a terminal', async () => {
     runner: createPipeRunner({ prepare, pipes, uninherited }),
   })
   await throughPipes.exited
-  await pipes.close()
+  pipes.close()
   void first.running.write('\n')
   await first.exited
   for (const text of [first, second, throughPipes].map((run) => run.text())) {
