@@ -11,11 +11,7 @@ export default function configure({ production = false }) {
   return {
     entry: [
       'lib/{main,index,client}.ts!',
-      // The build evaluates it.
-      'lib/doors/rpc/schema.ts!',
       '*.config.js',
-      // The build describes the protocol by it.
-      'lib/doors/rpc/schema.ts',
       '.ci/tools/*.{js,ts}',
       'test/{run,smoke}.js',
       'test/**/*.test.ts',

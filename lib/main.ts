@@ -129,7 +129,7 @@ async function become(
   const ended = await becomeShell(input, options, canAsk ? { approve } : {})
   if (ended === null || typeof ended === 'number') return ended
   const { tellResult } = await import('./doors/print/answer.ts')
-  await tellResult(ended, [], asked, streams)
+  await tellResult(ended, null, asked, streams)
   return exitStatusOf(ended)
 }
 

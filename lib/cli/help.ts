@@ -16,10 +16,10 @@ export interface Section {
   lines?: readonly string[]
   items?: readonly Item[]
 }
-type Item = readonly [words: string, meaning: string]
+export type Item = readonly [words: string, meaning: string]
 
 /** The front doors: what is typed, and what it does. */
-const doors: readonly Item[] = [
+export const doors: readonly Item[] = [
   ['nacre', 'interactive (needs a terminal)'],
   ['nacre -c <command> [name [arg…]]', 'run one command, with $0 and $1… as in a shell'],
   ['nacre <script file> [arg…]', 'run a script; #!/usr/bin/env nacre works'],
@@ -62,18 +62,18 @@ const shellOptions: readonly Item[] = [
 ]
 
 /** The options of nacre itself. */
-const optionSections: readonly Section[] = [
+export const optionSections: readonly Section[] = [
   ...flagGroups.map(([title, flags]) => ({ title, items: flags.map(describeFlag) })),
   { title: 'The shell', items: shellOptions },
 ]
 
 /** What stands below the options. */
-const lastSections: readonly Section[] = [
+export const lastSections: readonly Section[] = [
   { title: 'Examples', lines: examples.map((example) => `  ${example}`) },
   { title: 'Exit status', items: exitStatuses },
 ]
 
-function commandSections({
+export function commandSections({
   flags,
   details = [],
   examples: own,
@@ -104,7 +104,7 @@ export function writeUsage(
     `nacre ${version}: one shell executor for coding agents, scripts and people\n`,
     writeSection({ title: 'Usage', items: [...doors, ...usages] }),
     ...(isBrief ? [] : [...optionSections, ...lastSections].map(writeSection)),
-    `More: ${isBrief ? 'nacre --help, ' : ''}nacre help <command or option>, nacre help --man for the manual.\n`,
+    `More: ${isBrief ? 'nacre --help, ' : ''}nacre help <command or option>.\n`,
   ].join('\n')
 }
 
@@ -120,81 +120,10 @@ export function writeFlagHelp(flag: Flag): string {
 }
 
 /** What it is called, then what it does: in the next line where the name is too long. */
-function writeSection({ title, lines = [], items = [] }: Section): string {
+export function writeSection({ title, lines = [], items = [] }: Section): string {
   const written = items.map(([words, meaning]) => {
     const start = `  ${words}`.padEnd(37)
     return start.endsWith(' ') ? start + meaning : `${start}\n${' '.repeat(37)}${meaning}`
   })
   return [...(title === '' ? [] : [`${title}:`]), ...lines, ...written, ''].join('\n')
-}
-
-const files: readonly Item[] = [
-  [
-    '~/.config/nacre/config.json',
-    'the configuration (under $XDG_CONFIG_HOME where that is set); nacre config lists its keys, and the variables that set them',
-  ],
-  ['.nacre/config.json', 'the configuration of a workspace, in its topmost folder'],
-  [
-    '~/.local/state/nacre',
-    'artifacts, jobs, history, conversations and audit.jsonl (under $XDG_STATE_HOME where that is set)',
-  ],
-]
-
-/** The manual page nacre(1), in the language of man(7): what the help says. */
-export function writeManual(version: string, commands: readonly DescribedCommand[]): string {
-  const sections: Section[] = [
-    { title: 'Synopsis', items: doors },
-    ...optionSections,
-    ...commands.map((command) => ({
-      title: command.usage.split(' ', 2).join(' '),
-      lines: [
-        command.usage,
-        '',
-        command.description,
-        '',
-        ...commandSections(command).map(writeSection),
-      ],
-    })),
-    { title: 'Files', items: files },
-    ...lastSections,
-  ]
-  return [
-    `.TH NACRE 1 ${new Date().toISOString().slice(0, 10)} "nacre ${version}"`,
-    '.SH NAME',
-    'nacre \\- one shell executor for coding agents, scripts and people',
-    ...sections.flatMap(({ title, ...section }) => [
-      `.SH ${verbatim(title.toUpperCase())}`,
-      '.EX',
-      ...writeSection({ title: '', ...section })
-        .trimEnd()
-        .split('\n')
-        .map(verbatim),
-      '.EE',
-    ]),
-    '.SH SEE ALSO',
-    '\\fBbash\\fR(1), \\fBbwrap\\fR(1)',
-    '',
-  ].join('\n')
-}
-
-const special: Readonly<Record<string, string>> = {
-  '\\': '\\e',
-  '-': '\\-',
-  "'": '\\(aq',
-  '`': '\\(ga',
-  '^': '\\(ha',
-  '~': '\\(ti',
-}
-
-/** A text of which every character stays as it is. */
-function verbatim(text: string): string {
-  const plain = text
-    .replaceAll('…', '...')
-    .replaceAll(/[\\'`^~-]/g, (character) => special[character] ?? '')
-    // At the beginning of a line it would be a request to the formatter.
-    .replace(/^\./, '\\&.')
-  return plain.replaceAll(/[^\0-\x7f]/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0
-    return `\\[u${code.toString(16).toUpperCase().padStart(4, '0')}]`
-  })
 }

@@ -40,31 +40,15 @@ interface Check {
   advice: string | null
 }
 
-function works(name: string, detail: string): Check {
-  return { name, status: 'ok', detail, advice: null }
-}
-
-function missing(name: string, detail: string, advice: string): Check {
-  return { name, status: 'missing', detail, advice: causeOf(detail) ?? advice }
-}
-
-function broken(name: string, detail: string, advice: string): Check {
-  return { ...missing(name, detail, advice), status: 'broken' }
-}
-
-/** What to do about a failure of the system that has its own cause, whatever was tried. */
-function causeOf(failure: string): string | null {
-  const known = Object.keys(causes).find((code) => failure.includes(code))
-  return known === undefined ? null : (causes[known] ?? null)
-}
-
-const causes: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full (or out of inodes): free some of it, or name a folder on another disk.',
-  EDQUOT: 'Your quota on that disk is used up: free some of it, or name a folder on another disk.',
-  EROFS: 'That file system is read-only: name a folder on one that can be written.',
-  EMFILE: 'Too many files are open: raise `ulimit -n`.',
-  ENFILE: 'Too many files are open on this machine.',
-  EAGAIN: 'No more processes can be started: look at `ulimit -u` and what runs here.',
+/** `failure`: why it does not work; null where it does. */
+function judge(
+  name: string,
+  failure: string | null,
+  { status = 'missing', detail = '', advice = '' }: Partial<Check>,
+): Check {
+  return failure === null
+    ? { name, status: 'ok', detail, advice: null }
+    : { name, status, detail: failure, advice }
 }
 
 function renderCheck({ name, status, detail, advice }: Check): string {
@@ -72,30 +56,34 @@ function renderCheck({ name, status, detail, advice }: Check): string {
   return advice === null ? line : `${line}${' '.repeat(26)}${advice}\n`
 }
 
-/** Far above what any of these commands takes, so that nothing can hang here. */
-const timeoutSeconds = 20
-
 async function checkAll(context: CommandContext): Promise<Check[]> {
-  const runs: Check[] = []
+  let runs: Check[] = []
   const use = async (executor: Executor) => {
-    const attempt = createAttempt((input) => executor.run(input))
-    for (const check of [checkShell, checkTerminal, checkSandbox]) runs.push(await check(attempt))
+    const attempt = createAttempt(executor)
+    runs = [await checkShell(attempt), await checkTerminal(attempt), await checkSandbox(attempt)]
     return 0
   }
   const configuration = await checkConfiguration(context, use)
   if (configuration.status === 'broken') await context.useExecutor(use, { configured: false })
+  // A configuration that cannot be read is told by its own check.
+  const { model } = await context.configuration().catch(() => ({ model: null }))
   return [
     configuration,
     ...runs,
-    checkFolder('temporary folder', tmpdir(), (why) =>
-      broken('temporary folder', why, 'Set TMPDIR to a folder that you may write.'),
-    ),
-    checkFolder('state folder', context.stateDir, (why) => {
-      const found = missing('state folder', why, 'Set XDG_STATE_HOME to a folder of yours.')
-      const advice = `Commands run, but no output is kept, no job and no audit. ${found.advice}`
-      return { ...found, advice }
+    judge('temporary folder', tryToWrite(tmpdir()), {
+      status: 'broken',
+      detail: tmpdir(),
+      advice: 'Set TMPDIR to a folder that you may write, on a disk that is not full.',
     }),
-    await checkModel(context),
+    judge('state folder', tryToWrite(context.stateDir), {
+      detail: context.stateDir,
+      advice:
+        'Commands run, but no output is kept, no job and no audit. Set XDG_STATE_HOME to a folder of yours, on a disk that is not full.',
+    }),
+    judge('model', model === null ? 'none is configured' : null, {
+      detail: model ?? '',
+      advice: 'Set `model` in the configuration, NACRE_MODEL, or --model provider/name.',
+    }),
   ]
 }
 
@@ -108,40 +96,34 @@ async function checkConfiguration(
   try {
     const { files, notices } = await configuration()
     await useExecutor(use)
-    const found = files.length === 0 ? 'no file; the defaults hold' : files.join(', ')
-    return { ...works(name, found), advice: notices.length === 0 ? null : notices.join('; ') }
+    const detail = files.length === 0 ? 'no file; the defaults hold' : files.join(', ')
+    return { name, status: 'ok', detail, advice: notices.join('; ') || null }
   } catch (error) {
     if (!(error instanceof MisuseError)) throw error
-    return broken(name, error.message, 'Correct this place.')
+    return judge(name, error.message, { status: 'broken', advice: 'Correct this place.' })
   }
-}
-
-/** Whether a model is set. Commands run without one. */
-async function checkModel({ configuration }: CommandContext): Promise<Check> {
-  // A configuration that cannot be read is told by its own check.
-  const { model } = await configuration().catch(() => ({ model: null }))
-  if (model !== null) return works('model', model)
-  const advice = 'Set `model` in the configuration, NACRE_MODEL, or --model provider/name.'
-  return missing('model', 'none is configured', advice)
 }
 
 /** A full disk takes a folder still, but no bytes. */
 const triedBytes = 64 * 1024
 
-/** Whether a folder can be made and written; `refuse` takes why not. */
-function checkFolder(name: string, folder: string, refuse: (why: string) => Check): Check {
+/** Why a folder cannot be made or written; null where it can. */
+function tryToWrite(folder: string): string | null {
   let tried: string | null = null
   try {
     if (!existsSync(folder)) makePrivateFolder(folder)
     tried = mkdtempSync(join(folder, 'nacre-doctor-'))
     writeFileSync(join(tried, 'bytes'), Buffer.alloc(triedBytes, 1))
-    return works(name, folder)
+    return null
   } catch (error) {
-    return refuse(messageOf(error))
+    return messageOf(error)
   } finally {
     if (tried !== null) rmSync(tried, { recursive: true, force: true })
   }
 }
+
+/** Far above what any of these commands takes, so that nothing can hang here. */
+const timeoutSeconds = 20
 
 /** Runs a command and tells what it wrote, and why it failed if it did. */
 type Attempt = (
@@ -149,9 +131,9 @@ type Attempt = (
   changes?: Partial<RequestInput>,
 ) => Promise<{ result: Result; text: string; failure: string | null }>
 
-function createAttempt(run: (input: RequestInput) => Promise<Result>): Attempt {
+function createAttempt(executor: Executor): Attempt {
   return async (command, changes) => {
-    const result = await run({
+    const result = await executor.run({
       origin: 'print',
       command,
       streams: 'merged',
@@ -173,13 +155,11 @@ function createAttempt(run: (input: RequestInput) => Promise<Result>): Attempt {
 async function checkShell(attempt: Attempt): Promise<Check> {
   const command = 'echo "${BASH_VERSION:-}"; command -v "$0" || echo "$0"'
   const { text, failure } = await attempt(command)
-  if (failure !== null) {
-    return broken('shell', failure, 'Install bash, or correct `shell` of the configuration.')
-  }
+  const advice = 'Agents write for bash 4.4 or newer: install it, or correct `shell`.'
+  if (failure !== null) return judge('shell', failure, { status: 'broken', advice })
   const [bash, path = ''] = text.includes('\n') ? text.split('\n') : ['', text]
-  if (bash !== '') return works('shell', `bash ${bash} (${path})`)
-  const advice = 'Install bash 4.4 or newer: agents write for it, and sessions need it.'
-  return missing('shell', `${path}, which is not bash`, advice)
+  const other = bash === '' ? `${path}, which is not bash` : null
+  return judge('shell', other, { detail: `bash ${bash} (${path})`, advice })
 }
 
 /** A terminal of its own. */
@@ -188,17 +168,21 @@ async function checkTerminal(attempt: Attempt): Promise<Check> {
   const { result, text, failure } = await attempt(command, { pty: true })
   const isOff = result.notices.find((notice) => notice.startsWith('pty_off'))
   // A login may have written something before.
-  if (text.endsWith('yes')) return works('terminal', 'a program runs on one of its own')
-  const advice = isOff
-    ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
-    : 'Reinstall nacre for this system, so that the addon of node-pty is there.'
-  return missing('terminal', isOff ?? failure ?? 'no terminal', advice)
+  const isThere = text.endsWith('yes')
+  return judge('terminal', isThere ? null : (isOff ?? failure ?? 'no terminal'), {
+    detail: 'a program runs on one of its own',
+    advice: isOff
+      ? 'It is switched off by `pty: off` or NACRE_NO_PTY.'
+      : 'Reinstall nacre for this system, so that the addon of node-pty is there.',
+  })
 }
 
 /** What protects a run that asks for it; the executor refuses where nothing does. */
 async function checkSandbox(attempt: Attempt): Promise<Check> {
   const { result, failure } = await attempt('true', { sandbox: 'workspace' })
-  if (failure === null && result.sandbox) return works('sandbox', result.sandbox.mechanism)
-  const advice = 'Runs that ask for a sandbox do not start; all others do.'
-  return missing('sandbox', failure ?? 'this version has none', advice)
+  const none = result.sandbox ? null : 'this version has none'
+  return judge('sandbox', failure ?? none, {
+    detail: result.sandbox?.mechanism ?? '',
+    advice: 'Runs that ask for a sandbox do not start; all others do.',
+  })
 }

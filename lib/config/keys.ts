@@ -170,25 +170,23 @@ export function configurationSchema(): shape.JsonSchema {
   const properties: Record<string, shape.JsonSchema> = {
     $schema: { type: 'string', description: 'Where this schema is' },
   }
-  for (const name of new Set([...keys.keys()].map((name) => name.split('.')[0] ?? ''))) {
-    const key = keys.get(name)
-    properties[name] = key ? valueSchema(key.shape) : groupSchema(name)
+  const withinGroups = new Map<string, typeof properties>()
+  for (const group of groups) withinGroups.set(group, {})
+  for (const [name, { shape }] of keys) {
+    const [group = '', key = ''] = name.split('.')
+    const within = withinGroups.get(group)
+    if (within) within[key] = valueSchema(shape)
+    else properties[name] = valueSchema(shape)
+  }
+  for (const [group, within] of withinGroups) {
+    const schema = closedObject(within)
+    properties[group] = within['enabled'] ? { anyOf: [schema, { type: 'boolean' }] } : schema
   }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Configuration of nacre',
     ...closedObject(properties),
   }
-}
-
-function groupSchema(group: string): shape.JsonSchema {
-  const within = [...keys].filter(([name]) => name.startsWith(`${group}.`))
-  const schema = closedObject(
-    Object.fromEntries(
-      within.map(([name, key]) => [name.slice(group.length + 1), valueSchema(key.shape)]),
-    ),
-  )
-  return keys.has(`${group}.enabled`) ? { anyOf: [schema, { type: 'boolean' }] } : schema
 }
 
 function closedObject(properties: Record<string, shape.JsonSchema>): shape.JsonSchema {

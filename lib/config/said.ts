@@ -193,7 +193,7 @@ function readEntries(said: readonly [string, unknown][], how: ReadingOf): Entry[
 function readEntry(name: string, value: unknown, { placeOf, base, home }: ReadingOf): Entry {
   if (groups.has(name)) throw invalid(name, 'an object', value)
   const key = keys.get(name)
-  if (key === undefined) throw unknownKey(name)
+  if (key === undefined) throw unknownName('key', name, [...keys.keys(), ...groups])
   const checked = check(key.shape, value, name, { names: 'wire', called: 'key' })
   const place = placeOf(name)
   if (name === 'hosts') {
@@ -210,16 +210,6 @@ function readEntry(name: string, value: unknown, { placeOf, base, home }: Readin
     return { name, value: rules, place }
   }
   return { name, value: completePaths(checked, key.shape, base, home), place }
-}
-
-function unknownKey(path: string): MisuseError {
-  const [group = '', key] = path.split('.')
-  const isWithin = key !== undefined && groups.has(group)
-  const known = [...keys.keys()].map((name) => name.split('.'))
-  const names = isWithin
-    ? known.flatMap(([of, name]) => (of === group && name !== undefined ? [name] : []))
-    : known.flatMap(([name]) => name ?? [])
-  return unknownName('key', isWithin ? key : path, names, path)
 }
 
 function completePaths(value: unknown, shape: Shape, base: string, home: string): unknown {

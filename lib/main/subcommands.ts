@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { exitStatusOf } from '../cli/exit-status.ts'
 import { flags, globalFlags, promptFlags, runFlags } from '../cli/flags.ts'
-import { writeCommandHelp, writeFlagHelp, writeUsage, writeManual } from '../cli/help.ts'
+import { writeCommandHelp, writeFlagHelp, writeUsage } from '../cli/help.ts'
 import { readPromptOptions, readRunOptions } from '../cli/invocation.ts'
 import { parseArgv } from '../cli/parse-argv.ts'
 import { commands, listCommands } from '../commands/commands.ts'
@@ -25,13 +25,9 @@ export async function showUsage(streams: Streams, isShort = false): Promise<numb
   return 0
 }
 
-/** `nacre help`, `nacre help job`, `nacre help job wait`, `nacre help timeout`, `nacre help --man`. */
+/** `nacre help`, `nacre help job`, `nacre help job wait`, `nacre help timeout`. */
 export async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
   if (word === undefined) return showUsage(streams)
-  if (word === '--man' && more.length === 0) {
-    await streams.stdout.write(await makeManual())
-    return 0
-  }
   const command = Object.hasOwn(commands, word) ? (await commands[word]?.())?.command : undefined
   const actions = command?.usage.match(/[\w-]+/g)
   if (more.length > 1 || !more.every((action) => actions?.includes(action))) {
@@ -43,11 +39,6 @@ export async function help([word, ...more]: readonly string[], streams: Streams)
   else if (flag) await streams.stdout.write(writeFlagHelp(flag))
   else throw unknownName('word', word, [...Object.keys(commands), ...flags.map((it) => it.name)])
   return 0
-}
-
-/** The manual page of this nacre, whatever is configured here. */
-export async function makeManual(): Promise<string> {
-  return writeManual(version, await listCommands())
 }
 
 /** Runs a subcommand with the words behind its name. */

@@ -20,7 +20,12 @@ const files: [what: string, text: string, line: number, sentence: RegExp][] = [
   ['a key', '{\n"max_line": 3}', 2, /Unknown key `max_line`; did you mean `max_lines`\?$/],
   ['a key in camel case', '{"maxLines": 3}', 1, /did you mean `max_lines`\?$/],
   ['a key like no other', '{"zzzzzzzzz": 3}', 1, /Unknown key `zzzzzzzzz`$/],
-  ['a key of a group', '{\n"timeouts": {\n"slwo": 3}}', 3, /`slwo`; did you mean `slow`\?$/],
+  [
+    'a key of a group',
+    '{\n"timeouts": {\n"slwo": 3}}',
+    3,
+    /`timeouts.slwo`; did you mean `timeouts.slow`\?$/,
+  ],
   ['a group', '{\n\n"timeouts": 3}', 3, /`timeouts` must be an object, not 3$/],
   [
     'a text for a number',

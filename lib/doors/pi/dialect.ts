@@ -76,58 +76,56 @@ export function createPiDialect(
   }
 
   /** Gives the `data` of the response; a rejection is its `error`. */
-  const commands = new Map<unknown, (command: PiCommand) => unknown>(
-    Object.entries({
-      bash: ({ id, command }) => bash(id, command, false),
-      abort_bash: abortCommands,
-      prompt,
-      steer: say,
-      follow_up: say,
-      async abort() {
-        stopAll()
-        await working
-      },
-      get_state: () => ({
-        model: model === null ? null : describeModel(model),
-        thinkingLevel: 'off',
-        isStreaming: conversation.session?.isWorking ?? false,
-        isCompacting: false,
-        steeringMode: 'one-at-a-time',
-        followUpMode: 'one-at-a-time',
-        sessionId: conversation.sessionId,
-        autoCompactionEnabled: true,
-        messageCount: conversation.messages.length,
-        pendingMessageCount: conversation.session?.queued.length ?? 0,
-      }),
-      get_messages: () => ({ messages: conversation.messages }),
-      get_last_assistant_text() {
-        const last = conversation.messages.findLast(({ role }) => role === 'assistant')
-        const content = last?.['content'] as readonly { text?: string }[] | undefined
-        return { text: content?.map(({ text = '' }) => text).join('') ?? null }
-      },
-      get_commands: () => ({ commands: [] }),
-      new_session() {
-        stopAll()
-        conversation = begin()
-        return { cancelled: false }
-      },
-      async set_model({ provider, modelId }) {
-        const wanted = `${asText(provider, 'provider')}/${asText(modelId, 'modelId')}`
-        try {
-          await (await agent.open()).checkModel(wanted)
-        } catch (error) {
-          throw new Error(`Model not found: ${wanted} (${messageOf(error)})`, { cause: error })
-        }
-        model = wanted
-        conversation.session?.setModel(wanted)
-        return describeModel(wanted)
-      },
-      async get_available_models() {
-        const models = await (await agent.open()).listModels()
-        return { models: models.map(describeModel) }
-      },
-    } satisfies Record<string, (command: PiCommand) => unknown>),
-  )
+  const commands: Readonly<Record<string, (command: PiCommand) => unknown>> = {
+    bash: ({ id, command }) => bash(id, command, false),
+    abort_bash: abortCommands,
+    prompt,
+    steer: say,
+    follow_up: say,
+    async abort() {
+      stopAll()
+      await working
+    },
+    get_state: () => ({
+      model: model === null ? null : describeModel(model),
+      thinkingLevel: 'off',
+      isStreaming: conversation.session?.isWorking ?? false,
+      isCompacting: false,
+      steeringMode: 'one-at-a-time',
+      followUpMode: 'one-at-a-time',
+      sessionId: conversation.sessionId,
+      autoCompactionEnabled: true,
+      messageCount: conversation.messages.length,
+      pendingMessageCount: conversation.session?.queued.length ?? 0,
+    }),
+    get_messages: () => ({ messages: conversation.messages }),
+    get_last_assistant_text() {
+      const last = conversation.messages.findLast(({ role }) => role === 'assistant')
+      const content = last?.['content'] as readonly { text?: string }[] | undefined
+      return { text: content?.map(({ text = '' }) => text).join('') ?? null }
+    },
+    get_commands: () => ({ commands: [] }),
+    new_session() {
+      stopAll()
+      conversation = begin()
+      return { cancelled: false }
+    },
+    async set_model({ provider, modelId }) {
+      const wanted = `${asText(provider, 'provider')}/${asText(modelId, 'modelId')}`
+      try {
+        await (await agent.open()).checkModel(wanted)
+      } catch (error) {
+        throw new Error(`Model not found: ${wanted} (${messageOf(error)})`, { cause: error })
+      }
+      model = wanted
+      conversation.session?.setModel(wanted)
+      return describeModel(wanted)
+    },
+    async get_available_models() {
+      const models = await (await agent.open()).listModels()
+      return { models: models.map(describeModel) }
+    },
+  }
 
   /** A command is answered when it has ended, a message for the model as soon as it is taken. */
   async function prompt({ id, message }: PiCommand): Promise<unknown> {
@@ -232,8 +230,9 @@ export function createPiDialect(
     const { id, type } = command
     const head = { id, type: 'response', command: type }
     try {
-      const known = commands.get(type)
-      if (!known) throw new Error(`Unknown command: ${String(type).slice(0, 100)}`)
+      const name = String(type)
+      const known = Object.hasOwn(commands, name) ? commands[name] : undefined
+      if (!known) throw new Error(`Unknown command: ${name.slice(0, 100)}`)
       const data = await known(command)
       send({ ...head, success: true, ...(data !== undefined && { data }) })
     } catch (error) {

@@ -11,20 +11,9 @@ const shownChars = 20_000
 
 /** A model as pi's clients know it, of `provider/name`. */
 export function describeModel(id: string): Record<string, unknown> {
-  const origin = originOf(id)
-  const facts = findFacts(origin.model)
-  return {
-    id: origin.model,
-    name: origin.model,
-    api: origin.api,
-    provider: origin.provider,
-    baseUrl: '',
-    reasoning: true,
-    input: ['text'],
-    contextWindow: facts?.contextTokens ?? 0,
-    maxTokens: 0,
-    cost: facts?.price ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-  }
+  const { api, provider, model } = originOf(id)
+  const contextWindow = findFacts(model)?.contextTokens ?? 0
+  return { id: model, name: model, api, provider, reasoning: true, contextWindow }
 }
 
 function originOf(id: string) {
@@ -40,7 +29,7 @@ function userMessage(text: string): PiMessage {
 }
 
 function assistantMessage(
-  { parts, model }: AssistantMessage,
+  { parts, model }: Pick<AssistantMessage, 'parts' | 'model'>,
   { inputTokens, outputTokens, cacheReadTokens, costUsd }: Usage,
   end: { stopReason: string; errorMessage?: string },
 ): PiMessage {
@@ -75,13 +64,16 @@ export function createEventWriter(
 ): (event: AgentEvent) => PiEvent[] {
   const added: PiMessage[] = []
   let model = ''
-  /** What the model is saying now. */
-  let saying: { type: 'text' | 'reasoning'; text: string }[] = []
+  /** What the model is saying now; empty: nothing yet. */
+  let said = ''
   let turn: { message: PiMessage | null; toolResults: PiMessage[] } | null = null
   const calls = new Map<string, { toolName: string; args: unknown; output: string }>()
 
-  const said = (end: { stopReason: string; errorMessage?: string }) =>
-    assistantMessage({ role: 'assistant', parts: saying, model }, noUsage, end)
+  function saying(stopReason: string, errorMessage?: string): PiMessage {
+    const parts = said === '' ? [] : [{ type: 'text' as const, text: said }]
+    const end = { stopReason, ...(errorMessage !== undefined && { errorMessage }) }
+    return assistantMessage({ parts, model }, noUsage, end)
+  }
 
   function add(message: PiMessage): PiEvent[] {
     added.push(message)
@@ -92,25 +84,10 @@ export function createEventWriter(
     ]
   }
 
-  function say(type: 'text' | 'reasoning', delta: string): PiEvent[] {
-    const isFirst = saying.length === 0
-    const last = saying.at(-1)
-    if (last?.type === type) last.text += delta
-    else saying.push({ type, text: delta })
-    const message = said({ stopReason: 'stop' })
-    const kind = type === 'text' ? 'text_delta' : 'thinking_delta'
-    const contentIndex = saying.length - 1
-    const assistantMessageEvent = { type: kind, contentIndex, delta, partial: message }
-    return [
-      ...(isFirst ? [{ type: 'message_start', message }] : []),
-      { type: 'message_update', message, assistantMessageEvent },
-    ]
-  }
-
   /** The message that was being said is whole, or broken off. */
   function endMessage(message: PiMessage): PiEvent[] {
-    const events = add(message).slice(saying.length === 0 ? 0 : 1)
-    saying = []
+    const events = add(message).slice(said === '' ? 0 : 1)
+    said = ''
     if (turn) turn.message = message
     return events
   }
@@ -131,9 +108,16 @@ export function createEventWriter(
         turn = { message: null, toolResults: [] }
         return [...events, { type: 'turn_start' }]
       }
-      case 'text':
-      case 'reasoning':
-        return say(event.type, event.text)
+      case 'text': {
+        const isFirst = said === ''
+        said += event.text
+        const message = saying('stop')
+        const delta = { type: 'text_delta', contentIndex: 0, delta: event.text, partial: message }
+        return [
+          ...(isFirst ? [{ type: 'message_start', message }] : []),
+          { type: 'message_update', message, assistantMessageEvent: delta },
+        ]
+      }
       case 'message': {
         const isCalling = event.message.parts.some(({ type }) => type === 'tool_call')
         const stopReason = isCalling ? 'toolUse' : 'stop'
@@ -149,9 +133,9 @@ export function createEventWriter(
         const call = calls.get(toolCallId)
         if (!call) return []
         call.output = (call.output + data).slice(-shownChars)
-        const { toolName, args, output } = call
+        const { output, ...called } = call
         const partialResult = { content: asContent(output), details: {} }
-        return [{ type: 'tool_execution_update', toolCallId, toolName, args, partialResult }]
+        return [{ type: 'tool_execution_update', toolCallId, ...called, partialResult }]
       }
       case 'tool_result': {
         const { id: toolCallId, reply, details } = event
@@ -166,20 +150,20 @@ export function createEventWriter(
       case 'steer':
         return add(userMessage(event.text))
       case 'retry': {
-        if (saying.length === 0) return []
-        const message = said({ stopReason: 'error', errorMessage: event.message })
-        saying = []
-        return [{ type: 'message_end', message }]
+        const message = saying('error', event.message)
+        const events = said === '' ? [] : [{ type: 'message_end', message }]
+        said = ''
+        return events
       }
+      case 'reasoning':
       case 'notice':
         return []
       case 'result': {
         const { status, error } = event
+        const isOver = status === 'answered' || (status === 'limit' && said === '')
         const stopReason = status === 'cancelled' ? 'aborted' : 'error'
-        const isOver = status === 'answered' || (status === 'limit' && saying.length === 0)
-        const end = { stopReason, ...(error && { errorMessage: error.message }) }
         return [
-          ...(isOver ? [] : endMessage(said(end))),
+          ...(isOver ? [] : endMessage(saying(stopReason, error?.message))),
           ...endTurn(),
           { type: 'agent_end', messages: added },
           { type: 'agent_settled' },

@@ -113,7 +113,7 @@ async function answerPrompt(
   const isSupervised = mayReturnEarly(request)
   const isJob = request.waitMs === 0 || request.mode === 'background'
   const wait = isSupervised ? (isJob ? 'not at all' : 'for a while') : 'to the end'
-  const answer = createAnswer(options, wait, context, addCommand !== null)
+  const answer = createAnswer(options, wait, streams, addCommand !== null)
   // `nacre job write` and `attach` type into a job; print's own input is not connected to it.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
   const wanted: RequestInput = {

@@ -1,5 +1,5 @@
-import { rpcClientMethods, rpcMethods, rpcNotifications } from '../../protocol/rpc/methods.ts'
-import { objectSchema, type ObjectShape } from '../../protocol/shape/shape.ts'
+import { rpcClientMethods, rpcMethods, rpcNotifications } from '../../lib/protocol/rpc/methods.ts'
+import { objectSchema, type ObjectShape } from '../../lib/protocol/shape/shape.ts'
 
 /**
  * The whole protocol as JSON Schemas: of each method `params` and `result`, of each notification its
