@@ -74,6 +74,9 @@ export function describeScarcity(code: Scarcity): StartError {
   return new StartError(scarcities[code].code, scarcities[code].message)
 }
 
+/** The reason of an abort since the time is over, also for a start within a start. */
+const late = Symbol('late')
+
 /**
  * Bounds a start that may take long, such as that of a shell with start files: by the time of its run, which the
  * command then has for itself once more, and by `signals`. `start` ends what it has begun when its signal aborts,
@@ -88,12 +91,14 @@ export async function startWithin<Value>(
   const time = new AbortController()
   const given = signals.filter((signal) => signal !== undefined)
   const limit = AbortSignal.any([time.signal, ...given])
-  const timer = timeoutMs === null ? undefined : setTimeout(() => time.abort(), timeoutMs)
+  const timer = timeoutMs === null ? undefined : setTimeout(() => time.abort(late), timeoutMs)
   try {
     return await start(limit)
   } catch (error) {
-    if (!limit.aborted) throw error
-    const reason = time.signal.aborted ? 'timeout' : limit.reason === shutdown ? shutdown : 'cancel'
+    // What it waited for itself may have a reason of its own.
+    if (!limit.aborted || (error instanceof StartError && error.reason !== null)) throw error
+    const reason =
+      limit.reason === late ? 'timeout' : limit.reason === shutdown ? shutdown : 'cancel'
     throw stoppedBefore(state, reason)
   } finally {
     clearTimeout(timer)

@@ -19,7 +19,7 @@ import { startOf } from '../../protocol/words.ts'
 import { copyWithout, markVariable } from '../../system/process/own-process.ts'
 import { waitUntil } from '../../system/clock.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
-import type { Session } from '../session/session.ts'
+import { createSession, type Session } from '../session/session.ts'
 import type { SessionRunner } from '../session/sessions.ts'
 import { createShelf } from '../session/shelf.ts'
 import { startWithin } from '../start-failure.ts'
@@ -29,7 +29,7 @@ import { describeEnd, describeHeard, followFrames } from './follower.ts'
 import type { Heard } from './frames.ts'
 import { startKept } from './kept.ts'
 import { composeRunScript, markThere } from './script.ts'
-import { createHostSession } from './session.ts'
+import { startHostShell } from './session.ts'
 import { allowCarrying, describeStop, endThere, runMark } from './stop.ts'
 
 export interface HostOptions {
@@ -70,17 +70,26 @@ export function createHosts(options: HostOptions): Hosts {
     return client
   }
 
-  function openSession(name: string, host: string, client: HostClient): Session {
+  function openSession(name: string, request: Request, client: HostClient): Session {
+    const host = request.host ?? ''
     const key = `${host} ${name}`
+    const parts = {
+      host,
+      client,
+      environment: options.environment,
+      connect: (asked: Request, signal: AbortSignal) => connect(client, asked, [signal]),
+    }
     const create = () =>
-      createHostSession({
-        name,
-        host,
-        client,
-        environment: options.environment,
-        ending: options.ending,
-        connect: (request, ...signals) => connect(client, request, signals),
+      createSession(name, {
+        startShell: (beginning) => startHostShell(parts, beginning),
+        shellName: request.shell ?? 'a shell of the host',
+        size: null,
+        detaches: false,
+        opener: request.origin,
+        cwd: '~',
+        notices: [],
         idleMs: limits.sessionIdleMinutes * 60_000,
+        ending: options.ending,
         onIdle: () => sessions.drop(key),
       })
     return sessions.get(key) ?? sessions.add(key, create)
@@ -101,7 +110,7 @@ export function createHosts(options: HostOptions): Hosts {
       const client = findClient(host)
       refuseWhatIsMissing(request, client)
       if (request.session !== null)
-        return openSession(request.session, host, client).run(request, sink, signal)
+        return openSession(request.session, request, client).run(request, sink, signal)
       await connect(client, request, [signal])
       return startOnHost({ request, sink, client, address: address(host), options, found: null })
     },

@@ -21,7 +21,7 @@ import { createRecordReader, describeFailedStart, endOf, type SessionRecord } fr
 import {
   addMarks,
   type Beginning,
-  type KeptShell,
+  type LocalShell,
   prepareInPlace,
   type ShellTurn,
   type TurnEnd,
@@ -63,7 +63,7 @@ const followAgainMs = 50
 export async function startPipeShell(
   parts: PipeShellParts,
   beginning: Beginning,
-): Promise<KeptShell> {
+): Promise<LocalShell> {
   const { prepare, pipes } = parts
   const { request, signal, tell } = beginning
   const place = await prepareInPlace(beginning, async (cwd) => {

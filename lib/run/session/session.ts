@@ -180,6 +180,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
 
   function describeEnd({ code, signal }: Exit): string {
     if (onTerminal) return `has ended (${signal ?? `exit ${code}`})`
+    if (code === null && signal === null) return 'was lost with its connection'
     return signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`
   }
 
@@ -220,7 +221,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     const isReady = !onTerminal && shell?.alive && confinement === describeConfinement(request)
     const current = isReady && shell ? shell : await openFor(request, signal)
     refuseIfClosed()
-    const before = { startedMs: nowMs(), usage: current.readUsage() }
+    const before = { startedMs: nowMs(), usage: current.readUsage(), cwd }
     const turn = await current.begin(request, sink, cwd)
     if (request.cwdGiven) ({ cwd } = request)
     active = follow(current, turn, request, before)
@@ -231,7 +232,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     current: KeptShell,
     turn: ShellTurn,
     request: Request,
-    before: { startedMs: number; usage: GroupUsage | null },
+    before: { startedMs: number; usage: GroupUsage | null; cwd: string },
   ): ActiveTurn {
     const { startedMs } = before
     const { promise: freed, resolve: free } = createDeferred()
@@ -255,12 +256,15 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
       const ended = end.kind === 'gone' ? end.exit : { code: end.status, signal: null }
       const pipeStatus = end.kind === 'gone' ? null : end.stages
       const exit = stopping ? { code: null, signal: 'SIGTERM' } : ended
-      return { ...exit, pipeStatus, cwd, notices: end.kind === 'gone' ? [] : end.notices }
+      const told = end.kind === 'told' ? end : { notices: [], startedIn: undefined }
+      const { startedIn, notices } = told
+      return { ...exit, pipeStatus, cwd, notices, ...(startedIn && { startedIn }) }
     }
 
     async function settle(end: TurnEnd): Promise<Exit> {
       if (end.kind === 'told' && end.cwd?.startsWith('/')) cwd = end.cwd
       if (end.kind === 'told' && end.unfit !== null) lose(current, end.unfit)
+      else if (end.kind === 'gone' && current.alive) ({ cwd } = before)
       else if (end.kind === 'gone' && stopping) lose(current, 'did not survive the stop')
       else if (!current.alive) lose(current, describeEnd(await current.ended))
       active = null
@@ -278,6 +282,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     async function stop(how?: StopOptions): Promise<StopReport> {
       turn.revoke()
       if (!(await turn.begun)) return { survivors: [] }
+      if (current.pid === null) return current.stop(turn, request, how)
       const steps = chooseSteps(request, how)
       return stopTurn({ shell: current, turn, mark: request.id, startedMs, steps, reason: why })
     }

@@ -2,6 +2,8 @@ import {
   type Exit,
   type OutputSink,
   StartError,
+  type StopOptions,
+  type StopReport,
   type TerminalSessionListener,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
@@ -11,14 +13,13 @@ import { markVariable, sessionVariable } from '../../system/process/own-process.
 import type { Launch } from '../launch.ts'
 import type { TerminalKeys } from './queue.ts'
 
-/** A shell that lives on between commands, on pipes or on a terminal. */
-export interface KeptShell extends UsageSource {
-  readonly pid: number
+/** A shell that lives on between commands, on pipes, on a terminal, or on another machine. */
+export type KeptShell = LocalShell | HostShell
+
+interface AnyShell extends UsageSource {
   readonly alive: boolean
   /** Holds all that it starts; null where the kernel gives none. */
   readonly group: ControlGroup | null
-  /** The mark in the environment of all that it starts, unless a command has put its own there. */
-  readonly mark: string
   /** Where it began. */
   readonly cwd: string
   readonly terminal: TerminalShell | null
@@ -29,6 +30,15 @@ export interface KeptShell extends UsageSource {
    * cannot be begun.
    */
   begin(request: Request, sink: OutputSink, cwd: string): Promise<ShellTurn>
+  /** Lets it go. Settles when it has ended. */
+  close(): Promise<void>
+  readonly ended: Promise<Exit>
+}
+
+export interface LocalShell extends AnyShell {
+  readonly pid: number
+  /** The mark in the environment of all that it starts, unless a command has put its own there. */
+  readonly mark: string
   /** Has the shell leave the rest of its command. `over` aborts at the end of that. */
   skipRest(over: AbortSignal, graceMs: number): Promise<void>
   /**
@@ -38,9 +48,13 @@ export interface KeptShell extends UsageSource {
   nudge(isOver: boolean): void
   /** What its processes write to, by which they are found. */
   files(): readonly FileIdentity[]
-  /** Lets it go. Settles when it has ended. */
-  close(): Promise<void>
-  readonly ended: Promise<Exit>
+}
+
+/** One whose processes are out of reach of signals. */
+export interface HostShell extends AnyShell {
+  readonly pid: null
+  /** Ends a command with all that it started. */
+  stop(turn: ShellTurn, request: Request, how?: StopOptions): Promise<StopReport>
 }
 
 /** What only a shell on a terminal can. */
@@ -86,11 +100,17 @@ export type TurnEnd =
       stages: number[] | null
       /** Null: it has not said. */
       cwd: string | null
+      /** Where the command began, if that was not here. */
+      startedIn?: string | undefined
       notices: string[]
       /** Why the shell cannot run another command; null: it can. */
       unfit: string | null
     }
-  | { kind: 'gone'; exit: Exit }
+  | {
+      /** The shell has ended, or a shell on another machine has refused the command. */
+      kind: 'gone'
+      exit: Exit
+    }
 
 /** How a shell is to begin. */
 export interface Beginning {

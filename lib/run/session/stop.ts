@@ -12,7 +12,7 @@ import {
 } from '../../system/process/process-table.ts'
 import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
 import { type StopSteps, stopTree } from '../stop.ts'
-import type { KeptShell, ShellTurn } from './shell.ts'
+import type { KeptShell, LocalShell, ShellTurn } from './shell.ts'
 
 /** After the last process of the command is gone, how long its shell may take to say so. */
 const shellGraceMs = limits.stopGraceMs
@@ -27,7 +27,7 @@ const hangUpMs = 100
  * what earlier runs left in the background. A shell that does not come back is killed.
  */
 export async function stopTurn(options: {
-  shell: KeptShell
+  shell: LocalShell
   turn: ShellTurn
   mark: string
   /** nowMs() at the start of the run. */
@@ -76,6 +76,7 @@ export async function endShell(
   shell: KeptShell | null,
   { sessionMark, detaches }: { sessionMark: string | null; detaches: boolean },
 ): Promise<void> {
+  if (shell?.pid === null) return shell.close()
   const pid = shell?.alive ? shell.pid : null
   const closed = shell?.close()
   // Its EXIT trap may take a moment.
@@ -104,7 +105,7 @@ const runPrefix = 'run_'
  * `startedMs`: nowMs() at the start of the run.
  */
 function createElderSearch(
-  shell: Pick<KeptShell, 'pid' | 'group'>,
+  shell: Pick<LocalShell, 'pid' | 'group'>,
   mark: string,
   startedMs: number,
 ) {

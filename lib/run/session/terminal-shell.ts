@@ -19,7 +19,7 @@ import { pause, settleWithin } from '../../system/clock.ts'
 import type { PtyParts, PtyProcess } from '../terminal/start.ts'
 import { attachTerminal } from '../terminal/attached-terminal.ts'
 import { type EditorDialect, editorKeys } from './dialect.ts'
-import type { KeptShell, ShellJob, ShellTurn, TurnEnd } from './shell.ts'
+import type { LocalShell, ShellJob, ShellTurn, TurnEnd } from './shell.ts'
 import type { ShellFiles } from './shell-files.ts'
 import { createMarkReader, type Piece } from './terminal-talk.ts'
 
@@ -72,7 +72,7 @@ export function followTerminal(
     /** What comes while no command runs: from start files, prompt hooks, background jobs. */
     onOutput: TerminalSessionListener['onOutput']
   },
-): KeptShell {
+): LocalShell {
   const { pid, group, parts, dialect, files } = program
   const marks = createMarkReader(program.nonce)
   const { mark, onOutput } = options

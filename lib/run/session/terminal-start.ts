@@ -17,7 +17,7 @@ import { editorZsh } from './editor-zsh.ts'
 import {
   addMarks,
   type Beginning,
-  type KeptShell,
+  type LocalShell,
   prepareInPlace,
   type StartShell,
 } from './shell.ts'
@@ -65,7 +65,7 @@ async function startShell(
   parts: PtyParts,
   beginning: Beginning,
   plain: boolean,
-): Promise<KeptShell> {
+): Promise<LocalShell> {
   const { request, terminal, signal } = beginning
   if (terminal === null) throw new TypeError('This shell has no terminal')
   const nonce = Array.from({ length: 24 }, () => randomInt(10)).join('')
