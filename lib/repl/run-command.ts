@@ -167,11 +167,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
       const { createShownCommand } = await loadShownCommand()
       const shown = createShownCommand(wanted, { display, style })
       const started = executor.start(
-        {
-          ...sessionRequest(state),
-          command: wanted.command,
-          ...(display.isPlain && { env: { TERM: 'dumb' } }),
-        },
+        { ...sessionRequest(state), command: wanted.command },
         {
           signal: stop.signal,
           approve(request, verdict, signal) {

@@ -113,7 +113,9 @@ export function buildEnvironment(
   }
   if (request.pty) {
     const known = environment['TERM']
-    environment['TERM'] = known === undefined || known === 'dumb' ? 'xterm-256color' : known
+    // What a person's own terminal cannot do, no program of theirs is to try.
+    const isUsed = known !== undefined && (known !== 'dumb' || request.origin === 'repl')
+    environment['TERM'] = isUsed ? known : 'xterm-256color'
   }
   Object.assign(environment, {
     NACRE: '1',
