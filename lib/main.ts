@@ -3,6 +3,7 @@ import { flags } from './cli/flags.ts'
 import { chooseMode, type Invocation, isDoorChosen, readInvocation } from './cli/invocation.ts'
 import { parseArgv, type ParsedArgv } from './cli/parse-argv.ts'
 import { commands, innerCommands } from './commands/commands.ts'
+import type { Configuration } from './config/configuration.ts'
 import type { Command } from './doors/command.ts'
 import { openStreams, type Streams } from './doors/streams.ts'
 import { becomeShell } from './executor/become-shell.ts'
@@ -74,42 +75,47 @@ async function open(
   const { input } = streams
   const isScript = chosen === 'repl' && (input === 'given' || (isLogin && input === 'empty'))
   if (isScript) parsed.options['stdin'] = true
-  switch (isScript ? 'print' : chosen) {
-    case 'help':
-      return showUsage(streams, false)
-    case 'version':
-      await streams.stdout.write(`${version}\n`)
-      return 0
-    case 'print':
-      if (isLogin) parsed.options['login'] = true
-      return runPrint(parsed, words, streams)
-    case 'rpc':
-      return (await import('./main/doors.ts')).serve(parsed, streams)
-    case 'repl':
-      return (await import('./main/doors.ts')).converse(parsed, streams)
+  if (chosen === 'help') return showUsage(streams, false)
+  if (chosen === 'version') {
+    await streams.stdout.write(`${version}\n`)
+    return 0
   }
+  const isPrint = isScript || chosen === 'print'
+  if (isPrint && isLogin) parsed.options['login'] = true
+  const configuration = await configure(parsed.options)
+  const invocation = readInvocation(parsed, configuration)
+  if (!invocation.print.quiet) await tellNotices(configuration, streams)
+  if (isPrint) return runPrint(invocation, configuration, words, streams)
+  const doors = await import('./main/doors.ts')
+  if (chosen === 'repl') return doors.converse(invocation, configuration, streams)
+  // The clients of the second dialect start it by its mode.
+  const firstDialect = parsed.options['mode'] === 'rpc' ? 'pi' : 'json-rpc'
+  return doors.serve(invocation, configuration, streams, firstDialect)
 }
 
 /** A command line that only a shell has to run makes nacre that shell; for any other, nacre stays. */
 async function runPrint(
-  parsed: ParsedArgv,
+  invocation: Invocation,
+  configuration: Configuration,
   words: readonly string[],
   streams: Streams,
 ): Promise<number> {
-  const configuration = await configure(parsed.options)
-  const invocation = readInvocation(parsed, configuration)
-  if (!invocation.print.quiet) await tellNotices(configuration, streams)
+  const { print, artifactDir } = invocation
   const options = executorOptions(configuration, {
-    artifactDir: invocation.artifactDir,
-    run: invocation.print.run,
+    artifactDir,
+    run: print.run,
     givesRunOptions: true,
-    rules: invocation.print.model.allow,
-    toTerminal: streams.stdout.isTerminal && invocation.passesThrough,
+    rules: print.model.allow,
+    toTerminal: streams.stdout.isTerminal && print.outputFormat === 'text',
     personAtInput: streams.input === 'terminal',
   })
   const ended = invocation.standsAsShell ? await become(invocation, options, streams) : null
   if (ended !== null) return ended
-  if (words.some(isRaw)) throw notText()
+  if (words.some(isRaw)) {
+    const message =
+      'A word of the command line is not UTF-8; only a shell that nacre becomes can have it: leave out the options of nacre'
+    throw new MisuseError('invalid_field', message)
+  }
   const { openPrint } = await import('./main/doors.ts')
   return openPrint(invocation, configuration, options, streams)
 }
@@ -131,10 +137,4 @@ async function become(
   const { tellResult } = await import('./doors/print/answer.ts')
   await tellResult(ended, null, asked, streams)
   return exitStatusOf(ended)
-}
-
-function notText(): MisuseError {
-  const message =
-    'A word of the command line is not UTF-8; only a shell that nacre becomes can have it: leave out the options of nacre'
-  return new MisuseError('invalid_field', message)
 }

@@ -14,8 +14,6 @@ export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
 export interface Invocation {
   /** Null: the folder of the state. */
   artifactDir: string | null
-  /** Whether output goes to the streams as the command writes it. */
-  passesThrough: boolean
   /** Whether nacre stands in the place of a shell. */
   standsAsShell: boolean
   print: PrintOptions
@@ -44,7 +42,6 @@ export function readInvocation(
   }
   return {
     artifactDir: artifactDir === undefined ? usualDir : resolve(artifactDir),
-    passesThrough: outputFormat === 'text',
     standsAsShell:
       outputFormat === 'text' &&
       subject !== null &&

@@ -22,11 +22,8 @@ function atLeastAsStrict(order: readonly string[]): Restrict {
 interface Key {
   /** What the value may be; its description is that of the key. */
   shape: shape.Shape
-  /**
-   * What the file of a workspace may say where its folder is not trusted: nothing (default), nothing even in a
-   * trusted folder (`user`), or what the function permits.
-   */
-  workspace?: 'user' | Restrict
+  /** What the file of a workspace may say where its folder is not trusted (default: nothing). */
+  workspace?: Restrict
   /** A value of a later place is added to that of an earlier one and does not replace it. */
   addsUp?: boolean
 }
@@ -114,7 +111,6 @@ const rights: Readonly<Record<string, Omit<Key, 'shape'>>> = {
   hidden_paths: { addsUp: true, workspace: () => true },
   providers: { addsUp: true },
   hosts: { addsUp: true },
-  trusted_folders: { workspace: 'user' },
 }
 
 export const keys: ReadonlyMap<string, Key> = new Map(
@@ -155,7 +151,7 @@ export function reportKeys(
     description: shape.description ?? '',
     wanted: wantedOf(shape),
     variable: variableOf(key),
-    workspace: typeof workspace === 'function' ? 'tighten' : 'nothing',
+    workspace: workspace ? 'tighten' : 'nothing',
   }))
 }
 

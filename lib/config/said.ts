@@ -234,15 +234,18 @@ function restrict(
   const notices: string[] = []
   const entries = own.flatMap((entry): Entry[] => {
     const { name, value, place } = entry
+    const isOfUser = name === 'trusted_folders'
+    if (trusted && !isOfUser) return [entry]
     const right = keys.get(name)?.workspace
-    if (trusted && right !== 'user') return [entry]
-    if (typeof right === 'function') {
-      const current = user.findLast((said) => said.name === name)?.value
-      if (right(value, current, workspace)) {
-        return [name === 'guard.rules' ? { ...entry, value: markUntrusted(value) } : entry]
-      }
+    const current = user.findLast((said) => said.name === name)?.value
+    if (right?.(value, current, workspace)) {
+      return [name === 'guard.rules' ? { ...entry, value: markUntrusted(value) } : entry]
     }
-    notices.push(`${place}: \`${name}\` is ignored: ${reasonOf(right, userFile)}`)
+    const may = right ? 'may only tighten it' : 'may not set it'
+    const reason = isOfUser
+      ? `it is read from ${userFile} only`
+      : `a workspace ${may}, unless its folder is in \`trusted_folders\` of ${userFile}`
+    notices.push(`${place}: \`${name}\` is ignored: ${reason}`)
     return []
   })
   return { entries, notices }
@@ -251,12 +254,6 @@ function restrict(
 /** The rules of a workspace may tighten what holds, and lift nothing: each is marked as such. */
 function markUntrusted(rules: unknown): object[] {
   return (rules as object[]).map((rule) => ({ ...rule, untrusted: true }))
-}
-
-function reasonOf(right: unknown, userFile: string): string {
-  if (right === 'user') return `it is read from ${userFile} only`
-  const what = right === undefined ? 'may not set it' : 'may only tighten it'
-  return `a workspace ${what}, unless its folder is in \`trusted_folders\` of ${userFile}`
 }
 
 /** The last one wins, or adds to those before it where the key adds up. */

@@ -50,25 +50,19 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
     closed = true
     const code = codeOf(error) ?? ''
     if (!isFile && readerIsGone.includes(code)) return
-    // Deno leaves the name of the error out of its message.
-    const message = messageOf(error)
-    failure ??= message.startsWith(code) ? message : `${code}: ${message}`
+    failure ??= messageOf(error)
   }
 
   function write(data: string | Uint8Array): Promise<void> {
     const target = (stream ??= openStream())
-    return new Promise((resolve) => {
-      const settle = (error?: unknown) => {
+    const written = new Promise<void>((resolve) => {
+      target.write(data, (error) => {
         if (error) close(error)
         resolve()
-      }
-      try {
-        target.write(data, settle)
-      } catch (error) {
-        // Deno writes synchronously here, and throws where that fails.
-        settle(error)
-      }
+      })
     })
+    // Deno writes synchronously here, and throws where that fails.
+    return written.catch(close)
   }
 
   return {

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { exitStatusOf, failureStatus, signalStatus } from '../cli/exit-status.ts'
-import { type Invocation, readInvocation } from '../cli/invocation.ts'
-import type { ParsedArgv } from '../cli/parse-argv.ts'
+import type { Invocation } from '../cli/invocation.ts'
 import { type Configuration, logicalDirectory, stateDirectory } from '../config/configuration.ts'
 import { print } from '../doors/print/print.ts'
 import type { Streams } from '../doors/streams.ts'
@@ -11,7 +10,7 @@ import { interruption, shutdown } from '../protocol/ports.ts'
 import { version } from '../protocol/wire.ts'
 import { findWorkspace } from '../system/look.ts'
 import { listIgnored } from '../system/process/own-process.ts'
-import { agentSettings, configure, executorOptions, tellNotices } from './settings.ts'
+import { agentSettings, executorOptions } from './settings.ts'
 
 /** Answers prompts, or runs a command that nacre has to stay for. */
 export function openPrint(
@@ -32,22 +31,22 @@ export function openPrint(
 }
 
 /** The REPL. */
-export async function converse(parsed: ParsedArgv, streams: Streams): Promise<number> {
+export async function converse(
+  { artifactDir, print: asked }: Invocation,
+  configuration: Configuration,
+  streams: Streams,
+): Promise<number> {
   if (streams.input !== 'terminal' || !streams.stdout.isTerminal) {
     throw new MisuseError(
       'no_terminal',
       "The REPL needs a terminal; use --print: nacre -p '!<command>', or nacre -s for commands on standard input",
     )
   }
-  const configuration = await configure(parsed.options)
-  const { artifactDir, print } = readInvocation(parsed, configuration)
-  await tellNotices(configuration, streams)
-  const options = executorOptions(configuration, { artifactDir, toTerminal: false, run: print.run })
+  const options = executorOptions(configuration, { artifactDir, toTerminal: false, run: asked.run })
   const { repl } = await import('../repl/repl.ts')
-  const cwd = resolve(logicalDirectory(process.env), print.run.cwd ?? '.')
   const { sandbox: mode = 'off' } = options.defaults ?? {}
   const sandbox = mode === 'auto' ? 'workspace' : mode
-  const settings = agentSettings(configuration, { ...print, prompt: print.model })
+  const settings = agentSettings(configuration, { ...asked, prompt: asked.model })
   // A shell in a sandbox may go anywhere, and what it may write does not follow it.
   if (sandbox !== 'off') settings.workspace ??= findWorkspace(settings.cwd)
   return withExecutor(options, streams, (executor, signal, onCrash) =>
@@ -56,7 +55,7 @@ export async function converse(parsed: ParsedArgv, streams: Streams): Promise<nu
       streams,
       signal,
       environment: process.env,
-      cwd,
+      cwd: resolve(logicalDirectory(process.env), asked.run.cwd ?? '.'),
       stateDir: stateDirectory(process.env),
       version,
       agentSettings: settings,
@@ -67,34 +66,32 @@ export async function converse(parsed: ParsedArgv, streams: Streams): Promise<nu
 }
 
 /** JSON-RPC on standard input and output. */
-export async function serve(parsed: ParsedArgv, streams: Streams): Promise<number> {
-  const configuration = await configure(parsed.options)
-  const { artifactDir, print } = readInvocation(parsed, configuration)
-  await tellNotices(configuration, streams)
-  let names: readonly string[] = []
-  const toolNames = () => names
+export async function serve(
+  { artifactDir, print: asked }: Invocation,
+  configuration: Configuration,
+  streams: Streams,
+  firstDialect: 'pi' | 'json-rpc',
+): Promise<number> {
+  let toolNames: readonly string[] = []
   const options = executorOptions(configuration, {
     artifactDir,
     toTerminal: false,
-    run: print.run,
-    rules: print.model.allow,
-    toolNames,
+    run: asked.run,
+    rules: asked.model.allow,
+    toolNames: () => toolNames,
   })
-  const learnToolNames = (told: readonly string[]) => {
-    names = told
-  }
   const { serveRpc } = await import('../doors/rpc/rpc.ts')
-  const cwd = logicalDirectory(process.env)
   const status = await withExecutor(options, streams, (executor, signal) =>
     serveRpc({
       executor,
       streams,
       signal,
-      cwd,
-      learnToolNames,
-      // The clients of the second dialect start it so.
-      firstDialect: parsed.options['mode'] === 'rpc' ? 'pi' : 'json-rpc',
-      agentSettings: () => agentSettings(configuration, { ...print, prompt: print.model }),
+      cwd: logicalDirectory(process.env),
+      learnToolNames(names) {
+        toolNames = names
+      },
+      firstDialect,
+      agentSettings: () => agentSettings(configuration, { ...asked, prompt: asked.model }),
     }),
   )
   // Answers that a silent client never reads would keep this process alive.

@@ -29,12 +29,12 @@ export async function showUsage(streams: Streams, isShort = false): Promise<numb
 export async function help([word, ...more]: readonly string[], streams: Streams): Promise<number> {
   if (word === undefined) return showUsage(streams)
   const command = Object.hasOwn(commands, word) ? (await commands[word]?.())?.command : undefined
-  const actions = command?.usage.match(/[\w-]+/g)
-  if (more.length > 1 || !more.every((action) => actions?.includes(action))) {
-    throw wrongUsage('Write it so: nacre help <word>')
-  }
   const name = word.replace(/^-{1,2}/, '')
   const flag = flags.find((known) => known.name === name || known.short === name)
+  const [action = '', ...others] = more
+  if (more.length > 0 && (others.length > 0 || !Object.hasOwn(command?.actions ?? {}, action))) {
+    throw wrongUsage('Write it so: nacre help <word>')
+  }
   if (command) await streams.stdout.write(writeCommandHelp(command))
   else if (flag) await streams.stdout.write(writeFlagHelp(flag))
   else throw unknownName('word', word, [...Object.keys(commands), ...flags.map((it) => it.name)])

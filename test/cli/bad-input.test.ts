@@ -58,13 +58,7 @@ test('a bang alone among lines is told, and the next line runs', async () => {
 test('a bang alone', () => refuses(['-p', '!'], 125, /bang command is empty/))
 test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/, { input: '!\n' }))
 test('an unknown word', () => refuses(['run'], 127, /Unknown command `run`/))
-for (const words of [
-  ['doctor'],
-  ['mcp'],
-  ['acp'],
-  ['completion', 'ids', 'jobs'],
-  ['config', 'path'],
-]) {
+for (const words of [['doctor'], ['mcp'], ['acp'], ['completion', 'bash'], ['config', 'path']]) {
   test(`a word too many for ${words.join(' ')}`, () =>
     refuses([...words, 'zz'], 125, /^nacre: Write it so: nacre /))
 }
