@@ -21,7 +21,6 @@ export const command: Command = {
       throw wrongUsage('Give the head of the result, and the command')
     }
     return useExecutor(async (executor, signal) => {
-      await streams.stderr.write(`${head}taken\n`)
       const result = await executor.run(
         {
           command: words,

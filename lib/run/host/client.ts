@@ -30,24 +30,15 @@ export interface Scheduler {
    * of the run has so long to end it by itself.
    */
   cancel(runId: string, graceMs: number): Promise<StopReport>
-  /** How the job of a run has ended, as the scheduler reports it over what was heard of it here. */
-  describeEnd(runId: string, heard: Heard, exit: Exit): Promise<Exit>
-}
-
-/** The packages of the clients that have another name. */
-const packages: Readonly<Record<string, string>> = {
-  ssh: 'openssh-client',
-  srun: 'slurm-client',
-  sbatch: 'slurm-client',
-  squeue: 'slurm-client',
-  scancel: 'slurm-client',
+  /** How the job of a run has ended; null: the scheduler does not know better than what was heard of it here. */
+  describeEnd(runId: string, heard: Heard): Promise<Exit | null>
 }
 
 /** The path of a client. Throws `StartError` if there is none. */
 export function findClient(name: string, { PATH = '/usr/bin:/bin' }: ClientEnvironment): string {
   const found = findProgram(name, PATH)
   if (found !== null) return found
-  const message = `${name} is not on the PATH: install ${packages[name] ?? name} to reach such hosts`
+  const message = `${name} is not on the PATH: install it to reach such hosts`
   throw new StartError('host_client_missing', message)
 }
 

@@ -53,8 +53,6 @@ function createExecClient(
 
 /** How long a connection may take to be made, and to be missed when it is silent. */
 const seconds = { connect: 10, alive: 5, aliveTimes: 3 }
-/** How long the client may take to end. */
-const closingMs = 2000
 
 interface Master {
   child: ChildProcess
@@ -136,11 +134,8 @@ function createSshClient(
       const child = master?.child
       if (child && child.exitCode === null && child.signalCode === null) {
         const ended = new Promise((resolve) => child.once('exit', resolve))
-        child.stdin?.end()
-        child.kill('SIGTERM')
-        const kill = setTimeout(() => child.kill('SIGKILL'), closingMs)
+        child.kill('SIGKILL')
         await ended
-        clearTimeout(kill)
         // What the client has started (ProxyCommand) may hold its error output.
         child.stdout?.destroy()
         child.stderr?.destroy()

@@ -80,22 +80,24 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
   }
 }
 
-/** How the run has ended over there, from what was heard of it here. */
-export function describeEnd(exit: Exit, follower: Follower, host: string, request: Request): Exit {
-  return { ...tellEnd(exit, follower, host, request), ...describeHeard(follower.state, request) }
-}
-
-/** What was heard of the run beside its end, whoever knows that best. */
-export function describeHeard(
-  { startedIn, used, told, carried, durationMs }: Heard,
+/**
+ * How the run has ended over there, from what was heard of it here. `known`: the end as somebody tells it who
+ * knows that better, its scheduler.
+ */
+export function describeEnd(
+  exit: Exit,
+  follower: Follower,
+  host: string,
   request: Request,
-): Pick<Exit, 'startedIn' | 'usage' | 'sandbox' | 'durationMs'> {
-  const usage = told?.usage ?? (used && { ...used, maxRssBytes: null })
+  known: Exit | null = null,
+): Exit {
+  const { startedIn = null, told, carried, durationMs } = follower.state
   const sandbox = told?.sandbox ?? (carried ? null : noSandbox)
   return {
-    startedIn: startedIn ?? null,
+    ...(known ?? tellEnd(exit, follower, host, request)),
+    startedIn,
     ...(durationMs !== undefined && { durationMs }),
-    ...(usage && { usage }),
+    ...(told && { usage: told.usage }),
     ...(request.sandbox !== 'off' && sandbox && { sandbox }),
   }
 }
@@ -108,14 +110,9 @@ function tellEnd(exit: Exit, { state, words }: Follower, host: string, request: 
   if (code !== undefined) {
     const end = describeCode(code, signal)
     if (state.timedOut) return { ...end, stoppedBy: 'timeout' }
-    if (!state.carried) return end
-    const bySignal = end.code === null || end.code > 128
-    if (!state.taken && !(state.isStopped && bySignal)) {
-      const failure = { code: 'host_nacre', message: notTaken }
-      return { ...exit, notStarted: describeFailure(failure, host) }
-    }
-    if (bySignal) return end
-    return { ...end, notices: [`The nacre on ${host} told no result: this is its own exit status`] }
+    if (!state.carried || state.isStopped) return end
+    const lost = `The nacre on ${host} has told no result, and ended with ${signal ?? `status ${code}`}: it may be another version than ${version}`
+    return { code: null, signal: null, lost }
   }
   const why = lastLine(words())
   if (!state.begun) return { ...exit, notStarted: unreachable(host, why).failure }
@@ -141,13 +138,10 @@ function describeTold(told: ToldResult, host: string): Exit {
   return error === null ? exit : { ...exit, notStarted: describeFailure(error, host) }
 }
 
-/** Another program, one that cannot start, or one that does not know what it is asked for. */
-const notTaken = `the nacre there did not take the command, as one of version ${version} does: mend it, or take it from the PATH there`
-
 function describeFailure({ code, message }: StartFailure, host: string): StartFailure {
-  const beginnings: Readonly<Record<string, string>> = {
-    sandbox_unavailable: `The host ${host} has no sandbox for this run: `,
-    host_nacre: `The host ${host} has not begun this run: `,
+  const isOfSandbox = code === 'sandbox_unavailable'
+  return {
+    code,
+    message: `${isOfSandbox ? `The host ${host} has no sandbox for this run: ` : ''}${message}`,
   }
-  return { code, message: `${beginnings[code] ?? ''}${message}` }
 }

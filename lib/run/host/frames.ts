@@ -20,12 +20,8 @@ export interface Heard {
   signal?: string | null
   /** How long the command took, by the clock over there. */
   durationMs?: number
-  /** What the shell over there has counted. */
-  used?: { userMs: number; systemMs: number }
   /** A nacre over there is to carry the command. */
   carried?: true
-  /** That nacre has understood what it is to do. */
-  taken?: true
   /** What that nacre reports of the end. */
   told?: ToldResult
   refused?: { code: string; message: string }
@@ -128,16 +124,11 @@ function parseFrame(text: string): Heard | null {
       return from === undefined ? null : { durationMs: Math.max(0, Number(to) - Number(from)) }
     }
     case 'carried':
-    case 'taken':
-      return { [word]: true }
+      return { carried: true }
     case 'timeout':
       return { timedOut: true }
     case 'result':
       return readResult(value)
-    case 'used': {
-      const [userMs, systemMs] = value.split(' ').map(readTime)
-      return userMs === undefined || systemMs === undefined ? null : { used: { userMs, systemMs } }
-    }
     case 'at':
       return { cwd: value }
     case 'refused': {
@@ -147,12 +138,6 @@ function parseFrame(text: string): Heard | null {
     default:
       return null
   }
-}
-
-/** As times(1p) has it: `1m2.500s`. */
-function readTime(text: string): number {
-  const [, minutes, seconds = ''] = /^(\d+)m(\d+(?:[.,]\d+)?)s$/.exec(text) ?? []
-  return Math.round((Number(minutes) * 60 + Number(seconds.replace(',', '.'))) * 1000)
 }
 
 function readResult(text: string): Heard | null {

@@ -25,7 +25,7 @@ import { createShelf } from '../session/shelf.ts'
 import { startWithin } from '../start-failure.ts'
 import type { HostClient } from './client.ts'
 import { createHostClient } from './clients.ts'
-import { describeEnd, describeHeard, followFrames } from './follower.ts'
+import { describeEnd, followFrames } from './follower.ts'
 import type { Heard } from './frames.ts'
 import { startKept } from './kept.ts'
 import { composeRunScript, markThere } from './script.ts'
@@ -198,14 +198,9 @@ async function startOnHost(start: HostStart): Promise<Running> {
   }
 
   async function end(): Promise<Exit> {
-    const exit = describeEnd(
-      await Promise.race([running.exited, released]),
-      follower,
-      host,
-      request,
-    )
-    const told = await client.scheduler?.describeEnd(request.id, follower.state, exit)
-    return { ...(told ?? exit), ...describeHeard(follower.state, request) }
+    const exit = await Promise.race([running.exited, released])
+    const known = await client.scheduler?.describeEnd(request.id, follower.state)
+    return describeEnd(exit, follower, host, request, known)
   }
 
   return {

@@ -116,9 +116,8 @@ export function composeRunScript(request: Request, run: RunScript): string {
       : []),
     `said=$(trap : TERM; exec 2>&1; ${fed === null ? '' : `printf %s ${fed} | base64 -d | `}` +
       `(${words.join('; ')}; exec $own sh -c ${quoteWord(tellPid)} ${head} "$@") ` +
-      `${source} >&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-; echo "code=$?"; times)`,
-    // The second line of times(1p) has what was counted of its children.
-    'code=${said##*code=} signal= line="\n"; used=${code##*"$line"} code=${code%%"$line"*} said=${said%code=*}',
+      `${source} >&4 2>&${merged ? 4 : 5} 3<&- 4>&- 5>&-; echo "code=$?")`,
+    'code=${said##*code=} signal= said=${said%code=*}',
     '[ "${code:-0}" -gt 128 ] && [ -n "$said" ] && signal=$(kill -l "$code" 2>/dev/null)',
     // A watch that ends the run has still to end what the command has left. A scheduler may have ended the command
     // before its signal reaches the watch.
@@ -132,7 +131,6 @@ export function composeRunScript(request: Request, run: RunScript): string {
           ...(deadlineSeconds === undefined ? [] : [`[ "$?" -ne ${atDeadline} ] || tell timeout`]),
         ]
       : []),
-    'tell "used $used"',
     ...(isAlone ? ['tell "time $from $(date +%s%3N)"'] : []),
     // A shell that was killed has reported none.
     '[ -z "$code" ] || tell "end $code $signal"',

@@ -9,12 +9,10 @@ import { makeFilledFolder } from '../../system/temporary-folder.ts'
 /** What is written to the standard input of a run while it goes on. */
 export interface PipeInput {
   /**
-   * Writes a text or bytes after those before them. Settles when the pipe has taken all of it; rejects
+   * Writes a text after those before it. Settles when the pipe has taken all of it; rejects
    * with `MisuseError` where nobody reads any more.
    */
-  write(data: string | Uint8Array): Promise<void>
-  /** How many bytes the pipe has taken so far. */
-  countWritten(): number
+  write(data: string): Promise<void>
   /** End of file, after what was written. */
   end(): void
   /** Gives up what is still to be written. */
@@ -30,7 +28,6 @@ export function createPipeInput(fd: number): PipeInput {
   let lost: MisuseError | null = null
   let ended = false
   let closed = false
-  let writtenBytes = 0
 
   async function writeAll(bytes: Uint8Array): Promise<void> {
     let rest = bytes
@@ -38,7 +35,6 @@ export function createPipeInput(fd: number): PipeInput {
     while (rest.length > 0) {
       if (closed) throw unread()
       const written = writeNow(rest)
-      writtenBytes += written
       rest = rest.subarray(written)
       if (written > 0) {
         pauseMs = retryMs.first
@@ -75,10 +71,9 @@ export function createPipeInput(fd: number): PipeInput {
   }
 
   return {
-    countWritten: () => writtenBytes,
     async write(data) {
       if (ended || closed) throw unread()
-      await enqueue(() => writeAll(typeof data === 'string' ? Buffer.from(data) : data))
+      await enqueue(() => writeAll(Buffer.from(data)))
     },
     end() {
       ended = true

@@ -97,7 +97,7 @@ export function createPrestarted(
       if (text === null) return null
       waiting = null
       child.ref()
-      child.stdin?.end(frame(text))
+      child.stdin?.end(`${String(text.length).padStart(5, '0')}${text}`)
       return child
     },
     prepare(launch) {
@@ -123,20 +123,10 @@ export function createPrestarted(
 }
 
 /**
- * Waits for one text; at the end of its input (nacre is gone) it exits. From 4.1 on bash takes a text
- * of known length in one read, else byte by byte to the NUL at its end.
+ * Waits for one text, behind its length; at the end of its input (nacre is gone) it exits. A text of known length
+ * is taken in one read; a bash before 4.1, which cannot do that, ends at once.
  */
-const program =
-  `if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 401)); ` +
-  `then IFS= read -r -d '' REPLY && REPLY=\${REPLY:5}; ` +
-  `else IFS= read -r -N 5 REPLY && if ((10#$REPLY > 0)); ` +
-  `then IFS= read -r -N $((10#$REPLY)) REPLY; else IFS= read -r -d '' REPLY; fi; fi && eval "$REPLY"`
-
-/** The length counts characters, which for other texts depend on the locale of the shell. */
-function frame(text: string): string {
-  const isAscii = Buffer.byteLength(text) === text.length
-  return `${isAscii ? String(text.length).padStart(5, '0') : '00000'}${text}\0`
-}
+const program = 'IFS= read -r -N 5 REPLY && IFS= read -r -N $((10#$REPLY)) REPLY && eval "$REPLY"'
 
 /** A bash that runs one text, and an environment that means nothing to the waiting shell itself. */
 function canWaitFor(launch: Launch): boolean {
@@ -169,7 +159,12 @@ function composeCommand(
     ...composeProgram(command),
     `exec -a ${quoteWord(launch.argv0)} ${quoteWord(launch.file)} -c ${quoteWord(command)}`,
   ].join('\n')
-  return text.length > maxChars || text.includes('\0') ? null : text
+  return text.length > maxChars || !isAscii(text) ? null : text
+}
+
+/** The length of another text depends on the locale of the shell. A shell reads no NUL. */
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length && !text.includes('\0')
 }
 
 /**

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, fstatSync, openSync, read, readFileSync, readSync } from 'node:fs'
-import { promisify } from 'node:util'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import { isNullDevice, isTerminal, isUnnamedPipe } from '../../system/descriptors.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { findProgram, systemPath } from '../../system/look.ts'
-import { createPipeInput, type PipeInput } from '../pipe/pipe-input.ts'
 
 /** A standard input through which nothing but its bytes can be reached. */
 export interface SealedStdin {
@@ -33,71 +31,27 @@ export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedSt
     throw new StartError('stdin_is_folder', message)
   }
   if (isNullDevice(stat) || isTerminal(fd) || isUnnamedPipe(fd)) return asItIs
-  const relay = await (stat.isFile() ? relayFile(fd, pipes) : relayStream(fd, pipes))
+  const relay = await relayStream(fd, stat.isFile(), pipes)
   return { stdin: { kind: 'descriptor', fd: relay.readFd }, release: () => relay.release() }
 }
 
-const chunkBytes = 64 * 1024
-
 /**
- * A file is read by position, so that its descriptor, which the caller may share with others (`while
- * read … done < list`), moves on after the run by just what the run has read.
+ * A program reads on until the run has ended. A file it opens anew, so that the descriptor, which the caller may
+ * share with others (`while read … done < list`), stays where it is.
  */
-async function relayFile(fd: number, pipes: FifoPool) {
-  const { readFd, writeFd } = pipes.openInput()
-  const input = createPipeInput(writeFd)
-  void copy(fd, input)
-  return {
-    readFd,
-    release() {
-      input.close()
-      skip(fd, input.countWritten() - skip(readFd, Infinity))
-      closeSync(readFd)
-    },
-  }
-}
-
-const readAt = promisify(read)
-
-/** Ends when the file does, or when nobody reads any more. */
-async function copy(fd: number, input: PipeInput): Promise<void> {
-  const bytes = Buffer.alloc(chunkBytes)
-  const told = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')
-  let position = Number(/^pos:\s*(\d+)$/m.exec(told)?.[1] ?? 0)
-  try {
-    for (;;) {
-      const { bytesRead } = await readAt(fd, bytes, 0, chunkBytes, position)
-      if (bytesRead === 0) break
-      position += bytesRead
-      await input.write(bytes.subarray(0, bytesRead))
-    }
-  } catch {
-    // A run need not read its input, and an input that cannot be read ends here, as it does for cat(1).
-  }
-  input.end()
-}
-
-/** Reads over at most so many bytes, and gives how many there were. */
-function skip(fd: number, mostBytes: number): number {
-  const bytes = Buffer.alloc(chunkBytes)
-  let done = 0
-  while (done < mostBytes) {
-    const count = readSync(fd, bytes, 0, Math.min(chunkBytes, mostBytes - done), null)
-    if (count === 0) break
-    done += count
-  }
-  return done
-}
-
-/** A device, a socket or a named pipe can only be read on: cat(1) does, until the run has ended. */
-async function relayStream(fd: number, pipes: FifoPool) {
+async function relayStream(fd: number, isFile: boolean, pipes: FifoPool) {
+  const source = isFile ? openSync(`/proc/self/fd/${fd}`, 'r') : fd
   const fifo = pipes.open()
   const readFd = openSync(fifo.path, 'r')
   closeSync(fifo.readFd)
-  const cat = findProgram('cat', systemPath) ?? 'cat'
-  const relay = spawn(cat, [], { env: {}, stdio: [fd, fifo.writeFd, 'ignore'] })
+  const [name = '', ...args] = isFile ? ['tail', '-c', `+${readPosition(fd) + 1}`] : ['cat']
+  const relay = spawn(findProgram(name, systemPath) ?? name, args, {
+    env: {},
+    stdio: [source, fifo.writeFd, 'ignore'],
+  })
   const ended = new Promise<void>((resolve) => void relay.once('exit', () => resolve()))
   fifo.release(false)
+  if (isFile) closeSync(source)
   await once(relay, 'spawn').catch((error: unknown) => {
     closeSync(readFd)
     throw error
@@ -111,4 +65,9 @@ async function relayStream(fd: number, pipes: FifoPool) {
       return ended
     },
   }
+}
+
+function readPosition(fd: number): number {
+  const told = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')
+  return Number(/^pos:\s*(\d+)$/m.exec(told)?.[1] ?? 0)
 }

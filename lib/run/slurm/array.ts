@@ -13,7 +13,7 @@ import type { Request } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
 import { waitUntil } from '../../system/clock.ts'
-import { describeEnd, describeHeard, followFrames } from '../host/follower.ts'
+import { describeEnd, followFrames } from '../host/follower.ts'
 import { frameHead } from '../host/frames.ts'
 import { composeRunScript, markThere, type RunScript } from '../host/script.ts'
 import { createRunning } from '../running.ts'
@@ -25,7 +25,6 @@ import {
   hasEnded,
   isWaiting,
   listJobs,
-  neverBegan,
   type SlurmEnvironment,
   type SlurmJob,
 } from './jobs.ts'
@@ -176,21 +175,18 @@ async function replayTask(
   }
   const heard = follower.state
   const exit = { code: null, signal: null }
-  const told = describeEnd(exit, follower, request.host ?? '', request)
-  if (heard.refused || heard.timedOut || heard.code === 0) return told
-  if (!heard.begun && job?.state === 'CANCELLED') return neverBegan()
+  const describe = (known?: Exit) => describeEnd(exit, follower, request.host ?? '', request, known)
+  if (heard.refused || heard.timedOut || heard.code === 0) return describe()
   // Slurm says why it ended a task where the standard error of that goes.
   const lastWords = readTail(merged ? paths.stdout : paths.stderr)
   const bySlurm = job && describeJobEnd(job, { ...heard, lastWords })
-  const beside = describeHeard(heard, request)
-  if (bySlurm) return { ...bySlurm, ...beside }
-  if (heard.code !== undefined) return told
+  if (bySlurm) return describe(bySlurm)
+  if (heard.code !== undefined) return describe()
   const where = heard.begun ? 'its end was not told' : `it has written nothing to ${folder}`
-  return {
+  return describe({
     ...exit,
     lost: `Task ${task} is lost: ${where}; do the nodes share that folder?`,
-    ...beside,
-  }
+  })
 }
 
 /** The last of a file of output, where the script tells the end of its task and Slurm why it killed it. */

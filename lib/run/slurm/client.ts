@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { StartError } from '../../protocol/ports.ts'
 import type { HostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
@@ -12,7 +11,6 @@ import {
   hasEnded,
   listJobs,
   lookEveryMs,
-  neverBegan,
   patienceMs,
   type SlurmEnvironment,
 } from './jobs.ts'
@@ -42,19 +40,14 @@ export function createSlurmClient(
     scheduler: {
       cancel: (runId, graceMs) => cancelJobs(environment, { name: runId }, graceMs),
 
-      async describeEnd(runId, heard, exit) {
+      async describeEnd(runId, heard) {
         // A command that has told its success has ended by itself.
-        if (heard.code === 0) return exit
+        if (heard.code === 0) return null
         const deadline = nowMs() + patienceMs
         for (;;) {
           const [job] = (await listJobs(environment, { name: runId })) ?? []
-          if (job === undefined || nowMs() > deadline) return exit
-          if (hasEnded(job)) {
-            if (!heard.begun && job.state === 'CANCELLED') return neverBegan()
-            // Slurm has refused it; the words of srun say why.
-            if (!heard.begun && job.state === 'FAILED') return exit
-            return describeJobEnd(job, heard) ?? exit
-          }
+          if (job === undefined || nowMs() > deadline) return null
+          if (hasEnded(job)) return describeJobEnd(job, heard)
           await delay(lookEveryMs)
         }
       },
@@ -67,6 +60,8 @@ export function createSlurmClient(
 export function composeJob(request: Request, partition: string | null): string[] {
   const { id, cores, memory, timeoutMs, sbatch } = request
   return [
+    // Of an option that is there twice the last one counts: by its own nacre hears of the job.
+    ...sbatch,
     `--job-name=${id}`,
     '--nodes=1',
     '--ntasks=1',
@@ -75,17 +70,5 @@ export function composeJob(request: Request, partition: string | null): string[]
     ...(memory === null ? [] : [`--mem=${memory}`]),
     // Slurm counts in minutes, and its end of a job is harder than nacre's.
     ...(timeoutMs === null ? [] : [`--time=${Math.ceil(timeoutMs / 60_000) + 1}`]),
-    ...checkWords(sbatch),
   ]
-}
-
-/** Words by which nacre hears of a job: another value would leave it deaf. */
-const own =
-  /^(?:-[JnNoeialu]|--(?:job-name|ntasks|nodes|output|error|input|array|label|unbuffered|pty|export|parsable|wrap|jobid)(?:=|$))/
-
-function checkWords(words: readonly string[]): readonly string[] {
-  const wrong = words.find((word) => own.test(word) || !/^--?[a-zA-Z]/.test(word))
-  if (wrong === undefined) return words
-  const message = `\`sbatch\` cannot take \`${wrong}\`: give options with their value in one word (--qos=high), and none by which nacre itself hears of the job`
-  throw new StartError('invalid_sbatch', message)
 }

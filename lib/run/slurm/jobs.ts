@@ -125,9 +125,12 @@ const outOfMemory =
 /** How a job has ended that nacre did not end. Null: Slurm does not know better than what was heard. */
 export function describeJobEnd(
   job: SlurmJob,
-  { code, signal: heardSignal, lastWords = '' }: Heard,
+  { begun, code, signal: heardSignal, lastWords = '' }: Heard,
 ): Exit | null {
   const { state, nodes, timeLimit, id } = job
+  if (!begun && state === 'CANCELLED') return neverBegan
+  // Slurm has refused it; the words of srun say why.
+  if (!begun && state === 'FAILED') return null
   const where = `Slurm job ${id}${nodes === '' ? '' : ` on ${nodes}`}`
   const signal = nameSignal(job.waitStatus & 0x7f) ?? heardSignal ?? 'SIGKILL'
   const stopped = (reason: NonNullable<Exit['stoppedBy']>, notice: string): Exit => ({
@@ -159,7 +162,11 @@ export function describeJobEnd(
 }
 
 /** The end of a job that was cancelled while it waited. */
-export function neverBegan(): Exit {
-  const message = 'The job never began: it still waited in the queue of Slurm'
-  return { code: null, signal: null, notStarted: { code: 'never_started', message } }
+const neverBegan: Exit = {
+  code: null,
+  signal: null,
+  notStarted: {
+    code: 'never_started',
+    message: 'The job never began: it still waited in the queue of Slurm',
+  },
 }

@@ -63,8 +63,6 @@ if (obstacle === null) {
     const agent = { origin: 'agent', sandbox: 'auto' } as const
     const fallen = await run('echo ran', agent)
     assert.equal([fallen.output ?? fallen.stdout, fallen.sandbox?.degraded], ['ran\n', true])
-    const busy = await run('i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done', { sandbox: 'off' })
-    assert.ok((busy.usage?.userMs ?? 0) > 20, JSON.stringify(busy.usage))
   })
 
   test('what calls itself nacre there, and does not take the command, is no end of it', async () => {
@@ -73,8 +71,8 @@ if (obstacle === null) {
       writeFileSync(join(programs, 'nacre'), `#!/bin/sh\n${text}\n`)
       chmodSync(join(programs, 'nacre'), 0o755)
       const { status, error } = await run('true', { sandbox: 'off' })
-      assert.equal([status, error?.code], ['not_started', 'host_nacre'])
-      assert.match(error?.message ?? '', /nacre there did not take the command/)
+      assert.equal([status, error?.code], ['lost', 'host_lost'])
+      assert.match(error?.message ?? '', /The nacre on box has told no result/)
     }
   })
 
