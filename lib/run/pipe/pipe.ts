@@ -40,7 +40,7 @@ interface Output {
 /** A run under way, with all that it takes to see its end. */
 interface FollowedRun {
   child: StartedProcess
-  root: TreeRoot
+  startedMs: number
   launch: Launch
   request: Request
   outputs: Output[]
@@ -58,25 +58,19 @@ export interface PipeRunnerParts {
 }
 
 /** Runs each request in a fresh shell over real pipes, in a process session of its own. */
-export function createPipeRunner(deps: PipeRunnerParts): Runner {
+export function createPipeRunner(parts: PipeRunnerParts): Runner {
   return async (request, sink) => {
-    const launch = await deps.prepare(request)
+    const launch = await parts.prepare(request)
     const names = listStreams(request)
-    const { fifos, input } = openPipes(deps.pipes, request, names.length)
     const startedMs = nowMs()
-    const child =
-      (await takePrestarted(deps.prestarted, launch, request, fifos)) ??
-      (await start({ launch, input, fifos, request }, deps))
+    const { child, fifos, writeFd } = await startOnPipes(parts, launch, request, names.length)
     const outputs = fifos.map((fifo, index) => {
       const stream = names[index] as StreamName
       return { fifo, reader: readPipe(fifo.readFd, (bytes) => sink.write(stream, bytes)) }
     })
-    const written = input.writeFd === null ? null : createPipeInput(input.writeFd)
-    const { mark } = launch
-    const { pid, group } = child
-    const root = { pid, mark, group, startedMs }
-    const running = follow({ child, root, launch, request, outputs, input: written })
-    void running.exited.then(() => deps.prestarted?.prepare(launch))
+    const input = writeFd === null ? null : createPipeInput(writeFd)
+    const running = follow({ child, startedMs, launch, request, outputs, input })
+    void running.exited.then(() => parts.prestarted?.prepare(launch))
     return running
   }
 }
@@ -87,64 +81,44 @@ function listStreams({ outputTo, streams }: Request): StreamName[] {
   return streams === 'merged' ? ['output'] : ['stdout', 'stderr']
 }
 
-/** What the process is attached to. Where the system refuses one of them, none stays open. */
-function openPipes(
-  pipes: FifoPool,
-  { stdin }: Request,
+/** Where the system refuses a pipe, or the process, none of the pipes stays open. */
+async function startOnPipes(
+  { pipes, prestarted, uninherited, groups }: PipeRunnerParts,
+  launch: Launch,
+  { stdin, outputTo }: Request,
   count: number,
-): { fifos: Fifo[]; input: StandardInput } {
+): Promise<{ child: StartedProcess; fifos: Fifo[]; writeFd: number | null }> {
   const fifos: Fifo[] = []
+  let input: StandardInput | null = null
+  let given: StandardInput['stdin'][] = []
   try {
     while (fifos.length < count) fifos.push(pipes.open())
-    return { fifos, input: openStandardInput(stdin, pipes) }
+    input = openStandardInput(stdin, pipes)
+    const { writeFd } = input
+    const [stdout, stderr = stdout] = fifos
+    if (prestarted && stdout && stderr && stdin.kind === 'none') {
+      const paths = { stdout: stdout.path, stderr: stderr.path }
+      const waiting = await prestarted.take(launch, paths)
+      if (waiting !== null) return { child: waiting, fifos, writeFd }
+    }
+    given = [
+      input.stdin,
+      outputTo?.stdout ?? stdout?.writeFd ?? 'ignore',
+      outputTo?.stderr ?? stderr?.writeFd ?? 'ignore',
+    ]
+    const attached = { stdio: given, detached: true, uninherited, groups }
+    return { child: await startProcess({ ...launch, ...attached }), fifos, writeFd }
   } catch (error) {
-    closeUnused(fifos)
-    throw error
-  }
-}
-
-function closeUnused(fifos: readonly Fifo[]): void {
-  for (const fifo of fifos) {
-    fifo.release(true)
-    closeSync(fifo.readFd)
-  }
-}
-
-async function takePrestarted(
-  prestarted: Prestarted | null | undefined,
-  launch: Launch,
-  request: Request,
-  fifos: Fifo[],
-): Promise<StartedProcess | null> {
-  const [first, second = first] = fifos
-  if (!prestarted || !first || !second || request.stdin.kind !== 'none') return null
-  return prestarted.take(launch, { stdout: first.path, stderr: second.path })
-}
-
-interface Attachment {
-  launch: Launch
-  input: StandardInput
-  fifos: Fifo[]
-  request: Request
-}
-
-async function start(
-  { launch, input, fifos, request: { outputTo } }: Attachment,
-  { uninherited, groups }: PipeRunnerParts,
-): Promise<StartedProcess> {
-  const [first, second = first] = fifos.map((fifo) => fifo.writeFd)
-  const stdio = [input.stdin, outputTo?.stdout ?? first, outputTo?.stderr ?? second]
-  try {
-    const attached = { stdio, detached: true, uninherited, groups }
-    return await startProcess({ ...launch, ...attached })
-  } catch (error) {
-    const given = stdio.filter((fd) => typeof fd === 'number')
-    const failure = describeStartFailure(error, launch, given)
-    closeUnused(fifos)
-    if (input.writeFd !== null) closeSync(input.writeFd)
+    const numbers = given.filter((fd) => typeof fd === 'number')
+    const failure = numbers.length === 0 ? error : describeStartFailure(error, launch, numbers)
+    for (const fifo of fifos) {
+      fifo.release(true)
+      closeSync(fifo.readFd)
+    }
+    if (input !== null && input.writeFd !== null) closeSync(input.writeFd)
     throw failure
   } finally {
-    input.release()
+    input?.release()
   }
 }
 
@@ -159,11 +133,10 @@ function isBusy(root: TreeRoot): boolean {
 }
 
 /** Waits for the end of the process, not for the end of its pipes, and then for their last bytes. */
-function follow({ child, launch, request, outputs, input, ...run }: FollowedRun): Running {
-  const { pid } = child
-  const { group = null } = run.root
+function follow({ child, startedMs, launch, request, outputs, input }: FollowedRun): Running {
+  const { pid, group } = child
   const held = new Map(outputs.map(({ fifo }) => [fifo, fstatSync(fifo.writeFd)]))
-  const root: TreeRoot = { ...run.root, pipes: () => [...held.values()] }
+  const root = { pid, mark: launch.mark, group, startedMs, pipes: () => [...held.values()] }
   let stopping = false
   const { promise: ended, resolve: end } = createDeferred<Pick<Exit, 'code' | 'signal'>>()
   child.once('exit', (code, signal) => end({ code, signal }))
