@@ -77,8 +77,10 @@ export function describeFailures({ failed, total }: TaskSummary): string | null 
   return failed === 0 ? null : `${failed} of ${total} tasks failed`
 }
 
+type End = Pick<Result, 'status' | 'exitCode' | 'signal' | 'reason'>
+
 /** `exit 3`, `SIGKILL`, `timeout`, `lost`. */
-export function nameEnd({ status, exitCode, signal, reason }: Result): string {
+export function nameEnd({ status, exitCode, signal, reason }: End): string {
   switch (status) {
     case 'exited':
       return `exit ${exitCode}`

@@ -18,18 +18,8 @@ export function renderJobTable(jobs: readonly JobEntry[], columns: number): stri
 
 /** `running`, `exit 3`, `SIGSEGV`, `timeout`, `lost`. */
 function describeState(job: JobEntry): string {
-  switch (job.status) {
-    case 'running':
-      return job.ownerAlive ? 'running' : 'running, unheld'
-    case 'exited':
-      return `exit ${job.exitCode}`
-    case 'signaled':
-      return job.signal ?? 'signal'
-    case 'stopped':
-      return job.error ? 'lost' : (job.reason ?? 'stopped')
-    default:
-      return job.status
-  }
+  if (job.status === 'running') return job.ownerAlive ? 'running' : 'running, unheld'
+  return job.status === 'stopped' && job.error ? 'lost' : nameEnd(job)
 }
 
 /** Without line breaks and without anything that a terminal would act on. */

@@ -4,7 +4,7 @@ import { usualSize } from '../protocol/limits.ts'
 import { nowMs } from '../system/clock.ts'
 import type { Display, View } from './screen/display.ts'
 import type { Emulator } from './screen/emulator.ts'
-import { pastedText } from './screen/terminal.ts'
+import { hearKeyboard, pastedText } from './screen/terminal.ts'
 import { widthOf } from './screen/text.ts'
 
 /** A terminal that only prints (`TERM=dumb`): lines in, text out, no escape sequences. */
@@ -18,7 +18,7 @@ const key = /^(?:\u001B[^\u001B]*|.)/su
 
 /** Echoes what is typed; Backspace, Ctrl-U, Ctrl-C and Ctrl-D do as in a terminal's own line mode. */
 export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDisplay {
-  const { stdin, stdout } = streams
+  const { stdout } = streams
   const views: View[] = []
   let pending = ''
   let asked: { mark: string; settle: (line: string | null) => void } | null = null
@@ -105,9 +105,7 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
   function close(): void {
     if (!open) return
     open = false
-    stdin.off('data', onData).off('end', end).off('error', end)
-    stdin.setRawMode(false)
-    stdin.pause()
+    closeKeyboard()
     settle(null)
   }
 
@@ -120,10 +118,7 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
     if (lines.length > 0) void write(`${plain(lines).join('\n')}\n`)
   }
 
-  stdin.setEncoding('utf8')
-  stdin.setRawMode(true)
-  stdin.on('data', onData).on('end', end).on('error', end)
-  stdin.resume()
+  const closeKeyboard = hearKeyboard(streams, { onData, onEnd: end })
 
   return {
     isPlain: true,
@@ -177,13 +172,7 @@ export function createPassThrough({ write }: Pick<Display, 'write'>): Emulator {
     isFullScreen: false,
     isFilled: false,
     wasCleared: false,
-    modes: {
-      enter: () => '',
-      leave: () => '',
-      showsCursor: false,
-      takesKeyboard: false,
-      takesPastes: false,
-    },
+    modes: { enter: () => '', leave: () => '', takesPastes: false },
     close: () => undefined,
   }
 }

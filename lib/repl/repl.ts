@@ -139,8 +139,6 @@ export async function repl(context: ReplContext): Promise<number> {
 
 /** So many jobs are named; of more only their count is told. */
 const namedJobs = 3
-/** How long the branch that is shown may be an older one. */
-const branchMs = 500
 
 /** One line: mode, directory, branch, model, sandbox and jobs. */
 function createStatusBar(
@@ -149,19 +147,8 @@ function createStatusBar(
   home: string | undefined,
   jobs: () => readonly NumberedJob[],
 ) {
-  let seen = { cwd: '', atMs: -Infinity, branch: null as string | null }
-
-  /** Asked of the files now and then, not at every key. */
-  function findBranch(): string | null {
-    const { cwd } = state
-    if (seen.cwd !== cwd || nowMs() - seen.atMs > branchMs) {
-      seen = { cwd, atMs: nowMs(), branch: readGitBranch(cwd) }
-    }
-    return seen.branch
-  }
-
   return (columns: number): string => {
-    const branch = findBranch()
+    const branch = readGitBranch(state.cwd)
     const mode = state.bash ? `${style.mint('[BASH]')} ` : ''
     const place = branch === null ? '' : ` (${branch})`
     const sandbox = state.sandbox ?? state.configuredSandbox

@@ -129,7 +129,8 @@ export function createShownCommand(
     const parts = [hasBegun() ? 'running' : 'your shell is starting', formatDuration(elapsedMs)]
     const kind = waitsFor()
     const asksSecret = kind === 'password'
-    const leaving = isVisited ? 'Ctrl-] leaves' : 'Ctrl-B background'
+    const leaveKey = kind === 'raw' ? 'Ctrl-]' : 'Ctrl-B'
+    const leaving = isVisited ? 'Ctrl-] leaves' : `${leaveKey} background`
     if (asksSecret) parts.push('a secret is not shown')
     else if (interrupted && hasBegun())
       parts.push(`interrupted · ${isVisited ? 'Ctrl-], /kill %n' : 'Ctrl-B, /kill'} ends it`)
@@ -148,11 +149,6 @@ export function createShownCommand(
     else stopStart()
   }
 
-  /** Esc belongs to the program if that reads keys. */
-  function leavesVisit(data: string): boolean {
-    return isKey(data, 'ctrl+]') || (isKey(data, 'escape') && !isListening())
-  }
-
   /** The window may have another size than it had. */
   function fitWindow(): void {
     const { columns, rows } = display
@@ -160,6 +156,17 @@ export function createShownCommand(
     size = { columns, rows }
     run?.resize(columns, rows)
     emulator.resize(columns, rows)
+  }
+
+  /** Ctrl-B belongs to a program that reads keys; one of nacre's own (`job attach`) is left by Ctrl-] itself. */
+  function isLeaveKey(data: string): boolean {
+    if (isKey(data, 'ctrl+]')) return isVisited || wanted.shownAs === undefined
+    return isKey(data, 'ctrl+b') && waitsFor() !== 'raw'
+  }
+
+  function leaveAlone(): void {
+    takeAhead((key) => display.keepKey(key))
+    if (hasBegun()) leave()
   }
 
   const screen = {
@@ -191,15 +198,13 @@ export function createShownCommand(
       if (isKey(data, 'ctrl+c')) {
         ahead = []
         interrupt()
-      } else if (isKey(data, 'ctrl+b') || (isVisited && leavesVisit(data))) {
-        takeAhead((key) => display.keepKey(key))
-        if (hasBegun()) leave()
-      } else if (isKey(data, 'ctrl+z')) type('\u001A')
+      } else if (isLeaveKey(data)) leaveAlone()
+      else if (isKey(data, 'ctrl+z')) type('\u001A')
       else if (data === '\u001C') type(data)
       else if (isListening()) {
         takeAhead(typeKey)
         typeKey(data)
-      } else if (isKey(data, 'escape')) interrupt()
+      } else if (isKey(data, 'escape')) (isVisited ? leaveAlone : interrupt)()
       else if (isKey(data, 'backspace')) ahead.pop()
       else ahead.push(data)
     },

@@ -1,7 +1,8 @@
 import { nowMs } from '../../system/clock.ts'
 import type { Streams } from '../../doors/streams.ts'
+import { usualSize } from '../../protocol/limits.ts'
 import { createRegion, type Frame } from './region.ts'
-import { openTerminal } from './terminal.ts'
+import { cutKeys, guardTerminal, hearKeyboard, ownModes, resetModes } from './terminal.ts'
 import { wrap } from './text.ts'
 
 /** One thing that draws itself at the bottom of the screen, or on all of it, and takes the keys. */
@@ -70,6 +71,8 @@ const emptyScreen = '\u001B[0m\u001B[H\u001B[2J'
 
 export function createDisplay(options: DisplayOptions): Display {
   const { streams, statusBar, onResize, onEnd } = options
+  const { stdout } = streams
+  const dismissGuard = guardTerminal()
   const region = createRegion()
   const views: View[] = []
   let kept: string[] = []
@@ -83,21 +86,28 @@ export function createDisplay(options: DisplayOptions): Display {
   let open = true
   let lastKeyMs = 0
 
-  const terminal = openTerminal(streams, {
-    onKey(data) {
-      lastKeyMs = nowMs()
-      const view = views.at(-1)
-      if (view) view.key(data)
-      else kept.push(data)
-      if (whole?.isRaw) refresh()
-      else draw()
-    },
-    onResize() {
-      onResize()
-      draw()
-    },
+  const write = (text: string) => void stdout.write(text)
+  const size = () => stdout.size() ?? usualSize
+
+  function takeKey(data: string): void {
+    lastKeyMs = nowMs()
+    const view = views.at(-1)
+    if (view) view.key(data)
+    else kept.push(data)
+    if (whole?.isRaw) refresh()
+    else draw()
+  }
+
+  const keyboard = cutKeys(takeKey)
+  const closeKeyboard = hearKeyboard(streams, {
+    onData: (data) => (whole?.isRaw ? takeKey(data) : keyboard.process(data)),
     onEnd,
   })
+  const stopResize = stdout.onResize(() => {
+    onResize()
+    draw()
+  })
+  write(ownModes)
 
   function draw(): void {
     if (timer) clearTimeout(timer)
@@ -106,16 +116,16 @@ export function createDisplay(options: DisplayOptions): Display {
     soon = null
     if (!open) return
     drawnAtMs = nowMs()
-    const { columns, rows } = terminal
+    const { columns, rows } = size()
     const view = views.at(-1)
     giveScreen(view?.wholeScreen ?? null)
-    if (view && whole) return terminal.write(drawWhole(view.render(columns, rows)))
+    if (view && whole) return write(drawWhole(view.render(columns, rows)))
     const room = Math.max(1, rows - 1)
     const frame = fitFrame(view?.render(columns, room) ?? { lines: [], cursor: null }, room)
     const lines = [...frame.lines, statusBar(columns)]
     const above = printed === '' ? '' : region.erase(columns) + printed
     printed = ''
-    terminal.write(above + region.draw({ lines, cursor: frame.cursor }, columns))
+    write(above + region.draw({ lines, cursor: frame.cursor }, columns))
   }
 
   function giveScreen(wanted: WholeScreen | null): void {
@@ -123,16 +133,14 @@ export function createDisplay(options: DisplayOptions): Display {
     const before = whole
     whole = wanted
     drawn.size = ''
-    if (before) terminal.write((before.leave?.() ?? '') + alternateScreen.off)
-    if (wanted) terminal.write(alternateScreen.on + (wanted.enter?.() ?? ''))
-    terminal.setRaw(wanted?.isRaw ?? false)
+    if (before) write((before.leave?.() ?? '') + alternateScreen.off)
+    if (wanted) write(alternateScreen.on + (wanted.enter?.() ?? ''))
   }
 
   function drawWhole(frame: Frame): string {
-    const { columns, rows } = terminal
-    const size = `${columns}x${rows}`
-    const isFresh = size !== drawn.size
-    if (isFresh) drawn = { size, region: createRegion() }
+    const { columns, rows } = size()
+    const isFresh = `${columns}x${rows}` !== drawn.size
+    if (isFresh) drawn = { size: `${columns}x${rows}`, region: createRegion() }
     return (isFresh ? emptyScreen : '') + drawn.region.draw(fitFrame(frame, rows), columns)
   }
 
@@ -147,21 +155,21 @@ export function createDisplay(options: DisplayOptions): Display {
 
   return {
     isPlain: false,
-    write: (data) => streams.stdout.write(data),
+    write: (data) => stdout.write(data),
     ring(text) {
       const told = text.replaceAll(/[\u0000-\u001F]/g, ' ').slice(0, 200)
-      terminal.write(`\u0007\u001B]9;${told}\u0007`)
+      write(`\u0007\u001B]9;${told}\u0007`)
     },
     get lastKeyMs() {
       return lastKeyMs
     },
     get columns() {
-      return terminal.columns
+      return size().columns
     },
     get rows() {
-      return terminal.rows
+      return size().rows
     },
-    print: (lines) => printWhole(lines.flatMap((line) => wrap(line, terminal.columns))),
+    print: (lines) => printWhole(lines.flatMap((line) => wrap(line, size().columns))),
     printWhole,
     open(view) {
       views.push(view)
@@ -181,24 +189,28 @@ export function createDisplay(options: DisplayOptions): Display {
       while (view && kept.length > 0 && views.at(-1) === view) view.key(kept.shift() ?? '')
     },
     copy(text) {
-      terminal.write(`\u001B]52;c;${Buffer.from(text).toString('base64')}\u0007`)
+      write(`\u001B]52;c;${Buffer.from(text).toString('base64')}\u0007`)
     },
     clear({ scrolledAway } = { scrolledAway: false }) {
       printed = ''
       drawn.size = ''
       const away = scrolledAway ? '\u001B[3J' : ''
-      if (!whole) terminal.write(`${region.erase(terminal.columns)}\u001B[H\u001B[2J${away}`)
+      if (!whole) write(`${region.erase(size().columns)}\u001B[H\u001B[2J${away}`)
       draw()
     },
     close() {
       if (!open) return
       giveScreen(null)
-      if (printed !== '') terminal.write(region.erase(terminal.columns) + printed)
+      if (printed !== '') write(region.erase(size().columns) + printed)
       open = false
       if (timer) clearTimeout(timer)
       if (soon) clearImmediate(soon)
-      terminal.write(region.erase(terminal.columns))
-      terminal.restore()
+      write(region.erase(size().columns))
+      keyboard.destroy()
+      stopResize()
+      write(`${resetModes}\u001B[0m\u001B[?25h`)
+      closeKeyboard()
+      dismissGuard()
     },
   }
 }

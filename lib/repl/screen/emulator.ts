@@ -20,7 +20,7 @@ export interface Emulator {
   readonly isFilled: boolean
   /** Whether the program has emptied the screen, and not only that of a full-screen program. */
   readonly wasCleared: boolean
-  readonly modes: MirroredModes
+  readonly modes: Pick<MirroredModes, 'enter' | 'leave' | 'takesPastes'>
   close(): void
 }
 

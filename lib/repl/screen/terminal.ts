@@ -2,26 +2,6 @@ import { spawn } from 'node:child_process'
 import { type KeyId, matchesKey } from '@mariozechner/pi-tui/dist/keys.js'
 import { StdinBuffer } from '@mariozechner/pi-tui/dist/stdin-buffer.js'
 import type { Streams } from '../../doors/streams.ts'
-import { usualSize } from '../../protocol/limits.ts'
-
-/** The terminal that a person sits at, while the REPL has it. */
-export interface Terminal {
-  readonly columns: number
-  readonly rows: number
-  write(text: string): void
-  /** Bytes are passed on as they come, instead of whole keys. */
-  setRaw(wanted: boolean): void
-  /** Modes, cursor and colours as they were. May be called more than once. */
-  restore(): void
-}
-
-export interface TerminalListeners {
-  /** A whole key sequence or a paste between its marks; raw: bytes. */
-  onKey(data: string): void
-  onResize(): void
-  /** The terminal has gone. */
-  onEnd(): void
-}
 
 const paste = { begins: '\u001B[200~', ends: '\u001B[201~' }
 /** What nacre asks of the terminal: pastes between marks. */
@@ -35,56 +15,37 @@ export const programModes = [1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 200
 export const resetModes = `${programModes.map((mode) => `\u001B[?${mode}l`).join('')}\u001B>\u001B[>4m`
 export const resetCursorShape = '\u001B[0 q'
 
-export function openTerminal(streams: Streams, listeners: TerminalListeners): Terminal {
-  const { stdin, stdout } = streams
-  const dismissGuard = guardTerminal()
-  let isRaw = false
+/** Hears what a person types, as it comes and without an echo. Gives what undoes it. */
+export function hearKeyboard(
+  { stdin }: Streams,
+  { onData, onEnd }: { onData: (data: string) => void; onEnd: () => void },
+): () => void {
   let isFirst = true
-  let open = true
-  const write = (text: string) => void stdout.write(text)
 
-  /** Cuts what comes from the keyboard into whole key sequences. */
-  const keyboard = new StdinBuffer()
-  keyboard.on('data', (sequence) => listeners.onKey(sequence))
-  keyboard.on('paste', (text) => listeners.onKey(asPaste(text)))
-
-  function onData(data: string): void {
+  function take(data: string): void {
     // What was typed before this terminal was open comes first, and through its line mode, in which Enter is a
     // newline. If nothing was, the first key is none that makes a new line, and a paste stands in marks.
-    const typed = isFirst && !data.includes(paste.begins) ? data.replaceAll('\n', '\r') : data
+    onData(isFirst && !data.includes(paste.begins) ? data.replaceAll('\n', '\r') : data)
     isFirst = false
-    if (isRaw) listeners.onKey(typed)
-    else keyboard.process(typed)
   }
-  const onEnd = () => listeners.onEnd()
+
   stdin.setEncoding('utf8')
   stdin.setRawMode(true)
-  stdin.on('data', onData).on('end', onEnd).on('error', onEnd)
+  stdin.on('data', take).on('end', onEnd).on('error', onEnd)
   stdin.resume()
-  const stopResize = stdout.onResize(() => listeners.onResize())
-  write(ownModes)
-
-  return {
-    get columns() {
-      return (stdout.size() ?? usualSize).columns
-    },
-    get rows() {
-      return (stdout.size() ?? usualSize).rows
-    },
-    write,
-    setRaw: (wanted) => void (isRaw = wanted),
-    restore() {
-      if (!open) return
-      open = false
-      keyboard.destroy()
-      stopResize()
-      stdin.off('data', onData).off('end', onEnd).off('error', onEnd)
-      write(`${resetModes}\u001B[0m\u001B[?25h`)
-      stdin.setRawMode(false)
-      stdin.pause()
-      dismissGuard()
-    },
+  return () => {
+    stdin.off('data', take).off('end', onEnd).off('error', onEnd)
+    stdin.setRawMode(false)
+    stdin.pause()
   }
+}
+
+/** Cuts what comes from a keyboard into whole key sequences, and pastes with their marks. */
+export function cutKeys(onKey: (data: string) => void): StdinBuffer {
+  const keyboard = new StdinBuffer()
+  keyboard.on('data', onKey)
+  keyboard.on('paste', (text) => onKey(asPaste(text)))
+  return keyboard
 }
 
 /** Whether a key sequence, in any of the encodings of terminals, is one of these keys (`ctrl+b`). */
@@ -137,7 +98,7 @@ case $(stty -a <&3) in *-isig*) stty brkint icrnl ixon echo icanon iexten isig <
  * no handler can do. It has no controlling terminal, so that it is not stopped for changing this one. It is
  * started before anything is open that it could inherit. Returns what dismisses it.
  */
-function guardTerminal(): () => void {
+export function guardTerminal(): () => void {
   const child = spawn('/bin/sh', ['-c', script], {
     stdio: ['pipe', 1, 'ignore'],
     detached: true,

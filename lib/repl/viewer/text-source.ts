@@ -55,30 +55,12 @@ export function openLines(read: () => readonly string[], grows = () => false): T
   }
 }
 
-/** What a run has written so far: from its artifact as soon as it has one, and little before. */
-export function openRun(run: Run, artifacts: ArtifactStore | null): TextSource {
-  const grows = () => run.look().status === 'running'
-  const held = openLines(() => splitLines([...readOn(run, { cursor: 0 })].join('')), grows)
-  let kept: Promise<TextSource> | null = null
-
-  async function find(): Promise<TextSource> {
-    const artifact = kept ? null : run.look().artifact
-    if (artifact && artifacts) kept = openArtifact(artifact.id, artifacts)
-    return kept ?? held
-  }
-
-  return {
-    get grows() {
-      return grows()
-    },
-    async *readAll(signal) {
-      yield* (await find()).readAll(signal)
-    },
-    read: async (...range) => (await find()).read(...range),
-    countLines: async (signal) => (await find()).countLines(signal),
-    find: async (...wanted) => (await find()).find(...wanted),
-    close: async () => (await kept)?.close(),
-  }
+/** What a run has written so far: its artifact if it has one by now, else what is held of it. */
+export async function openRun(run: Run, artifacts: ArtifactStore | null): Promise<TextSource> {
+  const { artifact } = run.look()
+  if (artifact && artifacts) return openArtifact(artifact.id, artifacts)
+  const read = () => splitLines([...readOn(run, { cursor: 0 })].join(''))
+  return openLines(read, () => run.look().status === 'running')
 }
 
 /** The whole clean text of an artifact, cleaned again where it is looked at. */

@@ -34,8 +34,8 @@ async function viewKept(
 }
 
 /** Shows what a run that goes on has written so far; `follows`: and what comes. */
-export function viewRun(run: Run, follows: boolean, context: LineContext): Promise<void> {
-  const source = openRun(run, context.executor.artifacts)
+export async function viewRun(run: Run, follows: boolean, context: LineContext): Promise<void> {
+  const source = await openRun(run, context.executor.artifacts)
   return viewText(run.request.command, source, follows, context)
 }
 

@@ -59,6 +59,9 @@ testWith(['python3'], 'python talks', () =>
     await screen.answers('!python3\r', '>>>')
     // Before it asks again, its terminal still takes lines, and Ctrl-D for the end of one.
     await screen.answers('print(6 * 7)\r', /\n42\n>>>/)
+    // Ctrl-B is the program's own key, and goes back by a character.
+    await screen.shows('Ctrl-] background')
+    await screen.answers(`'abc'${keys.ctrl('b')}X\r`, /\n'abcX'\n>>>/)
     await screen.answers(keys.ctrl('d'), '✓ exit 0')
     assert.match(screen.text(), '>>> print(6 * 7)\n42\n', 'what it wrote stays on the screen')
   }),
