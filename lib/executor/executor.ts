@@ -125,11 +125,13 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const { createHolder } = await import('./jobs/holder.ts')
     return createHolder(holderStart as HolderStart)
   })
-  const { origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms } = options
+  const { defaults, forPrograms } = options
   const home = environment['HOME']
   let workspace: string | null = null
   const context = {
-    ...{ cwd, home, origin, defaults, timeoutSeconds, terminals, personAtInput, forPrograms },
+    ...options,
+    cwd,
+    home,
     // Found once: a run that adds or removes a `.git` does not move it.
     get workspace() {
       const base = resolve(cwd, defaults?.cwd ?? '.')

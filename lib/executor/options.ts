@@ -10,15 +10,15 @@ import type { RunListener } from '../protocol/result/event.ts'
 import type { ParseContext } from '../protocol/request/parse-request.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Guard } from '../protocol/ports.ts'
-import type { Origin } from '../protocol/origin.ts'
-import type { Request, RequestDefaults, RunFields } from '../protocol/request/request.ts'
+import type { Request, RunFields } from '../protocol/request/request.ts'
 import type { Verdict } from '../protocol/rules.ts'
 
-export interface ExecutorOptions {
+/** How the input of a run becomes a request, whoever gives it. */
+type ReadingOptions = Omit<ParseContext, 'cwd' | 'workspace' | 'home'>
+
+export interface ExecutorOptions extends ReadingOptions {
   /** Where relative directories begin. Default: the current directory. */
   cwd?: string
-  /** Who asks where a request does not say. Default: each has to; of the library: `print`. */
-  origin?: Origin
   /** What commands inherit. Default: the environment of this process. */
   environment?: Readonly<Record<string, string | undefined>>
   /** Folder for artifacts, jobs and the audit; null keeps nothing. */
@@ -29,14 +29,6 @@ export interface ExecutorOptions {
   guard?: Guard
   /** For nacre's own guard: rules of the user, the tools that the caller has. */
   guardOptions?: Omit<GuardOptions, 'home'>
-  /** Laid under the input of every run. Default: nothing. */
-  defaults?: RequestDefaults
-  /** Deadlines by mode, in seconds. Default: 30, 900, 86,400. */
-  timeoutSeconds?: ParseContext['timeoutSeconds']
-  /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default: `auto`. */
-  terminals?: ParseContext['terminals']
-  /** A person sits at the standard input of this process. Default: false. */
-  personAtInput?: boolean
   /** Put before the shell of an agent's command, `['nix', 'develop', '-c']`. Default: nothing. */
   prefix?: readonly string[]
   /** Addresses of other machines by their names, for the field `host`. Default: none have names. */
@@ -72,12 +64,6 @@ export interface ExecutorOptions {
    * usual providers. Default: none.
    */
   modelKeys?: readonly string[]
-  /**
-   * A program reads results and events: runs that no model asked for have separate streams and all output as
-   * it was written (`OutputLimitError` past 100 MB), or what a bound of the request leaves of it; the bytes
-   * of events stay as they are. Default: false; of the library: true.
-   */
-  forPrograms?: boolean
   /** Output goes straight to a terminal: `TERM` and `NO_COLOR` are left alone. */
   toTerminal?: boolean
 }

@@ -1,5 +1,5 @@
 import type { Capture, Captured } from '../output/capture.ts'
-import { type KeptTexts, readKept } from '../output/bounds.ts'
+import { type KeptTexts, noText, readKept } from '../output/bounds.ts'
 import { createDeferred } from '../protocol/deferred.ts'
 import { messageOf, MisuseError, OutputLimitError } from '../protocol/errors.ts'
 import {
@@ -71,7 +71,6 @@ export interface RunParts {
 
 /** What may wait to be read by one run. */
 const inputMaxBytes = 4 * 1024 * 1024
-const noText: KeptTexts = { output: { text: Buffer.alloc(0), start: 0 } }
 
 /**
  * A run from the verdict on: it is refused, or started and followed to its end. Every cause of a stop comes

@@ -73,6 +73,9 @@ export interface KeptTexts {
   stderr?: KeptText
 }
 
+/** Of a run of which no text is known. */
+export const noText: KeptTexts = { output: { text: Buffer.alloc(0), start: 0 } }
+
 /** The part that a reading gives. Throws `MisuseError` if it asks for a stream that is not kept apart. */
 export function readKept(texts: KeptTexts, { stream, ...reading }: Reading): TextPart {
   const { text, start } = stream === undefined ? texts.output : (texts[stream] ?? refuseStream())

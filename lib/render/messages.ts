@@ -20,11 +20,7 @@ export function describeTrouble(result: Result): string[] {
 
 /** What a list of jobs or artifacts has left out. */
 export function describeDamaged(records: readonly string[]): string[] {
-  return records.map((path) =>
-    path.endsWith('.json')
-      ? `A damaged record is left out; remove it: ${path}`
-      : `This folder may not be entered, and nothing in it is listed: ${path}`,
-  )
+  return records.map((path) => `A damaged record is left out; remove it: ${path}`)
 }
 
 /** Why a search of an artifact ended before the artifact does; null where it did not. */

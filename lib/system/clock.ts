@@ -17,14 +17,15 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => undefined)
 }
 
-/** Waits until something has settled, so long at most, and leaves no timer behind. */
-export async function settleWithin(
+/** Waits until something has settled, so long at most, and leaves no timer behind. Undefined: it has not. */
+export async function settleWithin<Value>(
   ms: number,
-  awaited: Promise<unknown> | undefined,
-): Promise<void> {
+  awaited: Promise<Value> | undefined,
+): Promise<Value | undefined> {
   const over = new AbortController()
+  const late = pause(ms, over.signal).then(() => undefined)
   try {
-    await Promise.race([awaited, pause(ms, over.signal)])
+    return await Promise.race([awaited, late])
   } finally {
     over.abort()
   }

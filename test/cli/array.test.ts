@@ -96,11 +96,6 @@ test('what has ended survives a kill of nacre, and the rest is named', async () 
     assert.equal(summary['failures'], [1, 2, 3])
     const ends = (await home.run(['job', 'tasks', id])).stdout.toString()
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
-    const wrote = String((await home.json(['job', 'read', id]))['text'])
-    assert.equal(
-      wrote.trim().split('\n').sort(),
-      [1, 2, 3].map((n) => `task ${n}`),
-    )
   } finally {
     await home.close()
   }

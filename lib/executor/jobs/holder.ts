@@ -9,7 +9,7 @@ import type { AllMethods } from '../../protocol/rpc/methods.ts'
 import { copyOutsideRun } from '../../system/process/own-process.ts'
 import { type PipedProcess, startPiped } from '../../system/process/spawn.ts'
 import { makeSocketPlace } from '../../system/temporary-folder.ts'
-import { pause } from '../../system/clock.ts'
+import { settleWithin } from '../../system/clock.ts'
 import {
   type AnyNotification,
   type Caller,
@@ -99,17 +99,12 @@ export async function takeUpInHolder(
   const taken = connection.caller.request('supervise.take_up', { id })
   // Whoever is late goes on by itself.
   taken.catch(() => undefined)
-  const over = new AbortController()
-  async function becomeLate(ms: number): Promise<never> {
-    await pause(ms, over.signal)
-    throw new Error('its machine has not answered yet')
-  }
   try {
-    await Promise.race([taken, ...(withinMs === undefined ? [] : [becomeLate(withinMs)])])
+    const answer = await (withinMs === undefined ? taken : settleWithin(withinMs, taken))
+    if (answer === undefined) throw new Error('its machine has not answered yet')
   } catch (error) {
     throw await describeError(error, connection)
   } finally {
-    over.abort()
     // An open connection would keep this process alive for as long as the holder takes.
     connection.close()
   }
@@ -189,26 +184,18 @@ interface Called {
 async function callHolder(parts: HolderStart, input: RequestInput | null): Promise<Called> {
   const place = makeSocketPlace()
   const server = createServer()
-  let timer: NodeJS.Timeout | undefined
   try {
     await once(server.listen(place.path), 'listening')
     const holder = await start(parts, place.path, input)
     const called = once(server, 'connection') as Promise<[Socket]>
     const ended = hearLastWords(holder)
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        holder.kill('SIGKILL')
-        reject(new Error(`it said nothing within ${patienceMs / 1000} s`))
-      }, patienceMs)
-    })
-    const failed = ended.then((words) => Promise.reject(new Error(words)))
-    failed.catch(() => undefined)
-    const [socket] = await Promise.race([called, failed, late])
-    return { holder, socket, ended }
+    const answer = await settleWithin(patienceMs, Promise.race([called, ended]))
+    if (Array.isArray(answer)) return { holder, socket: answer[0], ended }
+    holder.kill('SIGKILL')
+    throw new Error(answer ?? `it said nothing within ${patienceMs / 1000} s`)
   } catch (error) {
     throw describeFailure(messageOf(error))
   } finally {
-    clearTimeout(timer)
     server.close()
     place.remove()
   }

@@ -1,6 +1,6 @@
-import { createReadStream, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Capture, type Captured, createCapture } from '../../output/capture.ts'
+import { noText } from '../../output/bounds.ts'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -41,15 +41,23 @@ function isLost({ owner, kept }: JobRecord): boolean {
   return kept === null && !isAlive(owner)
 }
 
+const markOf = (pid: number) => readVariable(pid, markVariable)
 const nameOf = ({ owner }: JobRecord) => `${owner.pid}:${owner.startTime}`
 
 /** Ends the runs and jobs of every killed nacre. `dir` is the folder of the jobs. */
 export async function reapKilled(dir: string): Promise<void> {
   const stateDir = dirname(dir)
+  for (const owner of findKilled(presenceFolder(stateDir))) await reap(owner, stateDir)
   const lost = readRecords(dir, 'alive').filter(isLost)
-  const killed = new Set([...findKilled(presenceFolder(stateDir)), ...lost.map(nameOf)])
-  for (const owner of killed) await reap(owner, stateDir)
+  const marks = new Set(lost.length > 0 ? listProcesses().map(({ pid }) => markOf(pid)) : [])
+  // The nacre of a run that is there may be alive in a pid namespace of its own.
+  for (const record of lost) if (!marks.has(record.id)) endRecord(dir, record, [])
   removeLeftFolders(stateDir)
+}
+
+/** Ends a job of a killed nacre, whatever is left of it. */
+export async function reapJob(dir: string, record: JobRecord): Promise<void> {
+  if (isLost(record)) await reap(nameOf(record), dirname(dir))
 }
 
 /**
@@ -70,7 +78,7 @@ export async function reap(owner: string, stateDir: string): Promise<Survivor[]>
   for (const group of listGroupsOf(owner, groupParent)) await endGroup(group)
   for (const record of records) {
     if (nameOf(record) !== owner || !isLost(record)) continue
-    await endRecord(dir, record, survivors.get(record.id) ?? [])
+    endRecord(dir, record, survivors.get(record.id) ?? [])
   }
   removeLeftFolders(stateDir)
   removeLeftGroups(groupParent)
@@ -86,7 +94,7 @@ function findRuns(owner: string, kept: ReadonlySet<string>): Map<string, Process
   const found = new Map<string, ProcessEntry[]>()
   for (const entry of listProcesses()) {
     if (entry.zombie) continue
-    const id = readVariable(entry.pid, markVariable)
+    const id = markOf(entry.pid)
     if (id === null || !idPattern.test(id) || kept.has(id)) continue
     if (!readVariable(entry.pid, ownerVariable)?.startsWith(`${owner}:`)) continue
     found.set(id, [...(found.get(id) ?? []), entry])
@@ -120,73 +128,29 @@ async function endGroup(group: ControlGroup): Promise<void> {
   await waitUntil(() => group.remove(), { everyMs: 5, mostMs: limits.killGraceMs })
 }
 
-/** Writes down the end of a job whose nacre could not. */
-async function endRecord(dir: string, record: JobRecord, survivors: Survivor[]): Promise<void> {
+/** Writes down the end of a job whose nacre could not; what it wrote is in its artifact. */
+function endRecord(dir: string, record: JobRecord, survivors: Survivor[]): void {
   const array = findLedger(dir, record.id)
-  const capture = await recapture(record)
-  for (const { result } of array?.ends() ?? []) {
-    for (const text of [result.output, result.stdout, result.stderr]) {
-      if (text) await capture.write('output', Buffer.from(text))
-    }
-  }
-  const lost = lostResult(record, await capture.finish(), survivors)
-  const result = array ? describeLostArray(lost, array.summarize()) : lost
-  writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, capture.kept())
-}
-
-/** The clean text of a job whose nacre was killed, made anew from its artifacts. */
-export async function recapture(record: JobRecord): Promise<Capture> {
-  const capture = createCapture({
-    runId: record.id,
-    command: record.command,
-    request: {
-      streams: 'merged',
-      head: null,
-      tail: null,
-      maxLines: limits.maxLines,
-      maxBytes: limits.maxBytes,
-      truncate: 'tail',
-      artifact: 'never',
-      pty: record.pty,
-    },
-    store: null,
-  })
-  for (const kept of [record.artifact, record.stderrArtifact]) {
-    if (kept) await replay(kept.path, capture)
-  }
-  return capture
-}
-
-async function replay(path: string, capture: Capture): Promise<void> {
-  try {
-    for await (const bytes of createReadStream(path)) await capture.write('output', bytes as Buffer)
-  } catch (error) {
-    // Nothing was written yet, or it has been removed since.
-    if (codeOf(error) !== 'ENOENT') throw error
-  }
-}
-
-function lostResult(
-  record: JobRecord,
-  { notices, ...text }: Captured,
-  survivors: Survivor[],
-): Result {
-  const message = 'The nacre that held it was killed: how it ended is not known'
-  return {
-    ...describeUnheld(record, text),
+  const unknown = 'The nacre that held it was killed: how it ended is not known'
+  const rest = record.artifact && `; what it wrote is in ${record.artifact.uri}`
+  const message = `${unknown}${rest ?? ''}`
+  const lost: Result = {
+    ...describeUnheld(record),
     status: 'stopped',
     reason: 'shutdown',
     survivors,
     error: { code: 'job_lost', message },
-    notices: [message, ...notices],
+    notices: [message],
   }
+  const result = array ? describeLostArray(lost, array.summarize()) : lost
+  writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, noText)
 }
 
 /** How a job stands whose nacre is gone, before anything is said of its end. */
-export function describeUnheld(record: JobRecord, text: Omit<Captured, 'notices'>): Result {
+export function describeUnheld(record: JobRecord): Result {
   const durationMs = Math.max(0, Date.now() - Date.parse(record.startedAt))
   const artifact = record.artifact && { ...record.artifact, complete: false }
-  return { ...beginResult({ ...record, host: null }, text), ...text, durationMs, artifact }
+  return { ...beginResult({ ...record, host: null }, { output: '' }), durationMs, artifact }
 }
 
 /**

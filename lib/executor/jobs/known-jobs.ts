@@ -9,11 +9,11 @@ import type { TaskEnd } from '../../protocol/array.ts'
 import { type AnyNotification, askOnce, ConnectionLost } from '../../wire/client.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import { waitUntil } from '../../system/clock.ts'
-import { readKept } from '../../output/bounds.ts'
+import { noText, readKept } from '../../output/bounds.ts'
 import { findLedger } from '../task-ledger.ts'
 import type { HolderStart } from '../options.ts'
 import { takeUpInHolder } from './holder.ts'
-import { describeUnheld, reapKilled, recapture } from './killed.ts'
+import { describeUnheld, reapJob, reapKilled } from './killed.ts'
 import { type Job, type JobWait, notFound } from './port.ts'
 import {
   describeRecord,
@@ -96,27 +96,34 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
     }
   }
 
-  async function resultOf({ record, trouble }: Unheld): Promise<Result> {
-    if (record.result) return record.result
-    const { notices, ...text } = (await recapture(record)).snapshot()
-    return {
-      ...describeUnheld(record, text),
-      host: record.kept?.request.host ?? null,
-      jobId: record.id,
-      notices: [...(trouble === null ? [] : [trouble]), ...notices],
-    }
+  function resultOf({ record, trouble }: Unheld): Result {
+    return (
+      record.result ?? {
+        ...describeUnheld(record),
+        host: record.kept?.request.host ?? null,
+        jobId: record.id,
+        notices: trouble === null ? [] : [trouble],
+      }
+    )
   }
 
-  async function readUnheld({ record }: Unheld, reading: Reading): Promise<JobOutput> {
-    const status = record.result?.status ?? 'running'
-    const texts = record.result && readKeptTexts(dir, record.id)
-    if (texts) return { ...readKept(texts, reading), status }
-    return { ...(await recapture(record)).read(reading), status }
+  /** For what only its machine can do or tell. */
+  function refuseUnreachable({ trouble }: Unheld): void {
+    if (trouble !== null) throw new MisuseError('host_unreachable', trouble, 'job_id')
   }
 
-  function killUnheld(job: Unheld): Promise<Result> {
-    if (job.trouble === null) return resultOf(job)
-    throw new MisuseError('host_unreachable', job.trouble, 'job_id')
+  function readUnheld(job: Unheld, reading: Reading): JobOutput {
+    refuseUnreachable(job)
+    const { id, result } = job.record
+    const text = readKept(readKeptTexts(dir, id) ?? noText, reading)
+    return { ...text, status: result?.status ?? 'running' }
+  }
+
+  async function killUnheld(job: Unheld): Promise<Result> {
+    refuseUnreachable(job)
+    const { record } = job
+    if (record.endedAt === null) await reapJob(dir, record)
+    return resultOf({ ...job, record: readRecord(dir, record.id) ?? record })
   }
 
   /** By its whole id. */

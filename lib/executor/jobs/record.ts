@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { KeptText, KeptTexts } from '../../output/bounds.ts'
 import { isObject } from '../../protocol/shape/shape.ts'
 import { codeOf } from '../../protocol/errors.ts'
@@ -176,27 +176,11 @@ export function readRecords(dir: string, which: 'alive' | 'ended'): JobRecord[] 
   return listIds(dir, which).flatMap((id) => decode(readOwnFile(read(dir, id)), id) ?? [])
 }
 
-/** The files of records that are there and make no sense, or the folder that may not be entered. */
+/** The files of records that are there and make no sense. */
 export function listDamaged(dir: string): string[] {
-  try {
-    readdirSync(dir)
-  } catch (error) {
-    return codeOf(error) === 'EACCES' ? findClosed(dir) : []
-  }
-  const ids = new Set([...listIds(dir, 'alive'), ...listIds(dir, 'ended')])
-  return [...ids]
+  return [...listIds(dir, 'alive'), ...listIds(dir, 'ended')]
     .filter((id) => readRecord(dir, id) === null)
     .flatMap((id) => findRecordFile(dir, id) ?? [])
-}
-
-/** The closest folder above that is there, if it is this user's own; a folder of somebody else is none of theirs. */
-function findClosed(dir: string): string[] {
-  try {
-    return statSync(dir).uid === process.geteuid?.() ? [dir] : []
-  } catch {
-    // One above it is closed or it is not there.
-    return findClosed(dirname(dir))
-  }
 }
 
 export function removeRecord(dir: string, id: string): void {

@@ -1,5 +1,6 @@
 import { chmodSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import { createLazy } from '../../protocol/deferred.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -14,7 +15,6 @@ import {
   cancelHandler,
   createRpcServer,
   type Handlers,
-  type RpcServer,
   type WireCall,
 } from '../../wire/server.ts'
 import type { Jobs } from './port.ts'
@@ -42,24 +42,17 @@ export function createRegistry(dir: string, jobs: Jobs) {
   const server = createLazy(async () => {
     makePrivateFolder(dir)
     pruneJobs(dir)
-    const place = findSocketPlace(dir)
-    try {
-      return await serveJobs(jobs, place)
-    } catch (error) {
-      place.remove()
-      throw error
-    }
+    return serveJobs(jobs, findSocketPlace(dir))
   })
   let written = 0
 
   /** Leaves the end of a job where every nacre finds it. */
   async function conclude(run: LiveRun, record: JobRecord): Promise<void> {
-    const result = await run.ended
+    await run.ended
     try {
       if (!run.isJob && run.request.array === null) return removeRecord(dir, run.id)
-      const { artifact, stderrArtifact = null } = result
-      const { endedAt } = run
-      writeEnd(dir, { ...record, endedAt, artifact, stderrArtifact, result }, run.kept())
+      const { process, socket } = record
+      writeEnd(dir, { ...recordOf(run), process, socket }, run.kept())
       if (++written % endsBetweenPrunings === 0) pruneJobs(dir)
     } catch (error) {
       tellUnseen(run, error)
@@ -99,62 +92,55 @@ export function createRegistry(dir: string, jobs: Jobs) {
 /** How long an asker that does not read may hold up the end of nacre. */
 const flushMs = 1000
 
-interface JobServer {
-  readonly path: string
-  /** Gives the answers that are under way first. Every job must have ended. */
-  close(): Promise<void>
-}
-
 /**
  * Serves the protocol of `--rpc` on a private socket: those methods that look after jobs. Starting
  * commands is not among them. Only this user reaches the socket: its folder is nobody else's.
  */
-async function serveJobs(jobs: Jobs, place: SocketPlace): Promise<JobServer> {
-  const served = new Set<{ socket: Socket; rpc: RpcServer; flush: () => Promise<void> }>()
+async function serveJobs(jobs: Jobs, place: SocketPlace) {
+  const served = new Set<{ close(): Promise<void> }>()
   const server = createServer((socket) => {
-    const one = serveSocket(socket, jobs)
+    const connection = connectSocket(socket)
+    const peer = createJobPeer()
+    const rpc = createRpcServer({
+      connection,
+      methods: socketMethods,
+      prepare: (call) => Object.assign(call, { jobs, peer }),
+    })
+    const one = {
+      async close() {
+        await rpc.idle()
+        await settleWithin(flushMs, connection.end())
+        socket.destroy()
+      },
+    }
     served.add(one)
     socket.on('close', () => {
       served.delete(one)
-      one.rpc.cancelAll()
+      rpc.cancelAll()
     })
     // The one who asked is gone; `close` follows and does what is to be done.
     socket.on('error', () => socket.destroy())
     // Only its jobs keep nacre alive; a connection that asks nothing does not.
     socket.unref()
+    void receiveMessages(socket, connection, rpc)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(place.path, resolve)
-  })
+  try {
+    await once(server.listen(place.path), 'listening')
+  } catch (error) {
+    place.remove()
+    throw error
+  }
   chmodSync(place.path, 0o600)
   server.unref()
   return {
     path: place.path,
-    async close() {
+    /** Gives the answers that are under way first. Every job must have ended. */
+    async close(): Promise<void> {
       server.close()
-      await Promise.all(
-        [...served].map(async ({ socket, rpc, flush }) => {
-          await rpc.idle()
-          await settleWithin(flushMs, flush())
-          socket.destroy()
-        }),
-      )
+      await Promise.all([...served].map((one) => one.close()))
       place.remove()
     },
   }
-}
-
-function serveSocket(socket: Socket, jobs: Jobs) {
-  const connection = connectSocket(socket)
-  const peer = createJobPeer()
-  const rpc = createRpcServer({
-    connection,
-    methods: socketMethods,
-    prepare: (call) => Object.assign(call, { jobs, peer }),
-  })
-  void receiveMessages(socket, connection, rpc)
-  return { socket, rpc, flush: () => connection.end() }
 }
 
 /** What the methods that look after jobs need to know of a request. */

@@ -24,17 +24,21 @@ export interface ParseContext {
   readonly workspace?: string | undefined
   /** What `~` stands for in a path. */
   home?: string | undefined
-  /** Who asks where a request does not say. Default: each has to. */
+  /** Who asks where a request does not say. Default: each has to; of the library: `print`. */
   origin?: Origin | undefined
-  /** Laid under every input, as the configuration has them. */
+  /** Laid under the input of every run. Default: nothing. */
   defaults?: RequestDefaults | undefined
-  /** Deadlines by mode, in seconds, in place of the usual ones. */
+  /** Deadlines by mode, in seconds. Default: 30, 900, 86,400. */
   timeoutSeconds?: TimeoutsByMode | undefined
   /** `off`: no run gets a terminal; `on`: every one that does not say otherwise. Default `auto`. */
   terminals?: 'auto' | 'on' | 'off' | undefined
-  /** A person sits at the standard input. Default: false. */
+  /** A person sits at the standard input of this process. Default: false. */
   personAtInput?: boolean | undefined
-  /** A program reads the results. Default: false. */
+  /**
+   * A program reads results and events: runs that no model asked for have separate streams and all output as
+   * it was written (`OutputLimitError` past 100 MB), or what a bound of the request leaves of it; the bytes
+   * of events stay as they are. Default: false; of the library: true.
+   */
   forPrograms?: boolean | undefined
 }
 

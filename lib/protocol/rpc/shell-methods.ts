@@ -20,10 +20,7 @@ const stream = boolean('Send notifications while it runs (default false)')
 const stdin = anyText('What the command reads (default: nothing)')
 const { default: execSeconds, max: maxExecSeconds } = limits.shellExecTimeoutSeconds
 /** Files of records that cannot be read, so that the list is without them; absent where there are none. */
-export const damagedRecords = list(
-  anyText(),
-  'Files of records that cannot be read, or the folder that may not be entered',
-)
+export const damagedRecords = list(anyText(), 'Files of records that cannot be read')
 const nothing = object({})
 
 /** Running commands and looking after jobs: what each method takes and what it answers. */
