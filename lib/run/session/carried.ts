@@ -31,7 +31,7 @@ export function createCarriedState(): CarriedState {
     },
     compose({ command, env }) {
       sent = { suspended, lent }
-      lent = lentNames(env)
+      lent = Object.keys(env)
       const formerEnv = sent.lent
       return composeText({ command, env, formerEnv, suspended, status })
     },
@@ -88,7 +88,7 @@ function composeText(options: {
 }): string {
   const { command, env, formerEnv, suspended, status } = options
   const steps = formerEnv.map(restoreVariable)
-  for (const name of lentNames(env)) steps.push(lendVariable(name, quoteWord(env[name] ?? '')))
+  for (const [name, value] of Object.entries(env)) steps.push(lendVariable(name, quoteWord(value)))
   // Not `builtin exec`: its redirections end with it.
   // `$_` and, in a place where `set -e` does not mind it, `$?` again.
   if (steps.length > 0) steps.push(`\\builtin : ${lastArgument}`)
@@ -100,14 +100,6 @@ function composeText(options: {
   const before = steps.length === 0 ? '' : `{ __nacre_p=1; ${steps.join('; ')}; } 2>/dev/null; `
   return before + command + after
 }
-
-/** The names that `composeText` lends, to be given back with the next command. */
-function lentNames(env: Readonly<Record<string, string>>): string[] {
-  return Object.keys(env).filter((name) => !fixedVariables.has(name))
-}
-
-/** Read-only in every bash, which passes them by in its environment too. */
-const fixedVariables = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])
 
 function restoreSuspended({ options, errTrap, debugTrap }: Suspended): string {
   if (options === '' && errTrap === '' && debugTrap === '') return ''

@@ -1,15 +1,15 @@
-import { closeSync, constants, fstatSync, openSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { join } from 'node:path'
 import { codeOf } from '../../protocol/errors.ts'
 import { type OutputSink, StartError } from '../../protocol/ports.ts'
 import type { Stdin, StreamMode } from '../../protocol/request/request.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
 import { readNow } from '../../system/descriptor-watch.ts'
 import { isUnnamedPipe } from '../../system/descriptors.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { createFifoPool, type Fifo, type FifoPool, type SharedFolder } from '../pipe/fifo.ts'
 import { type PipeReader, readPipe } from '../pipe/pipe-reader.ts'
 import { isScarce } from '../start-failure.ts'
+import type { ShellFiles } from './shell-files.ts'
 
 /** The pipes that the shell of a session writes to. */
 interface SessionOutputs {
@@ -161,14 +161,17 @@ interface SessionStdin {
 }
 
 /**
- * `shared`: the folder that the shell sees, if it does not see the system's own. Throws `StartError` if the
- * shell cannot open a descriptor of ours.
+ * `files`: those of the shell, which sees their folder under `seenAs`. Throws `StartError` if the shell cannot open
+ * a descriptor of ours.
  */
-export function openSessionStdin(stdin: Stdin, shared: SharedFolder | null): SessionStdin {
+export function openSessionStdin(stdin: Stdin, files: ShellFiles, seenAs: string): SessionStdin {
   const release = () => undefined
-  if (stdin.kind === 'text') return openText(stdin.text, shared)
+  if (stdin.kind === 'text') {
+    files.write('stdin', stdin.text)
+    return { path: join(seenAs, 'stdin'), release: () => files.remove('stdin') }
+  }
   if (stdin.kind !== 'descriptor') return { path: '/dev/null', release }
-  const isSeen = process.platform === 'linux' && shared === null
+  const isSeen = process.platform === 'linux' && seenAs === files.folder
   // A socket cannot be opened by its path in /proc (ENXIO).
   const given = fstatSync(stdin.fd)
   if (isSeen && !given.isSocket()) {
@@ -179,19 +182,4 @@ export function openSessionStdin(stdin: Stdin, shared: SharedFolder | null): Ses
   const what = !isSeen ? 'an open file' : given.isSocket() ? 'a socket' : 'a named pipe'
   const message = `A session reads a text or nothing here, not ${what}: pass the text`
   throw new StartError('session_stdin', message)
-}
-
-/** A file, whose name is gone at once where the system has `/proc`. */
-function openText(text: string, shared: SharedFolder | null): SessionStdin {
-  const fill = (folder: string) => writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
-  const directory = makeFilledFolder('stdin', fill, shared?.path)
-  const path = join(directory, 'text')
-  const remove = () => removeTemporaryFolder(directory)
-  if (shared) {
-    return { path: join(shared.seenAs, basename(directory), 'text'), release: remove }
-  }
-  if (process.platform !== 'linux') return { path, release: remove }
-  const fd = openSync(path, 'r')
-  remove()
-  return { path: `/proc/${process.pid}/fd/${fd}`, release: () => closeSync(fd) }
 }

@@ -183,7 +183,7 @@ export async function startPipeShell(
       await prepare(request)
       await moveTo(request.cwd, beginning.mark)
     }
-    const stdin = openSessionStdin(request.stdin, shared)
+    const stdin = openSessionStdin(request.stdin, files, program.seenAs)
     const { paths, used } = await outputs.open(request.streams, sink).catch((error: unknown) => {
       stdin.release()
       throw error
@@ -292,6 +292,7 @@ async function startProgram(
       launch,
       child,
       inputFd: input.writeFd,
+      seenAs,
       shared: launch.shared === undefined ? null : { path: folder, seenAs: launch.shared },
       /** The shell has come to this line of its program, behind which there must be another one. */
       addLines(line: number): void {

@@ -22,7 +22,7 @@ import { sessionClosed, startWithin, stoppedBefore } from '../start-failure.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
 import { type ActiveTurn, createSessionQueue, neverStarted, type TerminalKeys } from './queue.ts'
 import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './shelf.ts'
-import type { KeptShell, ShellTurn, StartShell, TerminalShell, TurnEnd } from './shell.ts'
+import type { KeptShell, ShellTurn, StartShell, TurnEnd } from './shell.ts'
 import { endShell, stopTurn } from './stop.ts'
 
 /** One shell that keeps its state, replaced when a command ends it or goes on without its caller. */
@@ -301,7 +301,6 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
         isLeft = true
         active = null
         pass(current)
-        tellSuspended(current.terminal, request.id)
         free()
         // A start that fails is told by the first run that needs it.
         ensure(request, closing.signal).catch(() => undefined)
@@ -314,15 +313,6 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
         },
       }),
     }
-  }
-
-  /** What is suspended belongs to its shell, and cannot be carried to another one. */
-  function tellSuspended(left: TerminalShell, leftRun: string): void {
-    const suspended = left.listJobs().filter((job) => job.isSuspended && job.run !== leftRun)
-    if (suspended.length === 0) return
-    const names = suspended.map(({ pid }) => `${describeProcess(pid)} (kill -CONT ${pid})`)
-    const list = names.join(', ')
-    listener.onNotice(`Still suspended, and out of reach of fg in the new shell: ${list}`)
   }
 
   const present: TerminalKeys = {

@@ -81,13 +81,16 @@ export function checkRequest(request: Request, shellName: string | null): void {
     )
   }
   for (const variable of Object.keys(request.env)) {
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable)) continue
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable) && !fixedVariables.has(variable)) continue
     throw new StartError(
       'session_environment',
-      `A shell cannot hold a variable of this name: ${variable}`,
+      `A shell of a session cannot be given a variable of this name: ${variable}`,
     )
   }
 }
+
+/** Read-only in every bash. */
+const fixedVariables = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])
 
 /**
  * Throws `StartError` where a model asks for the session of a person or script, whose shell holds what a

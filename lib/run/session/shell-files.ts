@@ -2,6 +2,7 @@ import {
   appendFileSync,
   closeSync,
   openSync,
+  rmSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -22,6 +23,7 @@ export interface ShellFiles {
   exportsPath: string | null
   write(name: string, text: string): void
   append(name: string, text: string): void
+  remove(name: string): void
   /** What the shell is to do next: fields that each end with NUL. What stood there before may follow them. */
   turn(fields: readonly (string | number)[]): void
   readExports(): string
@@ -50,6 +52,7 @@ export function openShellFiles(visible: boolean): ShellFiles {
     exportsPath: visible ? exportsPath : null,
     write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
     append: (name, text) => void ifThere(() => appendFileSync(join(folder, name), text)),
+    remove: (name) => rmSync(join(folder, name), { force: true }),
     turn(fields) {
       // The number of the descriptor may be another file's by then.
       if (!open) return

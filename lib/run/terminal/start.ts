@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, readSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { messageOf } from '../../protocol/errors.ts'
 import { type Exit, StartError } from '../../protocol/ports.ts'
 import type { TerminalSize } from '../../protocol/request/request.ts'
@@ -42,24 +42,11 @@ export interface PtyStart {
 /** Opens a terminal and starts a program on it. Rejects with `StartError`. */
 export async function startPty(start: PtyStart, parts: PtyParts): Promise<PtyProcess> {
   try {
-    checkProgram(start.launch.file)
+    // What starts the program reports a failure as text on the terminal.
+    accessSync(start.launch.file, constants.X_OK)
     return await startOnTerminal(start, parts)
   } catch (error) {
     throw describeStartFailure(error, start.launch)
-  }
-}
-
-/** What starts the program reports a failure as text on the terminal, so it is checked before if it can be. */
-function checkProgram(file: string): void {
-  accessSync(file, constants.X_OK)
-  const fd = openSync(file, 'r')
-  try {
-    const head = Buffer.alloc(256)
-    const text = head.toString('latin1', 0, readSync(fd, head))
-    const interpreter = /^#!\s*(\S+)/.exec(text)?.[1]
-    if (interpreter) accessSync(interpreter, constants.X_OK)
-  } finally {
-    closeSync(fd)
   }
 }
 

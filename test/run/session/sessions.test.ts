@@ -206,7 +206,7 @@ test('a session reads no named pipe', async () => {
 test('env is for one run, cwd moves the session', async () => {
   await withSessions(async ({ run }) => {
     await run('PATH_BEFORE=$PATH; given=before')
-    const env = { given: `it's "new"\n`, PATH: '/nowhere', UID: '7' }
+    const env = { given: `it's "new"\n`, PATH: '/nowhere' }
     const inside = await run('echo "$given$PATH"; /usr/bin/env | /usr/bin/grep -c ^given', { env })
     assert.is(inside.stdout, `it's "new"\n/nowhere\n1\n`)
     assert.is(
@@ -221,6 +221,7 @@ test('env is for one run, cwd moves the session', async () => {
     assert.is((await run('pwd; cd /')).stdout, '/usr\n')
     assert.is((await run('pwd; cd - >/dev/null; pwd')).stdout, '/\n/usr\n')
     await rejects(run('pwd', { cwd: '/no/such/place' }), 'cwd_not_found')
+    await rejects(run('pwd', { env: { UID: '7' } }), 'session_environment')
     assert.is((await run('pwd')).stdout, '/usr\n')
   })
 })
