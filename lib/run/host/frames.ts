@@ -1,6 +1,6 @@
 import { type ToldResult, toldShape } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
-import { countBegun } from '../pipe/pipe-reader.ts'
+import { createFrameSplitter } from '../frame-splitter.ts'
 
 /*
  * What the script on a host reports beside the command's own bytes, in the same streams, since a client
@@ -50,15 +50,13 @@ const longestPreamble = 64 * 1024
 
 /** One reader for one stream; a frame may be cut anywhere. */
 export function createFrameReader(name: string, tell: (frame: Heard) => void): FrameReader {
-  const head = Buffer.from(frameHead(name))
+  const splitter = createFrameSplitter({ head: frameHead(name), end: 0x0a, longest: longestFrame })
   let begun = false
   let ended = false
   let preamble = Buffer.alloc(0)
-  /** The last bytes, if they may be the beginning of a frame. */
-  let held: Buffer = Buffer.alloc(0)
 
   function pass(bytes: Buffer, out: Uint8Array[]): void {
-    if (bytes.length === 0 || ended) return
+    if (ended) return
     if (begun) out.push(bytes)
     else preamble = Buffer.concat([preamble, bytes]).subarray(-longestPreamble)
   }
@@ -75,27 +73,14 @@ export function createFrameReader(name: string, tell: (frame: Heard) => void): F
   return {
     read(bytes) {
       const out: Uint8Array[] = []
-      // The memory of the bytes belongs to the caller.
-      let rest = held.length === 0 ? Buffer.from(bytes) : Buffer.concat([held, bytes])
-      held = Buffer.alloc(0)
-      for (;;) {
-        const at = rest.indexOf(head)
-        if (at < 0) break
-        const end = rest.indexOf(0x0a, at)
-        if (end < 0 && rest.length - at < longestFrame) break
-        pass(rest.subarray(0, at), out)
-        take(rest.toString('utf8', at + head.length, end < 0 ? undefined : end).replace(/\r$/, ''))
-        rest = end < 0 ? Buffer.alloc(0) : rest.subarray(end + 1)
+      for (const piece of splitter.read(bytes)) {
+        if (piece.kind === 'bytes') pass(piece.bytes, out)
+        else take(piece.text.replace(/\r$/, ''))
       }
-      // A frame that is not whole yet, or may be one.
-      const whole = rest.indexOf(head)
-      const open = whole >= 0 ? whole : rest.length - countBegun(rest, head)
-      held = Buffer.from(rest.subarray(open))
-      pass(rest.subarray(0, open), out)
       return out
     },
     get preamble() {
-      return Buffer.concat([preamble, begun ? Buffer.alloc(0) : held]).toString('utf8')
+      return Buffer.concat([preamble, begun ? Buffer.alloc(0) : splitter.held]).toString('utf8')
     },
   }
 }

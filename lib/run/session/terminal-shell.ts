@@ -16,12 +16,12 @@ import {
   sendSignal,
 } from '../../system/process/process-table.ts'
 import { pause, settleWithin } from '../../system/clock.ts'
+import { createFrameSplitter, type Piece } from '../frame-splitter.ts'
 import type { PtyParts, PtyProcess } from '../terminal/start.ts'
 import { attachTerminal } from '../terminal/attached-terminal.ts'
 import { type EditorDialect, editorKeys } from './dialect.ts'
 import type { LocalShell, ShellJob, ShellTurn, TurnEnd } from './shell.ts'
 import type { ShellFiles } from './shell-files.ts'
-import { createMarkReader, type Piece } from './terminal-talk.ts'
 
 /** A shell that has been started on a terminal. */
 export interface TerminalProgram extends PtyProcess {
@@ -40,6 +40,8 @@ const interruptedStatus = 130
 /** A program that asks what the terminal can do waits for the answer: a VT220 with colours. */
 const deviceQuery = /\u001B\[0?c/
 const deviceAnswer = '\u001B[?62;22c'
+/** An answer may be long. */
+const longestMark = 4 * 1024 * 1024
 /** Whatever holds the editor, an interrupt leads back to a prompt. */
 const interruptKey = '\u0003'
 /** A command takes the shell at once. At its first completion zsh loads all of them: seconds on a slow disk. */
@@ -74,7 +76,11 @@ export function followTerminal(
   },
 ): LocalShell {
   const { pid, group, parts, dialect, files } = program
-  const marks = createMarkReader(program.nonce)
+  const marks = createFrameSplitter({
+    head: `\u001B]${program.nonce};`,
+    end: 0x07,
+    longest: longestMark,
+  })
   const { mark, onOutput } = options
   let phase: Phase = 'starting'
   let sink: OutputSink | null = null
@@ -133,7 +139,7 @@ export function followTerminal(
   function takeBytes(chunk: Uint8Array): ListenerAnswer | Promise<ListenerAnswer> {
     const pieces = marks.read(chunk)
     for (let next = pieces.shift(); next; next = pieces.shift()) {
-      const answer = next.kind === 'mark' ? meet(next) : route(next.bytes)
+      const answer = next.kind === 'frame' ? meet(next.text) : route(next.bytes)
       if (answer instanceof Promise) return takeRest(answer, pieces)
     }
     return undefined
@@ -142,7 +148,7 @@ export function followTerminal(
   async function takeRest(first: Promise<unknown>, pieces: Piece[]): Promise<ListenerAnswer> {
     await first
     for (const piece of pieces) {
-      if (piece.kind === 'mark') meet(piece)
+      if (piece.kind === 'frame') meet(piece.text)
       else await route(piece.bytes)
     }
   }
@@ -167,7 +173,12 @@ export function followTerminal(
     }
   }
 
-  function meet({ name, fields }: Extract<Piece, { kind: 'mark' }>): void {
+  /**
+   * A mark of the shell: `I` ends the start files, `C` begins a command's output and tells the command's length, `D`
+   * ends it, `B` is the prompt, `R` an answer.
+   */
+  function meet(mark: string): void {
+    const [name, ...fields] = mark.split(';')
     if (name === 'B') {
       const [number = ''] = fields
       const isAnother = number !== prompt
@@ -221,7 +232,7 @@ export function followTerminal(
   const ended = program.ended.then(async (exit): Promise<Exit> => {
     const wasRunning = phase === 'running'
     await screen.drain()
-    if (wasRunning && phase === 'running') await sink?.write('output', marks.rest())
+    if (wasRunning && phase === 'running') await sink?.write('output', marks.held)
     rest('gone')
     await screen.close()
     files.close()

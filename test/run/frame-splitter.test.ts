@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createMarkReader } from '../../../lib/run/session/terminal-talk.ts'
+import { createFrameSplitter } from '../../lib/run/frame-splitter.ts'
 
 const nonce = '123456789'
 const mark = (name: string, ...fields: string[]) =>
   `\u001B]${[nonce, name, ...fields].join(';')}\u0007`
 
 function read(chunks: readonly Buffer[]): (string | string[])[] {
-  const reader = createMarkReader(nonce)
+  const reader = createFrameSplitter({ head: `\u001B]${nonce};`, end: 7, longest: 1000 })
   const found: (string | string[])[] = []
   const give = (bytes: Uint8Array) => {
     const text = Buffer.from(bytes).toString('latin1')
@@ -20,10 +20,10 @@ function read(chunks: readonly Buffer[]): (string | string[])[] {
   for (const chunk of chunks) {
     for (const piece of reader.read(chunk)) {
       if (piece.kind === 'bytes') give(piece.bytes)
-      else found.push([piece.name, ...piece.fields])
+      else found.push(piece.text.split(';'))
     }
   }
-  give(reader.rest())
+  give(reader.held)
   return found
 }
 
