@@ -107,8 +107,8 @@ function listenToDescriptor(
   }
 }
 
-/** How far apart two looks are at most, where nothing tells that there are bytes. */
-const pollMs = 8
+/** How far apart two looks are, where nothing tells that there are bytes. */
+const pollMs = 4
 /** Bun leaves a pipe on the floor that nobody waits for: it may sleep so long between two looks. */
 const unwatchedMs = 250
 
@@ -135,18 +135,15 @@ function streamDescriptor(
   function ask(): void {
     if (asking || atEnd || closed) return
     asking = true
+    const take = (value?: Uint8Array): void => {
+      asking = false
+      if (value === undefined) atEnd = true
+      else arrived.push(value)
+      deliver()
+    }
     reader.read().then(
-      ({ value }) => {
-        asking = false
-        if (value === undefined) atEnd = true
-        else arrived.push(value)
-        deliver()
-      },
-      () => {
-        asking = false
-        atEnd = true
-        deliver()
-      },
+      ({ value }) => take(value),
+      () => take(),
     )
   }
 
@@ -200,66 +197,52 @@ function streamDescriptor(
   }
 }
 
-/** Looks again and again, at most `maxDelayMs` apart. */
+/** Looks again and again. */
 function pollDescriptor(
   fd: number,
   buffer: Uint8Array,
   give: Give,
   onClose: () => void,
-  maxDelayMs: number,
+  everyMs: number,
 ): DescriptorWatch {
-  let timer: NodeJS.Timeout | undefined
+  const timer = setInterval(look, everyMs)
   let paused = false
-  let delayMs = 0
   let unreferenced = false
   let closed = false
 
   function close(): void {
     if (closed) return
     closed = true
-    paused = true
-    clearTimeout(timer)
+    clearInterval(timer)
     closeSync(fd)
     onClose()
   }
 
+  function resume(): void {
+    paused = false
+  }
+
   function look(): void {
-    for (let turn = 0; turn < 16 && !paused; turn++) {
+    for (let turn = 0; turn < 16 && !paused && !closed; turn++) {
       const count = readNow(fd, buffer)
+      if (count === 'empty') return
       if (count === 0) {
         // Left alone: nobody will close it later.
         if (unreferenced) close()
         return
       }
-      if (count === 'empty') {
-        delayMs = Math.min(maxDelayMs, delayMs + 1)
-        break
-      }
-      delayMs = 0
-      if (!give(buffer.subarray(0, count), resume)) return
+      if (!give(buffer.subarray(0, count), resume)) paused = true
     }
-    if (!paused) schedule()
   }
-  function schedule(): void {
-    timer = setTimeout(look, delayMs)
-    if (unreferenced) timer.unref()
-  }
-  function resume(): void {
-    if (closed) return
-    paused = false
-    clearTimeout(timer)
-    schedule()
-  }
-  schedule()
+
   return {
     pause() {
       paused = true
-      clearTimeout(timer)
     },
     resume,
     unref() {
       unreferenced = true
-      timer?.unref()
+      timer.unref()
     },
     close,
   }
