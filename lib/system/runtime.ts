@@ -1,6 +1,7 @@
 /** The parts of other runtimes' globals that are used here; in Node there are none. */
 export interface BunRuntime {
   readonly version: string
+  readonly semver: { satisfies(version: string, range: string): boolean }
   /** `/$bunfs/…` in an executable that Bun has compiled. */
   readonly main: string
   file(descriptor: number): { stream(): ReadableStream<Uint8Array<ArrayBuffer>> }
@@ -47,15 +48,9 @@ const foreign = globalThis as ForeignGlobals
 export const bun: BunRuntime | null = foreign.Bun ?? null
 
 /** Whether processes can be started in a control group: an older Bun would pass over that option of its spawn. */
-export const startsInGroups: boolean = bun !== null && isAtLeast(bun.version, [1, 4, 5])
+export const startsInGroups: boolean = bun?.semver.satisfies(bun.version, '>=1.4.5') ?? false
 
 export const isDeno = foreign.Deno !== undefined
-
-function isAtLeast(version: string, least: readonly number[]): boolean {
-  const parts = version.split('.').map((part) => Number.parseInt(part, 10))
-  const at = least.findIndex((number, index) => parts[index] !== number)
-  return at === -1 || (parts[at] ?? 0) > (least[at] ?? 0)
-}
 
 /** Whether the program that runs is nacre and its runtime in one file. */
 export function isSingleExecutable(): boolean {

@@ -31,7 +31,7 @@ export const find: Follow = ({ args: own, scope, shell }) => {
   const targets = (): Text[] => {
     if (isWide) return [...roots]
     if (roots.length * names.length > maxTargets) return [obscured]
-    return roots.flatMap((root) => names.map((name) => below(root, name)))
+    return roots.flatMap((root) => names.map((name) => Text.join([root, '/', name])))
   }
   const narrow = (name: Text): void => {
     names.push(name)
@@ -64,12 +64,6 @@ const matchesAll = (test: string, pattern: Text): boolean =>
   test.includes('regex')
     ? pattern.test(/^[.*/\\^$()+]*$/)
     : ['src', 'a', 'README.md'].every((name) => pattern.activated().matches(name))
-
-/** A search by age in the root or a home may find anything there. */
-function below(root: Text, name: Text): Text {
-  if (name === found && root.test(/^(?:\/(?!tmp|var)[^/]*|~|\/home\/[^/]*)\/*$/)) return root
-  return name.startsWith(root.chars) ? name : Text.join([root, '/', name])
-}
 
 /** What is started for one file. On every file below a folder, a plain rm removes the folder. */
 function fill(words: readonly Text[], target: Text): readonly Text[] {

@@ -10,10 +10,6 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   readonly assignments?: boolean
   /** Options whose value is a script for `sh -c`. */
   readonly scriptOptions?: readonly string[]
-  /** Options whose value is the directory to start in. */
-  readonly directoryOptions?: readonly string[]
-  /** With one of these nothing is started. */
-  readonly idleOptions?: readonly string[]
   /** The words are joined and given to a shell. */
   readonly joins?: boolean
   /** Without words it starts a shell, which reads its input: always, or with one of these options. */
@@ -40,8 +36,6 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     longValues:
       'close-from chdir group host prompt chroot command-timeout type other-user role user',
     assignments: true,
-    directoryOptions: ['D', 'chdir'],
-    idleOptions: ['l', 'v', 'e', 'V', 'K', 'list', 'validate', 'edit', 'version'],
     startsShell: ['s', 'i', 'shell', 'login'],
   },
   doas: { shortValues: 'uCa', startsShell: ['s'] },
@@ -52,11 +46,8 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     longValues: 'unset chdir split-string',
     assignments: true,
     scriptOptions: ['S', 'split-string'],
-    directoryOptions: ['C', 'chdir'],
   },
-  command: { ...inShell, idleOptions: ['v', 'V'] },
-  builtin: inShell,
-  exec: { ...inShell, shortValues: 'a' },
+  ...{ command: inShell, builtin: inShell, exec: { ...inShell, shortValues: 'a' } },
   time: { shortValues: 'fo', longValues: 'format output' },
   timeout,
   gtimeout: timeout,
@@ -89,13 +80,9 @@ const dangerous = new Set(
 const startInner =
   (wrapper: Wrapper): Follow =>
   ({ name, args, scope: outer, stdin, shell }) => {
-    const { operands: own = 0, idleOptions = [], scriptOptions = [], startsShell = [] } = wrapper
+    const { operands: own = 0, scriptOptions = [], startsShell = [] } = wrapper
     const options = readOptions(args, { ...wrapper, stopsAtOperand: true })
-    if (options.has(...idleOptions)) return args.at(-1) ?? empty
     const scope = wrapper.staysInShell ? outer : outer.clone()
-    for (const directory of options.valuesOf(...(wrapper.directoryOptions ?? []))) {
-      scope.enter([directory])
-    }
     let words: readonly Text[] = options.operands
     if (words[0]?.is('-')) words = words.slice(1)
     while (wrapper.assignments && words[0]?.test(/^[A-Za-z_]\w*=/)) {

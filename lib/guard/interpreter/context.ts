@@ -127,26 +127,25 @@ export class Context {
     if (likelihood === 'runs') this.options.doubted(reason, readable(text), kind)
   }
 
-  /** Tells the rules of a command. `read` gives the text of a file, as far as it is known. */
+  /** Tells the rules of a command. */
   tell(
     name: string,
     words: readonly Text[],
     { writes, redirected }: Channels,
     { directories }: Scope,
-    read: SeenCommand['read'],
   ): void {
     const { text, likelihood, standsAlone } = this.frame
     const { home, directory: start, saw } = this.options
     const places = { directories, start, home }
     const args = words.slice(1)
-    const seen = { name, words, args, writes, redirected, standsAlone, places, read }
+    const seen = { name, words, args, writes, redirected, standsAlone, places }
     saw(seen, readable(text), likelihood)
   }
 
   /** Tells the rules of the files that are opened where no program starts. */
   tellWrites(writes: readonly Text[], scope: Scope): void {
     if (writes.length > 0) {
-      this.tell('', [], { stdin: null, writes, redirected: true }, scope, () => null)
+      this.tell('', [], { stdin: null, writes, redirected: true }, scope)
     }
   }
 }

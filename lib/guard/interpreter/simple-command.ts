@@ -140,7 +140,6 @@ export function start(
   if (context.effort.isSpent) return unknown
   const base = baseName(path)
   const { stdin } = channels
-  const read = (file: Text) => (file.is('-') ? stdin : reader.readFile(file, scope))
   if (path.equals(obscured) && words.length === 1) {
     context.doubt('A command comes out of a constant in a way that is not followed.')
     return unknown
@@ -150,7 +149,7 @@ export function start(
     const names = base.isGlob || rest.length === 0 ? likelyNames : [rest]
     return context.supposed(() => {
       // No rule that lists what is allowed can list a name that is not known.
-      context.tell('', words, channels, scope, read)
+      context.tell('', words, channels, scope)
       // It may be any of them.
       for (const name of names) {
         if (base.matches(name.chars))
@@ -176,6 +175,6 @@ export function start(
     inner.parameters = args
     return reader.runScript(script, inner, stdin)
   }
-  context.tell(name, words, channels, scope, read)
+  context.tell(name, words, channels, scope)
   return followCommand({ name, words, args, scope, stdin, shell: reader })
 }

@@ -91,7 +91,7 @@ export const gitAddBlind: Rule = {
   decision: 'deny',
   instead: 'Name the files: `git add <path>…`, or `git add -u` for what is tracked already.',
   holdsFor: 'agents',
-  check({ name, args, places, read }) {
+  check({ name, args, places }) {
     const call = readGit(name, args)
     if (!call || (call.subcommand !== 'add' && call.subcommand !== 'stage')) return null
     const options = readOptions(call.args, addStyle)
@@ -110,16 +110,7 @@ export const gitAddBlind: Rule = {
         directories.map((d) => (folder.startsWith('/') ? folder : Text.join([d, '/', folder]))),
       places.directories,
     )
-    const list = options.valueOf('pathspec-from-file')
-    const listed = list && read(list)
-    if (list && !listed) {
-      return { does: `stages whatever "${list.chars}" lists`, certain: false }
-    }
-    const paths = [
-      ...operands,
-      ...(listed?.split(/[\n\0]/) ?? []).filter(({ length }) => length > 0),
-    ]
-    const blind = paths.find((word) => isEverything(word, { ...places, directories: within }))
+    const blind = operands.find((word) => isEverything(word, { ...places, directories: within }))
     if (blind === undefined) return null
     return { does: 'stages everything, whatever it is', certain: true }
   },

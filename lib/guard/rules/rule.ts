@@ -38,8 +38,6 @@ export interface SeenCommand {
   /** Whether it has redirections or reads a pipe. */
   readonly redirected: boolean
   readonly places: Places
-  /** The text of a file as far as the command itself wrote it, of `-` what it reads; else null. */
-  readonly read: (path: Text) => Text | null
 }
 
 /** Where the command stands. All absolute. */

@@ -5,6 +5,7 @@ import { basename } from 'node:path'
 import { isTerminal } from '../descriptors.ts'
 import { findProgram, lookAtLink, lookIntoFile, systemPath } from '../look.ts'
 import { bun, isDeno } from '../runtime.ts'
+import { sendSignal } from './process-table.ts'
 
 /*
  * This process becomes another program (execve(2)): its number, signals, terminal, descriptors and directory are
@@ -293,7 +294,8 @@ function runAsChild(
   for (const signal of forwarded) {
     const isOfTerminal = signal === 'SIGINT' || signal === 'SIGQUIT'
     process.on(signal, () => {
-      if (!isOfTerminal || !isTerminal(0)) child.kill(signal)
+      // Deno takes the signal of its own `child.kill` for what has ended the child.
+      if ((!isOfTerminal || !isTerminal(0)) && child.pid) sendSignal(child.pid, signal)
     })
   }
   return new Promise((resolve, reject) => {
@@ -303,7 +305,8 @@ function runAsChild(
       // Its default action comes back when nobody listens any more, also where Node ignores it.
       for (const own of ownSignals) process.on(own, () => undefined)
       for (const heard of [...forwarded, ...ownSignals]) process.removeAllListeners(heard)
-      process.kill(process.pid, signal)
+      // The first SIGSEGV or SIGBUS only ends the handler that Deno has for it.
+      for (let turn = 0; turn < 2; turn++) process.kill(process.pid, signal)
       resolve(128 + constants.signals[signal])
     })
   })

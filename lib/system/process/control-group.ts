@@ -106,7 +106,6 @@ export function createControlGroups(): ControlGroups {
   const kept = new Set<ControlGroup>()
   /** Undefined until it was found; null where the system lets this process make no groups. */
   let home: Home | null | undefined
-  let made = 0
   const lock = new MoveLock()
 
   function expectStart(): void {
@@ -130,30 +129,18 @@ export function createControlGroups(): ControlGroups {
 
   /** Makes a group and, but in Bun, moves this process into it. Null where this start gets no group. */
   function enter(prefix: string): ControlGroup | null {
-    let group: ControlGroup | null = null
+    // No two executors of this process give the same number.
+    const group = openControlGroup(`${prefix}${process.hrtime.bigint()}`)
     try {
-      group = openControlGroup(makeFree(prefix))
+      mkdirSync(group.path)
       // Linux before 5.14 has no way to end a group at once.
       if (!existsSync(join(group.path, 'cgroup.kill'))) throw new Error('It cannot be killed')
       if (!startsInGroups) writeFileSync(join(group.path, 'cgroup.procs'), self)
       kept.add(group)
       return group
     } catch {
-      group?.remove()
+      group.remove()
       return null
-    }
-  }
-
-  /** Another executor of this process counts its groups too. */
-  function makeFree(begin: string): string {
-    for (;;) {
-      const path = `${begin}${made++}`
-      try {
-        mkdirSync(path)
-        return path
-      } catch (error) {
-        if (codeOf(error) !== 'EEXIST') throw error
-      }
     }
   }
 
@@ -195,8 +182,7 @@ export function createControlGroups(): ControlGroups {
       } finally {
         isBack = moveBack(place)
       }
-      // What the start itself took of this process is not the run's.
-      return { started, group: isBack ? openControlGroup(group.path, group.readUsage()) : null }
+      return { started, group: isBack ? group : null }
     },
     async close() {
       await lock.wait()
@@ -224,9 +210,9 @@ function startIn<Started extends Startable>(
 
 /**
  * The group at a path, whoever has made it. Once it is gone, it answers every question as an empty group
- * would. Its usage counts from `before`.
+ * would.
  */
-export function openControlGroup(path: string, before: GroupUsage | null = null): ControlGroup {
+export function openControlGroup(path: string): ControlGroup {
   // Another executor of this process may have made a group of the same path since.
   let removed = false
   const control = (file: string, value: string) => {
@@ -243,14 +229,14 @@ export function openControlGroup(path: string, before: GroupUsage | null = null)
     kill: () => control('cgroup.kill', '1'),
     freeze: (frozen) => control('cgroup.freeze', frozen ? '1' : '0'),
     readUsage() {
-      const usage = openUsage(path, before)
+      const usage = openUsage(path)
       try {
         return usage.readUsage()
       } finally {
         usage.close()
       }
     },
-    openUsage: () => openUsage(path, before),
+    openUsage: () => openUsage(path),
     remove() {
       // A program of the run may have made groups below.
       removed ||= removeEmpty(path) || listGroups(path).every(removeEmpty)
@@ -292,7 +278,7 @@ function writeControl(file: string, value: string): void {
 const usageMaxBytes = 512
 
 /** On a kernel without the controller for memory there is no `memory.peak`. */
-function openUsage(path: string, before: GroupUsage | null): OpenUsage {
+function openUsage(path: string): OpenUsage {
   const buffer = Buffer.alloc(usageMaxBytes)
   const cpuFd = openToRead(join(path, 'cpu.stat'))
   const peakFd = openToRead(join(path, 'memory.peak'))
@@ -315,8 +301,8 @@ function openUsage(path: string, before: GroupUsage | null): OpenUsage {
       if (user === undefined) return null
       const peak = Number.parseInt(read(peakFd), 10)
       return {
-        userMs: Number(user) / 1000 - (before?.userMs ?? 0),
-        systemMs: Number(system) / 1000 - (before?.systemMs ?? 0),
+        userMs: Number(user) / 1000,
+        systemMs: Number(system) / 1000,
         peakBytes: Number.isNaN(peak) ? null : peak,
       }
     },

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { codeOf } from '../../protocol/errors.ts'
@@ -258,15 +258,8 @@ export function findConfined(pid: number): number {
   return inside[0]?.pid ?? pid
 }
 
-/** What a person would call the process: its words, or its name. */
+/** What a person would call the process: its words, or its name. Empty where there is no `/proc`. */
 export function describeProcess(pid: number): string {
-  if (process.platform !== 'linux') {
-    try {
-      return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).trim()
-    } catch {
-      return ''
-    }
-  }
   const words = readProc(pid, 'cmdline')?.split('\0').join(' ').trim()
   return words || (readProc(pid, 'comm')?.trim() ?? '')
 }
