@@ -1,8 +1,6 @@
 import { empty, Text, unknown, anyText, given, obscured } from '../shell/text.ts'
 import type { Commands, Follow, Call } from './call.ts'
 
-const silent: Follow = () => empty
-
 const cd: Follow = ({ args, scope }) => {
   const target = args.findLast((word) => word.is('-') || !word.test(/^-[LPe@]*$|^--$|^[+-]\d+$/))
   scope.enter(target === undefined ? (scope.variables.get('HOME')?.values ?? [unknown]) : [target])
@@ -17,14 +15,8 @@ const popd: Follow = ({ scope }) => {
 /** `export`, `declare`, `local`, `readonly`, `typeset`: `NAME=value` words assign. */
 const declare: Follow = ({ args, scope }) => {
   for (const word of args) {
-    const [start = '', name, append] = /^([A-Za-z_]\w*)(\+?)=/.exec(word.chars) ?? []
-    if (name === undefined) continue
-    const value = word.slice(start.length)
-    const before = (append === '+' && scope.variables.get(name)?.values) || [empty]
-    scope.assign(
-      name,
-      before.map((text) => Text.join([text, value])),
-    )
+    const [start = '', name] = /^([A-Za-z_]\w*)\+?=/.exec(word.chars) ?? []
+    if (name !== undefined) scope.assign(name, [word.slice(start.length)])
   }
   return empty
 }
@@ -60,11 +52,9 @@ const alias: Follow = ({ args, scope }) => {
   return empty
 }
 
-const silentNames = 'true false : exit return shopt umask wait sleep mkdir touch rm'.split(' ')
-
-/** Commands that change the state of the shell, or print nothing. */
-export const stateCommands: Commands = new Map([
-  ...Object.entries({
+/** Commands that change the state of the shell. */
+export const stateCommands: Commands = new Map(
+  Object.entries({
     cd,
     pushd: cd,
     popd,
@@ -78,8 +68,7 @@ export const stateCommands: Commands = new Map([
     shift,
     alias,
   }),
-  ...silentNames.map((name): [string, Follow] => [name, silent]),
-])
+)
 
 /** A longer text is not put together. */
 const maxLength = 65_536
@@ -118,7 +107,7 @@ const formatOnce = (format: Text, values: Text[]): Text =>
   unescape(format).replace(/%(?:%|[-+ #0]*[\d*]*(?:\.[\d*]+)?([a-zA-Z]))/g, ([, kind]) => {
     if (kind === undefined) return '%'
     const value = values.shift() ?? empty
-    return kind === 'b' ? unescape(value) : 'sqdi'.includes(kind) ? value : given
+    return 'sbqdi'.includes(kind) ? value : given
   })
 
 const named: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\' }

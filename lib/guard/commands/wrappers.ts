@@ -14,11 +14,8 @@ interface Wrapper extends Pick<OptionStyle, 'shortValues' | 'longValues'> {
   readonly joins?: boolean
   /** Without words it starts a shell, which reads its input: always, or with one of these options. */
   readonly startsShell?: 'always' | readonly string[]
-  /** What it starts changes the shell itself. */
-  readonly staysInShell?: boolean
 }
 
-const inShell: Wrapper = { staysInShell: true }
 const su: Wrapper = {
   operands: 1,
   shortValues: 'cgGsuwC',
@@ -47,7 +44,7 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     assignments: true,
     scriptOptions: ['S', 'split-string'],
   },
-  ...{ command: inShell, builtin: inShell, exec: { ...inShell, shortValues: 'a' } },
+  ...{ command: {}, builtin: {}, exec: { shortValues: 'a' } },
   time: { shortValues: 'fo', longValues: 'format output' },
   timeout,
   gtimeout: timeout,
@@ -82,7 +79,7 @@ const startInner =
   ({ name, args, scope: outer, stdin, shell }) => {
     const { operands: own = 0, scriptOptions = [], startsShell = [] } = wrapper
     const options = readOptions(args, { ...wrapper, stopsAtOperand: true })
-    const scope = wrapper.staysInShell ? outer : outer.clone()
+    const scope = outer.clone()
     let words: readonly Text[] = options.operands
     if (words[0]?.is('-')) words = words.slice(1)
     while (wrapper.assignments && words[0]?.test(/^[A-Za-z_]\w*=/)) {
@@ -116,7 +113,7 @@ const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
     const base = baseName(word).chars
     const before = words[index - 1]?.chars ?? ''
     if (dangerous.has(base.replace(/\..*/, '')) || wrapperCommands.has(base)) {
-      if (name === base || isOwnSubcommand(name, base)) continue
+      if (name === base) continue
       shell.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
     }
@@ -127,10 +124,6 @@ const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
   }
   return anyText
 }
-
-/** `npm run env`, `yarn time`: scripts of the project. */
-const isOwnSubcommand = (name: string, base: string): boolean =>
-  /^(?:npm|pnpm|yarn|bun)$/.test(name) && !dangerous.has(base)
 
 /** `nix develop -c`, `nix-shell --run`: what follows is a command. */
 const runsScript = (option: string, program: string): boolean =>

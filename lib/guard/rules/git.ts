@@ -8,29 +8,27 @@ export interface GitCall {
   readonly args: readonly Text[]
   /** `-c key=value`, in order. */
   readonly settings: readonly Text[]
-  /** `-C`, in order. */
-  readonly folders: readonly Text[]
 }
 
 /** Takes the options before the subcommand off; null: no git, or no subcommand. */
 export function readGit(name: string, args: readonly Text[]): GitCall | null {
   const [, dashed] = /^git-([a-z-]+)$/.exec(name) ?? []
-  if (dashed) return { subcommand: dashed, args, settings: [], folders: [] }
+  if (dashed) return { subcommand: dashed, args, settings: [] }
   if (name !== 'git' && name !== 'hub') return null
   const settings: Text[] = []
-  const folders: Text[] = []
   let index = 0
   for (; index < args.length; index++) {
     const word = args[index]?.chars ?? ''
     if (word === '-c' || word === '--config-env') settings.push(args[++index] ?? empty)
-    else if (word === '-C') folders.push(args[++index] ?? empty)
-    else if (/^--(?:git-dir|work-tree|namespace|super-prefix|exec-path|attr-source)$/.test(word)) {
+    else if (
+      /^(?:-C|--(?:git-dir|work-tree|namespace|super-prefix|exec-path|attr-source))$/.test(word)
+    ) {
       index++
     } else if (!word.startsWith('-')) break
   }
   const subcommand = args[index]?.chars
   if (subcommand === undefined) return null
-  return { subcommand, args: args.slice(index + 1), settings, folders }
+  return { subcommand, args: args.slice(index + 1), settings }
 }
 
 /** The alias that `-c alias.<name>=…` gives a subcommand: shell text after `!`, else git's own. */
@@ -105,12 +103,7 @@ export const gitAddBlind: Rule = {
     }
     // Only what is tracked already.
     if (options.has('u', 'update')) return null
-    const within = call.folders.reduce(
-      (directories, folder) =>
-        directories.map((d) => (folder.startsWith('/') ? folder : Text.join([d, '/', folder]))),
-      places.directories,
-    )
-    const blind = operands.find((word) => isEverything(word, { ...places, directories: within }))
+    const blind = operands.find((word) => isEverything(word, places))
     if (blind === undefined) return null
     return { does: 'stages everything, whatever it is', certain: true }
   },

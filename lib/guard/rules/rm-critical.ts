@@ -35,10 +35,8 @@ function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain
     longFlags:
       'recursive force interactive one-file-system no-preserve-root preserve-root dir verbose',
   })
-  const { flags, operands } = options
+  const { operands } = options
   if (options.unknownFlags.length > 0) return { paths: operands, certain: false }
-  // With an option that it does not know, rm does nothing.
-  if (flags.some((flag) => flag.length === 1 && !'rRfiIdvxPW'.includes(flag))) return null
   if (options.has('r', 'R', 'recursive')) {
     return { paths: operands, certain: true }
   }
@@ -216,8 +214,5 @@ const othersFolders = new Set(
 /** Whether a folder is not the work of this project: below such a folder, or a temporary one. */
 function isOthers(folder: readonly Text[], start: readonly string[]): boolean {
   const isBelow = start.every((name, at) => folder[at]?.is(name))
-  if (!isBelow && folder.length <= start.length && fits(folder, start.slice(0, folder.length))) {
-    return false
-  }
   return folder.slice(isBelow ? start.length : 0).some(({ chars }) => othersFolders.has(chars))
 }

@@ -123,29 +123,18 @@ export class Scope {
     if (other.directories !== this.directories) {
       this.directories = this.bound([...this.directories, ...other.directories])
     }
-    this.effort.spendOn('entry', other.variables.size + other.functions.size)
+    this.effort.spendOn('entry', other.variables.size)
     for (const [name, variable] of other.variables) {
       const own = this.variables.get(name)
       if (own === variable) continue
-      this.variables.set(name, own ? this.unite(own, variable) : variable)
+      const values = [own, variable].flatMap((one) => one?.elements ?? one?.values ?? [])
+      this.variables.set(name, own ? { values: this.bound(values) } : variable)
     }
-    for (const [name, body] of other.functions) {
-      if (!this.functions.has(name)) this.functions.set(name, body)
-    }
-    for (const [name, text] of other.aliases) this.aliases.set(name, text)
     if (other.parameters !== this.parameters) {
       this.parameters =
         this.parameters && other.parameters ? [...this.parameters, ...other.parameters] : null
       this.effort.spendOnTexts(this.parameters ?? [])
     }
-  }
-
-  private unite(a: Variable, b: Variable): Variable {
-    const values = this.bound([...a.values, ...b.values])
-    if (!a.elements && !b.elements) return { values }
-    const all = [...(a.elements ?? a.values), ...(b.elements ?? b.values)]
-    this.effort.spendOnTexts(all)
-    return { values, elements: distinct(all) }
   }
 
   private bound(values: readonly Text[]): readonly Text[] {

@@ -128,10 +128,9 @@ export class Text {
   withUnknownEmpty(): Text {
     const { marks } = this
     if (marks === null || this.isKnown) return this
-    return this.replace(/…/g, ({ 0: own, index }) => {
-      const mark = marks[index]
-      return mark === 'g' ? 'given' : mark === 'u' || mark === 'o' ? '' : own
-    })
+    return this.replace(/…/g, ({ 0: own, index }) =>
+      'uo'.includes(marks.charAt(index)) ? '' : own,
+    )
   }
 
   /** Makes `*`, `?` and `[…]` active, as bash does with the value of an unquoted expansion. */

@@ -1,5 +1,4 @@
 import type {
-  ArithmeticExpression,
   DoubleQuotedChild,
   ParsedScript,
   ProcessSubstitutionPart,
@@ -159,7 +158,7 @@ function readPart(
       ]
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
-      return [[part.expression ? numberOf(part.expression) : given]]
+      return [[given]]
     case 'ProcessSubstitution':
       return [[host.processFile(part, scope)]]
     default:
@@ -170,8 +169,3 @@ function readPart(
 /** A substitution loses the newlines at its end. */
 const withoutEnd = (output: Text): Text =>
   output.slice(0, output.length - (/\n+$/.exec(output.chars)?.[0].length ?? 0))
-
-const numberOf = (expression: ArithmeticExpression): Text =>
-  expression.type === 'ArithmeticWord' && /^\d+$/.test(expression.value)
-    ? new Text(expression.value)
-    : given
