@@ -1,5 +1,5 @@
 import { readOptions } from '../shell/options.ts'
-import { empty, Text, absoluteNames, pathNames } from '../shell/text.ts'
+import { absoluteNames, empty, pathNames, type Text } from '../shell/text.ts'
 import type { Rule, Places } from './rule.ts'
 
 /** A call of git, its own options taken off. */
