@@ -5,8 +5,7 @@ import * as shape from '../protocol/shape/shape.ts'
 import type { CommandContext } from '../doors/command.ts'
 import type { Executor } from '../executor/executor.ts'
 import { describeDamaged, describeEarlyEnd, describeParts } from '../render/messages.ts'
-import { createCommand } from './actions.ts'
-import { answer, answerFlags, fieldFlags, tell, wantsJson } from './answer.ts'
+import { answer, answerFlags, createCommand, fieldFlags, tell, wantsJson } from './actions.ts'
 
 const { limit, line, column, head, tail, maxLines, maxBytes } = lineRangeParams
 const count = shape.integer()

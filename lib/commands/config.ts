@@ -1,8 +1,7 @@
 import type { CommandContext } from '../doors/command.ts'
 import type { ConfiguredKey } from '../protocol/configuration.ts'
 import { unknownName } from '../protocol/wire.ts'
-import { createCommand } from './actions.ts'
-import { answerFlags, tell, wantsJson } from './answer.ts'
+import { answerFlags, createCommand, tell, wantsJson } from './actions.ts'
 
 /** The status by which git config tells that a key is not set. */
 const notSet = 1

@@ -8,7 +8,7 @@ import type { RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { describeTrouble } from '../render/messages.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
-import { answer, formatFlag } from './answer.ts'
+import { answer, formatFlag } from './actions.ts'
 
 export const command: Command = {
   name: 'doctor',

@@ -17,8 +17,7 @@ import { renderJobTable, renderTaskTable } from '../render/tables.ts'
 import { programWords } from '../system/runtime.ts'
 import type { CommandContext } from '../doors/command.ts'
 import { typeIntoRun } from '../doors/terminal.ts'
-import { createCommand } from './actions.ts'
-import { answer, answerFlags, fieldFlags, tell, wantsJson } from './answer.ts'
+import { answer, answerFlags, createCommand, fieldFlags, tell, wantsJson } from './actions.ts'
 
 /** The status by which timeout(1) tells that the time is over and the command is not. */
 const stillRunning = 124

@@ -54,7 +54,7 @@ export async function serveAcp(context: AcpContext): Promise<number> {
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: false, audio: false, embeddedContext: true },
-        sessionCapabilities: { list: {}, delete: {} },
+        sessionCapabilities: { list: {} },
       },
       authMethods: [],
     }))
@@ -73,14 +73,6 @@ export async function serveAcp(context: AcpContext): Promise<number> {
         .filter(({ cwd }) => typeof params.cwd !== 'string' || cwd === params.cwd)
         .map(({ id, cwd, title, updatedAt }) => ({ sessionId: id, cwd, title, updatedAt })),
     }))
-    .onRequest(methods.agent.session.delete, ({ params }) =>
-      asProtocolError(() => {
-        sessions.get(params.sessionId)?.cancel()
-        sessions.delete(params.sessionId)
-        agent.conversations.remove(params.sessionId)
-        return {}
-      }),
-    )
     .onRequest(methods.agent.session.prompt, ({ params, signal }) =>
       asProtocolError(async () => {
         const session = sessions.get(params.sessionId)

@@ -165,26 +165,19 @@ export function createPiDialect(
     const session = (own.session ??= opened.open({}, { commands: own.commands }))
     if (model !== null) session.setModel(model)
     await opened.checkModel(session.model)
-    working = work(own, session, text).catch(async (error: unknown) => {
+    const write = createEventWriter((message) => addMessage(own, message))
+    const stopListening = session.listen(async (event) => {
+      if (event.type === 'start') model ??= event.model
+      for (const written of write(event)) {
+        if ((await emit(written)) === 'closed') session.cancel()
+      }
+    })
+    working = session.prompt(text.trim()).then(stopListening, async (error: unknown) => {
+      stopListening()
       // Also after a fault of nacre's own a client that waits for the end must hear of one.
       await emit({ type: 'extension_error', error: messageOf(error) })
       await emit({ type: 'agent_end', messages: [] })
     })
-  }
-
-  async function work(own: Conversation, session: AgentSession, text: string): Promise<void> {
-    const writer = createEventWriter((message) => addMessage(own, message))
-    const stopListening = session.listen(async (event) => {
-      for (const written of writer(event)) {
-        if ((await emit(written)) === 'closed') session.cancel()
-      }
-      if (event.type === 'start') model ??= event.model
-    })
-    try {
-      await session.prompt(text.trim())
-    } finally {
-      stopListening()
-    }
   }
 
   /** Runs a command as pi does: plain bash, merged output, no deadline of its own. Clean text is told as it comes. */

@@ -1,3 +1,4 @@
+import type { InjectionQueue } from '../../agent/injection.ts'
 import type { AgentSettings } from '../../agent/session.ts'
 import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
@@ -7,7 +8,7 @@ import { emptyPrompt, parsePrompt, type PrintOptions } from '../../protocol/prom
 import type { Result } from '../../protocol/result/result.ts'
 import { readLines, readText, type Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
-import type { Prompter } from './prompt.ts'
+import type { createPrompter } from './prompt.ts'
 import { createApprove, typeIntoRun } from '../terminal.ts'
 
 export interface PrintContext {
@@ -18,24 +19,26 @@ export interface PrintContext {
   agentSettings: () => AgentSettings
 }
 
+/** The status where a line is no prompt. */
+const wrongStatus = 125
+
 /** Answers prompts one after another; gives the exit status of the last one. */
 export async function print(options: PrintOptions, context: PrintContext): Promise<number> {
+  const { signal, streams } = context
   let status = 0
-  /** Of the last prompt, which was none: the next one is answered all the same. */
-  let wrong: MisuseError | null = null
-  const prompts = createPrompts(options, context)
-  for await (const { prompt, stdin } of readPrompts(options, context.streams)) {
-    if (wrong !== null) await context.streams.stderr.write(`nacre: ${wrong.message}\n`)
-    wrong = null
+  const conversation = await createConversation(options, context)
+  for await (const { prompt, stdin } of readPrompts(options, streams)) {
     try {
-      status = await answerPrompt(prompt, stdin, prompts, options, context)
+      status = await answerPrompt(prompt, stdin, conversation, options, context)
     } catch (error) {
-      if (!(error instanceof MisuseError && error.code === 'empty_command')) throw error
-      wrong = error
+      const isEmpty = error instanceof MisuseError && error.code === 'empty_command'
+      if (!isEmpty || options.inputFormat !== 'lines') throw error
+      // The next line is answered all the same.
+      await streams.stderr.write(`nacre: ${error.message}\n`)
+      status = wrongStatus
     }
-    if (context.signal.aborted || context.streams.stdout.closed) break
+    if (signal.aborted || streams.stdout.closed) break
   }
-  if (wrong !== null) throw wrong
   return status
 }
 
@@ -65,29 +68,36 @@ async function readPromptText(stdin: NodeJS.ReadStream): Promise<string> {
 }
 
 /** The conversation with a model, opened with its first prompt. */
-interface Prompts {
+interface Conversation {
   ask(text: string, stdin: Stdin): Promise<number>
   /** What was run goes before the next prompt; null where no prompt can follow. */
-  addCommand: ((result: Result) => void) | null
+  commands: InjectionQueue | null
 }
 
-function createPrompts(options: PrintOptions, context: PrintContext): Prompts {
-  let prompter: Prompter | null = null
-  const waiting: Result[] = []
+async function createConversation(
+  options: PrintOptions,
+  context: PrintContext,
+): Promise<Conversation> {
+  let commands: InjectionQueue | null = null
+  if (options.inputFormat === 'lines') {
+    const { createInjectionQueue } = await import('../../agent/injection.ts')
+    commands = createInjectionQueue(context.executor.artifacts)
+  }
+  let asking: ReturnType<typeof createPrompter> | null = null
   return {
+    commands,
     async ask(text, stdin) {
-      prompter ??= await (await import('./prompt.ts')).createPrompter(options, context)
-      for (const result of waiting.splice(0)) await prompter.addCommand(result)
-      return prompter.ask(text, stdin)
+      const prompter = await import('./prompt.ts')
+      asking ??= prompter.createPrompter(options, context, commands)
+      return (await asking)(text, stdin)
     },
-    addCommand: options.inputFormat === 'lines' ? (result) => void waiting.push(result) : null,
   }
 }
 
 async function answerPrompt(
   text: string,
   stdin: Stdin,
-  prompts: Prompts,
+  conversation: Conversation,
   options: PrintOptions,
   context: PrintContext,
 ): Promise<number> {
@@ -97,9 +107,9 @@ async function answerPrompt(
     if (options.run.array !== undefined) {
       throw wrongUsage('An array runs a command, not a prompt: nacre --array N -c <command>')
     }
-    return prompts.ask(text.trim(), stdin)
+    return conversation.ask(text.trim(), stdin)
   }
-  const addCommand = prompt?.injected ? prompts.addCommand : null
+  const commands = prompt?.injected ? conversation.commands : null
   const subject = options.subject ?? { command: prompt?.command ?? '' }
   const { executor, streams, signal } = context
   const input = {
@@ -113,7 +123,7 @@ async function answerPrompt(
   const isSupervised = mayReturnEarly(request)
   const isJob = request.waitMs === 0 || request.mode === 'background'
   const wait = isSupervised ? (isJob ? 'not at all' : 'for a while') : 'to the end'
-  const answer = createAnswer(options, wait, streams, addCommand !== null)
+  const answer = createAnswer(options, wait, streams, commands !== null)
   // `nacre job write` and `attach` type into a job; print's own input is not connected to it.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null
   const wanted: RequestInput = {
@@ -130,7 +140,7 @@ async function answerPrompt(
     ? await executor.hold(wanted, runOptions)
     : await runHere(wanted, runOptions)
   await answer.finish(result)
-  addCommand?.(result)
+  await commands?.add(result)
   return context.exitStatusOf(result)
 
   async function runHere(wanted: RequestInput, runOptions: RunOptions): Promise<Result> {

@@ -3,22 +3,15 @@ import { emptyPrompt, type PrintOptions } from '../../protocol/prompt.ts'
 import { eventToWire, type AgentEvent } from '../../agent/events.ts'
 import { textOf, toolCallsOf } from '../../agent/models/model.ts'
 import { openOutputSchema, type OutputSchema } from '../../agent/output-schema.ts'
+import type { InjectionQueue } from '../../agent/injection.ts'
 import type { AgentSettings } from '../../agent/session.ts'
 import type { Executor } from '../../executor/executor.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
-import type { Result, PromptResult } from '../../protocol/result/result.ts'
+import type { PromptResult } from '../../protocol/result/result.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { readText, type Streams } from '../streams.ts'
 import { createApprove } from '../terminal.ts'
-
-/** The conversation of one call of print. */
-export interface Prompter {
-  /** Answers one prompt on the streams; gives the exit status. */
-  ask(text: string, stdin: Stdin): Promise<number>
-  /** A command that ran before the next prompt. */
-  addCommand(result: Result): Promise<void>
-}
 
 export interface PrompterContext {
   executor: Executor
@@ -28,11 +21,15 @@ export interface PrompterContext {
   agentSettings: () => AgentSettings
 }
 
-/** Opens the conversation that is asked for. Rejects with `MisuseError`. */
+/**
+ * Opens the conversation that is asked for; gives what answers one prompt on the streams, with its exit status.
+ * `commands`: those that ran before the next prompt. Rejects with `MisuseError`.
+ */
 export async function createPrompter(
   options: PrintOptions,
   context: PrompterContext,
-): Promise<Prompter> {
+  commands: InjectionQueue | null,
+): Promise<(text: string, stdin: Stdin) => Promise<number>> {
   const { executor, streams, signal } = context
   const { model } = options
   const settings = context.agentSettings()
@@ -40,6 +37,7 @@ export async function createPrompter(
     model.outputSchema === null ? null : await openOutputSchema(model.outputSchema, settings.cwd)
   const session = createAgent(executor, settings).open(model, {
     approve: createApprove(options, streams),
+    ...(commands && { commands }),
   })
   const page = choosePage(options, schema, streams)
   const keep = (input: string) => keepLarge(input, executor, session.conversation.id)
@@ -49,16 +47,13 @@ export async function createPrompter(
     if (streams.stdout.closed) session.cancel()
   })
 
-  return {
-    addCommand: (result) => session.commands.add(result),
-    async ask(text, stdin) {
-      const given = stdin.kind === 'descriptor' ? await readGiven(streams, keep) : ''
-      // Without words, the prompt itself came from standard input.
-      const asked = given + (options.prompt === null ? await keep(text) : text)
-      if (asked === '') throw emptyPrompt()
-      const { status } = await session.prompt(asked, { signal, schema })
-      return status === 'answered' ? 0 : 1
-    },
+  return async (text, stdin) => {
+    const given = stdin.kind === 'descriptor' ? await readGiven(streams, keep) : ''
+    // Without words, the prompt itself came from standard input.
+    const asked = given + (options.prompt === null ? await keep(text) : text)
+    if (asked === '') throw emptyPrompt()
+    const { status } = await session.prompt(asked, { signal, schema })
+    return status === 'answered' ? 0 : 1
   }
 }
 

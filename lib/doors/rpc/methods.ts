@@ -12,8 +12,8 @@ import { createId } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
-import { type ListenerAnswer, listenToText } from '../../protocol/result/event.ts'
-import type { PromptResult, Result } from '../../protocol/result/result.ts'
+import { listenToText } from '../../protocol/result/event.ts'
+import type { Result } from '../../protocol/result/result.ts'
 import type { MethodName } from '../../protocol/rpc/methods.ts'
 import { quoteWord, startOf } from '../../protocol/words.ts'
 import {
@@ -209,62 +209,39 @@ function artifactsOf({ artifacts }: Executor): NonNullable<Executor['artifacts']
 /** The conversations of one connection. */
 export type Prompts = ReturnType<typeof createPrompts>
 
-/** Tells a client what happens; a promise says to wait, `closed` that it is gone. */
-type Tell = (event: ReturnType<typeof eventToWire>) => ListenerAnswer | Promise<ListenerAnswer>
-
 export function createPrompts({ artifacts }: Executor, agent: Lazy<Agent>, approve: Approve) {
-  const sessions = new Map<string, AgentSession>()
-  /** The conversation that is meant if none is named, and what waits for it. */
-  let own: AgentSession | null = null
+  /** By their ids; the one that is meant if none is named has no name here. */
+  const sessions = new Map<string | undefined, AgentSession>()
+  /** What waits for that one. */
   const ownCommands = createInjectionQueue(artifacts)
 
-  const find = (conversation: string | undefined) =>
-    conversation === undefined ? own : sessions.get(conversation)
-
-  async function open(resume: string | undefined): Promise<AgentSession> {
-    const loaded = await agent.open()
-    const found = find(resume)
-    if (found) return found
-    const isOwn = resume === undefined
-    const session = loaded.open(
-      { resume: resume ?? null },
-      { approve, ...(isOwn && { commands: ownCommands }) },
-    )
-    if (isOwn) own = session
-    sessions.set(session.conversation.id, session)
-    return session
-  }
-
   return {
+    /** Rejects with `MisuseError` if there is no such conversation. */
+    async open(conversation: string | undefined): Promise<AgentSession> {
+      const loaded = await agent.open()
+      const found = sessions.get(conversation)
+      if (found) return found
+      const isOwn = conversation === undefined
+      const resume = conversation ?? null
+      const session = loaded.open({ resume }, { approve, ...(isOwn && { commands: ownCommands }) })
+      sessions.set(conversation, session)
+      sessions.set(session.conversation.id, session)
+      return session
+    },
+
     /** Commands of the person that go before the next message of that conversation. */
     commandsOf: (conversation?: string): InjectionQueue =>
-      find(conversation)?.commands ?? ownCommands,
-
-    /** Rejects with `MisuseError` if there is no such conversation, or it is at work. */
-    async answer(
-      text: string,
-      conversation: string | undefined,
-      signal: AbortSignal,
-      tell: Tell,
-    ): Promise<PromptResult> {
-      const session = await open(conversation)
-      const answered = session.prompt(text, { signal })
-      const stopListening = session.listen(async (event) => {
-        // The last event is the result, which the request is answered with.
-        if (event.type === 'result') return
-        if ((await tell(eventToWire(event))) === 'closed') session.cancel()
-      })
-      return answered.finally(stopListening)
-    },
+      sessions.get(conversation)?.commands ?? ownCommands,
 
     /** False: no prompt of it is under way. */
     steer: (text: string, conversation?: string): boolean =>
-      find(conversation)?.steer(text) ?? false,
+      sessions.get(conversation)?.steer(text) ?? false,
 
     /** Stops the prompt of that conversation, or all; gives how many. */
     cancel(conversation?: string): number {
-      const found = conversation === undefined ? [...sessions.values()] : [find(conversation)]
-      return found.filter((session) => session?.cancel()).length
+      const found =
+        conversation === undefined ? new Set(sessions.values()) : [sessions.get(conversation)]
+      return [...found].filter((session) => session?.cancel()).length
     },
   }
 }
@@ -277,7 +254,14 @@ const promptMethods = {
     const tell = (event: { type: string }) => call.notify('prompt.event', { request_id: id, event })
     const prompt = parsePrompt(text)
     if (prompt.kind !== 'command') {
-      return prompts.answer(text.trim(), conversation, call.signal, tell)
+      const session = await prompts.open(conversation)
+      const answered = session.prompt(text.trim(), { signal: call.signal })
+      const stopListening = session.listen(async (event) => {
+        // The last event is the result, which the request is answered with.
+        if (event.type === 'result') return
+        if ((await tell(eventToWire(event))) === 'closed') session.cancel()
+      })
+      return answered.finally(stopListening)
     }
     const stopping = new AbortController()
     commands.add(stopping)
