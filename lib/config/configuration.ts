@@ -33,7 +33,6 @@ function readDefaults(values: Said['values']): RequestDefaults {
     // The key `pty` is a choice (auto, on, off), and the field of that name is a boolean.
     if (field in fields && field !== 'pty') defaults[field] = value
   }
-  if (values.sandbox === 'auto') defaults['sandbox'] = 'workspace'
   if (values['guard.enabled'] !== undefined) defaults['guard'] = values['guard.enabled']
   return defaults
 }

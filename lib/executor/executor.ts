@@ -104,7 +104,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
       artifactView,
       writable: options.sandbox?.writable ?? [],
       hidden: options.sandbox?.hidden ?? [],
-      fallback: options.sandbox?.fallback ?? false,
     },
   })
   const jobsDir = stateDir === null ? null : join(stateDir, 'jobs')

@@ -43,8 +43,6 @@ export interface ExecutorOptions extends ReadingOptions {
     writable?: readonly string[]
     /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
     hidden?: readonly string[]
-    /** Where the sandbox does not work, run without one and say so. Default: do not start. */
-    fallback?: boolean
   }
   /**
    * The words that start the nacre of this executor, which it uses to end what a killed process has left and to

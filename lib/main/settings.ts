@@ -106,7 +106,6 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     sandbox: {
       hidden: [dirname(userConfigFile(process.env)), ...(values.hidden_paths ?? [])],
       writable: values.writable_folders ?? [],
-      fallback: mayFallBack(configuration, run),
     },
     program,
     holder: holderOf(door, program),
@@ -122,11 +121,6 @@ function readGroup(values: Configuration['values'], group: string): Record<strin
   return Object.fromEntries(
     found.map(([name, value]) => [toCamelCase(name.slice(prefix.length)), Number(value)]),
   )
-}
-
-/** `sandbox: auto`: a run may go on without protection where there is none to be had. */
-function mayFallBack({ values }: Configuration, run: RunFields): boolean {
-  return values.sandbox === 'auto' && run.sandbox === undefined
 }
 
 /** How the process is started that holds what may outlive this one: it finds the same configuration and rules. */
@@ -171,7 +165,7 @@ export function agentSettings(
     workspace: workspace === undefined ? null : resolve(base, workspace),
     userFolder: dirname(userConfigFile(process.env)),
     conversationFolder: prompt.keep ? join(stateDirectory(process.env), 'conversations') : null,
-    sandbox: mayFallBack(configuration, run) ? 'auto' : sandbox,
+    sandbox,
     limits: {
       maxSteps: prompt.maxSteps,
       maxCostUsd: prompt.maxCostUsd,

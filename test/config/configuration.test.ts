@@ -78,7 +78,7 @@ test(
     assert.equal(plain(configuration), {
       defaults: {
         shell: 'zsh',
-        sandbox: 'workspace',
+        sandbox: 'auto',
         network: 'off',
         guard: false,
         env: { A: '1', B: '3' },

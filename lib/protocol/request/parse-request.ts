@@ -66,8 +66,6 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     const wanted = 'ask for one with `sandbox`: workspace or read-only'
     throw misuse('network', `\`network\` off needs a sandbox; ${wanted}`)
   }
-  // Who asks for a run without the network must not get one that has it.
-  const sandboxGiven = !['auto', undefined].includes(given.sandbox) || given.network === 'off'
   const toPath = (path: string) => resolve(context.cwd, expandHome(path, context.home))
   // A server that is confined as a whole is so in one place, whether that was named or found.
   const isConfinedServer = origin === 'rpc' && (context.defaults?.sandbox ?? 'off') !== 'off'
@@ -115,8 +113,8 @@ export function parseRequest(given: RequestInput, context: ParseContext): Reques
     // Jobs and arrays are read in parts, however much there is.
     ...chooseText(input, policy, isProgram && waitMs !== 0 && array === null),
     sandbox: sandbox === 'auto' ? 'workspace' : sandbox,
-    sandboxGiven,
-    sandboxMayFallBack: sandbox === 'auto' && !sandboxGiven,
+    // Who asks for a run without the network must not get one that has it.
+    sandboxMayFallBack: sandbox === 'auto' && given.network !== 'off',
     network: input.network ?? 'on',
     workspace: workspace === null ? null : toPath(workspace),
     shell: input.shell ?? null,

@@ -134,8 +134,6 @@ export interface Request {
    */
   readonly text: 'clean' | 'raw' | 'whole'
   readonly sandbox: Exclude<SandboxMode, 'auto'>
-  /** The caller itself asked: without one the run does not start, whatever is configured. */
-  readonly sandboxGiven: boolean
   /** Where there is no sandbox, the run may do without (`auto`). */
   readonly sandboxMayFallBack: boolean
   readonly network: 'on' | 'off'

@@ -38,11 +38,6 @@ export interface SandboxOptions extends Omit<PlacesOptions, 'homes'> {
   /** The store of artifacts, of which its runs see their own; null: none are kept. */
   artifactDir: string | null
   artifactView: ArtifactView
-  /**
-   * Where the sandbox does not work: run without one, with a notice. From the user's configuration
-   * (`sandbox: auto`) only, never where the request itself asks. Default: such a run does not start.
-   */
-  fallback?: boolean
   /** Asks the system what it can do. */
   probe?: () => Promise<SandboxProbe>
 }
@@ -102,10 +97,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (problem === null) {
       return { use: { mechanism: 'bubblewrap', network, degraded: false }, notices: [] }
     }
-    const mayFallBack = options.fallback === true || request.sandboxMayFallBack
-    if (!mayFallBack || request.sandboxGiven) {
-      throw new StartError('sandbox_unavailable', problem)
-    }
+    if (!request.sandboxMayFallBack) throw new StartError('sandbox_unavailable', problem)
     const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`
     return { use: { mechanism: 'none', network: 'on', degraded: true }, notices: [notice] }
   }

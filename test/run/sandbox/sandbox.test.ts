@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { origins } from '../../../lib/protocol/origin.ts'
+import { parseRequest } from '../../../lib/protocol/request/parse-request.ts'
+import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { describeProcess, listProcesses } from '../../../lib/system/process/process-table.ts'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
 import { until } from '../../helpers/until.ts'
@@ -349,13 +351,12 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     assert.match(String(error), 'Broken here')
     assert.is((error as { failure: { code: string } }).failure.code, 'sandbox_unavailable')
   }
-  const loose = createSandbox({ ...base, fallback: true })
-  assert.is(await loose.confine(launch, request), launch)
-  const { use, notices } = await loose.decide({ ...request, network: 'off' })
+  const loose = { ...request, sandboxMayFallBack: true }
+  assert.is(await strict.confine(launch, loose), launch)
+  const { use, notices } = await strict.decide({ ...loose, network: 'off' })
   assert.equal(use, { mechanism: 'none', network: 'on', degraded: true })
   assert.match(notices[0] ?? '', /^NOT SANDBOXED: .* No network$/)
   strict.close()
-  loose.close()
 })
 
 test('a sandbox where the state folder cannot be made', async () => {
@@ -376,31 +377,13 @@ test('a sandbox where the state folder cannot be made', async () => {
   }
 })
 
-test('a run that asks for the sandbox itself never goes on without one', async () => {
-  const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
-  const { terminalRequest } = await import('../../helpers/terminal-run.ts')
-  const probe = async () => ({
-    path: null,
-    problem: 'Broken here',
-    networkProblem: 'Broken here',
-  })
-  const places = {
-    home: '/',
-    stateDir: null,
-    artifactDir: null,
-    artifactView: { folder: null },
-    writable: [],
-    hidden: [],
-  }
-  const base = { ...places, probe }
-  const sandbox = createSandbox({ ...base, fallback: true })
-  const request = terminalRequest('true', { sandbox: 'workspace', sandboxGiven: true, pty: null })
-  const error = await sandbox.decide(request).then(
-    () => null,
-    (reason: unknown) => reason,
-  )
-  assert.match(String(error), 'Broken here')
-  sandbox.close()
+test('a run that asks for the sandbox itself never goes on without one', () => {
+  const context = { cwd: '/', defaults: { sandbox: 'auto' } } as const
+  const mayFallBack = (changes: Partial<RequestInput>) =>
+    parseRequest({ command: 'true', origin: 'print', ...changes }, context).sandboxMayFallBack
+  assert.ok(mayFallBack({}))
+  assert.not.ok(mayFallBack({ sandbox: 'workspace' }))
+  assert.not.ok(mayFallBack({ network: 'off' }))
 })
 
 test.run()
