@@ -78,14 +78,10 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
 }
 
 /**
- * Adds what a shell that is started there may not see. `youngSockets`: also hide the sockets that may be
- * gone before anything is mounted on them. Throws `StartError` where nothing can run, as all is hidden.
+ * Adds what a shell that is started there may not see. Throws `StartError` where nothing can run, as all is
+ * hidden.
  */
-export function hidePlaces(
-  work: WorkPlaces,
-  options: PlacesOptions,
-  youngSockets: boolean,
-): SandboxPlaces {
+export function hidePlaces(work: WorkPlaces, options: PlacesOptions): SandboxPlaces {
   const secrets = options.homes.flatMap((home) => secretPaths.map((path) => join(home, path)))
   const named = [...secrets, ...options.hidden]
   const hidden = outermost(named.flatMap(findExisting))
@@ -97,7 +93,7 @@ export function hidePlaces(
     throw new StartError('cwd_hidden', `The sandbox hides ${around.path}, so nothing can run there`)
   }
   const elsewhere = [...work.writable, ...hidden.map(({ path }) => path)]
-  return { ...work, hidden: [...hidden, ...findSockets(elsewhere, youngSockets)] }
+  return { ...work, hidden: [...hidden, ...findSockets(elsewhere)] }
 }
 
 /** A run that writes nothing leaves nothing to be run. */
@@ -144,28 +140,24 @@ function findWritable(
   return outermost([workspace, ...stores, ...beside])
 }
 
-/** A younger socket may be gone before anything is mounted on it: those of tests, of single commands. */
-const settledMs = 10_000
-
 /**
  * The sockets that have a name in the file system (unix(7)), where they are neither the run's own to use nor
  * hidden already. Whoever may write to one can talk to its program, also from a read-only mount and from
  * another network namespace.
  */
-function findSockets(elsewhere: readonly string[], young: boolean): SandboxPlaces['hidden'] {
+function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
   const names = readFileSync('/proc/net/unix', 'utf8').matchAll(/^(?:\S+ +){7}(\/.*)$/gm)
   return [...new Set([...names].map(([, name = '']) => name))]
-    .filter((name) => isSocket(name, young))
+    .filter(isSocket)
     .flatMap(findExisting)
     .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
     .map((path) => ({ path, folder: false }))
 }
 
 /** The name may be gone, or belong to another view of the file system. */
-function isSocket(path: string, young: boolean): boolean {
+function isSocket(path: string): boolean {
   try {
-    const stat = statSync(path)
-    return stat.isSocket() && (young || Date.now() - stat.mtimeMs > settledMs)
+    return statSync(path).isSocket()
   } catch {
     return false
   }

@@ -56,11 +56,8 @@ export interface Sandbox {
   confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
   /** Where a request may work, found once for each request. Throws `StartError`. */
   findPlaces(request: Request): WorkPlaces
-  /**
-   * They are found anew, as something was gone before it could be mounted on; without `youngSockets` those that
-   * come and go are not hidden any more.
-   */
-  forgetPlaces(request: Request, youngSockets: boolean): void
+  /** They are found anew, as something was gone before it could be mounted on. */
+  forgetPlaces(request: Request): void
   /** The file in which the run's end is told. */
   statusFile(runId: string): string
   close(): void
@@ -73,7 +70,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let inherited: GivenFile[] | null = null
   const looked: PlacesOptions = { ...options, homes: findHomes(options.home) }
   const worksOf = new WeakMap<Request, WorkPlaces>()
-  const withSettledSockets = new WeakSet<Request>()
 
   function openFolder(): SandboxFolder {
     // Whoever clears the state folder may have removed it.
@@ -110,9 +106,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
 
   function findAllPlaces(request: Request): SandboxPlaces {
     const hidden = [...options.hidden, openFolder().path, options.stateDir ?? []].flat()
-    // A session is not started again where a socket is gone, so that only settled ones are hidden.
-    const youngSockets = request.session === null && !withSettledSockets.has(request)
-    return hidePlaces(findPlaces(request), { ...looked, hidden }, youngSockets)
+    return hidePlaces(findPlaces(request), { ...looked, hidden })
   }
 
   async function confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch> {
@@ -171,10 +165,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     decide,
     confine,
     findPlaces,
-    forgetPlaces(request, youngSockets) {
-      worksOf.delete(request)
-      if (!youngSockets) withSettledSockets.add(request)
-    },
+    forgetPlaces: (request) => void worksOf.delete(request),
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
       opened?.remove()

@@ -20,10 +20,9 @@ import { sealStdin } from './sandbox-stdin.ts'
 
 /**
  * Something that was there when the mounts were listed (a socket to be masked) may be gone or replaced, or
- * its folder closed, when bwrap makes them a few milliseconds later; then it is listed anew, the last time
- * without the sockets that come and go.
+ * its folder closed, when bwrap makes them a few milliseconds later; then it is listed anew.
  */
-const mostTries = 5
+const mostTries = 10
 
 /**
  * Runs a request with a runner whose launches the sandbox confines, and adds to what is known of the
@@ -83,7 +82,7 @@ export async function runInSandbox(
       // Without a word of bwrap it may have begun.
       if (notStarted && said !== '' && tries < mostTries) {
         try {
-          sandbox.forgetPlaces(request, tries < mostTries - 1)
+          sandbox.forgetPlaces(request)
           attempt = await begin()
           // Whoever stopped it meanwhile has stopped what was over already.
           if (stopping) void attempt.running.stop(...stopping)
