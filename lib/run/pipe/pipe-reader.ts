@@ -17,9 +17,25 @@ export interface PipeReader {
   isClosed(): boolean
 }
 
-const bufferBytes = 64 * 1024
+export const bufferBytes = 64 * 1024
 /** A pipe holds at most this much (pipe-max-size of an ordinary user, proc(5)). */
 const pipeMaxBytes = 1024 * 1024
+
+/**
+ * Reads what is in a pipe, without an event loop in between, as long as somebody takes it. True: nobody holds the
+ * write end any more.
+ */
+export async function readRest(fd: number, buffer: Uint8Array, take: TakeBytes): Promise<boolean> {
+  for (let taken = 0; taken < pipeMaxBytes;) {
+    const count = readNow(fd, buffer)
+    if (count === 'empty') return false
+    if (count === 0) return true
+    taken += count
+    const answer = take(buffer.subarray(0, count))
+    if ((typeof answer === 'object' ? await answer : answer) === 'closed') return false
+  }
+  return false
+}
 
 /**
  * Reads the non-blocking read end of a FIFO while its writers run, and takes ownership of `fd`. `buffer`
@@ -70,22 +86,18 @@ export function readPipe(
     async drain() {
       ended = true
       watcher.pause()
-      let taken = 0
-      for (;;) {
-        while (pending) await pending
-        if (closed) return false
-        const early = watcher.ahead === undefined ? null : await watcher.ahead()
-        if (early !== null) {
-          give(early, () => undefined)
-          continue
-        }
-        const count = readNow(fd, buffer)
-        if (count === 'empty') return false
-        if (count === 0) return true
-        taken += count
-        give(buffer.subarray(0, count), () => undefined)
-        if (taken >= pipeMaxBytes) return false
+      while (pending) await pending
+      const offer: TakeBytes = async (bytes) => {
+        const answer = await take(bytes)
+        if (answer === 'closed') close()
+        return answer
       }
+      while (!closed) {
+        const early = await watcher.ahead?.()
+        if (!early) break
+        await offer(early)
+      }
+      return closed ? false : readRest(fd, buffer, offer)
     },
     leave() {
       if (closed) return

@@ -4,10 +4,9 @@ import { codeOf } from '../../protocol/errors.ts'
 import { type OutputSink, StartError } from '../../protocol/ports.ts'
 import type { Stdin, StreamMode } from '../../protocol/request/request.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
-import { readNow } from '../../system/descriptor-watch.ts'
 import { isUnnamedPipe } from '../../system/descriptors.ts'
 import { createFifoPool, type Fifo, type FifoPool, type SharedFolder } from '../pipe/fifo.ts'
-import { type PipeReader, readPipe } from '../pipe/pipe-reader.ts'
+import { bufferBytes, type PipeReader, readPipe, readRest } from '../pipe/pipe-reader.ts'
 import { isScarce } from '../start-failure.ts'
 import type { ShellFiles } from './shell-files.ts'
 
@@ -63,10 +62,6 @@ interface SessionOutput {
   close(): void
 }
 
-const bufferBytes = 64 * 1024
-/** What a pipe can hold at most (pipe-max-size of an ordinary user, proc(5)). */
-const pipeMaxBytes = 1024 * 1024
-
 /**
  * The shell opens the pipe for each command and closes it afterwards. So the end of the pipe, read
  * at the end of the run, says that nobody holds it, and it serves again. A pipe that a background
@@ -82,22 +77,6 @@ function createSessionOutput(pipes: FifoPool): SessionOutput {
   function discard(reusable: boolean): void {
     fifo?.release(reusable)
     fifo = null
-  }
-
-  /** What the pipe holds, without an event loop in between. True: at its end. */
-  async function empty(readFd: number): Promise<boolean> {
-    let taken = 0
-    let wanted = true
-    while (taken < pipeMaxBytes) {
-      const count = readNow(readFd, buffer)
-      if (count === 'empty') return false
-      if (count === 0) return true
-      taken += count
-      if (!wanted) continue
-      const answer = take(buffer.subarray(0, count))
-      wanted = (typeof answer === 'object' ? await answer : answer) !== 'closed'
-    }
-    return false
   }
 
   return {
@@ -140,7 +119,7 @@ function createSessionOutput(pipes: FifoPool): SessionOutput {
         }
         return
       }
-      if (await empty(fifo.readFd)) return
+      if (await readRest(fifo.readFd, buffer, take)) return
       const { readFd } = fifo
       discard(false)
       readPipe(readFd, () => undefined).leave()
