@@ -4,8 +4,7 @@ import { contradiction, MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { nearestName } from '../protocol/wire.ts'
 import type { PrintOptions, PromptOptions, Subject } from '../protocol/prompt.ts'
 import type { RunFields } from '../protocol/request/request.ts'
-import { runFlags } from './flags.ts'
-import { optionKey, type ParsedArgv } from './parse-argv.ts'
+import type { ParsedArgv } from './parse-argv.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
 export type InvocationMode = 'help' | 'version' | 'print' | 'rpc' | 'repl'
@@ -53,39 +52,33 @@ export function readInvocation(
       outputFormat,
       inputFormat,
       quiet: options['quiet'] === true,
-      run: { ...passedThrough(defaults), ...readRunOptions(options) },
+      run: { ...passedThrough(defaults), ...parsed.run },
       model: readPromptOptions(options),
     },
   }
 }
 
 /** Null where the words, if there are any, are a prompt. */
-function readSubject({ options, positionals, isSeparated, ...more }: ParsedArgv): Subject | null {
-  const shellOptions = more.shellOptions.length > 0 ? { shellOptions: more.shellOptions } : {}
-  // Its commands are on standard input.
-  if (options['array'] === '-' && options['command'] === undefined) return {}
+function readSubject(parsed: ParsedArgv): Subject | null {
+  const { options, positionals, isSeparated, shellOptions } = parsed
   const command = options['command'] as string | undefined
+  // Its commands are on standard input.
+  if (options['array'] === '-' && command === undefined) return {}
   if (command !== undefined) {
     // `-c ''` is a command that does nothing, as for a shell.
-    const text = command.trim() === '' ? ':' : command
-    return {
-      command: text,
-      ...shellOptions,
-      ...(positionals.length > 0 && { parameters: positionals }),
-    }
+    return { command: command.trim() === '' ? ':' : command, shellOptions, parameters: positionals }
   }
-  if (options['stdin']) return { script: '-', ...shellOptions, parameters: positionals }
+  if (options['stdin']) return { script: '-', shellOptions, parameters: positionals }
   const [script, ...parameters] = positionals
   const isPrompt = script === undefined || options['print'] || options['mode'] !== undefined
   const isProgram = isSeparated && !isCalledBy(script ?? '')
-  if ((isPrompt || isProgram) && hasShellOptions(more)) {
+  if ((isPrompt || isProgram) && hasShellOptions(parsed)) {
     throw wrongUsage(
       'Options of a shell, such as `-e` and `-o`, need `-c <command>`, `-s` or a script file',
     )
   }
   if (isPrompt) return null
-  if (isProgram) return { args: positionals }
-  return { script, ...shellOptions, ...(parameters.length > 0 && { parameters }) }
+  return isProgram ? { args: positionals } : { script, shellOptions, parameters }
 }
 
 /**
@@ -176,31 +169,6 @@ const placeFields = [
 export function placeOptions(run: RunFields): RunFields {
   return Object.fromEntries(
     placeFields.flatMap((name) => (run[name] === undefined ? [] : [[name, run[name]]])),
-  )
-}
-
-/** The fields of a request that the flags of a command line set. */
-export function readRunOptions(options: Readonly<Record<string, unknown>>): RunFields {
-  const read: Record<string, unknown> = {}
-  for (const flag of runFlags) {
-    const given = options[optionKey(flag)]
-    // `false` is the other side, `--no-session`, which speaks of something else.
-    if (given === undefined || flag.field === undefined) continue
-    if (flag.shape !== null && given === false) continue
-    if (flag.shape === null && given === flag.name.startsWith('no-')) continue
-    if (flag.shape?.kind === 'record') read[flag.field] = parseAssignments(given as string[])
-    else read[flag.field] = flag.shape === null ? flag.value : given
-  }
-  return read
-}
-
-function parseAssignments(texts: string[]): Record<string, string> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const equals = text.indexOf('=')
-      if (equals > 0) return [text.slice(0, equals), text.slice(equals + 1)]
-      throw new MisuseError('wrong_usage', `\`--env\` needs NAME=VALUE, not "${text}"`, 'env')
-    }),
   )
 }
 

@@ -1,13 +1,16 @@
 import { wrongUsage } from '../protocol/errors.ts'
 import { type Flag, hintOf } from '../protocol/request/fields.ts'
 import { check } from '../protocol/shape/check.ts'
-import type { Shape } from '../protocol/shape/shape.ts'
+import type { RunFields } from '../protocol/request/request.ts'
+import { isObject, type Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
 
 export interface ParsedArgv {
   /** The options by long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
   options: Record<string, unknown>
+  /** The fields of a request that options set. */
+  run: RunFields
   positionals: string[]
   /** Whether `--` stood before the first of the positionals. */
   isSeparated: boolean
@@ -44,6 +47,7 @@ export function parseArgv(
   { home, asShell = false }: ParseOptions = {},
 ): ParsedArgv {
   const options: Record<string, unknown> = {}
+  const run: Record<string, unknown> = {}
   const shellOptions: string[] = []
   const positionals: string[] = []
   let isSeparated = false
@@ -60,11 +64,14 @@ export function parseArgv(
     throw wrongUsage(`\`${name}\` needs a value: ${name} <${hint}>`)
   }
 
-  function assign(flag: Flag, shape: Shape, value: string): void {
-    const key = optionKey(flag)
-    const read = readWord(`--${flag.name}`, value, shape, home)
-    const isMany = shape.kind === 'list' || shape.kind === 'record'
-    options[key] = isMany ? [...((options[key] as unknown[] | undefined) ?? []), read] : read
+  /** Keeps what an option says; of a list or a record, with what was said before. */
+  function keep(flag: Flag, said: unknown): void {
+    // `--no-guard` and `--guard` are two sides of `guard`.
+    const key = flag.name.replace(/^no-/, '')
+    const former = options[key]
+    if (Array.isArray(said) && Array.isArray(former)) options[key] = [...former, ...said]
+    else options[key] = isObject(said) && isObject(former) ? { ...former, ...said } : said
+    if (flag.field) run[flag.field] = flag.shape === null ? flag.value : options[key]
   }
 
   /** Takes one option. */
@@ -72,8 +79,7 @@ export function parseArgv(
     const { shape } = flag
     if (shape === null) {
       if (given !== undefined) throw wrongUsage(`\`${name}\` takes no value`)
-      options[optionKey(flag)] = !flag.name.startsWith('no-')
-      return
+      return keep(flag, !flag.name.startsWith('no-'))
     }
     if (flag.takesFirstWord) {
       if (waiting || isCommandRead) throw wrongUsage(`\`${name}\` was given twice; give it once`)
@@ -81,7 +87,7 @@ export function parseArgv(
       waiting = isCommandRead ? null : flag
       if (waiting) return
     }
-    assign(flag, shape, given ?? takeValue(name, hintOf(shape)))
+    keep(flag, readWord(`--${flag.name}`, given ?? takeValue(name, hintOf(shape)), shape, home))
   }
 
   /** Takes short options in one word. A number may stand in it, as in `-C3`; a name is the next word. */
@@ -120,7 +126,7 @@ export function parseArgv(
   function giveToWaiting(): boolean {
     if (!waiting?.shape) return false
     const { shape, short } = waiting
-    assign(waiting, shape, takeValue(`-${short}`, hintOf(shape)))
+    keep(waiting, readWord(`-${short}`, takeValue(`-${short}`, hintOf(shape)), shape, home))
     waiting = null
     isCommandRead = true
     return true
@@ -149,21 +155,20 @@ export function parseArgv(
     }
   }
   giveToWaiting()
-  return { options, positionals: [...positionals, ...argv.slice(at)], isSeparated, shellOptions }
+  positionals.push(...argv.slice(at))
+  return { options, run, positionals, isSeparated, shellOptions }
 }
 
-/** The key of a flag in `options`: `--no-guard` and `--guard` are two sides of `guard`. */
-export function optionKey(flag: Flag): string {
-  return flag.name.replace(/^no-/, '')
-}
-
-/** A word of the command line as the value that it stands for; of a list or a record one of its parts. */
+/** A word of the command line as the value that it stands for; of a list or a record one part. */
 function readWord(name: string, word: string, shape: Shape, home: string | undefined): unknown {
   switch (shape.kind) {
     case 'list':
-      return readWord(name, word, shape.items, home)
-    case 'record':
-      return word
+      return [readWord(name, word, shape.items, home)]
+    case 'record': {
+      const equals = word.indexOf('=')
+      if (equals > 0) return { [word.slice(0, equals)]: word.slice(equals + 1) }
+      throw wrongUsage(`\`${name}\` needs NAME=VALUE, not "${word}"`)
+    }
     case 'text': {
       const isPath = shape.hint === 'dir' || shape.hint === 'path'
       return check(shape, isPath ? expandHome(word, home) : word, name, { names: 'wire' })

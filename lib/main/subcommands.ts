@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { exitStatusOf } from '../cli/exit-status.ts'
 import { flags, globalFlags, promptFlags, runFlags } from '../cli/flags.ts'
 import { writeCommandHelp, writeFlagHelp, writeUsage } from '../cli/help.ts'
-import { readPromptOptions, readRunOptions } from '../cli/invocation.ts'
+import { readPromptOptions } from '../cli/invocation.ts'
 import { parseArgv } from '../cli/parse-argv.ts'
 import { commands, listCommands } from '../commands/commands.ts'
 import { logicalDirectory, nothingConfigured, stateDirectory } from '../config/configuration.ts'
@@ -53,7 +53,7 @@ export async function runCommand(
     ...(command.takesRunOptions ? runFlags : []),
   ]
   const others = globalFlags.filter(({ name }) => own.every((flag) => flag.name !== name))
-  const { options, positionals } = parseArgv(argv, [...own, ...others], {
+  const { options, positionals, ...parsed } = parseArgv(argv, [...own, ...others], {
     home: process.env['HOME'],
   })
   if (options['help']) {
@@ -63,8 +63,8 @@ export async function runCommand(
   if (command.takesNoWords && positionals.length > 0) {
     throw wrongUsage(`Write it so: ${command.usage}`)
   }
-  const run = command.takesRunOptions ? readRunOptions(options) : {}
-  const cwd = resolve(logicalDirectory(process.env), readRunOptions(options).cwd ?? '.')
+  const run = command.takesRunOptions ? parsed.run : {}
+  const cwd = resolve(logicalDirectory(process.env), parsed.run.cwd ?? '.')
   return command.run({
     options,
     positionals,
