@@ -32,10 +32,10 @@ export function readInvocation(
   const { options, positionals } = parsed
   const subject = readSubject(parsed)
   const { output_format: usualFormat = 'text', artifact_dir: usualDir = null } = values
-  const outputFormat = (options['output-format'] ?? usualFormat) as PrintOptions['outputFormat']
-  const artifactDir = options['artifact-dir'] as string | undefined
+  const outputFormat = (options['outputFormat'] ?? usualFormat) as PrintOptions['outputFormat']
+  const artifactDir = options['artifactDir'] as string | undefined
   const prompt = subject === null && positionals.length > 0 ? positionals.join(' ') : null
-  const inputFormat = (options['input-format'] ?? 'text') as PrintOptions['inputFormat']
+  const inputFormat = (options['inputFormat'] ?? 'text') as PrintOptions['inputFormat']
   if (inputFormat === 'lines' && (subject ?? prompt) !== null) {
     throw wrongUsage('`--input-format lines` reads prompts from standard input; leave this one out')
   }
@@ -174,15 +174,15 @@ export function placeOptions(run: RunFields): RunFields {
 
 /** Throws `MisuseError` where two of the options contradict each other. */
 export function readPromptOptions(options: Readonly<Record<string, unknown>>): PromptOptions {
-  const maxSteps = options['max-steps'] ?? null
-  const maxCost = options['max-cost'] ?? null
+  const maxSteps = options['maxSteps'] ?? null
+  const maxCost = options['maxCost'] ?? null
   if (options['continue'] === true && options['resume'] !== undefined) {
     throw contradiction('--continue', '--resume')
   }
   const allow = (options['allow'] ?? []) as string[]
   return {
     model: readModel(options),
-    outputSchema: (options['output-schema'] ?? null) as string | null,
+    outputSchema: (options['outputSchema'] ?? null) as string | null,
     continue: options['continue'] === true,
     resume: (options['resume'] ?? null) as string | null,
     keep: options['session'] !== false,

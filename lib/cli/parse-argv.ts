@@ -1,5 +1,5 @@
 import { wrongUsage } from '../protocol/errors.ts'
-import { type Flag, hintOf } from '../protocol/request/fields.ts'
+import { type Flag, hintOf, optionKey } from '../protocol/request/fields.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { RunFields } from '../protocol/request/request.ts'
 import { isObject, type Shape } from '../protocol/shape/shape.ts'
@@ -7,7 +7,7 @@ import { unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
 
 export interface ParsedArgv {
-  /** The options by long name without `no-`: a value, a list of them, true, or false where `--no-…` was given. */
+  /** By their keys: a value, a list of them, true, or false where `--no-…` was given. */
   options: Record<string, unknown>
   /** The fields of a request that options set. */
   run: RunFields
@@ -66,8 +66,7 @@ export function parseArgv(
 
   /** Keeps what an option says; of a list or a record, with what was said before. */
   function keep(flag: Flag, said: unknown): void {
-    // `--no-guard` and `--guard` are two sides of `guard`.
-    const key = flag.name.replace(/^no-/, '')
+    const key = optionKey(flag)
     const former = options[key]
     if (Array.isArray(said) && Array.isArray(former)) options[key] = [...former, ...said]
     else options[key] = isObject(said) && isObject(former) ? { ...former, ...said } : said

@@ -1,6 +1,6 @@
 import type { Action, Command, CommandContext } from '../doors/command.ts'
 import { wrongUsage } from '../protocol/errors.ts'
-import { type Flag, option, toggle } from '../protocol/request/fields.ts'
+import { type Flag, option, optionKey, toggle } from '../protocol/request/fields.ts'
 import * as shape from '../protocol/shape/shape.ts'
 import { toSnakeCase, toWire, unknownName } from '../protocol/wire.ts'
 import { lowerFirst } from '../protocol/words.ts'
@@ -74,12 +74,13 @@ function checkFlags(
   actions: Actions,
   options: CommandContext['options'],
 ): void {
-  for (const flag of Object.keys(options)) {
-    const having = namesHaving(flag, actions)
-    if (having.length === 0 || having.includes(action)) continue
+  for (const flag of joinFlags(actions)) {
+    if (options[optionKey(flag)] === undefined) continue
+    const having = namesHaving(flag.name, actions)
+    if (having.includes(action)) continue
     const others = having.map((other) => `\`${command} ${other}\``).join(' and ')
     throw wrongUsage(
-      `\`--${flag}\` is an option of ${others}, not of \`${command} ${action}\`; leave it out`,
+      `\`--${flag.name}\` is an option of ${others}, not of \`${command} ${action}\`; leave it out`,
     )
   }
 }
@@ -100,7 +101,7 @@ export const answerFlags: readonly Flag[] = [
 type Answering = Pick<CommandContext, 'options' | 'streams'>
 
 export function wantsJson({ options }: Answering): boolean {
-  return options['output-format'] === 'json'
+  return options['outputFormat'] === 'json'
 }
 
 /** Answers with the text, or with the value as a line of JSON in the names of the wire. */

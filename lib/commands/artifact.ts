@@ -18,6 +18,13 @@ const lineFlags = [
   ...fieldFlags({ maxLines, maxBytes }),
 ]
 
+interface GrepFlags {
+  ignoreCase?: boolean
+  context?: number
+  beforeContext?: number
+  afterContext?: number
+}
+
 /** The statuses of grep(1), and that of timeout(1) where the time was over. */
 const statuses = { found: 0, none: 1, timedOut: 124 } as const
 
@@ -39,7 +46,7 @@ export const command = createCommand({
       flags: [limitFlag],
       run: (_, context) =>
         useArtifacts(context, async (artifacts) => {
-          const found = (await artifacts.list()).slice(0, numbersOf(context)['limit'])
+          const found = (await artifacts.list()).slice(0, rangeOf(context).limit)
           const rows = found.map(({ id, createdAt, bytes, isLive, complete, stream, command }) => {
             const state = isLive ? 'live' : complete ? '' : 'cut'
             const preview = command.replaceAll(/\s+/g, ' ').slice(0, 60)
@@ -77,15 +84,15 @@ export const command = createCommand({
       ],
       run: ([id = '', pattern = ''], context) =>
         useArtifacts(context, async (artifacts) => {
-          const { context: both = 0, ...numbers } = numbersOf(context)
           const range = rangeOf(context)
+          const { context: both = 0, ...given } = context.options as GrepFlags
           const found = await artifacts.grep(id, {
             ...range,
             offset: range.offset ?? 0,
             pattern,
-            ignoreCase: context.options['ignore-case'] === true,
-            before: numbers['before-context'] ?? both,
-            after: numbers['after-context'] ?? both,
+            ignoreCase: given.ignoreCase ?? false,
+            before: given.beforeContext ?? both,
+            after: given.afterContext ?? both,
           })
           const { matches, timedOut } = found
           const next = lineOf(found)
@@ -147,24 +154,11 @@ function useArtifacts(
   })
 }
 
-/** The options with a number, by their names. */
-function numbersOf({ options }: CommandContext): Readonly<Record<string, number | undefined>> {
-  return options as Record<string, number | undefined>
-}
-
 /** On the command line an offset is the number of a line, counted from 1. */
-function rangeOf(context: CommandContext): LineRange {
-  const { offset, line, column, limit, head, tail, ...numbers } = numbersOf(context)
-  return {
-    offset: offset === undefined ? undefined : Math.max(offset, 1) - 1,
-    line,
-    column,
-    limit,
-    head,
-    tail,
-    maxLines: numbers['max-lines'],
-    maxBytes: numbers['max-bytes'],
-  }
+function rangeOf({ options }: CommandContext): LineRange {
+  const { offset, line, column, limit, head, tail, maxLines, maxBytes } = options as LineRange
+  const passed = offset === undefined ? undefined : Math.max(offset, 1) - 1
+  return { offset: passed, line, column, limit, head, tail, maxLines, maxBytes }
 }
 
 function lineOf({ nextOffset }: { nextOffset: number | null }): number | null {

@@ -57,7 +57,7 @@ export const command: Command = {
     return context.useExecutor(
       async (executor, signal) => {
         const judge = (question: Question) => executor.judge({ ...question, guard: true })
-        if (options['input-format'] === 'jsonl') {
+        if (options['inputFormat'] === 'jsonl') {
           return judgeLines(streams, (line) => judge(parseQuestion(line, usual)), signal)
         }
         const verdict = await judge({ ...usual, command: await readCommand(context) })

@@ -58,7 +58,9 @@ export const command = createCommand({
       flags: fieldFlags(readingParams),
       ids: 'jobs',
       async run([id = ''], context) {
-        const output = await jobsOf(context).read(id, readingOf(context.options))
+        const { cursor: from, stream, head, tail, maxLines, maxBytes } = context.options as Reading
+        const reading = { cursor: from, stream, head, tail, maxLines, maxBytes }
+        const output = await jobsOf(context).read(id, reading)
         await answer(context, output, output.text)
         if (wantsJson(context)) return 0
         const { truncatedBefore, moreBytes, status, cursor } = output
@@ -174,13 +176,6 @@ interface JobWaitOptions {
   timeout?: number
   ready?: string
   any?: true
-}
-
-function readingOf(options: CommandContext['options']): Reading {
-  type Limits = { [Name in 'max-lines' | 'max-bytes']?: number }
-  const { 'max-lines': maxLines, 'max-bytes': maxBytes, ...rest } = options as Reading & Limits
-  const { cursor, stream, head, tail } = rest
-  return { cursor, stream, head, tail, maxLines, maxBytes }
 }
 
 /** The result for programs; for people how it stands, on stderr. */

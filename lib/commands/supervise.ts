@@ -35,7 +35,7 @@ export const command: Command = {
     if (path === undefined) throw wrongUsage('Name the socket of the caller')
     // The caller may be part of a run of another nacre; the stop of that run must not end the job.
     leaveGroupOfRun()
-    const toolNames = (options['tool-names'] ?? []) as string[]
+    const toolNames = (options['toolNames'] ?? []) as string[]
     return useExecutor((executor, signal) => supervise(path, executor, signal), { toolNames })
   },
 }

@@ -74,7 +74,7 @@ export interface UseOptions {
 export interface CommandContext {
   /** The words after the command's name that are no options. */
   positionals: readonly string[]
-  /** The options by long name: a text, a number where the flag's type says so, a list of texts, or true. */
+  /** The options by their keys: a text, a number where the flag's type says so, a list of texts, or true. */
   options: Readonly<Record<string, unknown>>
   streams: Streams
   environment: Readonly<Record<string, string | undefined>>

@@ -78,7 +78,7 @@ export async function runCommand(
       agentSettings(await configure({ ...run }), { run, prompt: readPromptOptions(options) }),
     async useExecutor(use, { toolNames = [], configured = true } = {}) {
       const configuration = configured ? await configure({ ...run }) : nothingConfigured
-      const artifactDir = options['artifact-dir'] as string | undefined
+      const artifactDir = options['artifactDir'] as string | undefined
       const door = {
         artifactDir: artifactDir === undefined ? null : resolve(artifactDir),
         toolNames,

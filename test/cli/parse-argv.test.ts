@@ -13,8 +13,8 @@ const flags: Flag[] = [
 const read = (...argv: string[]) => parseArgv(argv, flags)
 
 test('a switch with a dash in its name and a short one is true, not the text "true"', () => {
-  assert.equal(read('-i', 'word').options, { 'ignore-case': true })
-  assert.equal(read('word', '--ignore-case').options, { 'ignore-case': true })
+  assert.equal(read('-i', 'word').options, { ignoreCase: true })
+  assert.equal(read('word', '--ignore-case').options, { ignoreCase: true })
 })
 
 test('words keep their places around options and their values', () => {

@@ -70,7 +70,7 @@ test('an answer is text, or one line of JSON in the names of the wire', async ()
   const stdout = { write: async (text: string) => void written.push(text) }
   const to = (options: object) => ({ options, streams: { stdout } }) as never
   await answer(to({}), { jobId: 1 }, 'text\n')
-  await answer(to({ 'output-format': 'json' }), { jobId: 1 }, 'text\n')
+  await answer(to({ outputFormat: 'json' }), { jobId: 1 }, 'text\n')
   assert.equal(written, ['text\n', '{"job_id":1}\n'])
 })
 

@@ -1,5 +1,6 @@
 import * as shape from '../shape/shape.ts'
 import { limits } from '../limits.ts'
+import { toCamelCase } from '../wire.ts'
 
 /** A name that a variable of an environment can have and that programs can read. */
 const variableName = /^[^\d\s=\0][^\s=\0]*$/
@@ -150,6 +151,11 @@ export function option(
   more: More = {},
 ): Flag {
   return { name, shape, description, ...more }
+}
+
+/** The key of an option in the code, of both its sides: `guard` for `--no-guard`, `maxLines` for `--max-lines`. */
+export function optionKey({ name }: Pick<Flag, 'name'>): string {
+  return toCamelCase(name.replace(/^no-/, '').replaceAll('-', '_'))
 }
 
 /** What the value of an option is called in help: `dir`, `kill|background`. */
