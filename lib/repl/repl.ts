@@ -5,6 +5,7 @@ import { readGitBranch } from '../system/look.ts'
 import { createDeferred, whenAborted } from '../protocol/deferred.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { TerminalSession } from '../protocol/ports.ts'
+import type { Result } from '../protocol/result/result.ts'
 import { createApprove, openApprovals } from './approvals.ts'
 import type { LineContext, ReplContext } from './context.ts'
 import { converse, createPlainReader, createScreenReader, runLine } from './converse.ts'
@@ -82,7 +83,11 @@ export async function repl(context: ReplContext): Promise<number> {
   const approvals = openApprovals(join(context.stateDir, 'approvals.json'))
   const approve = createApprove({ display, approvals, style, home })
   const settings = context.agentSettings
-  const talk = createTalk({ executor, settings, display, style, state, approve })
+  const keep = (result: Result, injected = false) => {
+    state.runs.push({ result, injected })
+    if (state.runs.length > keptRuns) state.runs.shift()
+  }
+  const talk = createTalk({ executor, settings, display, style, state, approve, onEnded: keep })
   const runner: CommandRunner = createCommandRunner(display, {
     executor,
     style,
@@ -91,9 +96,8 @@ export async function repl(context: ReplContext): Promise<number> {
     approve,
     beforePrint: () => stray.flush(),
     onEnded(result, injected) {
-      state.runs.push({ result, injected })
+      keep(result, injected)
       if (injected) talk.addCommand(result)
-      if (state.runs.length > keptRuns) state.runs.shift()
     },
   })
   let starting: NodeJS.Immediate | undefined

@@ -140,7 +140,7 @@ async function listArtifacts(_: string, { executor, print }: LineContext): Promi
 }
 
 async function again(_: string, { state, runLine, print }: LineContext): Promise<void> {
-  const last = state.runs.at(-1)
+  const last = state.runs.findLast(({ result }) => result.origin === 'repl')
   if (!last) return print(['Nothing has run yet.'])
   await runLine(last.result.command, last.injected)
 }

@@ -38,6 +38,8 @@ export interface TalkParts {
   style: Style
   state: ReplState
   approve: Approve
+  /** Keeps the result of a command of the model for the viewer. */
+  onEnded: (result: Result) => void
 }
 
 /** What a prompt is told without a model, in the words of the REPL. */
@@ -46,7 +48,7 @@ const noModel =
   '(ANTHROPIC_API_KEY, OPENAI_API_KEY, …) before nacre starts. A command needs none: !command'
 
 export function createTalk(parts: TalkParts): Talk {
-  const { executor, settings, display, style, state, approve } = parts
+  const { executor, settings, display, style, state, approve, onEnded } = parts
   /** What the person runs, also before a conversation has begun. */
   const commands = createInjectionQueue(executor.artifacts)
   const agent = createLazy(async () => {
@@ -96,10 +98,10 @@ export function createTalk(parts: TalkParts): Talk {
         if (state.quit) talking.cancel()
       }
       const run = (line: string) => void (answered = answerNext(answered, line))
-      const turn = createTurnView({ session: talking, display, style, state, run })
+      const turn = createTurnView({ session: talking, display, style, state, run, onEnded })
       const stopListening = talking.listen((event) => {
         if (event.type === 'start') state.model = event.model
-        turn.hear(event)
+        return turn.hear(event)
       })
       const close = display.open(turn.view)
       try {

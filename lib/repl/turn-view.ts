@@ -1,18 +1,22 @@
-import { stripVTControlCharacters } from 'node:util'
 import { Markdown } from '@mariozechner/pi-tui/dist/components/markdown.js'
 import type { AgentEvent } from '../agent/events.ts'
 import type { AgentSession } from '../agent/session.ts'
 import { formatDuration } from '../render/messages.ts'
 import { parsePrompt } from '../protocol/prompt.ts'
+import type { Result } from '../protocol/result/result.ts'
+import { fromWire } from '../protocol/wire.ts'
 import type { ReplState } from './run-command.ts'
+import { joinWrapped, renderClose, renderMissing } from './screen/block.ts'
+import { createEmulator, type Emulator } from './screen/emulator.ts'
 import { nowMs } from '../system/clock.ts'
-import { expandTabs, fit, type Style } from './screen/text.ts'
+import { fit, type Style } from './screen/text.ts'
 import type { Display, View } from './screen/display.ts'
 import { asPaste, isKey, typeAtEnd } from './screen/terminal.ts'
 
 export interface TurnView {
   readonly view: View
-  hear(event: AgentEvent): void
+  /** A promise holds the model up. */
+  hear(event: AgentEvent): Promise<void>
   /** Nothing draws any more. */
   end(): void
 }
@@ -24,18 +28,13 @@ export interface TurnViewParts {
   state: Pick<ReplState, 'bash'>
   /** Runs a line that is no message to the model. */
   run: (line: string) => void
+  /** Keeps the result of a command of the model for the viewer. */
+  onEnded: (result: Result) => void
 }
 
 /** So many lines of a command's output are shown while it runs, and stay. */
 const outputLines = 6
-/** So many characters of the output of a command are kept for that. */
-const keptChars = 8000
 const tickMs = 100
-
-interface ShownCall {
-  headline: string
-  output: string
-}
 
 /**
  * A turn of the model while it goes on: what it says as Markdown, its commands with their last lines,
@@ -45,7 +44,7 @@ export function createTurnView(parts: TurnViewParts): TurnView {
   const { session, display, style, state } = parts
   const startedMs = nowMs()
   const markdown = createMarkdown(style)
-  const calls = new Map<string, ShownCall>()
+  const calls = new Map<string, { headline: string; emulator: Emulator }>()
   let said = ''
   let typed = ''
   let unheard = ''
@@ -59,6 +58,32 @@ export function createTurnView(parts: TurnViewParts): TurnView {
     return parsePrompt(text).kind === 'message'
   }
 
+  function openEmulator(): Emulator {
+    const { columns, rows } = display
+    const nothing = () => undefined
+    return createEmulator({ columns, rows, onAnswer: nothing, onModes: nothing, onDrawn: nothing })
+  }
+
+  /** A command's block is like a person's own; of a call that runs none, the last line of its answer is shown. */
+  async function printCall(event: Extract<AgentEvent, { type: 'tool_result' }>): Promise<void> {
+    const call = calls.get(event.id)
+    if (!call) return
+    await call.emulator.settle()
+    calls.delete(event.id)
+    const tail = call.emulator.tail(outputLines)
+    call.emulator.close()
+    display.print([call.headline])
+    const result = event.reply.name === 'bash' ? (fromWire(event.details) as Result | null) : null
+    if (result === null) {
+      const last = event.reply.text.trimEnd().split('\n').at(-1) ?? ''
+      return display.print([(event.reply.isError ? style.red : style.dim)(last)])
+    }
+    parts.onEnded(result)
+    display.print(renderMissing(result, style, tail))
+    display.printWhole(joinWrapped(tail))
+    display.print(renderClose(result, style, false))
+  }
+
   function printSaid(): void {
     if (said.trim() !== '') display.print(markdown(said.trim(), display.columns - 1))
     said = ''
@@ -66,9 +91,9 @@ export function createTurnView(parts: TurnViewParts): TurnView {
 
   const view: View = {
     render(columns, rows) {
-      const commands = [...calls.values()].flatMap(({ headline, output }) => [
+      const commands = [...calls.values()].flatMap(({ headline, emulator }) => [
         fit(headline, columns - 1),
-        ...lastLines(output).map((line) => style.dim(fit(`  ${line}`, columns - 1))),
+        ...emulator.tail(outputLines).lines.map((line) => fit(line, columns - 1)),
       ])
       const queued = session.queued.map((text) => style.dim(fit(`» ${text}`, columns - 1)))
       const room = Math.max(1, rows - commands.length - queued.length - 3)
@@ -108,7 +133,7 @@ export function createTurnView(parts: TurnViewParts): TurnView {
     },
   }
 
-  function hear(event: AgentEvent): void {
+  async function hear(event: AgentEvent): Promise<void> {
     switch (event.type) {
       case 'step':
         ;({ step } = event)
@@ -120,25 +145,15 @@ export function createTurnView(parts: TurnViewParts): TurnView {
         printSaid()
         break
       case 'tool_call':
-        calls.set(event.id, { headline: headlineOf(event, style), output: '' })
+        calls.set(event.id, { headline: headlineOf(event, style), emulator: openEmulator() })
         break
-      case 'tool_output': {
-        const call = calls.get(event.id)
-        if (call) call.output = (call.output + event.data).slice(-keptChars)
+      case 'tool_output':
+        // There may be no terminal behind it that makes a new line of a newline.
+        void calls.get(event.id)?.emulator.write(Buffer.from(event.data.replaceAll('\n', '\r\n')))
         break
-      }
-      case 'tool_result': {
-        const call = calls.get(event.id)
-        calls.delete(event.id)
-        const last = event.reply.text.trimEnd().split('\n').at(-1) ?? ''
-        const end = event.reply.isError ? style.red(`  ✗ ${last}`) : style.green(`  ✓ ${last}`)
-        display.print([
-          call?.headline ?? '',
-          ...lastLines(call?.output ?? '').map((line) => style.dim(`  ${line}`)),
-          end,
-        ])
+      case 'tool_result':
+        await printCall(event)
         break
-      }
       case 'steer':
         display.print([`${style.salmon('»')} ${event.text}`])
         break
@@ -161,6 +176,7 @@ export function createTurnView(parts: TurnViewParts): TurnView {
     hear,
     end() {
       clearInterval(ticking)
+      for (const { emulator } of calls.values()) emulator.close()
       printSaid()
       // As a paste, it is for the prompt.
       if (unheard !== '') display.keepKey(asPaste(unheard))
@@ -176,15 +192,6 @@ function headlineOf(
   const [first = '', ...rest] =
     typeof command === 'string' ? command.split('\n') : [`${name} ${JSON.stringify(given)}`]
   return `${style.mint('$')} ${style.bold(first)}${rest.length > 0 ? ' …' : ''}`
-}
-
-/** The last lines, without what a terminal would act on; a redrawn line stands in its last state. */
-function lastLines(output: string): string[] {
-  const lines = stripVTControlCharacters(output).replace(/\n$/, '').split('\n')
-  return lines
-    .slice(-outputLines)
-    .map((line) => expandTabs(line.split('\r').findLast((part) => part !== '') ?? ''))
-    .filter((line, _, all) => all.length > 1 || line !== '')
 }
 
 function createMarkdown(style: Style): (text: string, columns: number) => string[] {

@@ -49,9 +49,10 @@ test('an answer is drawn as Markdown, below what was run for it', () =>
     )
     await screen.answers('count the lines\r', 'Counted')
     await screen.shows(/2 steps · [\d,]+ tokens in/)
-    assert.match(screen.text(), '$ echo one line')
-    assert.match(screen.text(), '✓ [exit status 0]')
+    assert.match(screen.text(), /\$ echo one line\none line\n✓ exit 0 · /)
     assert.not.match(screen.text(), '**')
+    await screen.answers('v\r', /^one line\n[^]*1–1 of 1/)
+    screen.type('q')
   }))
 
 test('a whole task is done from the prompt', () =>
@@ -70,11 +71,11 @@ test('a model at work shows live output, is steered, and Esc stops it', () =>
       { toolCalls: [bash('echo ready; while [ ! -e go ]; do sleep 0.05; done')] },
     )
     mock.on({ userMessage: /turn round/ }, { toolCalls: [bash('echo second; sleep 1000')] })
-    await screen.answers('begin\r', '  ready')
+    await screen.answers('begin\r', /^ready$/m)
     screen.type('turn round\r')
     writeFileSync(join(screen.home, 'code/go'), '')
     await screen.shows('» turn round')
-    await screen.shows('  second')
+    await screen.shows(/^second$/m)
     await screen.answers('\u001B', '✗ cancelled')
     await screen.shows('> ')
     mock.reset()
@@ -93,7 +94,7 @@ async function whileAtWork(
     { toolCalls: [bash('echo ready; while [ ! -e go ]; do sleep 0.05; done')] },
   )
   mock.onMessage(/./, { content: 'all done' })
-  await screen.answers('begin\r', '  ready')
+  await screen.answers('begin\r', /^ready$/m)
   await use()
 }
 

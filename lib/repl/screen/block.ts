@@ -15,14 +15,15 @@ export function renderMissing(result: Result, style: Style, shown: Tail): string
 /** Below them: what went wrong, where all of it is kept, how it ended. `asked`: the person knows why. */
 export function renderClose(result: Result, style: Style, asked: boolean): string[] {
   const { artifact } = result
-  const kept = artifact
-    ? [
-        style.dim(
-          `${artifact.uri} · ${formatBytes(artifact.bytes)}` +
-            (artifact.complete ? '' : ' · not complete'),
-        ),
-      ]
-    : []
+  const kept =
+    artifact && result.truncation
+      ? [
+          style.dim(
+            `${artifact.uri} · ${formatBytes(artifact.bytes)}` +
+              (artifact.complete ? '' : ' · not complete'),
+          ),
+        ]
+      : []
   return [...describeFaults(result, asked).map(style.yellow), ...kept, renderEnd(result, style)]
 }
 
