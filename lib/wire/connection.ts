@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { createDeferred } from '../protocol/deferred.ts'
 import { messageOf } from '../protocol/errors.ts'
-import { createLineReader, isBlankLine, parseJsonLine } from '../protocol/json-lines.ts'
+import { createLineReader, isBlankLine, parseJsonLine } from './json-lines.ts'
 import { maxLineBytes } from '../protocol/rpc/methods.ts'
 
 /** Where the lines go. */

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, startClient } from '../../lib/client.ts'
-import { createLineReader } from '../../lib/protocol/json-lines.ts'
+import { createLineReader } from '../../lib/wire/json-lines.ts'
 
 const root = join(import.meta.dirname, '../..')
 const pi = join(root, '.tools/pi/node_modules/@mariozechner/pi-coding-agent/dist/cli.js')

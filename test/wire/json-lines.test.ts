@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createLineReader } from '../../lib/protocol/json-lines.ts'
+import { createLineReader } from '../../lib/wire/json-lines.ts'
 
 /** Lines out of bytes given in pieces that share one memory, as a stream may give them. */
 function readIn(pieces: readonly Uint8Array[], maxBytes = Infinity) {

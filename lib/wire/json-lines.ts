@@ -58,13 +58,6 @@ function findStringEnd(bytes: Buffer, start: number): number {
   return bytes.length
 }
 
-export interface LineReader {
-  /** Bytes as they came. Lines are given out before it returns. */
-  write(chunk: Uint8Array): void
-  /** The end of the input: what stands behind the last LF is a line too. */
-  end(): void
-}
-
 /**
  * Splits bytes at LF and nowhere else: U+2028, CR and the like belong to the line. A line longer than
  * `maxBytes` is dropped up to its LF, told by `onTooLong` as soon as it is too long, and never held.
@@ -74,52 +67,41 @@ export function createLineReader(options: {
   maxBytes: number
   onLine(line: Uint8Array): void
   onTooLong(): void
-}): LineReader {
+}) {
   const { maxBytes } = options
   let parts: Uint8Array[] = []
-  let heldBytes = 0
-  let dropping = false
+  let lineBytes = 0
 
-  function hold(part: Uint8Array): void {
-    if (dropping || part.length === 0) return
-    heldBytes += part.length
-    if (heldBytes > maxBytes) {
-      dropping = true
+  function take(part: Uint8Array, isLast: boolean): void {
+    const wasTooLong = lineBytes > maxBytes
+    lineBytes += part.length
+    if (lineBytes > maxBytes) {
       parts = []
-      options.onTooLong()
-      return
+      if (!wasTooLong) options.onTooLong()
+    } else if (isLast && part.length === lineBytes) {
+      if (lineBytes > 0) options.onLine(part)
+    } else if (isLast) {
+      options.onLine(Buffer.concat([...parts, part]))
+    } else if (part.length > 0) {
+      // The stream uses the memory of the chunk again, so the part is copied.
+      parts.push(Uint8Array.prototype.slice.call(part))
     }
-    // The stream uses the memory of the chunk again, so the part is copied.
-    parts.push(Uint8Array.prototype.slice.call(part))
-  }
-
-  function give(): void {
-    const held = parts
-    const wasDropped = dropping
+    if (!isLast) return
     parts = []
-    heldBytes = 0
-    dropping = false
-    if (!wasDropped && held.length > 0) {
-      options.onLine(held.length === 1 ? (held[0] as Uint8Array) : Buffer.concat(held))
-    }
+    lineBytes = 0
   }
 
   return {
-    write(chunk) {
+    /** Bytes as they came. Lines are given out before it returns. */
+    write(chunk: Uint8Array): void {
       let from = 0
-      for (;;) {
-        const at = chunk.indexOf(newline, from)
-        if (at < 0) break
-        const isWhole = heldBytes === 0 && at - from <= maxBytes
-        if (isWhole && at > from) options.onLine(chunk.subarray(from, at))
-        if (!isWhole) {
-          hold(chunk.subarray(from, at))
-          give()
-        }
+      for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
+        take(chunk.subarray(from, at), true)
         from = at + 1
       }
-      hold(chunk.subarray(from))
+      take(chunk.subarray(from), false)
     },
-    end: give,
+    /** The end of the input: what stands behind the last LF is a line too. */
+    end: () => take(new Uint8Array(), true),
   }
 }
