@@ -160,17 +160,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   ): Promise<LiveRun> {
     const verdict = await decide(request, guard, options)
     const dismissed = await turn(options.signal)
-    const record = (result: Result) => audit?.record(result, verdict.decision)
     const forProgram = forPrograms ?? false
-    const run = new LiveRun({
-      request,
-      options,
-      opened,
-      forProgram,
-      record,
-      onStart,
-      onDetach: runs.leave,
-    })
+    const run = makeRun({ request, options, opened, forProgram }, verdict.decision)
     if (verdict.decision !== 'allow') return run.refuse(deniedResult(request, verdict))
     if (options.signal?.aborted) return run.refuse(neverStartedResult(request, options.signal))
     // A run that becomes a job at its deadline only is not refused: nothing that it does is to be lost.
@@ -181,6 +172,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
     // The executor may have been closed while the guard asked a person.
     refuseIfClosed()
     return launch(run, tasks ?? runners.choose(request, options.signal), options)
+  }
+
+  function makeRun(asked: Omit<RunParts, 'record' | 'onStart' | 'onDetach'>, decision: string) {
+    const record = (result: Result) => audit?.record(result, decision)
+    return new LiveRun({ ...asked, record, onStart, onDetach: runs.leave })
   }
 
   /** Why a run would be one job too many; null where it may start. */
@@ -204,8 +200,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   /** A run that nobody is asked about: a task of an array, or one that was begun by another nacre. */
   function goOn(request: Request, runner?: Runner, startedAt?: Date): Promise<LiveRun> {
-    const record = (result: Result) => audit?.record(result, 'allow')
-    const run = new LiveRun({ request, options: {}, record, onStart, onDetach: runs.leave })
+    const run = makeRun({ request, options: {} }, 'allow')
     return launch(run, runner ?? runners.choose(request), {}, startedAt)
   }
 

@@ -35,13 +35,6 @@ const listPatienceMs = 2000
 /** The method `shell.wait` refuses a time of zero, so that a mere look waits this long. */
 const leastWaitSeconds = 0.001
 
-/** A method, its parameters, and how it is called. */
-type Question<Name extends MethodName> = [
-  method: Name,
-  params: AllMethods[Name]['params'],
-  options?: Parameters<typeof askOnce>[3],
-]
-
 /** What the files say of a job that nobody holds: it has ended, or its other machine cannot be reached. */
 interface Unheld {
   record: JobRecord
@@ -66,8 +59,10 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
   /** Asks the process that holds the job; where that is gone, `otherwise` answers from the files. */
   async function ask<Name extends MethodName, Answer>(
     id: string,
-    [method, params, options = {}]: Question<Name>,
+    method: Name,
+    params: AllMethods[Name]['params'],
     otherwise: (job: Unheld) => Answer | Promise<Answer>,
+    options?: Parameters<typeof askOnce>[3],
   ): Promise<Answer> {
     const { record, trouble } = await takeUp(findRecord(id))
     if (record.endedAt === null && record.socket !== null && isAlive(record.owner)) {
@@ -129,10 +124,10 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
   /** By its whole id. */
   function open(id: string): Job {
     return {
-      show: () => ask(id, ['shell.status', { id }], resultOf),
+      show: () => ask(id, 'shell.status', { id }, resultOf),
       read(reading) {
         const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
-        return ask(id, ['shell.output', params], (job) => readUnheld(job, reading))
+        return ask(id, 'shell.output', params, (job) => readUnheld(job, reading))
       },
       wait({ timeoutSeconds, ready, signal }: JobWait & { timeoutSeconds: number }) {
         const params = {
@@ -140,25 +135,25 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
           timeout_seconds: Math.max(timeoutSeconds, leastWaitSeconds),
           ...(ready === undefined ? {} : { ready }),
         }
-        return ask(id, ['shell.wait', params, { signal }], resultOf)
+        return ask(id, 'shell.wait', params, resultOf, { signal })
       },
       follow(follower, signal) {
         const onNotification = async ({ method, params }: AnyNotification) => {
           await follower.notify(method, params)
         }
-        return ask(id, ['shell.attach', { id }, { signal, onNotification }], resultOf)
+        return ask(id, 'shell.attach', { id }, resultOf, { signal, onNotification })
       },
       async write(data, end) {
-        await ask(id, ['shell.input', { id, data, ...(end && { end }) }], () => {
+        await ask(id, 'shell.input', { id, data, ...(end && { end }) }, () => {
           throw new MisuseError('no_input', `Job \`${id}\` takes no input any more`, 'job_id')
         })
       },
       async resize(columns, rows) {
-        await ask(id, ['shell.resize', { id, columns, rows }], () => undefined)
+        await ask(id, 'shell.resize', { id, columns, rows }, () => undefined)
       },
       kill(reason) {
         const told = reason === 'cancel' || reason === 'timeout' ? reason : 'kill'
-        return ask(id, ['shell.cancel', { id, reason: told }], killUnheld)
+        return ask(id, 'shell.cancel', { id, reason: told }, killUnheld)
       },
     }
   }

@@ -16,7 +16,6 @@ export type RunEvent =
       /** As the command wrote them. They stay in the library, elsewhere until the listener's promise settles. */
       bytes: Uint8Array
     }
-  | { type: 'notice'; id: string; message: string }
   /** Of an array: a task has ended, after its last try. */
   | ({ type: 'task'; id: string } & TaskEnd & TaskCounts)
   /** The last one, of every run, also of one that was denied or did not start. */
