@@ -56,7 +56,7 @@ ${exports === '' ? '' : `{ \\builtin eval ${quoteWord(exports)}\n} >/dev/null 2>
 __nacre_a=$(\\builtin shopt -p expand_aliases) || :
 \\builtin shopt -u expand_aliases
 __nacre_s=0 __nacre_q=0
-__nacre_b= __nacre_c= __nacre_h= __nacre_p= __nacre_v= __nacre_r=
+__nacre_b= __nacre_c= __nacre_h= __nacre_p= __nacre_v= __nacre_r= __nacre_l= __nacre_w= __nacre_i=0
 __nacre_end() {
   local __nacre_e=$? IFS=' '
   if [[ $__nacre_r ]]; then
@@ -129,7 +129,10 @@ for __nacre_x in 'editing-mode emacs' 'enable-bracketed-paste off' 'show-mode-in
   \\builtin bind "set $__nacre_x" 2>/dev/null
 done
 \\builtin bind -x '"${printable(editorKeys.take)}": __nacre_take'
-\\builtin bind -x '"${printable(editorKeys.ask)}": __nacre_answer'
+\\builtin bind -x '"\\e[7771~": __nacre_ask'
+\\builtin bind '"\\e[7772~": insert-completions'
+\\builtin bind -x '"\\e[7773~": __nacre_answer'
+\\builtin bind '"${printable(editorKeys.ask)}": "\\e[7771~\\e[7772~\\e[7773~"'
 \\builtin bind -x '"${printable(editorKeys.tell)}": __nacre_tell'
 \\builtin bind '"${printable(editorKeys.accept)}": accept-line'
 \\builtin bind -x '"${printable(editorKeys.drop)}": __nacre_drop'
@@ -146,90 +149,57 @@ function printable(key: string): string {
 }
 
 /**
- * Answers what could stand at the end of a line: by the completion that the person has set up for its
- * command (bash-completion, or `complete`), else by files; for a first word by commands.
+ * Answers what could stand at the end of a line: the editor itself puts all of it there, as the person has set its
+ * completion up. A last word with quotes is written without them for that, so that what comes has none either.
  */
 function composeAnswer(turnPath: string, mark: (text: string) => string): string {
   return `
+__nacre_ask() {
+  {
+    local __nacre_t __nacre_k
+    IFS= \\builtin read -r -d '' __nacre_t <${quoteWord(turnPath)}
+    __nacre_last "$__nacre_t"
+    __nacre_k=$__nacre_w
+    if [[ \${__nacre_t:__nacre_i} = *[\\"\\'\\\\]* && $__nacre_w != '$'* ]]; then \\builtin printf -v __nacre_k %q "$__nacre_w"; fi
+    __nacre_t=\${__nacre_t:0:__nacre_i}$__nacre_k
+    # At its end, which some versions count in bytes.
+    READLINE_LINE=$__nacre_t READLINE_POINT=$((4 * \${#__nacre_t}))
+    __nacre_l=$__nacre_t
+  } 2>/dev/null
+}
 __nacre_answer() {
   {
-    local __nacre_l
-    IFS= \\builtin read -r -d '' __nacre_l <${quoteWord(turnPath)}
-    local IFS=$' \\t\\n' COMP_LINE=$__nacre_l COMP_POINT=\${#__nacre_l} COMP_TYPE=9 COMP_KEY=9
-    local -a COMP_WORDS=() COMPREPLY=()
-    local COMP_CWORD __nacre_w __nacre_r __nacre_f __nacre_v __nacre_q= __nacre_o= __nacre_n='sort -u'
+    local __nacre_t=$READLINE_LINE __nacre_k=\${__nacre_l:__nacre_i} __nacre_f
+    local -a __nacre_m=()
     READLINE_LINE= READLINE_POINT=0
-    __nacre_words "$__nacre_l"
-    COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-    __nacre_w=\${COMP_WORDS[COMP_CWORD]}
-    __nacre_v=; ((COMP_CWORD > 0)) && __nacre_v=\${COMP_WORDS[COMP_CWORD - 1]}
-    if ((COMP_CWORD == 0)) && [[ $__nacre_w != */* ]]; then
-      \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -abck -A function -- "$__nacre_w")
-    elif ((COMP_CWORD > 0)); then
-      __nacre_r=$(\\builtin complete -p -- "\${COMP_WORDS[0]}" 2>/dev/null)
-      if [[ ! $__nacre_r ]] && \\builtin declare -F _completion_loader >/dev/null; then
-        _completion_loader "\${COMP_WORDS[0]}" >/dev/null 2>&1
-        __nacre_r=$(\\builtin complete -p -- "\${COMP_WORDS[0]}" 2>/dev/null ||
-          \\builtin complete -p -D 2>/dev/null)
-      fi
-      [[ $__nacre_r = *' -o filenames '* ]] && __nacre_o=f
-      [[ $__nacre_r = *' -o nosort '* ]] && __nacre_n='cat'
-      if [[ $__nacre_r =~ ' -F '([^ ]+) ]]; then
-        __nacre_f=\${BASH_REMATCH[1]}
-        compopt() {
-          [[ " $* " = *' filenames '* ]] && __nacre_o=f
-          [[ " $* " = *' nosort '* ]] && __nacre_n='cat'
-          \\builtin return 0
-        }
-        "$__nacre_f" "\${COMP_WORDS[0]}" "$__nacre_w" "$__nacre_v" >/dev/null 2>&1 </dev/null
-        \\builtin unset -f compopt
-      elif [[ $__nacre_r ]]; then
-        __nacre_r=\${__nacre_r#complete }
-        __nacre_r=\${__nacre_r% *}
-        \\builtin mapfile -t COMPREPLY < <(\\builtin eval "\\\\builtin compgen $__nacre_r -- \\"\\$__nacre_w\\"" 2>/dev/null)
-      fi
-    fi
-    if ((\${#COMPREPLY[@]} == 0)) && [[ $__nacre_w = '$'* ]]; then
-      __nacre_q='$'
-      \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -v -- "\${__nacre_w#\\$}")
-    fi
-    if ((\${#COMPREPLY[@]} == 0)); then
-      __nacre_o=f
-      \\builtin mapfile -t COMPREPLY < <(\\builtin compgen -f -- "$__nacre_w")
-    fi
+    # Its quotes are backslashes, as \`read\` takes them away.
+    if [[ $__nacre_t != "$__nacre_l" ]]; then IFS=' ' \\builtin read -a __nacre_m <<<"\${__nacre_t:__nacre_i}"; fi
+    # The first one stands behind what the editor does not count to the word: \`--option=\`.
+    __nacre_k=\${__nacre_k%"\${__nacre_k##*[=:]}"}
+    if [[ $__nacre_k && \${__nacre_m[1]} != "$__nacre_k"* ]]; then __nacre_m[0]=\${__nacre_m[0]#"$__nacre_k"}; fi
   } 2>/dev/null
   \\builtin printf ${mark('R;%s')} "$(
     \\builtin printf '%s\\n' "$__nacre_w"
-    ((\${#COMPREPLY[@]})) && for __nacre_r in "\${COMPREPLY[@]:0:2000}"; do
-      __nacre_f=\${__nacre_r/#\\~/$HOME}
-      if [[ -d $__nacre_f ]] && ((COMP_CWORD > 0)); then __nacre_r=\${__nacre_r%/}/; fi
-      \\builtin printf '%s\\n' "$__nacre_q\${__nacre_r//[$'\\a\\e;\\n']/?}"
-    done | \\builtin command -p $__nacre_n
+    for __nacre_t in "\${__nacre_m[@]:0:2000}"; do
+      __nacre_f=\${__nacre_t/#\\~/$HOME}
+      if ((__nacre_i > 0)) && [[ -d $__nacre_f ]]; then __nacre_t=\${__nacre_t%/}/; fi
+      \\builtin printf '%s\\n' "\${__nacre_t//[$'\\a\\e;\\n']/?}"
+    done
   )"
 }
-__nacre_words() {
-  local text=$1 word= quote= char any=
-  COMP_WORDS=()
-  while [[ $text ]]; do
-    char=\${text:0:1} text=\${text:1}
+# The last word of a line without its quotes, and where it begins.
+__nacre_last() {
+  local text=$1 char quote= at
+  __nacre_w= __nacre_i=0
+  for ((at = 0; at < \${#text}; at++)); do
+    char=\${text:at:1}
     case $quote$char in
     \\"\\" | \\'\\') quote= ;;
-    [\\"\\']?) word+=$char ;;
-    \\" | \\') quote=$char any=1 ;;
-    \\\\) word+=\${text:0:1} text=\${text:1} any=1 ;;
-    ' ' | $'\\t')
-      if [[ $word || $any ]]; then COMP_WORDS+=("$word"); fi
-      word= any= ;;
-    '|' | ';' | '&' | '(' | '\`' | $'\\n') COMP_WORDS=() word= any= ;;
-    *) word+=$char ;;
-    esac
-  done
-  COMP_WORDS+=("$word")
-  while ((\${#COMP_WORDS[@]} > 1)); do
-    case \${COMP_WORDS[0]} in
-    *=* | sudo | doas | env | time | nohup | nice | command | builtin | exec | xargs | '!' | then | do | else | if | while)
-      COMP_WORDS=("\${COMP_WORDS[@]:1}") ;;
-    *) \\builtin break ;;
+    \\\\ | \\"\\\\) at=$((at + 1)); __nacre_w+=\${text:at:1} ;;
+    [\\"\\']?) __nacre_w+=$char ;;
+    \\" | \\') quote=$char ;;
+    [\\|\\;\\&\\(\\<\\>\\\`$' \\t\\n']) __nacre_w= __nacre_i=$((at + 1)) ;;
+    *) __nacre_w+=$char ;;
     esac
   done
 }
