@@ -125,37 +125,32 @@ function streamDescriptor(
   give: Give,
   onClose: () => void,
 ): DescriptorWatch {
-  const arrived: Uint8Array[] = []
+  /** What was read and not given on; nothing comes after an undefined one. */
+  const arrived: (Uint8Array | undefined)[] = []
   let asking = false
   let paused = false
-  let atEnd = false
   let closed = false
   let unwatched: DescriptorWatch | null = null
 
-  function ask(): void {
-    if (asking || atEnd || closed) return
+  async function ask(): Promise<void> {
+    if (asking) return
     asking = true
-    const take = (value?: Uint8Array): void => {
-      asking = false
-      if (value === undefined) atEnd = true
-      else arrived.push(value)
-      deliver()
-    }
-    reader.read().then(
-      ({ value }) => take(value),
-      () => take(),
-    )
+    const { value } = await reader.read().catch(() => ({ value: undefined }))
+    asking = false
+    // The end that comes of its cancelling is none of the pipe.
+    if (unwatched !== null) return
+    arrived.push(value)
+    deliver()
   }
 
   function deliver(): void {
     while (!paused && !closed) {
-      const bytes = arrived.shift()
-      if (bytes === undefined) break
+      if (arrived.length === 0) return void ask()
+      const [bytes] = arrived
+      if (bytes === undefined) return close()
+      arrived.shift()
       if (!give(bytes, deliver)) return
     }
-    if (paused || closed) return
-    if (atEnd) close()
-    else ask()
   }
 
   function close(): void {
@@ -168,7 +163,7 @@ function streamDescriptor(
     onClose()
   }
 
-  ask()
+  deliver()
   return {
     pause() {
       paused = true
@@ -180,12 +175,13 @@ function streamDescriptor(
       else deliver()
     },
     async ahead() {
-      if (arrived.length === 0 && !asking && !atEnd) {
-        ask()
+      if (arrived.length === 0 && !asking) {
+        void ask()
         // What it holds it gives at once; what it waits for comes in a later turn.
         await new Promise((resolve) => setImmediate(resolve))
       }
-      return arrived.shift() ?? null
+      const [bytes] = arrived
+      return bytes === undefined ? null : (arrived.shift() ?? null)
     },
     unref() {
       // A stream cannot be told not to keep the process alive.

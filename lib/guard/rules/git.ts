@@ -138,6 +138,6 @@ function isEverything(pathspec: Text, places: Places): boolean {
 /** git expands `*` in a pathspec by itself, also a quoted one. */
 function isWide(part: Text): boolean {
   if (part.test(/^[./]*$/)) return true
-  const active = part.activated().split('/')
+  const active = part.activated().split(/\//)
   return active.every((piece) => ['src', 'README.md', 'a'].every((name) => piece.matches(name)))
 }

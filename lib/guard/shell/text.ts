@@ -92,18 +92,15 @@ export class Text {
     return new Text(this.chars.slice(start, end), this.marks?.slice(start, end) ?? null)
   }
 
-  /** At each match of the pattern, or at each occurrence of a text. */
-  split(separator: RegExp | string): Text[] {
-    if (this.marks === null) return this.chars.split(separator).map((part) => new Text(part))
-    const parts: Text[] = []
+  /** Splits it at each match of the pattern. */
+  split(separator: RegExp): Text[] {
     let start = 0
-    for (const part of this.chars.split(separator)) {
+    return this.chars.split(separator).map((part) => {
       // No part holds a separator, so that the next one begins at its first occurrence.
-      const at = typeof separator === 'string' ? start : this.chars.indexOf(part, start)
-      parts.push(this.slice(at, at + part.length))
-      start = at + part.length + (typeof separator === 'string' ? separator.length : 0)
-    }
-    return parts
+      const at = this.chars.indexOf(part, start)
+      start = at + part.length
+      return this.slice(at, start)
+    })
   }
 
   /** Replaces every match of a global pattern. */
@@ -119,9 +116,7 @@ export class Text {
 
   /** Replaces every occurrence of a plain text. */
   replaceAll(part: string, other: Text | string): Text {
-    return part === '' || !this.chars.includes(part)
-      ? this
-      : Text.join(interleave(this.split(part), other))
+    return part === '' ? this : this.replace(new RegExp(escapePattern(part), 'g'), () => other)
   }
 
   /** The text if every unknown value that may be empty were. */
@@ -167,7 +162,7 @@ export class Text {
       else if (close >= 0) {
         pattern += setPattern(chars.slice(at + 1, close))
         at = close
-      } else pattern += chars.charAt(at).replace(/[\\^$.*+?()[\]{}|]/, '\\$&')
+      } else pattern += escapePattern(chars.charAt(at))
     }
     return new RegExp(`^${pattern}$`).test(text)
   }
@@ -192,6 +187,8 @@ export class Text {
 
 /** `*`, `?`, and a set, which ends within a reasonable length. */
 const globs = /[*?]|\[[!^]?\]?(?:\[:\w{1,10}:\]|[^\]/]){0,200}\]/g
+
+const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 
 /** A set of characters as a regular expression; a class such as `[:alpha:]` is taken to hold every character. */
 function setPattern(set: string): string {
@@ -240,7 +237,7 @@ export function quote(word: Text): Text {
 /** The names of a path, without `.`, `..` and empty ones. The path counts as absolute. */
 export function pathNames(path: Text): Text[] {
   const names: Text[] = []
-  for (const name of path.split('/')) {
+  for (const name of path.split(/\//)) {
     if (name.is('..')) names.pop()
     else if (name.length > 0 && !name.is('.')) names.push(name)
   }
@@ -252,7 +249,3 @@ export const absoluteNames = (path: Text, directory: Text): Text[] =>
   pathNames(path.startsWith('/') ? path : Text.join([directory, '/', path]))
 
 export const baseName = (path: Text): Text => path.slice(path.chars.lastIndexOf('/') + 1)
-
-function interleave(parts: readonly Text[], other: Text | string): (Text | string)[] {
-  return parts.flatMap((part, index) => (index === 0 ? [part] : [other, part]))
-}

@@ -41,7 +41,7 @@ export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
   }
   const isQuoted = !word.parts || word.parts.some(({ type }) => !type.endsWith('Expansion'))
   return readings(word, scope, host, true).map((text) => {
-    const fields = text.split(fieldEnd).filter(({ length }) => length > 0)
+    const fields = text.split(/\0/).filter(({ length }) => length > 0)
     return fields.length === 0 && isQuoted ? [empty] : fields
   })
 }
