@@ -1,5 +1,5 @@
 import { readOptions } from '../shell/options.ts'
-import { anyText, empty, obscured, Text, unknown } from '../shell/text.ts'
+import { anyText, empty, fitsEveryName, obscured, Text, unknown } from '../shell/text.ts'
 import type { Follow } from './call.ts'
 
 /** Tests and options that narrow a search by nothing that matters here. Any other one lets through a part. */
@@ -61,9 +61,7 @@ export const find: Follow = ({ args: own, scope, shell }) => {
 }
 
 const matchesAll = (test: string, pattern: Text): boolean =>
-  test.includes('regex')
-    ? pattern.test(/^[.*/\\^$()+]*$/)
-    : ['src', 'a', 'README.md'].every((name) => pattern.activated().matches(name))
+  test.includes('regex') ? pattern.test(/^[.*/\\^$()+]*$/) : fitsEveryName(pattern.activated())
 
 /** What is started for one file. On every file below a folder, a plain rm removes the folder. */
 function fill(words: readonly Text[], target: Text): readonly Text[] {

@@ -1,5 +1,5 @@
 import { readOptions } from '../shell/options.ts'
-import { absoluteNames, empty, pathNames, type Text } from '../shell/text.ts'
+import { absoluteNames, empty, fitsEveryName, pathNames, type Text } from '../shell/text.ts'
 import type { Rule, Places } from './rule.ts'
 
 /** A call of git, its own options taken off. */
@@ -136,8 +136,5 @@ function isEverything(pathspec: Text, places: Places): boolean {
 }
 
 /** git expands `*` in a pathspec by itself, also a quoted one. */
-function isWide(part: Text): boolean {
-  if (part.test(/^[./]*$/)) return true
-  const active = part.activated().split(/\//)
-  return active.every((piece) => ['src', 'README.md', 'a'].every((name) => piece.matches(name)))
-}
+const isWide = (part: Text): boolean =>
+  part.test(/^[./]*$/) || part.activated().split(/\//).every(fitsEveryName)

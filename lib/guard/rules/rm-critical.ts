@@ -1,5 +1,5 @@
 import { readOptions } from '../shell/options.ts'
-import { baseName, Text, absoluteNames, pathNames } from '../shell/text.ts'
+import { absoluteNames, baseName, fitsEveryName, pathNames, Text } from '../shell/text.ts'
 import type { Caught, Rule, SeenCommand, Places } from './rule.ts'
 
 /** Programs that remove folders as `rm -r` does, without being asked to. */
@@ -88,9 +88,6 @@ const homeFolders =
     ' ',
   )
 
-/** Names that a glob is tried on: one that fits them all leaves nothing behind. */
-const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
-
 /** A folder that a project cannot lose: the names of its path, and what it is. */
 type Protected = readonly [names: readonly string[], what: string]
 
@@ -150,8 +147,7 @@ function criticalTarget(
   return null
 }
 
-const isEverything = (part: Text): boolean =>
-  part.isGlob && ordinaryNames.every((name) => part.matches(name))
+const isEverything = (part: Text): boolean => part.isGlob && fitsEveryName(part)
 
 /** `.*`, `.[!.]*`, `.??*`: the hidden names, `.git` among them. */
 const isEveryHidden = (part: Text): boolean => part.isGlob && part.test(/^\.+[*?[\]…!.^]*$/)

@@ -223,6 +223,12 @@ export const given = new Text('…', 'g')
 /** An active set of characters. */
 export const setOf = (body: Text): Text => Text.join([new Text('[', '['), body, new Text(']', ']')])
 
+const ordinaryNames = ['src', 'README.md', 'package.json', 'a', 'node_modules']
+
+/** Whether a glob leaves nothing out, as `*` does. */
+export const fitsEveryName = (glob: Text): boolean =>
+  ordinaryNames.every((name) => glob.matches(name))
+
 /** Each text once. */
 export function distinct(texts: readonly Text[]): Text[] {
   return [...new Map(texts.map((text) => [text.key, text])).values()]
