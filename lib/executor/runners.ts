@@ -10,7 +10,7 @@ import { nameKeys } from '../run/environment.ts'
 import { type Confine, createPrepareLaunch, type LaunchOptions } from '../run/launch.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
-import { createPresence, presenceFolder } from '../system/process/presence.ts'
+import { presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
 import { copyWithout } from '../system/process/own-process.ts'
 
@@ -48,7 +48,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
     options.program &&
     createWatchdog({
       reaper: [...options.program, 'reap'],
-      presence: stateDir === null ? null : createPresence(presenceFolder(stateDir)),
+      presences: stateDir === null ? null : presenceFolder(stateDir),
       environment: () => copyWithout(keys, options.environment),
       uninherited,
     })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { nameProcess } from '../system/process/process-table.ts'
 import { setReferenced } from '../system/runtime.ts'
 import { type StartedProcess, startProcess, type Uninherited } from '../system/process/spawn.ts'
-import type { Presence } from '../system/process/presence.ts'
+import { enter, findKilled, forget } from '../system/process/presence.ts'
 
 /** Sees to it that the runs of a nacre that was killed do not stay. */
 export interface Watchdog {
@@ -15,8 +15,8 @@ export interface Watchdog {
 export interface WatchdogParts {
   /** The words that start what ends the runs of a killed nacre, whose name is added. */
   reaper: readonly string[]
-  /** Null: nothing is kept on disk. */
-  presence: Presence | null
+  /** The folder in which processes with runs are told of; null: nothing is kept on disk. */
+  presences: string | null
   /** Gives the environment of what it starts: most runs end before there is anything to start. */
   environment: () => Readonly<Record<string, string>>
   uninherited: Uninherited
@@ -31,7 +31,7 @@ const startAfterMs = 50
  * what was killed together with its shell, or before it had one.
  */
 export function createWatchdog(parts: WatchdogParts): Watchdog {
-  const { reaper, presence, environment, uninherited } = parts
+  const { reaper, presences, environment, uninherited } = parts
   let timer: NodeJS.Timeout | undefined
   let shell: StartedProcess | null = null
   let watches = false
@@ -56,9 +56,9 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
     if (closed) dismiss()
   }
 
-  async function reap(killed: string): Promise<void> {
-    const [file, ...words] = [...reaper, killed]
-    setReferenced([await start(file, words, 'ignore')], false)
+  function reap(killed: string): void {
+    const [file = '', ...words] = [...reaper, killed]
+    void start(file, words, 'ignore').then((child) => setReferenced([child], false))
   }
 
   function dismiss(): void {
@@ -90,8 +90,8 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
     watch() {
       if (watches || closed) return
       watches = true
-      presence?.enter()
-      for (const killed of presence?.findKilled() ?? []) void reap(killed)
+      // Where nothing can be written, nothing can be seen to for good either.
+      if (presences !== null && enter(presences)) findKilled(presences).forEach(reap)
       timer = setTimeout(() => void startShell(), startAfterMs).unref()
       listen()
     },
@@ -101,7 +101,7 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
       stopListening()
       clearTimeout(timer)
       dismiss()
-      if (watches) presence?.leave()
+      if (watches && presences !== null) forget(presences, nameProcess(process.pid))
     },
   }
 }

@@ -7,7 +7,7 @@ import {
   type StopReport,
 } from '../../protocol/ports.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { nowMs, pause } from '../../system/clock.ts'
+import { pause } from '../../system/clock.ts'
 import { followRunning } from '../running.ts'
 import { callProgram, type HostClient } from './client.ts'
 import type { Follower } from './follower.ts'
@@ -37,9 +37,10 @@ interface KeptParts {
   call: (script: string, write: OutputSink['write']) => Promise<Running>
 }
 
-/** How long such a run may go on without a connection, and how often a new one is tried. */
+/** How long such a run may go on without a connection, and how often a new one is tried: for about as long. */
 const usualPatienceSeconds = 15 * 60
 const retryMs = { first: 500, longest: 15_000 }
+const mostTries = 65
 /** How long the other side may take to answer that it has removed its folder. */
 const forgetMs = 5000
 
@@ -61,6 +62,8 @@ export async function startKept(
   void follower.ended.then(() => (hasEnded = true))
   /** Aborts when it is stopped. */
   const over = new AbortController()
+  /** How often a connection was tried since there was one. */
+  let tries = 0
   let forgetting: Promise<unknown> | null = null
 
   /** A connection, whose bytes are those of the files from its beginning on. */
@@ -74,12 +77,13 @@ export async function startKept(
       if (!frame.begun) return
       begun[stream] = true
       isThere = true
+      tries = 0
     }
     const readers = {
       stdout: createFrameReader(connection, hear('stdout')),
       stderr: createFrameReader(connection, hear('stderr')),
     }
-    const running = await call(compose(connection), async (name, bytes) => {
+    return call(compose(connection), async (name, bytes) => {
       const stream = name === 'stderr' ? name : 'stdout'
       const own = readers[stream].read(bytes)
       // What a client says that never gets there is heard as of any run.
@@ -91,17 +95,14 @@ export async function startKept(
       if (follower.state.refused) void stop()
       return undefined
     })
-    return { running, begun }
   }
 
   const attach = (connection: string) => composeAttachScript(run.name, connection, received)
   let current = await open(isFound ? attach : (connection) => composeKeptScript(run, connection))
 
   async function followToEnd(): Promise<Exit> {
-    let lostAtMs = 0
-    let pauseMs = retryMs.first
     for (;;) {
-      const exit = await current.running.exited
+      const exit = await current.exited
       if (hasEnded || over.signal.aborted) {
         await forget()
         return exit
@@ -111,15 +112,9 @@ export async function startKept(
         return exit
       }
       if (gone !== null) return { ...exit, notices: [gone] }
-      if (current.begun.stdout) {
-        lostAtMs = nowMs()
-        pauseMs = retryMs.first
-        // If no new connection comes about, this one is looked at again: it counts once.
-        current.begun.stdout = false
-      }
-      if (nowMs() > lostAtMs + usualPatienceSeconds * 1000) return exit
-      await pause(pauseMs, over.signal)
-      pauseMs = Math.min(retryMs.longest, pauseMs * 2)
+      if (tries === mostTries) return exit
+      await pause(Math.min(retryMs.longest, retryMs.first * 2 ** tries), over.signal)
+      tries++
       if (!over.signal.aborted) await tryAgain()
     }
   }
@@ -153,10 +148,10 @@ export async function startKept(
   async function stop(): Promise<StopReport> {
     over.abort()
     await forget()
-    return current.running.stop('kill')
+    return current.stop('kill')
   }
 
-  return followRunning(() => current.running, { exited: followToEnd(), stop })
+  return followRunning(() => current, { exited: followToEnd(), stop })
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Request } from '../../protocol/request/request.ts'
 import { quoteWord } from '../../protocol/words.ts'
 import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
 import { waitUntil } from '../../system/clock.ts'
+import type { ClientEnvironment } from '../host/client.ts'
 import { describeEnd, followFrames } from '../host/follower.ts'
 import { frameHead } from '../host/frames.ts'
 import { composeRunScript, markThere, type RunScript } from '../host/script.ts'
@@ -25,7 +26,6 @@ import {
   hasEnded,
   isWaiting,
   listJobs,
-  type SlurmEnvironment,
   type SlurmJob,
 } from './jobs.ts'
 
@@ -61,7 +61,7 @@ export interface ArrayScheduler {
 /** The scheduler that an address names; null if that is none. Throws `MisuseError`. */
 export function openArrayScheduler(
   address: string,
-  environment: SlurmEnvironment,
+  environment: ClientEnvironment,
 ): ArrayScheduler | null {
   const parsed = parseHostAddress(address)
   if (parsed.kind !== 'slurm') return null

@@ -3,17 +3,9 @@ import type { HostAddress } from '../../protocol/request/host-address.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { nowMs } from '../../system/clock.ts'
 import { markVariable, ownerVariable } from '../../system/process/own-process.ts'
-import { findClient, type HostClient } from '../host/client.ts'
+import { type ClientEnvironment, findClient, type HostClient } from '../host/client.ts'
 import { composeBootstrapWords } from '../host/script.ts'
-import {
-  cancelJobs,
-  describeJobEnd,
-  hasEnded,
-  listJobs,
-  lookEveryMs,
-  patienceMs,
-  type SlurmEnvironment,
-} from './jobs.ts'
+import { cancelJobs, describeJobEnd, hasEnded, listJobs, lookEveryMs, patienceMs } from './jobs.ts'
 
 /**
  * Slurm (slurm.schedmd.com): a run is a job, which srun(1) starts and to which it is connected. Its name
@@ -21,7 +13,7 @@ import {
  */
 export function createSlurmClient(
   { partition }: HostAddress & { kind: 'slurm' },
-  environment: SlurmEnvironment,
+  environment: ClientEnvironment,
 ): HostClient {
   return {
     connect: async () => undefined,

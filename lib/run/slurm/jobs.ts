@@ -3,12 +3,9 @@ import { limits } from '../../protocol/limits.ts'
 import type { Exit, StopReport } from '../../protocol/ports.ts'
 import { nowMs } from '../../system/clock.ts'
 import { nameSignal } from '../../system/process/process-table.ts'
-import { callProgram, findClient, lastLine } from '../host/client.ts'
+import { callProgram, type ClientEnvironment, findClient, lastLine } from '../host/client.ts'
 import { describeCode } from '../host/follower.ts'
 import type { Heard } from '../host/frames.ts'
-
-/** The environment of nacre, in which Slurm's own programs find their cluster. */
-export type SlurmEnvironment = Readonly<Record<string, string | undefined>>
 
 /** What a program of Slurm has said. */
 interface SlurmAnswer {
@@ -23,7 +20,7 @@ const answerMs = 20_000
 
 /** Runs one of them to its end. `input` is its standard input. Rejects with `StartError` if it is missing. */
 export async function callSlurm(
-  environment: SlurmEnvironment,
+  environment: ClientEnvironment,
   [name = '', ...args]: readonly string[],
   input = '',
 ): Promise<SlurmAnswer> {
@@ -55,7 +52,7 @@ type Jobs = { name: string } | { id: string }
  * if it does not answer.
  */
 export async function listJobs(
-  environment: SlurmEnvironment,
+  environment: ClientEnvironment,
   which: Jobs,
 ): Promise<SlurmJob[] | null> {
   const chosen = 'name' in which ? `--name=${which.name}` : `--jobs=${which.id}`
@@ -92,7 +89,7 @@ export const patienceMs = 8000
  * them runs any more, or Slurm does not report that.
  */
 export async function cancelJobs(
-  environment: SlurmEnvironment,
+  environment: ClientEnvironment,
   which: Jobs,
   graceMs: number,
 ): Promise<StopReport> {

@@ -5,42 +5,26 @@ import { lookIntoFile, lookIntoFolder } from '../look.ts'
 import { makePrivateFolder } from '../private-files.ts'
 import { isAlive, nameProcess, readPidNamespace } from './process-table.ts'
 
-/**
- * A file that tells of a process with runs. It is there before the first of them starts and goes with
- * the last, so that one whose process is gone tells of a kill: at whatever moment that came, the next
- * nacre sees it.
+/*
+ * A file tells of a process with runs. It is there before the first of them starts and goes with the last, so
+ * that one whose process is gone tells of a kill: at whatever moment that came, the next nacre sees it.
  */
-export interface Presence {
-  enter(): void
-  /** After `enter`, the names (`<pid>:<start time>`) of the processes that were killed. */
-  findKilled(): string[]
-  leave(): void
-}
 
-/** The folder of these files, in that of the state. */
+/** The folder of these files, and of nothing else, in that of the state. */
 export function presenceFolder(stateDir: string): string {
   return join(stateDir, 'present')
 }
 
-/**
- * `folder` holds nothing but these files. Where it cannot be written, a kill of this process goes unnoticed.
- */
-export function createPresence(folder: string): Presence {
-  const own = join(folder, nameFile(nameProcess(process.pid)))
-  let entered = false
-  return {
-    enter() {
-      try {
-        makePrivateFolder(folder)
-        writeFileSync(own, findOwnGroup() ?? '', { mode: 0o600 })
-        entered = true
-      } catch {
-        // A full or read-only disk costs this, not the run.
-      }
-    },
-    // Where nothing can be written, nothing can be seen to for good either.
-    findKilled: () => (entered ? findKilled(folder) : []),
-    leave: () => remove(own),
+/** Makes the file of this process. False: the folder cannot be written, and a kill goes unnoticed. */
+export function enter(folder: string): boolean {
+  try {
+    makePrivateFolder(folder)
+    const own = join(folder, nameFile(nameProcess(process.pid)))
+    writeFileSync(own, findOwnGroup() ?? '', { mode: 0o600 })
+    return true
+  } catch {
+    // A full or read-only disk costs this, not the run.
+    return false
   }
 }
 
@@ -60,7 +44,7 @@ export function readGroupOf(folder: string, owner: string): string | null {
 /** Processes of other namespaces cannot be seen from here: their files go when they are so old. */
 const foreignMs = 14 * 24 * 3600 * 1000
 
-/** Removes the file of a killed process: its runs have been ended. */
+/** Removes the file of a process, killed or not, whose runs have ended. */
 export function forget(folder: string, owner: string): void {
   remove(join(folder, nameFile(owner)))
   for (const name of lookIntoFolder(folder)) {
