@@ -57,7 +57,7 @@ export function createWatchdog(parts: WatchdogParts): Watchdog {
   }
 
   function reap(killed: string): void {
-    const [file = '', ...words] = [...reaper, killed]
+    const [file, ...words] = [...reaper, killed]
     void start(file, words, 'ignore').then((child) => setReferenced([child], false))
   }
 
