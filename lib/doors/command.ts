@@ -5,6 +5,14 @@ import type { Flag } from '../protocol/request/fields.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Streams } from './streams.ts'
 
+/** What every front door works with. */
+export interface DoorContext {
+  executor: Executor
+  streams: Streams
+  /** Aborts when a signal ends nacre. */
+  signal: AbortSignal
+}
+
 /** A subcommand: `nacre <name> …`. Its file exports it as `command`, and `commands.ts` names that file. */
 export interface Command {
   name: string
@@ -81,7 +89,6 @@ export interface CommandContext {
   /** The directory as its user names it. */
   cwd: string
   stateDir: string
-  version: string
   /** What is configured here. Throws `MisuseError` where that is wrong. */
   configuration: () => Promise<CommandConfiguration>
   /**

@@ -72,7 +72,6 @@ export async function runCommand(
     environment: process.env,
     cwd,
     stateDir: stateDirectory(process.env),
-    version,
     configuration: () => describeConfiguration({ cwd }),
     agentSettings: async () =>
       agentSettings(await configure({ ...run }), { run, prompt: readPromptOptions(options) }),

@@ -13,11 +13,9 @@ export const command: Command = {
     'agents, Neovim by a plugin for the protocol.',
   ],
   examples: ['nacre acp --model anthropic/claude-sonnet-4-5', 'nacre acp --max-steps 100'],
-  async run({ streams, version, useExecutor, agentSettings }) {
+  async run({ streams, useExecutor, agentSettings }) {
     const { serveAcp } = await import('./server.ts')
     const settings = await agentSettings()
-    return useExecutor((executor, signal) =>
-      serveAcp({ executor, settings, streams, signal, version }),
-    )
+    return useExecutor((executor, signal) => serveAcp({ executor, streams, signal }, settings))
   },
 }

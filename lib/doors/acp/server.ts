@@ -21,23 +21,14 @@ import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
 import { listenToText } from '../../protocol/result/event.ts'
 import type { PromptResult } from '../../protocol/result/result.ts'
-import { createId } from '../../protocol/wire.ts'
+import { createId, version } from '../../protocol/wire.ts'
 import { isFailure, renderForModel } from '../../render/model.ts'
 import { nowMs } from '../../system/clock.ts'
-import type { Streams } from '../streams.ts'
-
-export interface AcpContext {
-  executor: Executor
-  settings: AgentSettings
-  streams: Streams
-  /** Aborts when a signal ends nacre. */
-  signal: AbortSignal
-  version: string
-}
+import type { DoorContext } from '../command.ts'
 
 /** Serves one editor until its end of input; gives the exit status. */
-export async function serveAcp(context: AcpContext): Promise<number> {
-  const { executor, settings, streams, signal, version } = context
+export async function serveAcp(context: DoorContext, settings: AgentSettings): Promise<number> {
+  const { executor, streams, signal } = context
   const agent = createAgent(executor, settings)
   const sessions = new Map<string, AcpSession>()
 

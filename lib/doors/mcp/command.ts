@@ -16,11 +16,11 @@ export const command: Command = {
     'its place, so that is sent only with --structured.',
   ],
   examples: ['nacre mcp --sandbox workspace --network off', 'claude mcp add nacre -- nacre mcp'],
-  async run({ streams, cwd, version, options, useExecutor }) {
+  async run({ streams, cwd, options, useExecutor }) {
     const { serveMcp } = await import('./server.ts')
     const isStructured = options['structured'] === true
     return useExecutor((executor, signal) =>
-      serveMcp({ executor, streams, signal, cwd, version, isStructured }),
+      serveMcp({ executor, streams, signal, cwd, isStructured }),
     )
   },
 }

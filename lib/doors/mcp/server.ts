@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Tool, ToolContext } from '../../agent/tools/tool.ts'
 import { describeTools, findTool } from '../../agent/tools/tools.ts'
-import type { Executor, TextBounds } from '../../executor/executor.ts'
+import type { TextBounds } from '../../executor/executor.ts'
 import { createReach, type Reach } from '../../executor/reach.ts'
 import { whenAborted } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
@@ -21,11 +21,12 @@ import { interruption } from '../../protocol/ports.ts'
 import { listenToText, type RunListener } from '../../protocol/result/event.ts'
 import { check } from '../../protocol/shape/check.ts'
 import * as shape from '../../protocol/shape/shape.ts'
-import { createId } from '../../protocol/wire.ts'
+import { createId, version } from '../../protocol/wire.ts'
 import { startOf } from '../../protocol/words.ts'
 import { nowMs, settleWithin } from '../../system/clock.ts'
 import { createConnection, receiveMessages } from '../../wire/connection.ts'
 import { errorCodes } from '../../wire/messages.ts'
+import type { DoorContext } from '../command.ts'
 import type { Streams } from '../streams.ts'
 
 /**
@@ -56,14 +57,9 @@ const instructions = [
   'Output that is too long is cut, and kept whole: the answer names an id; artifact reads and searches it. Do not run the command again for that.',
 ].join('\n')
 
-export interface McpContext {
-  executor: Executor
-  streams: Streams
-  /** Aborts when a signal ends nacre. */
-  signal: AbortSignal
+export interface McpContext extends DoorContext {
   /** Where commands run unless they say otherwise. */
   cwd: string
-  version: string
   /** Results are sent as data too. */
   isStructured: boolean
 }
@@ -72,7 +68,7 @@ export interface McpContext {
 export async function serveMcp(context: McpContext): Promise<number> {
   const { executor, streams, signal } = context
   const server = new Server(
-    { name: 'nacre', title: 'nacre', version: context.version },
+    { name: 'nacre', title: 'nacre', version },
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
   const methods = createMethods(context, () => server.getClientVersion()?.name ?? '')

@@ -1,6 +1,5 @@
 import type { InjectionQueue } from '../../agent/injection.ts'
-import type { AgentSettings } from '../../agent/session.ts'
-import type { Executor, Run, RunOptions } from '../../executor/executor.ts'
+import type { Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
@@ -8,15 +7,11 @@ import { emptyPrompt, parsePrompt, type PrintOptions } from '../../protocol/prom
 import type { Result } from '../../protocol/result/result.ts'
 import { readLines, readText, type Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
-import type { createPrompter } from './prompt.ts'
+import type { createPrompter, PrompterContext } from './prompt.ts'
 import { createApprove, typeIntoRun } from '../terminal.ts'
 
-export interface PrintContext {
-  executor: Executor
-  streams: Streams
-  signal: AbortSignal
+export interface PrintContext extends PrompterContext {
   exitStatusOf: (result: Result) => number
-  agentSettings: () => AgentSettings
 }
 
 /** The status where a line is no prompt. */

@@ -11,13 +11,10 @@ import type { PromptResult } from '../../protocol/result/result.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { readText, type Streams } from '../streams.ts'
+import type { DoorContext } from '../command.ts'
 import { createApprove } from '../terminal.ts'
 
-export interface PrompterContext {
-  executor: Executor
-  streams: Streams
-  /** Aborts when a signal ends nacre. */
-  signal: AbortSignal
+export interface PrompterContext extends DoorContext {
   agentSettings: () => AgentSettings
 }
 

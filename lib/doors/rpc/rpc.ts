@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentSettings } from '../../agent/session.ts'
-import type { Approve, Executor } from '../../executor/executor.ts'
+import type { Approve } from '../../executor/executor.ts'
 import { createJobPeer } from '../../executor/jobs/registry.ts'
 import { createReach } from '../../executor/reach.ts'
 import { createLazy, type Lazy, whenAborted } from '../../protocol/deferred.ts'
@@ -17,15 +17,11 @@ import {
 } from '../../wire/connection.ts'
 import { createRpcServer, type RpcServer } from '../../wire/server.ts'
 import { createPiDialect } from '../pi/dialect.ts'
-import type { Streams } from '../streams.ts'
+import type { DoorContext } from '../command.ts'
 import { type Call, type ClientState, createPrompts, methods } from './methods.ts'
 
 /** What the RPC door works with. */
-export interface RpcContext {
-  executor: Executor
-  streams: Streams
-  /** Aborts when a signal ends nacre. */
-  signal: AbortSignal
+export interface RpcContext extends DoorContext {
   cwd: string
   /** What a model works with here. */
   agentSettings: () => AgentSettings
