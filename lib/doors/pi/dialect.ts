@@ -4,11 +4,11 @@ import type { Agent } from '../../agent/agent.ts'
 import { createInjectionQueue, type InjectionQueue } from '../../agent/injection.ts'
 import type { AgentSession } from '../../agent/session.ts'
 import type { Executor } from '../../executor/executor.ts'
-import { readOn } from '../../executor/run-events.ts'
 import type { Lazy } from '../../protocol/deferred.ts'
 import { messageOf, MisuseError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
+import { listenToText } from '../../protocol/result/event.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { describeTrouble } from '../../render/messages.ts'
 import type { Connection } from '../../wire/connection.ts'
@@ -180,13 +180,18 @@ export function createPiDialect(
     })
   }
 
-  /** Runs a command as pi does: plain bash, merged output, no deadline of its own. Clean text is told as it comes. */
+  /** Runs a command as pi does: plain bash, merged output, no deadline of its own. */
   async function bash(id: unknown, command: unknown, excludeFromContext: boolean) {
     const own = conversation
     const aborting = new AbortController()
     running.add(aborting)
+    const tell = listenToText((event) =>
+      event.type === 'output'
+        ? emit({ type: 'bash_execution_update', id, delta: event.data })
+        : undefined,
+    )
     try {
-      const run = await executor.start(
+      const result = await executor.run(
         {
           command: command as string,
           origin: 'rpc',
@@ -194,21 +199,11 @@ export function createPiDialect(
           login: false,
           timeoutSeconds: limits.timeoutSeconds.background,
         },
-        { signal: aborting.signal },
+        { signal: aborting.signal, onEvent: tell },
       )
-      const place = { cursor: 0 }
-      const tellNew = async () => {
-        for (const delta of readOn(run, place)) {
-          if ((await emit({ type: 'bash_execution_update', id, delta })) === 'closed') return false
-        }
-        return true
-      }
-      for await (const { type } of run.events) if (type === 'output' && !(await tellNew())) break
-      const result = await run.result
       if (result.status === 'denied' || result.status === 'not_started') {
         throw new MisuseError(result.status, describeTrouble(result).join('\n'))
       }
-      await tellNew()
       if (!excludeFromContext) await own.commands.add(result)
       const told = describeBash(result)
       const more = { timestamp: Date.now(), ...(excludeFromContext && { excludeFromContext }) }
