@@ -3,7 +3,7 @@ import type { Commands, Follow, Call } from './call.ts'
 
 const cd: Follow = ({ args, scope }) => {
   const target = args.findLast((word) => word.is('-') || !word.test(/^-[LPe@]*$|^--$|^[+-]\d+$/))
-  scope.enter(target === undefined ? (scope.variables.get('HOME')?.values ?? [unknown]) : [target])
+  scope.enter(target === undefined ? (scope.variables.get('HOME') ?? [unknown]) : [target])
   return empty
 }
 

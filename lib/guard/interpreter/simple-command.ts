@@ -93,11 +93,11 @@ export function assign(
     const words = value.type === 'ArrayValue' ? value.elements : [value]
     const elements = words.flatMap((word) => expandWord(word, scope, reader).flat())
     const plain = elements.map((element) => element.replace(/^\[[^\]]*\]=/g, () => ''))
-    scope.assignElements(name, [...(old?.elements ?? old?.values ?? []), ...plain])
+    scope.assign(name, [...(old ?? []), ...plain])
     return
   }
   const values = expandText(value, scope, reader)
-  const before = old?.values ?? [empty]
+  const before = old ?? [empty]
   scope.assign(
     name,
     before.flatMap((start) => values.map((text) => Text.join([start, text]))),

@@ -1,4 +1,4 @@
-import { Text, distinct, empty, obscured, unknown } from './text.ts'
+import { distinct, obscured, Text, unknown } from './text.ts'
 import type { Function } from 'unbash'
 
 /** What the reading of one command may cost, in characters of its texts: about a second of work. */
@@ -45,16 +45,8 @@ export class Effort {
 /** Above so many possible values a variable counts as unknown. */
 const maxValues = 256
 
-const maxElements = 1000
 /** A longer value counts as unknown. */
 const maxLength = 8192
-
-export interface Variable {
-  /** Every value that it may have here. */
-  readonly values: readonly Text[]
-  /** The elements, where it is an array. */
-  readonly elements?: readonly Text[]
-}
 
 export interface ShellFunction {
   readonly node: Function
@@ -64,7 +56,8 @@ export interface ShellFunction {
 
 /** What is known of a shell's state at one point of the command. */
 export class Scope {
-  variables = new Map<string, Variable>()
+  /** Every value that a variable may have here, or the elements of an array, each once. */
+  variables = new Map<string, readonly Text[]>()
   functions = new Map<string, ShellFunction>()
   aliases = new Map<string, Text>()
   /** Absolute; several where it depends on a branch. */
@@ -90,14 +83,7 @@ export class Scope {
   }
 
   assign(name: string, values: readonly Text[]): void {
-    this.variables.set(name, { values: this.bound(values) })
-  }
-
-  assignElements(name: string, elements: readonly Text[]): void {
-    this.effort.spendOnTexts(elements)
-    const kept =
-      elements.length > maxElements ? [...elements.slice(0, maxElements), obscured] : elements
-    this.variables.set(name, { values: [kept[0] ?? empty], elements: kept })
+    this.variables.set(name, this.bound(values))
   }
 
   /** Changes the directory, relative to where the shell may stand. */
@@ -105,7 +91,7 @@ export class Scope {
     const before = this.directories
     this.directories = this.bound(
       targets.flatMap((target) => {
-        if (target.is('-')) return this.variables.get('OLDPWD')?.values ?? [unknown]
+        if (target.is('-')) return this.variables.get('OLDPWD') ?? [unknown]
         if (target.startsWith('/')) return [target]
         if (target.length === 0) return before
         return before.map((directory) => Text.join([directory, '/', target]))
@@ -124,11 +110,9 @@ export class Scope {
       this.directories = this.bound([...this.directories, ...other.directories])
     }
     this.effort.spendOn('entry', other.variables.size)
-    for (const [name, variable] of other.variables) {
+    for (const [name, values] of other.variables) {
       const own = this.variables.get(name)
-      if (own === variable) continue
-      const values = [own, variable].flatMap((one) => one?.elements ?? one?.values ?? [])
-      this.variables.set(name, own ? { values: this.bound(values) } : variable)
+      if (own !== values) this.variables.set(name, own ? this.bound([...own, ...values]) : values)
     }
     if (other.parameters !== this.parameters) {
       this.parameters =

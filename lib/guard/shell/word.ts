@@ -7,7 +7,7 @@ import type {
   WordPart,
 } from 'unbash'
 import { expandBraces } from './braces.ts'
-import { type Expanded, expandParameter, expandSimple } from './parameters.ts'
+import { expandParameter, expandSimple, fieldEnd } from './parameters.ts'
 import type { Scope } from './scope.ts'
 import { anyCharacter, anyText, empty, given, obscured, setOf, Text, unknown } from './text.ts'
 
@@ -27,8 +27,6 @@ export interface WordHost {
 
 /** Above so many readings of one word the rest of it counts as unknown. */
 const maxReadings = 256
-/** Ends a field within the text of a word. No word of a shell holds this character. */
-const fieldEnd = '\0'
 
 /** The fields that bash makes of a word; one list for each way it may turn out. */
 export function expandWord(word: Word, scope: Scope, host: WordHost): Text[][] {
@@ -74,7 +72,7 @@ export function expandText(word: Word, scope: Scope, host: WordHost): Text[] {
 /** The body of a here-document. */
 export function expandParts(parts: readonly WordPart[], scope: Scope, host: WordHost): Text {
   const texts = parts.flatMap((part) => readPart(part, scope, host, false))
-  return Text.join(texts.map((values) => Text.join(values, '\n')))
+  return Text.join(texts.map((values) => Text.join(values, '\n'))).replaceAll(fieldEnd, ' ')
 }
 
 /** What one part of a word may be: every possible text. */
@@ -92,13 +90,13 @@ function pieces({ parts, text, value }: Word, scope: Scope, host: WordHost, spli
 }
 
 /** The texts of an expansion: in quotes a list stays one, outside they are split and globbed. */
-function place({ values, list }: Expanded, text: string, scope: Scope, splits: boolean): Piece {
+function place(values: Piece, text: string, scope: Scope, splits: boolean): Piece {
   if (!splits) {
-    const staysList = list && /^\$(?:@|\{@|\{!?\w+\[@\])/.test(text)
-    return staysList ? [Text.join(list, fieldEnd)] : values
+    const staysList = /^\$(?:@|\{@|\{!?\w+\[@\])/.test(text)
+    return staysList ? values : values.map((value) => value.replaceAll(fieldEnd, ' '))
   }
   // With separators of its own, what a value comes to is not followed.
-  const separators = scope.variables.get('IFS')?.values ?? []
+  const separators = scope.variables.get('IFS') ?? []
   const isOwn = separators.some((separator) => separator.test(/\S/))
   return values.map((value) =>
     isOwn && value.length > 0 ? obscured : value.activated().replace(/\s+/g, () => fieldEnd),
@@ -113,9 +111,9 @@ function expandTilde(text: string, value: string, scope: Scope): readonly Text[]
 }
 
 function homeOf(user: string, scope: Scope): readonly Text[] {
-  if (user === '') return expandSimple('HOME', scope).values
+  if (user === '') return expandSimple('HOME', scope)
   if (user === '+') return scope.directories
-  if (user === '-') return expandSimple('OLDPWD', scope).values
+  if (user === '-') return expandSimple('OLDPWD', scope)
   return [new Text(user === 'root' ? '/root' : `/home/${user}`)]
 }
 
@@ -153,9 +151,7 @@ function readPart(
     case 'CommandExpansion':
       // The parser ends the pattern of `${x/$(a/b)/c}` at the first slash, inside the substitution.
       if (!/[)`}]$/.test(part.text)) host.doubt('A substitution in it does not end.')
-      return [
-        place({ values: [withoutEnd(host.substitute(part.script, scope))] }, '', scope, splits),
-      ]
+      return [place([withoutEnd(host.substitute(part.script, scope))], '', scope, splits)]
     case 'ArithmeticExpansion':
       if (part.expression) host.visit(part.expression, scope)
       return [[given]]
