@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Approve } from '../executor/executor.ts'
 import { messageOf } from '../protocol/errors.ts'
+import { isObject } from '../protocol/shape/shape.ts'
 import { ifThere } from '../system/look.ts'
 import { makePrivateFolder, replaceFile } from '../system/private-files.ts'
 import { askQuestion } from './line/list.ts'
@@ -70,9 +71,8 @@ function isSame(a: Approval, b: Approval): boolean {
 }
 
 function isApproval(entry: unknown): entry is Approval {
-  if (typeof entry !== 'object' || entry === null) return false
-  const { command, cwd, rule } = entry as Record<string, unknown>
-  return [command, cwd, rule].every((part) => typeof part === 'string')
+  const parts = isObject(entry) ? [entry['command'], entry['cwd'], entry['rule']] : [null]
+  return parts.every((part) => typeof part === 'string')
 }
 
 export interface ApproveParts {

@@ -4,7 +4,7 @@ import { usualSize } from '../protocol/limits.ts'
 import { nowMs } from '../system/clock.ts'
 import type { Display, View } from './screen/display.ts'
 import type { Emulator } from './screen/emulator.ts'
-import { hearKeyboard, pastedText } from './screen/terminal.ts'
+import { hearKeyboard, pastedText, typeAtEnd } from './screen/terminal.ts'
 import { widthOf } from './screen/text.ts'
 
 /** A terminal that only prints (`TERM=dumb`): lines in, text out, no escape sequences. */
@@ -45,22 +45,13 @@ export function createPlainDisplay(streams: Streams, onEnd: () => void): PlainDi
       typed = ''
     } else if (char === '\u0004') {
       if (typed === '') settle(null)
-    } else if (char === '\u0015') {
-      erase(typed)
-      typed = ''
-    } else if (char === '\u007F' || char === '\b') {
-      const last = [...new Intl.Segmenter().segment(typed)].at(-1)?.segment ?? ''
-      erase(last)
-      typed = typed.slice(0, typed.length - last.length)
-    } else if (char >= ' ' || char === '\t') {
-      typed += char
-      void write(char)
+    } else {
+      const next = typeAtEnd(typed, char)
+      // What is taken back leaves the screen column by column.
+      const gone = next.startsWith(typed) ? '' : typed.slice(next.length)
+      void write('\b \b'.repeat(widthOf(gone)) + next.slice(typed.length))
+      typed = next
     }
-  }
-
-  /** Takes the end of what was typed off the screen, column by column. */
-  function erase(text: string): void {
-    void write('\b \b'.repeat(widthOf(text)))
   }
 
   /** Gives what was typed to the line that is asked for, else to the view on top; else it waits. */

@@ -40,8 +40,6 @@ const listeningMs = 1000
 const hidden = /^\s*(?:sudo|doas|su|pkexec|machinectl)\b/
 /** Its headline stays in sight above it, and at its end it takes as many rows as before. */
 const otherRows = 5
-/** The key that leaves a program to itself (Ctrl-], as telnet has it), and its kitty encoding. */
-const leaveKeys = ['\u001D', '\u001B[93;5u']
 
 /**
  * A command that runs: the end of its output in its colours, and below how long it has run, or its whole
@@ -194,7 +192,8 @@ export function createShownCommand(
       return { lines: [...lines, describe(columns)], cursor: reads ? cursor : null }
     },
     key(data) {
-      if (isLent) return leaveKeys.includes(data) ? leave() : type(data)
+      // As telnet has it.
+      if (isLent) return isKey(data, 'ctrl+]') ? leave() : type(data)
       if (isKey(data, 'ctrl+c')) {
         ahead = []
         interrupt()

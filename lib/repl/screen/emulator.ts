@@ -14,7 +14,7 @@ export interface Emulator {
   paint(): Frame
   /** The last lines of its text with their colours, and the cursor where it is among them. */
   tail(rows: number): Tail
-  /** Whether the program has the whole screen now: the alternate one, or every key and the mouse. */
+  /** Whether the program has the whole screen now: the alternate one, or the mouse too. */
   readonly isFullScreen: boolean
   /** Whether its text needs more rows than are left beside the REPL's own lines. */
   readonly isFilled: boolean
@@ -66,7 +66,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     what === 2 || what === 3 ? clear(what === 3) : false,
   )
   terminal.parser.registerEscHandler({ final: 'c' }, () => clear(false))
-  const isFullScreen = () => terminal.buffer.active.type === 'alternate' || modes.takesKeyboard
+  const isFullScreen = () => terminal.buffer.active.type === 'alternate' || modes.takesMouse
   const flood = createFlood(
     (bytes) =>
       new Promise((resolve) =>

@@ -3,7 +3,8 @@ import { ownModes, programModes, resetCursorShape, resetModes } from './terminal
 
 /**
  * What a program asks of its terminal that changes how keys and the mouse are reported. The real terminal
- * is asked for the same, so that its bytes can be handed on as they come.
+ * is asked for the same, so that its bytes can be handed on as they come. Of the kitty keyboard protocol a
+ * program hears nothing, and takes keys in the usual encoding.
  */
 export interface MirroredModes {
   /** What to write so that the real terminal does as the program has asked. */
@@ -11,8 +12,8 @@ export interface MirroredModes {
   /** What to write so that it does as before. */
   leave(): string
   readonly showsCursor: boolean
-  /** Whether it wants the mouse, or keys in another encoding: every key belongs to it then. */
-  readonly takesKeyboard: boolean
+  /** Whether it wants the mouse: every key belongs to it then. */
+  readonly takesMouse: boolean
   /** Whether it wants pastes between marks. */
   readonly takesPastes: boolean
 }
@@ -27,8 +28,6 @@ export function mirrorModes({ parser }: Terminal, write: (text: string) => void)
   /** What was asked last, by what it is about. */
   const asked = new Map<string | number, string>()
   let showsCursor = true
-  /** The stack of the kitty keyboard protocol: flags as they were pushed. */
-  const kitty: number[] = []
   const isOn = (mode: number) => asked.get(mode)?.endsWith('h') ?? false
 
   function keep(name: string | number, sequence: string): true {
@@ -55,45 +54,18 @@ export function mirrorModes({ parser }: Terminal, write: (text: string) => void)
   parser.registerCsiHandler({ prefix: '>', final: 'm' }, (params) =>
     keep('keys', `\u001B[>${params.join(';')}m`),
   )
-  parser.registerCsiHandler({ prefix: '>', final: 'u' }, ([flags]) => {
-    kitty.push(Number(flags ?? 0))
-    write(`\u001B[>${kitty.at(-1)}u`)
-    return true
-  })
-  parser.registerCsiHandler({ prefix: '<', final: 'u' }, ([count]) => {
-    const popped = kitty.splice(-Math.max(1, Number(count ?? 1))).length
-    if (popped > 0) write(`\u001B[<${popped}u`)
-    return true
-  })
-  parser.registerCsiHandler({ prefix: '=', final: 'u' }, (params) => {
-    if (kitty.pop() === undefined) return true
-    kitty.push(Number(params[0] ?? 0))
-    write(`\u001B[=${params.join(';')}u`)
-    return true
-  })
-  // Only the real terminal knows; its answer comes as typed bytes.
-  parser.registerCsiHandler({ prefix: '?', final: 'u' }, () => {
-    write('\u001B[?u')
-    return true
-  })
 
   return {
     get showsCursor() {
       return showsCursor
     },
-    get takesKeyboard() {
-      return kitty.length > 0 || mouse.some(isOn)
+    get takesMouse() {
+      return mouse.some(isOn)
     },
     get takesPastes() {
       return isOn(bracketedPaste)
     },
-    enter() {
-      return resetModes + [...asked.values(), ...kitty.map((flags) => `\u001B[>${flags}u`)].join('')
-    },
-    leave() {
-      const pop = kitty.length > 0 ? `\u001B[<${kitty.length}u` : ''
-      const shape = asked.has('cursor') ? resetCursorShape : ''
-      return pop + shape + resetModes + ownModes
-    },
+    enter: () => resetModes + [...asked.values()].join(''),
+    leave: () => (asked.has('cursor') ? resetCursorShape : '') + resetModes + ownModes,
   }
 }

@@ -72,14 +72,15 @@ export function typedText(data: string): string | null {
 /** What a key, or a paste without its control characters, makes of a line that is typed at its end only. */
 export function typeAtEnd(line: string, data: string): string {
   if (isKey(data, 'ctrl+u')) return ''
-  if (isKey(data, 'backspace')) return [...line].slice(0, -1).join('')
+  if (isKey(data, 'backspace'))
+    return line.slice(0, [...new Intl.Segmenter().segment(line)].at(-1)?.index)
   const typed = typedText(data) ?? ''
   return line + typed.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '')
 }
 
 /** What undoes all that was asked of the terminal, as printf(1) reads it; nothing here moves the cursor. */
 const restored =
-  `\u001B[?1047l\u001B[?2026l\u001B[<u${resetModes}${resetCursorShape}\u001B[0m\u001B[?25h`.replaceAll(
+  `\u001B[?1047l\u001B[?2026l${resetModes}${resetCursorShape}\u001B[0m\u001B[?25h`.replaceAll(
     '\u001B',
     String.raw`\033`,
   )

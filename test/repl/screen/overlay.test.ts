@@ -120,12 +120,11 @@ function findInFiles({ home }: Screen, text: string): string {
     .join()
 }
 
-test('keys, mouse, paste and kitty sequences reach the program as it has asked for them', () =>
+test('keys, mouse and pastes reach the program as it has asked for them', () =>
   atPrompt({}, async (screen) => {
     await screen.answers(`!node ${program('show-keys.mjs')}\r`, 'ready')
     assert.is(screen.modes.mouseTrackingMode, 'any')
     assert.ok(screen.modes.bracketedPasteMode)
-    assert.match(screen.raw(), '\u001B[>5u')
     for (const [typed, shown] of [
       ['\u001BOP', '"\\u001bOP"'],
       ['\u001B[1;5C', '"\\u001b[1;5C"'],
@@ -139,7 +138,7 @@ test('keys, mouse, paste and kitty sequences reach the program as it has asked f
     }
     await screen.answers('q', '✓ exit 0')
     assert.is(screen.modes.mouseTrackingMode, 'none')
-    assert.match(screen.raw().slice(screen.raw().lastIndexOf('\u001B[>5u')), '\u001B[<1u')
+    assert.not.match(screen.raw(), '\u001B[>5u')
   }))
 
 test('a paste is typed to a program that has not asked to be told of pastes', () =>
