@@ -16,20 +16,17 @@ export interface Approval {
   rule: string
 }
 
+/** Those that are kept on disk. Each throws what the file system says. */
 export interface Approvals {
   has(approval: Approval): boolean
-  /** `lasting`: kept on disk; else until nacre ends. Throws what the file system says. */
-  add(approval: Approval, lasting: boolean): void
-  /** Lists all of them; those that are kept on disk come last. */
-  list(): { approval: Approval; lasting: boolean }[]
+  add(approval: Approval): void
+  list(): Approval[]
   /** Removes the one at this place of the list, counted from 0. */
   remove(index: number): boolean
 }
 
 export function openApprovals(file: string): Approvals {
-  const session: Approval[] = []
-
-  function read(): Approval[] {
+  function list(): Approval[] {
     const text = ifThere(() => readFileSync(file, 'utf8'))
     if (text === null) return []
     try {
@@ -46,21 +43,13 @@ export function openApprovals(file: string): Approvals {
     replaceFile(file, `${JSON.stringify(approvals, null, 2)}\n`)
   }
 
-  const list = () => [
-    ...session.map((approval) => ({ approval, lasting: false })),
-    ...read().map((approval) => ({ approval, lasting: true })),
-  ]
   return {
     list,
-    has: (wanted) => list().some(({ approval }) => isSame(approval, wanted)),
-    add(approval, lasting) {
-      if (lasting) write([...read(), approval])
-      else session.push(approval)
-    },
+    has: (wanted) => list().some((approval) => isSame(approval, wanted)),
+    add: (approval) => write([...list(), approval]),
     remove(index) {
       const entry = list()[index]
-      if (entry?.lasting) write(read().filter((known) => !isSame(known, entry.approval)))
-      else session.splice(index, 1)
+      if (entry) write(list().filter((known) => !isSame(known, entry)))
       return entry !== undefined
     },
   }
@@ -102,16 +91,13 @@ export function createApprove({ display, approvals, style, home }: ApproveParts)
       text: [style.yellow(reason ?? `${rule} asks`), `Run ${style.bold(command)} ?`],
       answers: {
         yes: '(this once)',
-        session: '(until nacre ends)',
         ...(mayLast(`${matched ?? ''} ${command}`, rule, home) ? { always: '' } : {}),
         no: '',
       },
       style,
     })
-    if (answer === 'session' || answer === 'always') {
-      const add = () => approvals.add(approval, answer === 'always')
-      attempt(add, undefined, 'This answer is not remembered')
-    }
+    if (answer === 'always')
+      attempt(() => approvals.add(approval), undefined, 'This answer is not remembered')
     return answer !== 'no'
   }
 }

@@ -175,8 +175,8 @@ function showApprovals(rest: string, { approvals, print, style }: LineContext): 
     if (list.length === 0) return print(['Nothing is allowed beforehand.'])
     print([
       `${countOf(list.length, 'approval')} · /guard forget <n> takes one back`,
-      ...list.map(({ approval: { command, cwd, rule }, lasting }, index) => {
-        const how = style.dim(`${rule}, ${lasting ? 'always' : 'until nacre ends'}, in ${cwd}`)
+      ...list.map(({ command, cwd, rule }, index) => {
+        const how = style.dim(`${rule}, always, in ${cwd}`)
         return `${index + 1}  ${oneLine(command)}  ${how}`
       }),
     ])

@@ -83,14 +83,8 @@ export function shortenHome(path: string, home: string | undefined): string {
 /** `1.2 MB` */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
-  const units = ['kB', 'MB', 'GB', 'TB']
-  let value = bytes
-  let unit = -1
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000
-    unit++
-  }
-  return `${value.toFixed(1)} ${units[unit]}`
+  const power = Math.min(4, Math.floor(Math.log10(bytes) / 3))
+  return `${(bytes / 1000 ** power).toFixed(1)} ${['kB', 'MB', 'GB', 'TB'][power - 1]}`
 }
 
 /** `1 line`, `1,234 lines` */
