@@ -166,14 +166,11 @@ class CapturedStream {
   }
 
   write(bytes: Uint8Array): void | Promise<void> {
-    const stored = this.#storeRaw(bytes)
+    this.#storeRaw(bytes)
     if (this.#isRaw) this.#window.write(asBuffer(bytes))
     const cleaned = this.#filter.write(asBuffer(bytes))
-    if (cleaned === undefined) {
-      this.#decide()
-      return stored
-    }
-    return Promise.all([stored, cleaned]).then(() => this.#decide())
+    if (cleaned !== undefined) return cleaned.then(() => this.#decide())
+    this.#decide()
   }
 
   /** Brings what is not final yet to the readers of the journals. */
@@ -208,7 +205,7 @@ class CapturedStream {
     const isText = this.#undecided.bytes.equals(Buffer.from(text))
     if (artifact === 'exact' && this.#writer === null && !isText) this.#startWriter()
     const isKept = truncation !== null || artifact !== 'auto'
-    if (this.#writer !== null && !isKept) await this.#writer.discard()
+    if (!isKept) this.#writer?.discard()
     const kept = isKept ? await this.#writer?.finish() : undefined
     const notice = kept?.notice ?? null
     const notices = notice === null ? [] : [notice]
@@ -219,14 +216,12 @@ class CapturedStream {
     return this.#options.store !== null && this.#options.request.artifact !== 'never'
   }
 
-  #storeRaw(bytes: Uint8Array): void | Promise<void> {
-    if (this.#writer !== null) return this.#writer.write(bytes)
-    if (!this.#keepsRaw) return
-    if (this.#undecided.bytes.length + bytes.length <= undecidedBytes) {
+  #storeRaw(bytes: Uint8Array): void {
+    if (this.#writer !== null) this.#writer.write(bytes)
+    else if (!this.#keepsRaw) return
+    else if (this.#undecided.bytes.length + bytes.length <= undecidedBytes) {
       this.#undecided.write(bytes)
-      return
-    }
-    return this.#startWriter()?.write(bytes)
+    } else this.#startWriter()?.write(bytes)
   }
 
   /** The text does not fit any more: the raw bytes are needed. */
@@ -238,8 +233,7 @@ class CapturedStream {
     const { store, runId, command, belongsTo } = this.#options
     if (store === null || !this.#keepsRaw) return null
     this.#writer = store.create({ runId, command, belongsTo, stream: this.#stream })
-    // Less than the writer's buffer: taken at once.
-    void this.#writer.write(this.#undecided.bytes)
+    this.#writer.write(this.#undecided.bytes)
     this.#undecided = new FirstBytes(undecidedBytes)
     return this.#writer
   }

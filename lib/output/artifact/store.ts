@@ -53,7 +53,7 @@ export interface ArtifactSubject {
  */
 export interface ArtifactStore {
   readonly dir: string
-  /** Begins an artifact. Nothing is on disk before its first bytes are. */
+  /** Begins an artifact, with its files. */
   create(subject: ArtifactSubject): ArtifactWriter
   /** Newest first. */
   list(): Promise<ArtifactInfo[]>

@@ -27,7 +27,7 @@ const numbered = (count: number) =>
 
 async function put(store: ArtifactStore, text: string | Uint8Array): Promise<string> {
   const writer = store.create({ runId: 'run_x', command: 'seq 9', stream: 'output' })
-  await writer.write(Buffer.from(text as string))
+  writer.write(Buffer.from(text as string))
   const { artifact, notice } = await writer.finish()
   assert.is(notice, null)
   return artifact!.id
@@ -369,7 +369,7 @@ test('prune removes the old, then the oldest over the quota, never the live', ()
         if (name.startsWith(id)) utimesSync(join(dir, name), time, time)
     }
     const live = store.create({ runId: 'run_l', command: 'sleep', stream: 'output' })
-    await live.write(Buffer.alloc(600_000, 0x6c))
+    live.write(Buffer.alloc(600_000, 0x6c))
     const old = await put(store, 'old')
     const first = await put(store, 'f'.repeat(10_000))
     const second = await put(store, 's'.repeat(10_000))
@@ -394,7 +394,7 @@ test('what a killed nacre left is listed as incomplete and can go', () =>
       const writer = createArtifactStore({ dir: ${JSON.stringify(dir)} }).create({ runId: 'run_k', command: 'yes', stream: 'output' })
       async function write() {
         for (;;) {
-          await writer.write(Buffer.alloc(100_000, 0x79))
+          writer.write(Buffer.alloc(100_000, 0x79))
           if (writer.artifact.bytes === 2_000_000) process.stdout.write('written\\n')
           if (writer.artifact.bytes > 2_000_000) await new Promise((resolve) => setTimeout(resolve, 10))
         }
@@ -440,7 +440,7 @@ test('two processes do not trip over each other while both prune', () =>
 test('a full disk costs the artifact, gives its space back, and is told', () =>
   withMount('size=1m', async (store) => {
     const writer = store.create({ runId: 'run_f', command: 'yes', stream: 'output' })
-    for (let count = 0; count < 40; count++) await writer.write(Buffer.alloc(100_000, 0x79))
+    for (let count = 0; count < 40; count++) writer.write(Buffer.alloc(100_000, 0x79))
     const { artifact, notice } = await writer.finish()
     assert.is(artifact, null)
     assert.match(notice!, /^The complete output was not kept: ENOSPC/)
@@ -450,7 +450,7 @@ test('a full disk costs the artifact, gives its space back, and is told', () =>
 test('a read-only file system costs the artifact and is told', () =>
   withMount('ro', async (store) => {
     const writer = store.create({ runId: 'run_f', command: 'yes', stream: 'output' })
-    await writer.write(Buffer.from('x'))
+    writer.write(Buffer.from('x'))
     const { artifact, notice } = await writer.finish()
     assert.is(artifact, null)
     assert.match(notice!, /EROFS/)
@@ -470,7 +470,7 @@ test('a command that reads the whole store ends, although its own output goes th
       let bytes = 0
       for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
         bytes += chunk.length
-        await writer.write(chunk)
+        writer.write(chunk)
       }
       const { artifact } = await writer.finish()
       assert.ok(bytes < 40_000_000, `${command} wrote ${bytes} bytes`)
