@@ -1,5 +1,6 @@
 import type { Matches } from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
+import { firstBytes } from '../bounds.ts'
 
 /** The first match of a line, in UTF-16 units. */
 export interface Match {
@@ -108,40 +109,21 @@ function shorten(line: string): string {
   return shortenAround(line, { from: 0, to: 0 })
 }
 
-/** At most 2,000 characters of a line, those around the match; marks say how many are missing. */
+/** At most 2,000 UTF-16 units of a line, those around the match; marks say how many characters are missing. */
 function shortenAround(line: string, { from, to }: Pick<Match, 'from' | 'to'>): string {
   const { maxLineChars } = limits
   if (line.length <= maxLineChars) return line
-  const characters = Array.from(line.slice(from, from + maxLineChars)).length
-  const matched = Math.min(
-    characters,
-    countCodePoints(line.slice(from, Math.min(to, from + maxLineChars))),
-  )
   // A third of what is left for the match's surroundings stands before it.
-  const lead = Math.floor((maxLineChars - matched) / 3)
-  const total = countCodePoints(line)
-  if (total <= maxLineChars) return line
-  const place = countCodePoints(line.slice(0, from))
-  const first = Math.max(Math.min(place - lead, total - maxLineChars), 0)
-  const start = unitsOf(line, from, first - place)
-  const stop = unitsOf(line, start, maxLineChars)
-  const after = total - first - maxLineChars
-  const atStart = first > 0 ? `… [${first} chars omitted] ` : ''
+  const lead = Math.floor(Math.max(maxLineChars - (to - from), 0) / 3)
+  const start = Math.max(Math.min(from - lead, line.length - maxLineChars), 0)
+  // Half a pair is no character.
+  const halves = /^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g
+  const shown = line.slice(start, start + maxLineChars).replaceAll(halves, '')
+  const before = countCodePoints(line.slice(0, start))
+  const after = countCodePoints(line) - before - countCodePoints(shown)
+  const atStart = before > 0 ? `… [${before} chars omitted] ` : ''
   const atEnd = after > 0 ? `… [${after} chars omitted]` : ''
-  return `${atStart}${line.slice(start, stop)}${atEnd}`
-}
-
-/** The index so many code points behind `from`, or before it. */
-function unitsOf(line: string, from: number, characters: number): number {
-  let at = from
-  for (let left = characters; left > 0 && at < line.length; left--) {
-    at += line.codePointAt(at)! > 0xffff ? 2 : 1
-  }
-  for (let left = characters; left < 0 && at > 0; left++) {
-    const isPair = at > 1 && line.codePointAt(at - 2)! > 0xffff
-    at -= isPair ? 2 : 1
-  }
-  return at
+  return `${atStart}${shown}${atEnd}`
 }
 
 export function countCodePoints(text: string): number {
@@ -155,9 +137,5 @@ export function countCodePoints(text: string): number {
 }
 
 function cutToBytes(line: string, maxBytes: number): string {
-  if (Buffer.byteLength(line) <= maxBytes) return line
-  const bytes = Buffer.from(line)
-  let end = maxBytes
-  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
+  return firstBytes(Buffer.from(line), maxBytes).toString()
 }

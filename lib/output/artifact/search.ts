@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Matches } from '../../protocol/result/reading.ts'
 import { MisuseError, messageOf } from '../../protocol/errors.ts'
@@ -57,12 +58,12 @@ export async function findInText(text: ArtifactText, options: FindOptions): Prom
   const { from, backwards = false, signal } = options
   const matcher = createMatcher(compile(options), { timeoutMs: null, signal })
   try {
-    if (!backwards) return await findFirst(text, matcher, options)
+    if (!backwards) return await findBetween(text, matcher, from, Infinity, options)
     for (let end = from + 1; end > 0;) {
       let start = end
       for (let mark = 0; mark < landmarksBack && start > 0; mark++)
         start = text.lineBefore(start - 1)
-      const found = await findLast(text, matcher, start, end, options)
+      const found = await findBetween(text, matcher, start, end, options)
       if (found !== null) return found
       end = start
     }
@@ -72,31 +73,20 @@ export async function findInText(text: ArtifactText, options: FindOptions): Prom
   }
 }
 
-async function findFirst(
-  text: ArtifactText,
-  matcher: Matcher,
-  options: FindOptions,
-): Promise<Place | null> {
-  for await (const found of matchLines(text, matcher, options.from, options)) {
-    const [match] = found.matches
-    if (match) return placeOf(match, found)
-    if (found.stoodAt !== null) throw tooDeep()
-  }
-  return null
-}
-
-/** The last match between two lines, the second of which is not looked at. */
-async function findLast(
+/** The first match between two lines, the second of which is not looked at; `backwards`, the last one. */
+async function findBetween(
   text: ArtifactText,
   matcher: Matcher,
   start: number,
   end: number,
-  { signal }: ScanOptions,
+  { backwards, signal }: FindOptions,
 ): Promise<Place | null> {
   let last: Place | null = null
   for await (const found of matchLines(text, matcher, start, { signal })) {
-    const match = found.matches.findLast(({ line }) => found.first + line < end)
+    const matches = found.matches.filter(({ line }) => found.first + line < end)
+    const match = backwards ? matches.at(-1) : matches[0]
     if (match) last = placeOf(match, found)
+    if (last !== null && !backwards) break
     if (found.stoodAt !== null) throw tooDeep()
     if (found.first + found.lines.length >= end) break
   }
@@ -243,42 +233,28 @@ function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOptions): 
     stdout: true,
     stderr: true,
   })
-  let settle: ((isWhole: boolean) => void) | null = null
-  let failure: Error | null = null
-  let isOver = false
-  const answer = (isWhole: boolean) => {
-    settle?.(isWhole)
-    settle = null
-  }
-  const end = () => {
-    isOver = true
-    answer(false)
-  }
-  let timer: NodeJS.Timeout | undefined
+  const over = new AbortController()
+  const end = () => over.abort()
   signal?.addEventListener('abort', end, { once: true })
-  const started = new Promise<boolean>((resolve) => {
-    settle = resolve
-  })
-  thread.on('message', () => answer(true))
-  thread.on('error', (error) => {
-    // The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun.
-    if (!(error instanceof RangeError)) failure = error
-    end()
-  })
+  const answer = async () => void (await once(thread, 'message', over))
+  const started = answer()
+  let timer: NodeJS.Timeout | undefined
 
   async function match(lines: readonly string[]): Promise<Found> {
-    await started
-    if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
     // Shared, so that what the thread has found is known also if it has to be ended.
     const shared = new Int32Array(new SharedArrayBuffer(4 * (2 + 3 * lines.length)))
-    const isWhole =
-      !isOver &&
-      (await new Promise<boolean>((resolve) => {
-        settle = resolve
-        thread.postMessage({ text: lines.join('\n'), shared }, [])
-      }))
-    signal?.throwIfAborted()
-    if (failure !== null) throw failure
+    let isWhole = false
+    try {
+      await started
+      if (timeoutMs !== null) timer ??= setTimeout(end, timeoutMs)
+      thread.postMessage({ text: lines.join('\n'), shared }, [])
+      await answer()
+      isWhole = true
+    } catch (error) {
+      signal?.throwIfAborted()
+      // The stack on which a pattern goes back over what it has matched is bounded, and so are its steps in Bun.
+      if (!over.signal.aborted && !(error instanceof RangeError)) throw error
+    }
     return { matches: readMatches(shared), stoodAt: isWhole ? null : shared[0]! }
   }
 

@@ -8,7 +8,7 @@ import {
 import { limits } from '../../protocol/limits.ts'
 import { LastBytes } from '../bytes/ends.ts'
 import { countNewlines } from '../bytes/scan.ts'
-import { Filter, type Restart } from '../clean/filter.ts'
+import { Filter } from '../clean/filter.ts'
 import { countChars, placeAfter } from '../line-cutter.ts'
 import { boundsOf } from '../bounds.ts'
 
@@ -24,20 +24,24 @@ export interface Place {
   column: number
 }
 
-/** A place from which a new filter gives the same text as one that has read the file from its start. */
-interface Landmark extends Place, Omit<Restart, 'unread'> {
+/** The start of a line from which a new filter gives the same text as one that has read the file from its start. */
+interface Landmark {
   /** Where in the file it is. */
   raw: number
+  /** Lines before it. */
+  line: number
+  /** Control characters before it that no text has. */
+  dropped: number
 }
 
 const newline = 0x0a
-/** So much of a file is read at once, and twice as much is read again at most for any line. */
+/** So much of a file is read at once. */
 const chunkBytes = 128 * 1024
 
 /** Where the lines of a file are, as far as somebody has read it: a landmark in each chunk. */
 export class LineIndex {
   /** In the order of their places. */
-  readonly #landmarks: Landmark[] = [{ raw: 0, line: 0, column: 0, isInLine: false, dropped: 0 }]
+  readonly #landmarks: Landmark[] = [{ raw: 0, line: 0, dropped: 0 }]
   /** The size of the file when it was read to its end, and how many lines its text had. */
   end: { size: number; lines: number } | null = null
 
@@ -45,13 +49,13 @@ export class LineIndex {
     if (mark.raw > this.#landmarks.at(-1)!.raw) this.#landmarks.push(mark)
   }
 
-  /** The last landmark at or before a place. */
-  before(place: Place): Landmark {
+  /** The last landmark at or before a line. */
+  before(line: number): Landmark {
     let low = 0
     let high = this.#landmarks.length - 1
     while (low < high) {
       const middle = (low + high + 1) >> 1
-      if (isBehind(this.#landmarks[middle]!, place)) high = middle - 1
+      if (this.#landmarks[middle]!.line > line) high = middle - 1
       else low = middle
     }
     return this.#landmarks[low]!
@@ -84,8 +88,7 @@ export class ArtifactText {
 
   /** A line at or before this one, from which reading begins with little to read again. */
   lineBefore(line: number): number {
-    const mark = this.#index.before({ line, column: 0 })
-    return mark.line + (mark.column > 0 ? 1 : 0)
+    return this.#index.before(line).line
   }
 
   /**
@@ -103,11 +106,11 @@ export class ArtifactText {
 
   /** The text from a place on, a piece for each chunk of the file. Past the end there is none. */
   async *readOn(place: Place, { signal }: ScanOptions = {}): AsyncGenerator<Buffer<ArrayBuffer>> {
-    const from = this.#index.before(place)
-    let at: Place = from
+    const from = this.#index.before(place.line)
+    let at: Place = { line: from.line, column: 0 }
     let pieces: Buffer[] = []
     const filter = new Filter({
-      at: from,
+      dropped: from.dropped,
       emit(bytes) {
         const text = asBuffer(bytes)
         const next = placeBehind(at, text)
@@ -123,9 +126,11 @@ export class ArtifactText {
       signal?.throwIfAborted()
       const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, raw)
       if (bytesRead === 0) break
-      raw += bytesRead
-      await filter.write(chunk.subarray(0, bytesRead))
-      const { held, restart } = filter
+      // Up to the end of a line, where landmarks are.
+      const used = chunk.subarray(0, bytesRead).lastIndexOf(newline) + 1 || bytesRead
+      raw += used
+      await filter.write(chunk.subarray(0, used))
+      const { held, dropped, isAtLineStart } = filter
       const lowest = held.takeLowest()
       const { end, emitted } = held.position
       if (candidate !== null && lowest < candidate.end) candidate = null
@@ -133,10 +138,8 @@ export class ArtifactText {
         this.#index.add(candidate.mark)
         candidate = null
       }
-      if (candidate === null && restart !== null) {
-        const { unread, ...others } = restart
-        const standing = placeBehind(at, asBuffer(held.bytes))
-        candidate = { mark: { ...standing, ...others, raw: raw - unread }, end }
+      if (candidate === null && isAtLineStart) {
+        candidate = { mark: { raw, line: at.line + countNewlines(held.bytes), dropped }, end }
       }
       const ready = pieces
       pieces = []

@@ -24,17 +24,8 @@ export interface FilterOptions {
   /** Size of the terminal of the command. Default 50 rows of 200 columns. */
   rows?: number
   columns?: number
-  /** Begins at a place that another filter told as its `restart`. */
-  at?: Omit<Restart, 'unread'>
-}
-
-/** A place from which another filter can read on. */
-export interface Restart {
-  /** Raw bytes that were written and are yet to be read again: the beginning of a sequence. */
-  unread: number
-  isInLine: boolean
-  /** Control characters so far that no text has. */
-  dropped: number
+  /** It goes on where another filter `isAtLineStart`, which has `dropped` as many. */
+  dropped?: number
 }
 
 /** So much is looked over at once, and read in one way. */
@@ -60,7 +51,7 @@ export class Filter {
   /** Whether it stands within OSC, DCS, APC, PM or SOS. */
   #inString = false
   /** Whether the cursor has just gone back to the start of its line. */
-  #isAtLineStart = false
+  #hasReturned = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished = nothing
   /** Only a whole screen can carry out what comes next. */
@@ -69,9 +60,9 @@ export class Filter {
 
   constructor(options: FilterOptions) {
     this.#options = options
-    const { rows = unknownSize.rows, emit, at } = options
-    this.#held = new HeldText(emit, rows, at?.isInLine ?? false)
-    this.#reader = new TextReader(at?.dropped ?? 0)
+    const { rows = unknownSize.rows, emit, dropped = 0 } = options
+    this.#held = new HeldText(emit, rows)
+    this.#reader = new TextReader(dropped)
   }
 
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
@@ -94,13 +85,16 @@ export class Filter {
 
   /**
    * Whether another filter, begun here, would go on in the same way, as long as nothing reaches back
-   * over this place; null where something is under way.
+   * over this place.
    */
-  get restart(): Restart | null {
-    if (this.#screen !== null || this.#line.isOpen || this.#alternate) return null
-    if (this.#inString) return null
-    const { isInLine } = this.#held
-    return { unread: this.#unfinished.length, isInLine, dropped: this.#reader.dropped }
+  get isAtLineStart(): boolean {
+    if (this.#screen !== null || this.#line.isOpen || this.#alternate) return false
+    return !this.#inString && this.#unfinished.length === 0 && !this.#held.isInLine
+  }
+
+  /** Control characters so far that no text has. */
+  get dropped(): number {
+    return this.#reader.dropped
   }
 
   /** The text that is not emitted yet, and how far it reaches. For reading only. */
@@ -224,9 +218,9 @@ export class Filter {
   #readText(bytes: Uint8Array, from: number, to: number): number {
     const reader = this.#reader
     const wasBinary = reader.isBinary
-    const cursor = { isAtLineStart: this.#isAtLineStart, isAtEnd: !this.#line.isOpen }
+    const cursor = { hasReturned: this.#hasReturned, isAtEnd: !this.#line.isOpen }
     const end = reader.read(bytes, from, to, cursor)
-    this.#isAtLineStart = false
+    this.#hasReturned = false
     const { bytes: text, length, stateStart } = reader
     if (stateStart < 0) this.#write(text, 0, length)
     else {
@@ -246,7 +240,7 @@ export class Filter {
     const byte = bytes[at]!
     // Perhaps the first half of `\r\n`.
     if (byte === CR && at + 1 >= bytes.length && !last) return at
-    this.#isAtLineStart = byte === CR
+    this.#hasReturned = byte === CR
     if (byte === ESC) return this.#readEscape(bytes, at)
     if (byte !== CR && byte !== BS) return this.#readBeyondAscii(bytes, at, last)
     this.#control(byte)

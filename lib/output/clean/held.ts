@@ -21,14 +21,12 @@ export class HeldText {
   #buffer = Buffer.alloc(0)
   #end = 0
   /** The first line held has lost its start. */
-  #cut: boolean
+  #cut = false
   #emitted = 0
   #lowest = 0
 
-  /** `startsInLine`: what comes first goes on in a line whose beginning is past editing. */
-  constructor(emit: Emit, rows: number, startsInLine: boolean) {
+  constructor(emit: Emit, rows: number) {
     this.#rows = rows
-    this.#cut = startsInLine
     this.#emit = emit
   }
 

@@ -62,13 +62,13 @@ export class TextReader {
 
   /**
    * Reads the text in `bytes[from, to)`; answers where it stopped: at `to`, or before what needs more than that.
-   * `isAtLineStart`: the cursor has just gone back to the start of its line; `isAtEnd`: nothing is to its right.
+   * `hasReturned`: the cursor has just gone back to the start of its line; `isAtEnd`: nothing is to its right.
    */
   read(
     bytes: Uint8Array,
     from: number,
     to: number,
-    { isAtLineStart, isAtEnd }: { isAtLineStart: boolean; isAtEnd: boolean },
+    { hasReturned, isAtEnd }: { hasReturned: boolean; isAtEnd: boolean },
   ): number {
     const text = this.#reserve(to - from)
     const { isBinary } = this
@@ -77,7 +77,7 @@ export class TextReader {
     let at = from
     let length = 0
     /** Where the line begins in `text`; -1: elsewhere. */
-    let lineStart = isAtLineStart ? 0 : -1
+    let lineStart = hasReturned ? 0 : -1
     let stateStart = -1
     while (at < to && dropped < mostDropped) {
       const byte = bytes[at]!

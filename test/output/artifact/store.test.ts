@@ -224,8 +224,10 @@ test('a match is found and shown wherever it stands in a long line', () =>
     ])
     const [long, last] = found.text.split('\n')
     assert.match(long!, /^2:… \[(\d+) chars omitted\] ž+needle 😀x+… \[(\d+) chars omitted\]$/u)
-    const [, before, after] = /\[(\d+) .*\[(\d+) /.exec(long!)!.map(Number)
-    assert.is(before! + 2000 + after!, 300_000 + 8 + 5000)
+    const [, before, shown, after] = /\[(\d+) chars omitted\] (.*)… \[(\d+) /.exec(long!)!
+    assert.is(shown!.length, 2000)
+    const chars = Array.from(shown!).length
+    assert.is(Number(before) + chars + Number(after), 300_000 + 8 + 5000)
     assert.is(last, '3:needle')
   }))
 
