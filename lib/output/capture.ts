@@ -88,6 +88,11 @@ function captureSeparate(options: CaptureOptions): Capture {
   const stdout = open('stdout')
   const stderr = open('stderr')
   let last = stdout
+  const kept = () => {
+    stdout.preview()
+    stderr.preview()
+    return { output: both.kept, stdout: journals.stdout.kept, stderr: journals.stderr.kept }
+  }
   return {
     write(stream, bytes) {
       const current = stream === 'stderr' ? stderr : stdout
@@ -96,16 +101,8 @@ function captureSeparate(options: CaptureOptions): Capture {
       return current.write(bytes)
     },
     snapshot: () => showSeparate(stdout.snapshot(), stderr.snapshot()),
-    read({ stream, ...reading }) {
-      stdout.preview()
-      stderr.preview()
-      return (stream === undefined ? both : journals[stream]).read(reading)
-    },
-    kept() {
-      stdout.preview()
-      stderr.preview()
-      return { output: both.kept, stdout: journals.stdout.kept, stderr: journals.stderr.kept }
-    },
+    read: (reading) => readKept(kept(), reading),
+    kept,
     finish: async () => showSeparate(await stdout.finish(), await stderr.finish()),
   }
 }

@@ -1,6 +1,5 @@
-import type { Reading, TextPart } from '../protocol/result/reading.ts'
 import { LastBytes } from './bytes/ends.ts'
-import { readPart } from './bounds.ts'
+import type { KeptText } from './bounds.ts'
 import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a
@@ -23,13 +22,8 @@ export class Journal {
     if (!this.#endsLine) this.append(Uint8Array.of(newline))
   }
 
-  read(reading: Omit<Reading, 'stream'>): TextPart {
-    const { text, start } = this.kept
-    return readPart(text, start, reading)
-  }
-
   /** All text that is still kept, and how many bytes there were before it. Valid until more comes. */
-  get kept(): { text: Buffer; start: number } {
+  get kept(): KeptText {
     const text = this.#last.bytes
     const start = this.#total - text.length
     // The oldest character may have lost its beginning.

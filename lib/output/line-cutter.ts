@@ -45,18 +45,16 @@ export class LineCutter {
   }
 
   write(bytes: Buffer, emit: Emit): void {
-    let start = 0
-    if (this.#bytes > 0) {
-      const found = bytes.indexOf(newline)
-      this.#hold(found < 0 ? bytes : bytes.subarray(0, found))
+    for (let at = 0; at < bytes.length;) {
+      const shortEnd = this.#bytes === 0 ? endOfShort(bytes, at, this.#maxChars) : at
+      if (shortEnd > at) emit(bytes.subarray(at, shortEnd))
+      const found = bytes.indexOf(newline, shortEnd)
+      this.#hold(bytes.subarray(shortEnd, found < 0 ? bytes.length : found))
       if (found < 0) return
       this.finishLine(emit)
       emit(newlineByte)
-      start = found + 1
+      at = found + 1
     }
-    const end = bytes.lastIndexOf(newline) + 1
-    if (end > start) this.#writeLines(bytes.subarray(start, end), emit)
-    if (bytes.length > end) this.#hold(bytes.subarray(Math.max(end, start)))
   }
 
   /** Emits the unfinished line as it stands. */
@@ -99,31 +97,16 @@ export class LineCutter {
     this.#bytes += bytes.length
     this.#chars += countChars(bytes)
   }
+}
 
-  /** Takes whole lines. */
-  #writeLines(lines: Buffer, emit: Emit): void {
-    let from = 0
-    for (let at = 0; at + this.#maxChars + 1 < lines.length;) {
-      // Lines that end within so few bytes are short: one look tells it of all of them.
-      const shortEnd = lines.lastIndexOf(newline, at + this.#maxChars)
-      if (shortEnd >= at) {
-        at = shortEnd + 1
-        continue
-      }
-      const lineEnd = lines.indexOf(newline, at)
-      if (this.#isLong(lines.subarray(at, lineEnd))) {
-        if (at > from) emit(lines.subarray(from, at))
-        this.#hold(lines.subarray(at, lineEnd))
-        this.finishLine(emit)
-        from = lineEnd
-      }
-      at = lineEnd + 1
-    }
-    emit(from === 0 ? lines : lines.subarray(from))
-  }
-
-  #isLong(line: Buffer): boolean {
-    return countChars(line) > this.#maxChars
+/** The end of the whole lines from `from` on that have at most `maxBytes` each. */
+function endOfShort(bytes: Buffer, from: number, maxBytes: number): number {
+  let end = from
+  for (;;) {
+    // One look tells it of all lines that end within so few bytes.
+    const next = bytes.lastIndexOf(newline, end + maxBytes) + 1
+    if (next <= end) return end
+    end = next
   }
 }
 

@@ -6,12 +6,15 @@ import { countCodePoints, Excerpt, type ExcerptOptions, type Match } from './exc
 import { engineGivesUpMs } from '../../system/pattern.ts'
 import type { ArtifactText, Place, ScanOptions } from './text.ts'
 
-export interface GrepOptions extends ScanOptions, ExcerptOptions {
+interface PatternOptions {
   /** A JavaScript regular expression, tried on each line. */
   pattern: string
   /** The name by which the caller gave the pattern, for messages. Default `pattern`. */
   patternField?: string
   ignoreCase?: boolean
+}
+
+export interface GrepOptions extends ScanOptions, PatternOptions, ExcerptOptions {
   /** Lines to pass over first: `nextOffset` of the call before. */
   offset?: number
   /** How long the whole search may take. Default 5000. */
@@ -20,73 +23,59 @@ export interface GrepOptions extends ScanOptions, ExcerptOptions {
 
 /** Searches the lines of a text, of any length. The answer keeps to the limits of an output. */
 export async function grepText(text: ArtifactText, options: GrepOptions): Promise<Matches> {
-  const { offset = 0, timeoutMs = 5000, signal } = options
-  const matcher = createMatcher(compile(options), { timeoutMs, signal })
+  const { offset = 0, timeoutMs = 5000 } = options
   const excerpt = new Excerpt(options)
-  try {
-    for await (const found of matchLines(text, matcher, offset, options)) {
-      const { lines, first } = found
-      if (found.isLastCut) excerpt.searchedPartly(first + lines.length)
-      const matches = new Map(found.matches.map((match) => [match.line, match]))
-      for (const [index, line] of lines.entries()) {
-        if (index === found.stoodAt) return excerpt.outOfTime(first + index, offset)
-        if (!excerpt.add(first + index + 1, line, matches.get(index) ?? null)) {
-          return excerpt.result(first + index)
-        }
+  for await (const found of matchLines(text, { ...options, offset, timeoutMs })) {
+    const { lines, first } = found
+    if (found.isLastCut) excerpt.searchedPartly(first + lines.length)
+    const matches = new Map(found.matches.map((match) => [match.line, match]))
+    for (const [index, line] of lines.entries()) {
+      if (index === found.stoodAt) return excerpt.outOfTime(first + index, offset)
+      if (!excerpt.add(first + index + 1, line, matches.get(index) ?? null)) {
+        return excerpt.result(first + index)
       }
     }
-  } finally {
-    await matcher.close()
   }
   return excerpt.result(null)
 }
 
 /** The next line that matches, or the one before with `backwards`. Lines count from 0. */
-export interface FindOptions extends ScanOptions {
-  pattern: string
-  ignoreCase?: boolean
+export interface FindOptions extends ScanOptions, PatternOptions {
   /** The first line that is looked at; backwards, `Infinity` is the last one there is. */
   from: number
   backwards?: boolean
 }
 
-/** A search backwards matches what stands between so many landmarks at once: about a megabyte. */
-const landmarksBack = 8
+/** A search backwards matches what stands between so many landmarks at once: some megabytes. */
+const landmarksBack = 32
 
 /** Where the next match is; null: there is none. */
 export async function findInText(text: ArtifactText, options: FindOptions): Promise<Place | null> {
-  const { from, backwards = false, signal } = options
-  const matcher = createMatcher(compile(options), { timeoutMs: null, signal })
-  try {
-    if (!backwards) return await findBetween(text, matcher, from, Infinity, options)
-    for (let end = from + 1; end > 0;) {
-      let start = end
-      for (let mark = 0; mark < landmarksBack && start > 0; mark++)
-        start = text.lineBefore(start - 1)
-      const found = await findBetween(text, matcher, start, end, options)
-      if (found !== null) return found
-      end = start
-    }
-    return null
-  } finally {
-    await matcher.close()
+  const { from, backwards = false } = options
+  if (!backwards) return findBetween(text, from, Infinity, options)
+  for (let end = from + 1; end > 0;) {
+    let start = end
+    for (let mark = 0; mark < landmarksBack && start > 0; mark++) start = text.lineBefore(start - 1)
+    const found = await findBetween(text, start, end, options)
+    if (found !== null) return found
+    end = start
   }
+  return null
 }
 
 /** The first match between two lines, the second of which is not looked at; `backwards`, the last one. */
 async function findBetween(
   text: ArtifactText,
-  matcher: Matcher,
   start: number,
   end: number,
-  { backwards, signal }: FindOptions,
+  options: FindOptions,
 ): Promise<Place | null> {
   let last: Place | null = null
-  for await (const found of matchLines(text, matcher, start, { signal })) {
+  for await (const found of matchLines(text, { ...options, offset: start, timeoutMs: null })) {
     const matches = found.matches.filter(({ line }) => found.first + line < end)
-    const match = backwards ? matches.at(-1) : matches[0]
+    const match = options.backwards ? matches.at(-1) : matches[0]
     if (match) last = placeOf(match, found)
-    if (last !== null && !backwards) break
+    if (last !== null && !options.backwards) break
     if (found.stoodAt !== null) throw tooDeep()
     if (found.first + found.lines.length >= end) break
   }
@@ -104,11 +93,7 @@ function tooDeep(): MisuseError {
   return new MisuseError('invalid_field', message, 'pattern')
 }
 
-function compile({
-  pattern,
-  patternField = 'pattern',
-  ignoreCase,
-}: Pick<GrepOptions, 'pattern' | 'patternField' | 'ignoreCase'>): RegExp {
+function compile({ pattern, patternField = 'pattern', ignoreCase }: PatternOptions): RegExp {
   try {
     return new RegExp(pattern, ignoreCase === true ? 'iu' : 'u')
   } catch (error) {
@@ -130,13 +115,23 @@ interface MatchedLines extends Found {
 const maxLineBytes = 16 * 1024 * 1024
 const newline = 0x0a
 
-/** Lines in batches of about a chunk of the file. */
+interface MatchOptions extends ScanOptions, PatternOptions {
+  /** Lines to pass over first. */
+  offset: number
+  /**
+   * How long all of it may take, from the first lines on and without the start of its thread. Null: as long as it
+   * takes.
+   */
+  timeoutMs: number | null
+}
+
+/** Lines in batches of about a chunk of the file. Rejects with the reason of its signal. */
 async function* matchLines(
   text: ArtifactText,
-  matcher: Matcher,
-  offset: number,
-  options: ScanOptions,
+  options: MatchOptions,
 ): AsyncGenerator<MatchedLines> {
+  const { offset } = options
+  const matcher = createMatcher(compile(options), options)
   let held: Buffer[] = []
   let heldBytes = 0
   let first = offset
@@ -154,21 +149,25 @@ async function* matchLines(
     return found
   }
 
-  for await (const piece of text.readOn({ line: offset, column: 0 }, options)) {
-    let rest = piece
-    if (isCut) {
-      const end = rest.indexOf(newline)
-      if (end < 0) continue
-      yield await match(Buffer.alloc(0))
-      rest = rest.subarray(end + 1)
+  try {
+    for await (const piece of text.readOn({ line: offset, column: 0 }, options)) {
+      let rest = piece
+      if (isCut) {
+        const end = rest.indexOf(newline)
+        if (end < 0) continue
+        yield await match(Buffer.alloc(0))
+        rest = rest.subarray(end + 1)
+      }
+      const end = rest.lastIndexOf(newline)
+      if (end >= 0) yield await match(rest.subarray(0, end))
+      held.push(rest.subarray(end + 1))
+      heldBytes += rest.length - end - 1
+      isCut = heldBytes >= maxLineBytes
     }
-    const end = rest.lastIndexOf(newline)
-    if (end >= 0) yield await match(rest.subarray(0, end))
-    held.push(rest.subarray(end + 1))
-    heldBytes += rest.length - end - 1
-    isCut = heldBytes >= maxLineBytes
+    if (heldBytes > 0) yield await match(Buffer.alloc(0))
+  } finally {
+    await matcher.close()
   }
-  if (heldBytes > 0) yield await match(Buffer.alloc(0))
 }
 
 /** Runs in a thread of its own: a pattern that never ends there can be ended from here. */
@@ -209,23 +208,10 @@ interface Found {
 }
 
 /** Tells which lines match. */
-interface Matcher {
-  /** Rejects with the reason of its signal. */
-  match(lines: readonly string[]): Promise<Found>
-  close(): Promise<void>
-}
-
-interface MatcherOptions {
-  /**
-   * How long all its work may take, from the first lines on and without the start of its thread. Null: as long as
-   * it takes.
-   */
-  timeoutMs: number | null
-  signal?: AbortSignal | undefined
-}
-
-/** A matcher for a regular expression. */
-function createMatcher(pattern: RegExp, { timeoutMs, signal }: MatcherOptions): Matcher {
+function createMatcher(
+  pattern: RegExp,
+  { timeoutMs, signal }: Pick<MatchOptions, 'timeoutMs' | 'signal'>,
+) {
   const { source, flags } = pattern
   const thread = new Worker(threadSource, {
     eval: true,
