@@ -28,12 +28,7 @@ export function firstLines(text: Buffer, maxLines: number, maxBytes: number): Wh
 }
 
 /** The last lines. `hasStart`: the text begins with a line, not within one. */
-export function lastLines(
-  text: Buffer,
-  maxLines: number,
-  maxBytes: number,
-  hasStart = true,
-): WholeLines {
+function lastLines(text: Buffer, maxLines: number, maxBytes: number, hasStart = true): WholeLines {
   const least = Math.max(text.length - maxBytes, 0)
   let start = text.length
   let lines = 0
@@ -48,9 +43,27 @@ export function lastLines(
   return { bytes: text.subarray(start), lines, truncatedBy: 'lines' }
 }
 
-/** The end of a text in at most so many bytes, from a character border on. */
-export function lastBytes(text: Buffer, maxBytes: number): Buffer {
-  return text.subarray(characterStart(text, Math.max(text.length - maxBytes, 0)))
+/** The first lines; of a first line over the byte limit, its start, to a character border. */
+export function beginningOf(text: Buffer, maxLines: number, maxBytes: number): WholeLines {
+  const lines = firstLines(text, maxLines, maxBytes)
+  if (lines.lines > 0 || lines.truncatedBy === 'lines') return lines
+  return oneLine(firstBytes(text, maxBytes))
+}
+
+/** The last lines; of a last line over the byte limit, its end, from a character border on. */
+export function endOf(
+  text: Buffer,
+  maxLines: number,
+  maxBytes: number,
+  hasStart = true,
+): WholeLines {
+  const lines = lastLines(text, maxLines, maxBytes, hasStart)
+  if (lines.lines > 0 || lines.truncatedBy === 'lines') return lines
+  return oneLine(text.subarray(characterStart(text, Math.max(text.length - maxBytes, 0))))
+}
+
+function oneLine(bytes: Buffer): WholeLines {
+  return { bytes, lines: bytes.length === 0 ? 0 : 1, truncatedBy: 'bytes' }
 }
 
 /** The start of a text in at most so many bytes, to a character border. */
@@ -111,13 +124,11 @@ export function boundsOf(text: Buffer, bounds: Bounds): { from: number; to: numb
   const maxBytes = Math.min(bounds.maxBytes ?? limits.maxBytes, limits.maxBytes)
   const { head, tail } = bounds
   if (tail === undefined) {
-    const lines = firstLines(text, Math.min(head ?? maxLines, maxLines), maxBytes)
-    if (lines.lines > 0 || lines.truncatedBy === 'lines') return { from: 0, to: lines.bytes.length }
-    return { from: 0, to: firstBytes(text, maxBytes).length || characterStart(text, 1) }
+    const { bytes, truncatedBy } = beginningOf(text, Math.min(head ?? maxLines, maxLines), maxBytes)
+    const isOver = bytes.length === 0 && truncatedBy === 'bytes'
+    return { from: 0, to: isOver ? characterStart(text, 1) : bytes.length }
   }
   const whole = head === undefined ? text : firstLines(text, head, Infinity).bytes
-  const lines = lastLines(whole, Math.min(tail, maxLines), maxBytes)
-  const isOver = lines.lines === 0 && lines.truncatedBy === 'bytes'
-  const shown = isOver ? lastBytes(whole, maxBytes) : lines.bytes
+  const shown = endOf(whole, Math.min(tail, maxLines), maxBytes).bytes
   return { from: whole.length - shown.length, to: whole.length }
 }

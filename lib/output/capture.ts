@@ -152,8 +152,7 @@ class CapturedStream {
     this.#window = new Window(request)
     this.#feeds = journals.map((journal) => new JournalFeed(journal))
     this.#filter = new Filter({
-      emit: (bytes) => {
-        const text = asBuffer(bytes)
+      emit: (text) => {
         if (!this.#isRaw) this.#window.write(text)
         for (const feed of this.#feeds) feed.settle(text)
       },

@@ -4,7 +4,7 @@ import type { Emit } from './clean/held.ts'
 import { characterStart } from './bytes/utf8.ts'
 
 const newline = 0x0a
-const newlineByte = Uint8Array.of(newline)
+const newlineByte = Buffer.of(newline)
 
 /**
  * Cuts the lines of a text that comes in any pieces to `maxChars` characters (code points), with a mark

@@ -1,7 +1,7 @@
 import { limits } from '../protocol/limits.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Truncation } from '../protocol/result/result.ts'
-import { firstBytes, firstLines, lastBytes, lastLines, type WholeLines } from './bounds.ts'
+import { beginningOf, endOf, firstLines, type WholeLines } from './bounds.ts'
 import { FirstBytes, LastBytes } from './bytes/ends.ts'
 import { LineCutter } from './line-cutter.ts'
 import { countNewlines } from './bytes/scan.ts'
@@ -151,12 +151,8 @@ export class Window {
     const maxLines = this.#lineLimit()
     if (this.#shape === 'tail') return cutTail(whole, maxLines, this.#maxBytes)
     if (this.#shape === 'head') return cutHead(whole, maxLines, this.#maxBytes)
-    if (this.#shape === 'middle') {
-      return cutEnds(whole, maxLines, maxLines - 1, maxLines, this.#maxBytes)
-    }
-    // The mark between them is a line too many only for those who asked for fewer lines.
-    const keptLines = maxLines === limits.headTailLines * 2 ? maxLines : maxLines - 1
-    return cutEnds(whole, limits.headTailLines, keptLines, this.#maxLines, this.#maxBytes)
+    // The mark between both ends is a line too.
+    return cutEnds(whole, Math.min(maxLines, this.#maxLines - 1), this.#maxLines, this.#maxBytes)
   }
 }
 
@@ -223,25 +219,17 @@ function cutTail(whole: Whole, maxLines: number, maxBytes: number): Cut {
 
 /** The first lines within both limits; of a first line over the byte limit its start. */
 function cutHead(whole: Whole, maxLines: number, maxBytes: number): Cut {
-  const { bytes, lines, truncatedBy } = firstLines(whole.first, maxLines, maxBytes)
-  if (lines > 0 || maxLines === 0) return { bytes, ranges: rangesOf(whole, lines, 0), truncatedBy }
-  const start = firstBytes(whole.first, maxBytes)
-  return { bytes: start, ranges: rangesOf(whole, start.length === 0 ? 0 : 1, 0), truncatedBy }
+  const { bytes, lines, truncatedBy } = beginningOf(whole.first, maxLines, maxBytes)
+  return { bytes, ranges: rangesOf(whole, lines, 0), truncatedBy }
 }
 
 /** At most `keptLines` lines of both ends, with a mark between them that is not one of these. */
-function cutEnds(
-  whole: Whole,
-  headLines: number,
-  keptLines: number,
-  maxLines: number,
-  maxBytes: number,
-): Cut {
+function cutEnds(whole: Whole, keptLines: number, maxLines: number, maxBytes: number): Cut {
   const markBytes = Buffer.byteLength(mark(whole.totalBytes, 'bytes'))
   const budget = maxBytes - markBytes
   // Without room for a mark and something on both sides of it, the end says most.
   if (keptLines < 2 || budget < markBytes) return cutTail(whole, maxLines, maxBytes)
-  const most = Math.min(headLines, Math.floor(keptLines / 2))
+  const most = Math.floor(keptLines / 2)
   const head = firstLines(whole.first, most, Math.floor(budget / 2))
   const tail = tailOf(whole, keptLines - most, budget - head.bytes.length)
   const lines = whole.totalLines - head.lines - tail.lines
@@ -258,13 +246,8 @@ function mark(count: number, unit: 'lines' | 'bytes'): string {
   return `… [${count} ${unit} omitted] …\n`
 }
 
-/** Of a last line over the byte limit, its end. */
-function tailOf(whole: Whole, maxLines: number, maxBytes: number): WholeLines {
-  const { last } = whole
-  const tail = lastLines(last, maxLines, maxBytes, last.length === whole.totalBytes)
-  if (tail.lines > 0 || tail.truncatedBy === 'lines') return tail
-  const end = lastBytes(last, maxBytes)
-  return { ...tail, bytes: end, lines: end.length === 0 ? 0 : 1 }
+function tailOf({ last, totalBytes }: Whole, maxLines: number, maxBytes: number): WholeLines {
+  return endOf(last, maxLines, maxBytes, last.length === totalBytes)
 }
 
 function rangesOf({ totalLines }: Whole, head: number, tail: number): [number, number][] {

@@ -93,14 +93,6 @@ test('head-tail keeps 80 lines of each end', () => {
   assert.is(truncation?.direction, 'head-tail')
 })
 
-test('80 + 80 lines are shown also where the limit is exactly that many', () => {
-  const { truncation } = show(numbered(1000), { truncate: 'head-tail', maxLines: 160 })
-  assert.equal(truncation?.shownRanges, [
-    [1, 80],
-    [921, 1000],
-  ])
-})
-
 test('a line that alone is over the byte limit keeps its end', () => {
   const long = `${'č'.repeat(100_000)}END`
   const cut = `… [98003 chars omitted]${'č'.repeat(1997)}END`

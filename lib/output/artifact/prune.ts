@@ -9,7 +9,7 @@ import { isAlive } from '../../system/process/process-table.ts'
 import { copyOutsideRun } from '../../system/process/own-process.ts'
 import { coverInherited, startProcess } from '../../system/process/spawn.ts'
 import { setReferenced } from '../../system/runtime.ts'
-import { readRecord } from './record.ts'
+import { pathsOf, readRecord } from './record.ts'
 
 export interface PruneLimits {
   storeBytes: number
@@ -32,7 +32,6 @@ export interface Pruned {
 
 interface Stored {
   id: string
-  names: string[]
   /** How many bytes all its files have. */
   bytes: number
   /** Milliseconds since the epoch of the last change. */
@@ -109,7 +108,7 @@ export async function pruneStore(dir: string, limits: PruneLimits): Promise<Prun
     if (!isOld && total <= limits.storeBytes) break
     if (isInUse(dir, artifact, now)) continue
     try {
-      for (const name of artifact.names) await promises.rm(join(dir, name), { force: true })
+      await removeFiles(dir, artifact.id)
       total -= artifact.bytes
       removed.push(artifact.id)
     } catch (error) {
@@ -127,18 +126,20 @@ function isInUse(dir: string, artifact: Stored, now: number): boolean {
 }
 
 async function listStored(dir: string): Promise<Stored[]> {
-  const byId = new Map<string, Stored>()
-  await visitEach(await namesIn(dir), (name) => {
-    const id = idOf(name)
-    const info = id && statSync(join(dir, name), { throwIfNoEntry: false })
-    if (!info) return
-    const stored = byId.get(id) ?? { id, names: [], bytes: 0, changedMs: 0 }
-    stored.names.push(name)
-    stored.bytes += info.size
-    stored.changedMs = Math.max(stored.changedMs, info.mtimeMs)
-    byId.set(id, stored)
+  const stored: Stored[] = []
+  await visitEach(await listIds(dir), (id) => {
+    const files = Object.values(pathsOf(dir, id)).flatMap(
+      (path) => statSync(path, { throwIfNoEntry: false }) ?? [],
+    )
+    const bytes = files.reduce((sum, { size }) => sum + size, 0)
+    stored.push({ id, bytes, changedMs: Math.max(0, ...files.map(({ mtimeMs }) => mtimeMs)) })
   })
-  return [...byId.values()]
+  return stored
+}
+
+/** Removes the files of an artifact; what is gone already is gone. */
+export async function removeFiles(dir: string, id: string): Promise<void> {
+  for (const path of Object.values(pathsOf(dir, id))) await promises.rm(path, { force: true })
 }
 
 /** Visits any number of files without keeping the event loop from the runs of this process. */
@@ -153,18 +154,17 @@ export async function visitEach<Item>(
   }
 }
 
-/** The names in the folder; none where there is no folder yet. */
-export async function namesIn(dir: string): Promise<string[]> {
+/** The ids of the artifacts in the folder; none where there is no folder yet. */
+export async function listIds(dir: string): Promise<Set<string>> {
   try {
-    return await promises.readdir(dir)
+    const names = await promises.readdir(dir)
+    return new Set(names.map((name) => name.slice(0, name.indexOf('.'))).filter(isArtifactId))
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (codeOf(error) === 'ENOENT') return new Set()
     throw error
   }
 }
 
-/** The id that a file name belongs to; null for a file that is not ours. */
-export function idOf(name: string): string | null {
-  const id = name.slice(0, name.indexOf('.'))
-  return id.startsWith('art_') && idPattern.test(id) ? id : null
+export function isArtifactId(id: string): boolean {
+  return id.startsWith('art_') && idPattern.test(id)
 }

@@ -1,18 +1,19 @@
-import { existsSync, promises, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { ArtifactInfo, Lines, Matches, LineRange } from '../../protocol/result/reading.ts'
 import { limits } from '../../protocol/limits.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import type { StreamName } from '../../protocol/result/event.ts'
-import { createId, idPattern } from '../../protocol/wire.ts'
+import { createId } from '../../protocol/wire.ts'
 import { startOf } from '../../protocol/words.ts'
 import { isAlive } from '../../system/process/process-table.ts'
 import {
-  idOf,
-  namesIn,
+  isArtifactId,
+  listIds,
   noteTrouble,
   type Pruned,
   type Pruner,
   pruneStore,
+  removeFiles,
   startPruner,
   takeTurn,
   visitEach,
@@ -174,10 +175,7 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
       useText(id, async (text) => (await import('./search.ts')).grepText(text, grepOptions)),
     findNext: async (text, findOptions) =>
       (await import('./search.ts')).findInText(text, findOptions),
-    async remove(id) {
-      const paths = pathsOf(dir, (await find(id)).id)
-      for (const path of Object.values(paths)) await promises.rm(path, { force: true })
-    },
+    remove: async (id) => removeFiles(dir, (await find(id)).id),
     async prune() {
       const pruned = await pruneStore(dir, pruneLimits)
       if (pruner) noteTrouble(dir, pruned.trouble)
@@ -189,14 +187,6 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
 export function noArtifact(id: string): MisuseError {
   const message = `No such artifact: ${id}; the result of the command that left it names its id`
   return new MisuseError('not_found', message, 'id')
-}
-
-function isArtifactId(id: string): boolean {
-  return id.startsWith('art_') && idPattern.test(id)
-}
-
-async function listIds(dir: string): Promise<string[]> {
-  return [...new Set((await namesIn(dir)).map(idOf).filter((id) => id !== null))]
 }
 
 /** What is known of an artifact; null where its file or its record is gone. */

@@ -111,8 +111,7 @@ export class ArtifactText {
     let pieces: Buffer[] = []
     const filter = new Filter({
       dropped: from.dropped,
-      emit(bytes) {
-        const text = asBuffer(bytes)
+      emit(text) {
         const next = placeBehind(at, text)
         if (isBehind(next, place)) pieces.push(Buffer.from(text.subarray(bytesTo(place, at, text))))
         at = next
@@ -230,8 +229,4 @@ function bytesTo(place: Place, at: Place, text: Buffer): number {
   const chars = place.column - (place.line === at.line ? at.column : 0)
   const found = text.indexOf(newline, start)
   return start + placeAfter(text.subarray(start, found < 0 ? text.length : found), chars)
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

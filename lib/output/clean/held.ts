@@ -8,7 +8,7 @@ const firstCapacity = 8 * 1024
 const usualCapacity = 256 * 1024
 
 /** Takes finished text, in order. The memory is used again after the call. */
-export type Emit = (bytes: Uint8Array) => void
+export type Emit = (bytes: Buffer) => void
 
 /**
  * The end of the clean text: the last lines, which a terminal command may still reach, are held back;
