@@ -37,13 +37,10 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
   }
 
   const readers: Partial<Record<StreamName, FrameReader>> = {}
-  // Of a merged run only stdout is the command's; the client itself speaks on stderr.
-  const isWords = (stream: StreamName) => merged && stream === 'stderr'
   /** Streams whose end has been reported, behind bytes that may still be on their way. */
   const ending = new Set<StreamName>()
   function createReader(stream: StreamName) {
     return createFrameReader(name, (frame) => {
-      if (isWords(stream)) return
       if (frame.code !== undefined) ending.add(stream)
       tell(frame)
     })
@@ -55,8 +52,9 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
         const text = Buffer.from(bytes.subarray(-lastWordsBytes)).toString('utf8')
         state.lastWords = ((state.lastWords ?? '') + text).slice(-lastWordsBytes)
       }
+      // Of a merged run only stdout is the command's; the client itself speaks on stderr.
+      if (merged && stream === 'stderr') return undefined
       const parts = (readers[stream] ??= createReader(stream)).read(bytes)
-      if (isWords(stream)) return undefined
       const target = merged ? 'output' : stream
       try {
         for (const part of parts) {
@@ -73,10 +71,11 @@ export function followFrames(request: Request, name: string, sink: OutputSink): 
     begun,
     ended,
     state,
-    words: () =>
-      (['stderr', 'stdout', 'output'] as const)
-        .map((stream) => readers[stream]?.preamble.trim() ?? '')
-        .find((text) => text !== '') ?? '',
+    words() {
+      const { begun: isBegun, lastWords = '' } = state
+      if (isBegun) return merged ? lastWords : ''
+      return lastWords.trim() || ((readers.output ?? readers.stdout)?.preamble ?? '')
+    },
   }
 }
 
