@@ -89,7 +89,7 @@ const startInner =
     }
     words = words.slice(own)
     const scripts = options.valuesOf(...scriptOptions)
-    // `flock file -c script`, `su user -c script`: the option comes after the operand.
+    // `su user -c script`: the option comes after the operand.
     const late = scriptOptions.includes('c') ? words.findIndex((word) => word.is('-c')) : -1
     if (late >= 0) scripts.push(words[late + 1] ?? empty)
     // `env -S 'a b' c`: the text is split as words, then the rest follows.
@@ -106,6 +106,12 @@ const startInner =
     return Text.join(outputs)
   }
 
+/** `nix develop -c`, `nix-shell --run`: what follows is a script. */
+const scriptOption = /^(?:-\w*c|--run|--command|--exec|--shell-command)$/
+
+/** Each of their words may be one: `tmux new 'ls -l'`. */
+const takesScripts = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon|entr)$/
+
 /** Reads on from each word that names a program which a rule may catch. */
 const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
   for (let index = 1; index < words.length; index++) {
@@ -117,18 +123,12 @@ const startAnywhere: Follow = ({ name, words, scope, stdin, shell }) => {
       shell.runWords(words.slice(index), scope.clone(), stdin)
       return anyText
     }
-    const runsWords = /^(?:tmux|screen|concurrently|hyperfine|watchexec|nodemon|entr)$/.test(name)
-    if (runsScript(before, name) || (runsWords && word.test(/\s/))) {
+    if (scriptOption.test(before) || (takesScripts.test(name) && word.test(/\s/))) {
       shell.runScript(word, scope.clone(), stdin)
     }
   }
   return anyText
 }
-
-/** `nix develop -c`, `nix-shell --run`: what follows is a command. */
-const runsScript = (option: string, program: string): boolean =>
-  /^(?:-\w*c|--run|--command|--exec|--shell-command)$/.test(option) &&
-  !/^(?:perf|gdb|valgrind)$/.test(program)
 
 /** Commands that start another one. */
 export const wrapperCommands: Commands = new Map([

@@ -1,5 +1,5 @@
 import { readOptions } from '../shell/options.ts'
-import { absoluteNames, baseName, fitsEveryName, pathNames, Text } from '../shell/text.ts'
+import { absoluteNames, fitsEveryName, pathNames, Text } from '../shell/text.ts'
 import type { Caught, Rule, SeenCommand, Places } from './rule.ts'
 
 /** Programs that remove folders as `rm -r` does, without being asked to. */
@@ -56,10 +56,8 @@ function emptiedByRsync(args: readonly Text[]): ReturnType<typeof removed> {
   const target = sources.pop()
   // On another machine the folders of this one mean nothing.
   if (!target || target.test(/^[^/]*:/)) return null
-  const paths = sources.map((source) =>
-    source.test(/(?:^|\/)\.?$/) ? target : Text.join([target, '/', baseName(source)]),
-  )
-  return { paths, certain: true }
+  const isWhole = sources.some((source) => source.test(/(?:^|\/)\.?$/))
+  return isWhole ? { paths: [target], certain: true } : null
 }
 
 /** Folders of a system whose loss breaks it. Sources: hier(7), and macOS's file-system overview. */
