@@ -127,11 +127,11 @@ export function createShownCommand(
     const parts = [hasBegun() ? 'running' : 'your shell is starting', formatDuration(elapsedMs)]
     const kind = waitsFor()
     const asksSecret = kind === 'password'
-    const leaveKey = kind === 'raw' ? 'Ctrl-]' : 'Ctrl-B'
-    const leaving = isVisited ? 'Ctrl-] leaves' : `${leaveKey} background`
+    const leaveKey = isVisited || kind === 'raw' ? 'Ctrl-]' : 'Ctrl-B'
+    const leaving = `${leaveKey} ${isVisited ? 'leaves' : 'background'}`
     if (asksSecret) parts.push('a secret is not shown')
     else if (interrupted && hasBegun())
-      parts.push(`interrupted · ${isVisited ? 'Ctrl-], /kill %n' : 'Ctrl-B, /kill'} ends it`)
+      parts.push(`interrupted · ${leaveKey}, /kill${isVisited ? ' %n' : ''} ends it`)
     // Below the cursor a line is to be short: some terminals lose the cursor if one is wrapped anew.
     else if (kind === null) parts.push('Ctrl-C stops', leaving)
     else parts.push(leaving)

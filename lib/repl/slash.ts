@@ -105,7 +105,7 @@ const keyHelp = [
   ['Ctrl-P', 'palette: commands and history'],
   ['Ctrl-O, v', 'all output of the last command'],
   ['Ctrl-C', 'interrupts the command, Ctrl-Z suspends it; Ctrl-B and /kill end it'],
-  ['Ctrl-B', 'lets the command go on in the background; Ctrl-] in a full screen'],
+  ['Ctrl-B', 'lets the command go on in the background; Ctrl-] if a program reads keys'],
   ['Alt-Enter', 'another line; unfinished quotes and loops go on by themselves'],
   ['Ctrl-X Ctrl-E', 'the line in $EDITOR'],
 ] as const
