@@ -8,8 +8,8 @@ interface CarriedState {
   /** `$?` and `$_` of the command before. */
   readonly status: number
   readonly lastArgument: string
-  /** The text of the next command, which gives back what is carried. */
-  compose(request: Request): string
+  /** The text of the next command, which gives back what is carried; it moves to a directory first. */
+  compose(request: Request, directory: string | null): string
   /** From the record of the command that was composed last. */
   remember(record: SessionRecord, stopped: boolean): void
 }
@@ -29,11 +29,11 @@ export function createCarriedState(): CarriedState {
     get lastArgument() {
       return argument
     },
-    compose({ command, env }) {
+    compose({ command, env }, directory) {
       sent = { suspended, lent }
       lent = Object.keys(env)
       const formerEnv = sent.lent
-      return composeText({ command, env, formerEnv, suspended, status })
+      return composeText({ command, env, formerEnv, directory, suspended, status })
     },
     remember(record, stopped) {
       status = record.status
@@ -82,12 +82,17 @@ function composeText(options: {
   env: Readonly<Record<string, string>>
   /** Names of what the run before was given and this one is not to see. */
   formerEnv: readonly string[]
+  /** Where the command is to begin; null: where the shell stands. */
+  directory: string | null
   suspended: Suspended
   /** `$?` of the run before. */
   status: number
 }): string {
-  const { command, env, formerEnv, suspended, status } = options
+  const { command, env, formerEnv, directory, suspended, status } = options
   const steps = formerEnv.map(restoreVariable)
+  // It has been looked at: a shell that is refused it now runs nothing elsewhere.
+  if (directory !== null)
+    steps.push(`\\builtin cd -- ${quoteWord(directory)} || \\builtin exit 122`)
   for (const [name, value] of Object.entries(env)) steps.push(lendVariable(name, quoteWord(value)))
   // Not `builtin exec`: its redirections end with it.
   // `$_` and, in a place where `set -e` does not mind it, `$?` again.

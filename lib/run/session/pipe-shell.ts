@@ -3,9 +3,8 @@ import type { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
-import { type Exit, type OutputSink, StartError } from '../../protocol/ports.ts'
+import type { Exit, OutputSink } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import { quoteWord } from '../../protocol/words.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { findConfined, sendSignal } from '../../system/process/process-table.ts'
 import { startProcess, type Uninherited } from '../../system/process/spawn.ts'
@@ -33,20 +32,6 @@ export interface PipeShellParts {
   pipes: FifoPool
   uninherited: Uninherited
   groups?: ControlGroups | undefined
-}
-
-/** A command as the loop reads it. */
-interface PipeTurn {
-  /** Paths. */
-  stdin: string
-  stdout: string
-  stderr: string
-  /** `$?` and `$_` of the run before. */
-  status: number
-  lastArgument: string
-  /** The mark of the run, and the token of its record. */
-  mark: string
-  text: string
 }
 
 /** The token of the record that the shell gives when it is ready: no run has an empty mark. */
@@ -139,12 +124,11 @@ export async function startPipeShell(
     })
   }
 
-  /** Never rejects. */
-  async function evaluate(turn: PipeTurn): Promise<SessionRecord | Exit> {
+  /** Has the loop read its next command: fields that it finds in this order. Never rejects. */
+  async function evaluate(mark: string, fields: (string | number)[]) {
     if (!alive) return ended
-    const { stdin, stdout, stderr, status, lastArgument, mark, text } = turn
     token = mark
-    files.turn([stdin, stdout, stderr, status, lastArgument, mark, text])
+    files.turn(fields)
     const found = awaitRecord()
     wake()
     return found
@@ -169,29 +153,19 @@ export async function startPipeShell(
     if (shared !== null) pid = findConfined(pid)
   }
 
-  /** Changes the directory as a leading `cd` would. */
-  async function moveTo(directory: string, mark: string): Promise<void> {
-    const text = `\\builtin cd -- ${quoteWord(directory)}`
-    const nowhere = { stdin: '/dev/null', stdout: '/dev/null', stderr: '/dev/null' }
-    const found = await evaluate({ ...nowhere, status: 0, lastArgument: '', mark, text })
-    if ('status' in found && found.status === 0) return
-    throw new StartError('cwd_not_accessible', `Working directory may not be entered: ${directory}`)
-  }
-
   async function begin(request: Request, sink: OutputSink, cwd: string): Promise<ShellTurn> {
-    if (request.cwdGiven && request.cwd !== cwd) {
-      await prepare(request)
-      await moveTo(request.cwd, beginning.mark)
-    }
+    const directory = request.cwdGiven && request.cwd !== cwd ? request.cwd : null
+    if (directory !== null) await prepare(request)
     const stdin = openSessionStdin(request.stdin, files, program.seenAs)
     const { paths, used } = await outputs.open(request.streams, sink).catch((error: unknown) => {
       stdin.release()
       throw error
     })
     const { status, lastArgument } = carried
-    const text = carried.compose(request)
-    const turn = { ...paths, stdin: stdin.path, status, lastArgument, mark: request.id, text }
-    const told = evaluate(turn)
+    const text = carried.compose(request, directory)
+    const { id } = request
+    const streams = [stdin.path, paths.stdout, paths.stderr]
+    const told = evaluate(id, [...streams, status, lastArgument, id, text])
     let timer = setTimeout(follow, followAfterMs)
     function follow(): void {
       const followed = used.map((output) => output.follow())

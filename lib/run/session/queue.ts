@@ -63,22 +63,14 @@ export function createSessionQueue(
   let busy = false
   let closed = false
   let usedMs = nowMs()
-  let timer: NodeJS.Timeout | null = null
-
-  /** A run costs no timer of its own: one that fires looks when the last run was. */
-  function expire(): void {
-    const leftMs = usedMs + limitMs - nowMs()
-    timer = null
-    if (busy || leftMs > 0) timer = setTimeout(expire, Math.max(leftMs, 1)).unref()
-    else onIdle()
-  }
+  let timer: NodeJS.Timeout | undefined
 
   function leave(): void {
     const next = waiting.shift()
     if (next) return next(true)
     busy = false
     usedMs = nowMs()
-    if (!closed && limitMs < Infinity) timer ??= setTimeout(expire, limitMs).unref()
+    if (!closed && limitMs < Infinity) timer = setTimeout(onIdle, limitMs).unref()
     for (const idler of idlers.splice(0)) idler()
   }
 
@@ -147,6 +139,7 @@ export function createSessionQueue(
     async enter(start, present) {
       const isFree = !busy
       busy = true
+      clearTimeout(timer)
       const { running, started } = wait(start, present)
       if (isFree) waiting.shift()?.(true)
       if (isFree && !present) await started
@@ -154,7 +147,7 @@ export function createSessionQueue(
     },
     async close() {
       closed = true
-      if (timer) clearTimeout(timer)
+      clearTimeout(timer)
       if (busy) await new Promise<void>((resolve) => idlers.push(resolve))
     },
   }

@@ -2,8 +2,8 @@ import {
   appendFileSync,
   closeSync,
   openSync,
-  rmSync,
   truncateSync,
+  unlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -44,15 +44,22 @@ export function openShellFiles(visible: boolean): ShellFiles {
   const anonymous = visible && process.platform === 'linux'
   const turnFd = openSync(join(folder, 'turn'), 'r+')
   const exportsPath = join(folder, 'exports')
+  const names = new Set(['turn', 'exports'])
   let open = true
+
+  // Not `rmSync`, which may take a descriptor: there may be none left.
+  const remove = (name: string) => void ifThere(() => unlinkSync(join(folder, name)))
 
   return {
     folder,
     turnPath: (seenAs) => (anonymous ? `/proc/${process.pid}/fd/${turnFd}` : join(seenAs, 'turn')),
     exportsPath: visible ? exportsPath : null,
-    write: (name, text) => writeFileSync(join(folder, name), text, { mode: 0o600 }),
+    write(name, text) {
+      names.add(name)
+      writeFileSync(join(folder, name), text, { mode: 0o600 })
+    },
     append: (name, text) => void ifThere(() => appendFileSync(join(folder, name), text)),
-    remove: (name) => rmSync(join(folder, name), { force: true }),
+    remove,
     turn(fields) {
       // The number of the descriptor may be another file's by then.
       if (!open) return
@@ -65,6 +72,7 @@ export function openShellFiles(visible: boolean): ShellFiles {
       if (!open) return
       open = false
       closeSync(turnFd)
+      for (const name of names) remove(name)
       removeTemporaryFolder(folder)
     },
   }
