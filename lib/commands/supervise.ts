@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { Executor, Run } from '../executor/executor.ts'
 import { reap } from '../executor/jobs/killed.ts'
-import { mayReturnEarly } from '../executor/wait.ts'
+import { mayOutlive } from '../executor/wait.ts'
 import { wrongUsage } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import { shutdown } from '../protocol/ports.ts'
@@ -120,8 +120,7 @@ interface HeldRun {
 async function holdToEnd({ run: begun, isAnswered }: HeldRun): Promise<void> {
   const run = await begun.catch(() => null)
   if (run === null) return
-  const mayOutlive = isAnswered || mayReturnEarly(run.request) || run.request.array !== null
-  if (!mayOutlive) void run.stop(shutdown)
+  if (!isAnswered && !mayOutlive(run.request)) void run.stop(shutdown)
   else if (!isAnswered) run.detach()
   const timer = setTimeout(() => void run.stop('timeout'), limits.supervisedSeconds * 1000)
   await run.ended

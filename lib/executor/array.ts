@@ -46,7 +46,13 @@ const onHostAtOnce = 4
 export function createArrayRunner(parts: ArrayParts): Runner {
   return async (given, sink) => {
     const { hosts, scheduler } = findHosts(given, parts)
-    const ledger = openLedger(parts.dir, scheduler ? inDirectory(given, parts.cwd) : given)
+    const array = given.array as ArrayRequest
+    const ledger = openLedger(parts.dir, given.id, {
+      tasks: array.tasks,
+      cwd: resolve(parts.cwd, given.cwdGiven ? given.cwd : '.'),
+    })
+    // The nodes of a scheduler see the same files, so that a task begins in the directory of this nacre.
+    const request = scheduler ? { ...given, cwd: ledger.head.cwd, cwdGiven: true } : given
     const lost: string[] = []
     /** The output of the tasks is passed on one task after another, never mixed. */
     let last: Promise<unknown> = Promise.resolve()
@@ -57,10 +63,10 @@ export function createArrayRunner(parts: ArrayParts): Runner {
     for (const end of ledger.ends()) last = last.then(() => pass(end))
 
     const tasks: Tasks = {
-      array: given.array as ArrayRequest,
+      request,
+      array,
       ledger,
-      start: (task, host, runner) =>
-        parts.startTask(describeTask(ledger.record.request, task, host), runner),
+      start: (task, host, runner) => parts.startTask(describeTask(request, task, host), runner),
       async end(end) {
         ledger.add(end)
         const counts = ledger.counts()
@@ -82,7 +88,7 @@ export function createArrayRunner(parts: ArrayParts): Runner {
       exited,
       stop: work.stop,
       tasks: () => ledger.summarize(),
-      kept: scheduler && { address: hosts[0] ?? '', name: ledger.record.name },
+      kept: scheduler && { address: hosts[0] ?? '', name: ledger.head.name },
     })
   }
 }
@@ -105,13 +111,10 @@ function findHosts({ host, sandbox }: Request, { named, dir, environment }: Arra
   return { hosts, scheduler }
 }
 
-/** The nodes of a scheduler see the same files, so that a task begins in the directory of this nacre. */
-function inDirectory(request: Request, cwd: string): Request {
-  return { ...request, cwd: resolve(cwd, request.cwdGiven ? request.cwd : '.'), cwdGiven: true }
-}
-
 /** The tasks of one array, while this nacre runs it. */
 interface Tasks {
+  /** That of the whole array. */
+  request: Request
   array: ArrayRequest
   ledger: TaskLedger
   start: (task: number, host: string | null, runner?: Runner) => Promise<LiveRun>
@@ -193,12 +196,11 @@ const lookMs = { first: 100, longest: 2000 }
  * by the scheduler is the answer to the whole array.
  */
 async function schedule(
-  { array, ledger, start, end }: Tasks,
+  { request, array, ledger, start, end }: Tasks,
   scheduler: ArrayScheduler,
 ): Promise<Work> {
-  const { record } = ledger
-  const { request } = record
-  const files = { folder: ledger.folder ?? '', name: record.name }
+  const { rounds } = ledger
+  const files = { folder: ledger.folder ?? '', name: ledger.head.name }
   const stopping = new AbortController()
   /** What is left is not waited for. */
   let isGivenUp = false
@@ -211,7 +213,7 @@ async function schedule(
 
   /** Takes the ends of the tasks of a round. Gives those to try again. */
   async function follow({ jobId, tasks }: ArrayRound): Promise<number[]> {
-    const tries = record.rounds.length
+    const tries = rounds.length
     const unended = new Set(ledger.left())
     let left = tasks.filter((task) => unended.has(task))
     const again: number[] = []
@@ -255,12 +257,12 @@ async function schedule(
     }
   }
 
-  const done = followAll(record.rounds.at(-1) ?? (await submit(array.tasks)))
+  const done = followAll(rounds.at(-1) ?? (await submit(array.tasks)))
   return {
     done,
     async stop() {
       stopping.abort()
-      const round = record.rounds.at(-1)
+      const round = rounds.at(-1)
       const report = round && (await scheduler.cancel(round, request.killAfterMs))
       isGivenUp = true
       await done

@@ -9,23 +9,21 @@ import {
   type TaskCounts,
   type TaskEnd,
 } from '../protocol/array.ts'
-import type { Request } from '../protocol/request/request.ts'
 import type { Result, TaskSummary } from '../protocol/result/result.ts'
 import { isObject } from '../protocol/shape/shape.ts'
 import { fromWire, toWire } from '../protocol/wire.ts'
 import type { ArrayRound } from '../run/slurm/array.ts'
 import { nowMs, roundMs } from '../system/clock.ts'
-import { makePrivateFolder, replaceFile } from '../system/private-files.ts'
+import { makePrivateFolder } from '../system/private-files.ts'
 import { arrayFolder, readOwnFile } from './jobs/record.ts'
 
-/** What is known of an array beside the ends of its tasks. */
-export interface ArrayRecord {
-  /** As it was asked for at first. */
-  request: Request
-  /** The random word that begins each frame which its tasks' scripts write, if a scheduler runs them. */
+/** What an array begins with, whoever goes on with it. */
+interface ArrayHead {
+  tasks: readonly number[]
+  /** Where the tasks of a scheduler begin. */
+  cwd: string
+  /** The random word that begins each frame which their scripts write. */
   name: string
-  /** What a scheduler was handed: all tasks, then those that are tried again. */
-  rounds: ArrayRound[]
 }
 
 /** A task that runs, and where; null: on this machine, or on one that a scheduler does not name. */
@@ -37,48 +35,47 @@ export interface RunningTask {
 const mostRunningNamed = 50
 
 /**
- * The tasks of an array: how they ended, and which run. On disk it is `<jobs>/arrays/<id>`: `array.json`,
- * and `results.jsonl` with a line for the end of each task, so that they survive nacre. Beside them lies
- * what the tasks of a scheduler write.
+ * The tasks of an array: how they ended, and which run. On disk it is a line for each thing that is known of them,
+ * in `<jobs>/arrays/<id>/tasks.jsonl`, so that this survives nacre: how the array began, what a scheduler was
+ * handed, and each end. Beside it lies what the tasks of a scheduler write.
  */
 export class TaskLedger {
-  readonly record: ArrayRecord
+  readonly head: ArrayHead
+  /** What a scheduler was handed: all tasks, then those that are tried again. */
+  readonly rounds: ArrayRound[] = []
   /** Null: nothing is kept. */
   readonly folder: string | null
-  readonly #tasks: readonly number[]
   readonly #ends = new Map<number, TaskEnd>()
   #failed = 0
   /** The tasks that run, from when each has been known to. */
   #running = new Map<number, RunningTask & { sinceMs: number }>()
 
-  constructor(record: ArrayRecord, folder: string | null) {
-    this.record = record
+  /** `entries`: what was written down after the beginning. */
+  constructor(head: ArrayHead, folder: string | null, entries: readonly unknown[]) {
+    this.head = head
     this.folder = folder
-    this.#tasks = record.request.array?.tasks ?? []
-    const lines = folder === null ? '' : (readOwnFile(resultsOf(folder)) ?? '')
-    for (const line of lines.split('\n')) {
-      const end = readEnd(line)
-      if (end) this.#count(end)
+    for (const entry of entries) {
+      if (!isObject(entry)) continue
+      if ('jobId' in entry) this.rounds.push(entry as unknown as ArrayRound)
+      else if ('result' in entry) this.#count(entry as unknown as TaskEnd)
     }
   }
 
   /** Writes down what was handed to a scheduler. */
   addRound(round: ArrayRound): void {
-    this.record.rounds.push(round)
-    this.write()
-  }
-
-  write(): void {
-    if (this.folder === null) return
-    replaceFile(recordOf(this.folder), `${JSON.stringify(toWire(this.record))}\n`)
+    this.rounds.push(round)
+    this.write(round)
   }
 
   /** The last end of a task counts. */
   add(end: TaskEnd): void {
-    if (this.folder !== null) {
-      appendFileSync(resultsOf(this.folder), `${JSON.stringify(toWire(end))}\n`, { mode: 0o600 })
-    }
+    this.write(end)
     this.#count(end)
+  }
+
+  write(entry: ArrayHead | ArrayRound | TaskEnd): void {
+    if (this.folder === null) return
+    appendFileSync(fileOf(this.folder), `${JSON.stringify(toWire(entry))}\n`, { mode: 0o600 })
   }
 
   #count(end: TaskEnd): void {
@@ -96,7 +93,7 @@ export class TaskLedger {
   }
 
   counts(): TaskCounts {
-    return { ended: this.#ends.size, failed: this.#failed, total: this.#tasks.length }
+    return { ended: this.#ends.size, failed: this.#failed, total: this.head.tasks.length }
   }
 
   /** The last end of each task, in the order of their numbers. */
@@ -106,7 +103,7 @@ export class TaskLedger {
 
   /** The tasks that have not ended. */
   left(): number[] {
-    return this.#tasks.filter((task) => !this.#ends.has(task))
+    return this.head.tasks.filter((task) => !this.#ends.has(task))
   }
 
   summarize(): TaskSummary {
@@ -114,7 +111,7 @@ export class TaskLedger {
     const failures = ends.filter(({ result }) => !hasSucceeded(result)).map(({ task }) => task)
     const left = this.left()
     return {
-      total: this.#tasks.length,
+      total: this.head.tasks.length,
       succeeded: ends.length - failures.length,
       failed: failures.length,
       running: this.#running.size,
@@ -135,41 +132,40 @@ export class TaskLedger {
   }
 }
 
-const recordOf = (folder: string) => join(folder, 'array.json')
-const resultsOf = (folder: string) => join(folder, 'results.jsonl')
+const fileOf = (folder: string) => join(folder, 'tasks.jsonl')
 
 /** The ledger of an array, which may have been begun by another nacre. `dir`: the folder of the jobs. */
-export function openLedger(dir: string | null, request: Request): TaskLedger {
-  const found = dir === null ? null : findLedger(dir, request.id)
+export function openLedger(
+  dir: string | null,
+  id: string,
+  beginning: Omit<ArrayHead, 'name'>,
+): TaskLedger {
+  const found = dir === null ? null : findLedger(dir, id)
   if (found) return found
-  const record = { request, name: randomBytes(16).toString('hex'), rounds: [] }
-  if (dir === null) return new TaskLedger(record, null)
-  const folder = arrayFolder(dir, request.id)
-  makePrivateFolder(join(dir, 'arrays'))
-  mkdirSync(folder, { mode: 0o700, recursive: true })
-  const ledger = new TaskLedger(record, folder)
-  ledger.write()
+  const head = { ...beginning, name: randomBytes(16).toString('hex') }
+  const folder = dir === null ? null : arrayFolder(dir, id)
+  if (dir !== null && folder !== null) {
+    makePrivateFolder(join(dir, 'arrays'))
+    mkdirSync(folder, { mode: 0o700, recursive: true })
+  }
+  const ledger = new TaskLedger(head, folder, [])
+  ledger.write(head)
   return ledger
 }
 
 /** The ledger of the array of this id; null if the run is none. */
 export function findLedger(dir: string, id: string): TaskLedger | null {
   const folder = arrayFolder(dir, id)
-  const text = readOwnFile(recordOf(folder))
-  if (text === null) return null
-  try {
-    return new TaskLedger(fromWire(JSON.parse(text)) as ArrayRecord, folder)
-  } catch {
-    return null
-  }
+  const lines = readOwnFile(fileOf(folder))?.split('\n') ?? []
+  const [head, ...entries] = lines.map(readLine)
+  if (!isObject(head) || !Array.isArray(head['tasks'])) return null
+  return new TaskLedger(head as unknown as ArrayHead, folder, entries)
 }
 
 /** Null if the line is cut off, as a kill may leave it. */
-function readEnd(line: string): TaskEnd | null {
+function readLine(line: string): unknown {
   try {
-    const end = fromWire(JSON.parse(line))
-    if (!isObject(end) || typeof end['task'] !== 'number' || !isObject(end['result'])) return null
-    return end as unknown as TaskEnd
+    return fromWire(JSON.parse(line))
   } catch {
     return null
   }

@@ -59,6 +59,11 @@ export function mayReturnEarly({ waitMs, ready, onTimeout, timeoutMs }: Request)
   return waitMs !== null || ready !== null || (onTimeout === 'background' && timeoutMs !== null)
 }
 
+/** Whether it goes on where its caller is gone. */
+export function mayOutlive(request: Request): boolean {
+  return request.array !== null || mayReturnEarly(request)
+}
+
 /** What ends a wait before the run has ended. */
 export interface WaitLimits {
   timeoutMs: number | null

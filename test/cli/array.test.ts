@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
-import { openHome } from '../helpers/jobs.ts'
+import { findHolder, openHome } from '../helpers/jobs.ts'
 import { hear, until } from '../helpers/until.ts'
 
 test('each line of stdin is a task, and the summary names those that failed', async () => {
@@ -65,7 +65,7 @@ test('an array leaves no file for a task whose result tells all that it wrote', 
   }
 })
 
-test('what has ended survives a kill of nacre, and the rest is named', async () => {
+test('what has ended survives a kill of its holder, and the rest is named', async () => {
   const home = openHome()
   try {
     const [program = '', ...words] = cliCommand()
@@ -83,7 +83,7 @@ test('what has ended survives a kill of nacre, and the rest is named', async () 
       () => told,
     )
     const gone = hear(child, 'exit')
-    child.kill('SIGKILL')
+    process.kill(await findHolder(home.env['XDG_STATE_HOME'] ?? ''), 'SIGKILL')
     await gone
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }
     const shown = await home.json(['job', 'show', id])
@@ -96,6 +96,31 @@ test('what has ended survives a kill of nacre, and the rest is named', async () 
     assert.equal(summary['failures'], [1, 2, 3])
     const ends = (await home.run(['job', 'tasks', id])).stdout.toString()
     assert.match(ends, /^TASK .*\n1 +exit 1 .*\n2 +exit 2 .*\n3 +exit 3 .*\n$/)
+  } finally {
+    await home.close()
+  }
+})
+
+test('an array goes on when the nacre that shows it is killed', async () => {
+  const home = openHome()
+  try {
+    const [program = '', ...words] = cliCommand()
+    const command = '[ "$NACRE_TASK" = 1 ] || sleep 1; echo "task $NACRE_TASK"'
+    const child = spawn(program, [...words, '--array', '3', '--jobs', '1', '-c', command], {
+      env: { ...process.env, ...home.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let told = ''
+    child.stdout.on('data', (bytes: Buffer) => (told += bytes.toString()))
+    await until(() => told === 'task 1\n')
+    const gone = hear(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+    const [job] = await home.list()
+    const id = String(job?.['id'])
+    assert.is((await home.run(['job', 'wait', id, '--quiet'])).status, 0)
+    const read = await home.run(['job', 'read', id])
+    assert.is(read.stdout.toString(), 'task 1\ntask 2\ntask 3\n')
   } finally {
     await home.close()
   }

@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { describeProcess } from '../../lib/system/process/process-table.ts'
 import { cliCommand } from '../helpers/cli.ts'
-import { findMarked, type Home, openHome } from '../helpers/jobs.ts'
+import { findHolder, type Home, openHome } from '../helpers/jobs.ts'
 import { isAlive } from '../helpers/terminal-run.ts'
 import { hear, until } from '../helpers/until.ts'
 
@@ -27,13 +26,7 @@ function startCli(home: Home, args: string[]) {
   return { child, said, ended: hear(child, 'close') }
 }
 
-/** The supervisor of the only run of this home. */
-async function findSupervisor(home: Home): Promise<number> {
-  const isOne = (pid: number) => describeProcess(pid).includes(' supervise ')
-  const find = () => findMarked('XDG_STATE_HOME', home.env['XDG_STATE_HOME'] ?? '').find(isOne)
-  await until(() => find() !== undefined)
-  return find() ?? 0
-}
+const findSupervisor = (home: Home) => findHolder(home.env['XDG_STATE_HOME'] ?? '')
 
 test('every byte of a run that is waited for comes through, however many', async ({ home }) => {
   const command =

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJobs } from '../../lib/executor/jobs/jobs.ts'
-import { readVariable } from '../../lib/system/process/process-table.ts'
+import { describeProcess, readVariable } from '../../lib/system/process/process-table.ts'
 import { runCli } from './run-cli.ts'
 import { type Finished } from './run-program.ts'
 import { until } from './until.ts'
@@ -74,4 +74,12 @@ export function findMarked(name: string, value: string): number[] {
     .filter((entry) => /^\d+$/.test(entry))
     .map(Number)
     .filter((pid) => pid !== process.pid && readVariable(pid, name) === value)
+}
+
+/** The process that holds the only run of this home, once there is one. */
+export async function findHolder(state: string): Promise<number> {
+  const isOne = (pid: number) => describeProcess(pid).includes(' supervise ')
+  const find = () => findMarked('XDG_STATE_HOME', state).find(isOne)
+  await until(() => find() !== undefined)
+  return find() ?? 0
 }

@@ -1,7 +1,7 @@
 import type { InjectionQueue } from '../../agent/injection.ts'
 import type { Run, RunOptions } from '../../executor/executor.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
-import { mayReturnEarly } from '../../executor/wait.ts'
+import { mayOutlive, mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
 import { emptyPrompt, parsePrompt, type PrintOptions } from '../../protocol/prompt.ts'
 import type { Result } from '../../protocol/result/result.ts'
@@ -115,9 +115,9 @@ async function answerPrompt(
     origin: 'print',
   } as const
   const request = executor.parse(input)
-  const isSupervised = mayReturnEarly(request)
+  const isSupervised = mayOutlive(request)
   const isJob = request.waitMs === 0 || request.mode === 'background'
-  const wait = isSupervised ? (isJob ? 'not at all' : 'for a while') : 'to the end'
+  const wait = mayReturnEarly(request) ? (isJob ? 'not at all' : 'for a while') : 'to the end'
   const answer = createAnswer(options, wait, streams, commands !== null)
   // `nacre job write` and `attach` type into a job; print's own input is not connected to it.
   const terminal = options.run.pty && !isSupervised ? connectTerminal(stdin, context) : null

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
-import { findMarked, markOf, openHome } from '../../helpers/jobs.ts'
+import { findHolder, findMarked, markOf, openHome } from '../../helpers/jobs.ts'
 import { findSshObstacle, makeClientFolder, startServer } from '../../helpers/ssh-host.ts'
 import { hear, until } from '../../helpers/until.ts'
 
@@ -36,7 +36,7 @@ if (obstacle === null) {
     for (const host of ['box', 'other']) assert.match(tasks, new RegExp(`  ${host} *\n`), tasks)
   })
 
-  test('a kill of nacre leaves nothing on the hosts', async () => {
+  test('a kill of its holder leaves nothing on the hosts', async () => {
     const [program = '', ...words] = cliCommand()
     const command = '[ "$NACRE_TASK" = 1 ] || sleep 7493'
     const given = [
@@ -56,7 +56,7 @@ if (obstacle === null) {
     const there = () => findMarked('MINE', markOf(7493)).length
     await until(() => told.includes('"type":"task"') && there() > 3)
     const gone = hear(child, 'exit')
-    child.kill('SIGKILL')
+    process.kill(await findHolder(home.env['XDG_STATE_HOME'] ?? ''), 'SIGKILL')
     await gone
     await until(() => there() === 0)
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
+import { findHolder } from '../../helpers/jobs.ts'
 import { createHome } from '../../helpers/home.ts'
 import { runCli, runJson } from '../../helpers/run-cli.ts'
 import { type Cluster, findSlurmObstacle, startCluster } from '../../helpers/slurm-cluster.ts'
@@ -180,7 +181,7 @@ if (cluster !== null) {
     assert.equal([task?.result['status'], task?.result['signal']], ['signaled', 'SIGKILL'])
   })
 
-  test('its results are picked up after nacre was killed', async () => {
+  test('its results are picked up after its holder was killed', async () => {
     const [program = '', ...words] = cliCommand()
     const command =
       'echo "task $NACRE_TASK"; [ "$NACRE_TASK" -le 2 ] || sleep 1; exit $((NACRE_TASK == 3))'
@@ -197,7 +198,7 @@ if (cluster !== null) {
       () => told,
     )
     const gone = hear(child, 'exit')
-    child.kill('SIGKILL')
+    process.kill(await findHolder(home.env['XDG_STATE_HOME'] ?? ''), 'SIGKILL')
     await gone
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }
     const waited = await runCli(['job', 'wait', id, '--quiet'], options)
