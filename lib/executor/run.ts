@@ -112,6 +112,7 @@ export class LiveRun {
   #stopping: { reason: StopReason; report: Promise<StopReport> } | null = null
   #final: Result | null = null
   #isJob = false
+  #isHidden = false
   #unreadBytes = 0
 
   constructor(parts: RunParts) {
@@ -304,7 +305,8 @@ export class LiveRun {
     if (this.#final) return this.#final
     if (!this.#running || !this.#capture) throw new Error('a run is looked at before its start')
     const progress = this.#measure(this.#running, this.#capture.snapshot())
-    return runningResult(this.request, progress, this.#running.waitingForInput())
+    const result = runningResult(this.request, progress, this.#running.waitingForInput())
+    return this.#isHidden ? { ...result, jobId: null } : result
   }
 
   /** A part of the clean text; the caller holds the cursor. */
@@ -378,6 +380,12 @@ export class LiveRun {
   notice(text: string): void {
     if (this.#final) this.#final.notices.push(text)
     else this.#notices.push(text)
+  }
+
+  /** Tells why no other process can find it. */
+  hide(text: string): void {
+    this.#isHidden = true
+    this.notice(text)
   }
 
   quietMs(): number {

@@ -61,7 +61,7 @@ export function createRegistry(dir: string, jobs: Jobs) {
 
   function tellUnseen(run: LiveRun, error: unknown): void {
     const byItself = run.pid === null ? '' : `; to stop it: kill -- -${run.pid}`
-    run.notice(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
+    run.hide(`\`nacre job\` cannot find this job${byItself} (${messageOf(error)})`)
   }
 
   return {
