@@ -35,13 +35,6 @@ const listPatienceMs = 2000
 /** The method `shell.wait` refuses a time of zero, so that a mere look waits this long. */
 const leastWaitSeconds = 0.001
 
-/** What the files say of a job that nobody holds: it has ended, or its other machine cannot be reached. */
-interface Unheld {
-  record: JobRecord
-  /** Why it was not taken up; null where it has ended. */
-  trouble: string | null
-}
-
 /**
  * The jobs of every nacre of this user that have records: their holders answer, or their files do. `dir` is the
  * folder of the jobs. `holder` takes up jobs of killed nacres on other machines; null: nobody does.
@@ -61,10 +54,10 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
     id: string,
     method: Name,
     params: AllMethods[Name]['params'],
-    otherwise: (job: Unheld) => Answer | Promise<Answer>,
+    otherwise: (record: JobRecord) => Answer | Promise<Answer>,
     options?: Parameters<typeof askOnce>[3],
   ): Promise<Answer> {
-    const { record, trouble } = await takeUp(findRecord(id))
+    const record = await takeUp(findRecord(id))
     if (record.endedAt === null && record.socket !== null && isAlive(record.owner)) {
       try {
         return fromWire(await askOnce(connect(record.socket), method, params, options)) as Answer
@@ -74,51 +67,37 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
       // One that is killed closes its socket a moment before it is gone.
       await waitUntil(() => !isAlive(record.owner), { everyMs: 20, mostMs: limits.killGraceMs })
     }
-    if (record.endedAt === null && trouble === null) await reapKilled(dir)
-    return otherwise({ record: readRecord(dir, id) ?? record, trouble })
+    if (record.endedAt === null) await reapKilled(dir)
+    return otherwise(readRecord(dir, id) ?? record)
   }
 
-  /** A job that goes on at another machine though its holder was killed has a new one from now on. */
-  async function takeUp(record: JobRecord, withinMs?: number): Promise<Unheld> {
+  /**
+   * A job that goes on at another machine though its holder was killed has a new one from now on. Rejects with
+   * `MisuseError` where that machine does not answer.
+   */
+  async function takeUp(record: JobRecord, withinMs?: number): Promise<JobRecord> {
     const { id, kept, owner, endedAt } = record
-    if (kept === null || endedAt !== null || isAlive(owner)) return { record, trouble: null }
+    if (kept === null || endedAt !== null || isAlive(owner)) return record
     try {
       await takeUpInHolder(holder, id, withinMs)
-      return { record: readRecord(dir, id) ?? record, trouble: null }
     } catch (error) {
       const where = `It goes on at ${kept.request.host} or has ended there`
-      return { record, trouble: `${where}: ${messageOf(error)}` }
+      throw new MisuseError('host_unreachable', `${where}: ${messageOf(error)}`, 'job_id')
     }
+    return readRecord(dir, id) ?? record
   }
 
-  function resultOf({ record, trouble }: Unheld): Result {
-    return (
-      record.result ?? {
-        ...describeUnheld(record),
-        host: record.kept?.request.host ?? null,
-        jobId: record.id,
-        notices: trouble === null ? [] : [trouble],
-      }
-    )
-  }
+  const resultOf = (record: JobRecord): Result =>
+    record.result ?? { ...describeUnheld(record), jobId: record.id }
 
-  /** For what only its machine can do or tell. */
-  function refuseUnreachable({ trouble }: Unheld): void {
-    if (trouble !== null) throw new MisuseError('host_unreachable', trouble, 'job_id')
-  }
-
-  function readUnheld(job: Unheld, reading: Reading): JobOutput {
-    refuseUnreachable(job)
-    const { id, result } = job.record
+  function readUnheld({ id, result }: JobRecord, reading: Reading): JobOutput {
     const text = readKept(readKeptTexts(dir, id) ?? noText, reading)
     return { ...text, status: result?.status ?? 'running' }
   }
 
-  async function killUnheld(job: Unheld): Promise<Result> {
-    refuseUnreachable(job)
-    const { record } = job
+  async function killUnheld(record: JobRecord): Promise<Result> {
     if (record.endedAt === null) await reapJob(dir, record)
-    return resultOf({ ...job, record: readRecord(dir, record.id) ?? record })
+    return resultOf(readRecord(dir, record.id) ?? record)
   }
 
   /** By its whole id. */
@@ -127,7 +106,7 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
       show: () => ask(id, 'shell.status', { id }, resultOf),
       read(reading) {
         const params = toWire({ id, ...reading }) as RpcMethods['shell.output']['params']
-        return ask(id, 'shell.output', params, (job) => readUnheld(job, reading))
+        return ask(id, 'shell.output', params, (record) => readUnheld(record, reading))
       },
       wait({ timeoutSeconds, ready, signal }: JobWait & { timeoutSeconds: number }) {
         const params = {
@@ -176,7 +155,9 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
     async list({ runningOnly }: { runningOnly: boolean }): Promise<JobEntry[]> {
       pruneJobs(dir)
       await reapKilled(dir)
-      await Promise.all(readRecords(dir, 'alive').map((record) => takeUp(record, listPatienceMs)))
+      await Promise.allSettled(
+        readRecords(dir, 'alive').map((record) => takeUp(record, listPatienceMs)),
+      )
       const alive = readRecords(dir, 'alive')
       const ids = new Set(alive.map(({ id }) => id))
       const ended = runningOnly ? [] : readRecords(dir, 'ended').filter(({ id }) => !ids.has(id))
@@ -188,7 +169,7 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
     /** The tasks of an array that have ended. */
     async tasks(id: string): Promise<TaskEnd[]> {
       // A scheduler may have ended tasks that nobody has recorded yet.
-      await takeUp(findRecord(id))
+      await takeUp(findRecord(id)).catch(() => undefined)
       const array = findLedger(dir, id)
       if (array) return array.ends()
       throw new MisuseError('no_array', `Job \`${id}\` is no array of tasks`, 'job_id')
