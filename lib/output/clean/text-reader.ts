@@ -119,7 +119,7 @@ export class TextReader {
         at++
       } else {
         const width = sequenceAt(bytes, at, bytes.length)
-        const isControl = width < 0 ? isIntroducer(byte) : byte === C2 && next < 0xa0
+        const isControl = width < 0 ? byte < C2 : byte === C2 && next < 0xa0
         if (width === incomplete || (isControl && !isBinary)) break
         if (width < 0) {
           text[length++] = first
