@@ -30,6 +30,40 @@ export function sequenceAt(bytes: Uint8Array, at: number, end: number): number {
   return length
 }
 
+/** The code point of a valid sequence. */
+export function codePointAt(bytes: Uint8Array, at: number, length: number): number {
+  const lead = bytes[at]!
+  if (length === 1) return lead
+  if (length === 2) return ((lead & 0x1f) << 6) | (bytes[at + 1]! & 0x3f)
+  const two = ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f)
+  if (length === 3) return ((lead & 0x0f) << 12) | two
+  return ((lead & 0x07) << 18) | (two << 6) | (bytes[at + 3]! & 0x3f)
+}
+
+/** Writes a code point at `bytes[at]`; answers the place after it. */
+export function encodeInto(bytes: Uint8Array, at: number, code: number): number {
+  if (code < 0x80) {
+    bytes[at] = code
+    return at + 1
+  }
+  if (code < 0x800) {
+    bytes[at] = 0xc0 | (code >> 6)
+    bytes[at + 1] = 0x80 | (code & 0x3f)
+    return at + 2
+  }
+  if (code < 0x10000) {
+    bytes[at] = 0xe0 | (code >> 12)
+    bytes[at + 1] = 0x80 | ((code >> 6) & 0x3f)
+    bytes[at + 2] = 0x80 | (code & 0x3f)
+    return at + 3
+  }
+  bytes[at] = 0xf0 | (code >> 18)
+  bytes[at + 1] = 0x80 | ((code >> 12) & 0x3f)
+  bytes[at + 2] = 0x80 | ((code >> 6) & 0x3f)
+  bytes[at + 3] = 0x80 | (code & 0x3f)
+  return at + 4
+}
+
 /** How many bytes at the end of `bytes[from, to)` begin a sequence that is not complete yet: 0 to 3. */
 export function incompleteTail(bytes: Uint8Array, from: number, to: number): number {
   for (let back = 1; back <= 3 && to - back >= from; back++) {

@@ -1,24 +1,30 @@
 import { eastAsianWidth } from 'get-east-asian-width'
+import { codePointAt, encodeInto, sequenceAt } from '../bytes/utf8.ts'
 import { maxEditableBytes } from './held.ts'
 
 /** The second column of a wide character, and the further columns of a tab. */
-const continuation = ''
+const continuation = 0
+const space = 0x20
 /** A column that nobody wrote: a space between texts, nothing at the end of a line. */
-const blank = null
+const blank = 0x200000
+const tab = 0x09
 const newline = 0x0a
 const tabColumns = 8
 /** More in one column is an attack on memory, not a language. */
-const maxUnits = 64
+const maxMarks = 32
 
 /** What is shown in the column of the character before it: combining marks, joiners, variation selectors, skin tones. */
 const extending = /^[\p{Mark}\p{Emoji_Modifier}\u200b-\u200f\u2060-\u2064\ufeff]$/u
 
 /**
- * The last line of the text as a terminal holds it, a character with its marks a column, while a carriage return,
- * a backspace or an erasure edits it. Columns are not limited but by `maxEditableBytes`: text is not wrapped.
+ * The last line of the text as a terminal holds it, a code point a column, while a carriage return, a backspace
+ * or an erasure edits it. Columns are not limited but by `maxEditableBytes`: text is not wrapped.
  */
 export class EditedLine {
-  #cells: (string | null)[] = []
+  #codes = new Uint32Array(256)
+  #length = 0
+  /** What joined the character of a column. */
+  readonly #marks = new Map<number, number[]>()
   #column = 0
   #isOpen = false
 
@@ -27,7 +33,7 @@ export class EditedLine {
   }
 
   get isAtEnd(): boolean {
-    return this.#column === this.#cells.length
+    return this.#column === this.#length
   }
 
   /** Counted from 0. */
@@ -38,41 +44,51 @@ export class EditedLine {
   /** Opens on a line, with the cursor behind it. */
   open(text: Uint8Array): void {
     this.#isOpen = true
-    this.#cells = []
+    this.#length = 0
     this.#column = 0
+    this.#marks.clear()
     this.write(text, 0, text.length, Infinity)
   }
 
   /** Closes it; gives its text. */
-  close(): Buffer {
+  close(): Uint8Array {
     this.#isOpen = false
     return this.text
   }
 
   /** The line as UTF-8. A copy. */
-  get text(): Buffer {
-    return Buffer.from(this.#cells.map((cell) => cell ?? ' ').join(''))
+  get text(): Uint8Array {
+    let room = this.#length * 4
+    for (const marks of this.#marks.values()) room += marks.length * 4
+    const bytes = Buffer.allocUnsafe(room)
+    let at = 0
+    for (let column = 0; column < this.#length; column++) {
+      const code = this.#codes[column]!
+      if (code === continuation) continue
+      at = encodeInto(bytes, at, code === blank ? space : code)
+      if (this.#marks.size === 0) continue
+      for (const mark of this.#marks.get(column) ?? []) at = encodeInto(bytes, at, mark)
+    }
+    return bytes.subarray(0, at)
   }
 
-  /** Writes valid UTF-8 up to a newline, or up to the column `limit`; answers how far it read. */
+  /** Writes `bytes[from, to)` up to a newline, or up to the column `limit`; answers how far it read. */
   write(bytes: Uint8Array, from: number, to: number, limit = maxEditableBytes): number {
-    const found = bytes.subarray(from, to).indexOf(newline)
-    const end = found < 0 ? to : from + found
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, end - from).toString()
     let at = from
-    for (const character of text) {
-      if (this.#column >= limit) return at
-      const code = character.codePointAt(0)!
-      this.#put(character, code)
-      at += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    while (at < to && this.#column < limit) {
+      const byte = bytes[at]!
+      if (byte === newline) break
+      const length = byte < 0x80 ? 1 : sequenceAt(bytes, at, to)
+      this.#put(codePointAt(bytes, at, length))
+      at += length
     }
-    return end
+    return at
   }
 
   /** Goes left; at the end of the line it takes the last character along. */
   backspace(): void {
     if (this.#column === 0) return
-    if (this.isAtEnd) this.#cut(this.#start(this.#column - 1))
+    if (this.#column === this.#length) this.#cut(this.#start(this.#length - 1))
     this.#column--
   }
 
@@ -82,64 +98,82 @@ export class EditedLine {
 
   /** Blanks `[from, to)`; the line gets shorter if nothing is left behind it. */
   erase(from: number, to: number): void {
-    const { length } = this.#cells
-    if (from >= length) return
-    this.#split(from)
-    this.#split(to)
-    if (to >= length) this.#cut(from)
-    else this.#cells.fill(blank, from, to)
+    if (from >= this.#length) return
+    const stop = Math.min(to, this.#length)
+    this.#clear(from, stop)
+    if (stop >= this.#length) this.#cut(from)
+    else this.#codes.fill(blank, from, stop)
   }
 
-  #put(character: string, code: number): void {
-    if (code === 0x09) return this.#putTab()
-    const cells = this.#cells
+  #put(code: number): void {
     const column = this.#column
-    if (code >= 0x300 && column > 0 && column <= cells.length && isExtending(character, code)) {
+    if (code === tab) return this.#putTab(column)
+    if (code >= 0x300 && column > 0 && column <= this.#length && isExtending(code)) {
       const start = this.#start(column - 1)
-      const base = cells[start] ?? ' '
-      if (base.length < maxUnits) cells[start] = base + character
+      const marks = this.#marks.get(start)
+      if (marks === undefined) this.#marks.set(start, [code])
+      else if (marks.length < maxMarks) marks.push(code)
       return
     }
-    const end = column + (code < 0x1100 || isNarrowSymbol(code) ? 1 : eastAsianWidth(code))
-    this.#split(column)
-    this.#split(end)
-    while (cells.length < column) cells.push(blank)
-    cells[column] = character
-    if (end > column + 1) cells[column + 1] = continuation
+    const columns = code < 0x1100 || isNarrowSymbol(code) ? 1 : eastAsianWidth(code)
+    const end = column + columns
+    this.#reserve(end)
+    if (column < this.#length) this.#clear(column, Math.min(end, this.#length))
+    if (column > this.#length) this.#codes.fill(blank, this.#length, column)
+    this.#length = Math.max(this.#length, end)
+    this.#codes[column] = code
+    if (columns === 2) this.#codes[column + 1] = continuation
     this.#column = end
   }
 
   /** Over text a tab only moves. */
-  #putTab(): void {
-    const cells = this.#cells
-    const column = this.#column
-    this.#column = (Math.floor(column / tabColumns) + 1) * tabColumns
-    if (column < cells.length) return
-    while (cells.length < column) cells.push(blank)
-    cells.push('\t')
-    while (cells.length < this.#column) cells.push(continuation)
+  #putTab(column: number): void {
+    const stop = (Math.floor(column / tabColumns) + 1) * tabColumns
+    this.#column = stop
+    if (column < this.#length) return
+    this.#reserve(stop)
+    this.#codes.fill(blank, this.#length, column)
+    this.#codes.fill(continuation, column, stop)
+    this.#codes[column] = tab
+    this.#length = stop
+  }
+
+  /** Makes `[from, to)` writable: no marks in it, and no half of a wide character around it. */
+  #clear(from: number, to: number): void {
+    this.#split(from)
+    this.#split(to)
+    if (this.#marks.size > 0) for (let at = from; at < to; at++) this.#marks.delete(at)
   }
 
   /** A character that lies across the border before `column` becomes spaces. */
   #split(column: number): void {
-    const cells = this.#cells
-    if (cells[column] !== continuation) return
+    if (column >= this.#length || this.#codes[column] !== continuation) return
+    const start = this.#start(column)
+    this.#marks.delete(start)
     let end = column
-    while (cells[end] === continuation) end++
-    cells.fill(blank, this.#start(column), end)
+    while (end < this.#length && this.#codes[end] === continuation) end++
+    this.#codes.fill(blank, start, end)
   }
 
   /** Where the character of a column begins. */
   #start(column: number): number {
     let start = column
-    while (start > 0 && this.#cells[start] === continuation) start--
+    while (start > 0 && this.#codes[start] === continuation) start--
     return start
   }
 
   #cut(column: number): void {
     let length = column
-    while (length > 0 && this.#cells[length - 1] === blank) length--
-    this.#cells.length = length
+    while (length > 0 && this.#codes[length - 1] === blank) length--
+    this.#length = length
+    for (const marked of this.#marks.keys()) if (marked >= length) this.#marks.delete(marked)
+  }
+
+  #reserve(columns: number): void {
+    if (columns <= this.#codes.length) return
+    const grown = new Uint32Array(Math.max(columns, this.#codes.length * 2))
+    grown.set(this.#codes.subarray(0, this.#length))
+    this.#codes = grown
   }
 }
 
@@ -148,7 +182,7 @@ function isNarrowSymbol(code: number): boolean {
   return (code >= 0x2500 && code < 0x25fd) || (code >= 0x2800 && code < 0x2900)
 }
 
-function isExtending(character: string, code: number): boolean {
+function isExtending(code: number): boolean {
   if (isNarrowSymbol(code) || (code >= 0x3400 && code <= 0x9fff)) return false
-  return extending.test(character)
+  return extending.test(String.fromCodePoint(code))
 }
