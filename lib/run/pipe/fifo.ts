@@ -77,9 +77,12 @@ export function createFifoPool(shared: SharedFolder | null = null): FifoPool {
   function makeMore(): void {
     if (shared !== null) return makeNamed(shared.path).forEach(hold)
     const directory = makeFilledFolder('pipes', (folder) => {
-      for (const name of makeNamed(folder)) {
-        hold(name)
-        if (anonymous) unlinkSync(name)
+      const names = makeNamed(folder)
+      try {
+        names.forEach(hold)
+      } finally {
+        // All of them: without a descriptor only an empty folder can be removed.
+        if (anonymous) names.forEach((name) => unlinkSync(name))
       }
     })
     if (anonymous) rmdirSync(directory)

@@ -1,8 +1,8 @@
 import {
   appendFileSync,
   closeSync,
+  ftruncateSync,
   openSync,
-  truncateSync,
   unlinkSync,
   writeFileSync,
   writeSync,
@@ -36,13 +36,19 @@ export interface ShellFiles {
  * have a name: a descriptor that is closed by then may be any other file, which would be overwritten.
  */
 export function openShellFiles(visible: boolean): ShellFiles {
+  let turnFd = -1
   const folder = makeFilledFolder('shell', (path) => {
-    writeFileSync(join(path, 'turn'), Buffer.alloc(2 * turnBytes), { mode: 0o600 })
-    // What the shell reads at its start takes the other half.
-    truncateSync(join(path, 'turn'), turnBytes)
+    turnFd = openSync(join(path, 'turn'), 'wx+', 0o600)
+    try {
+      writeFileSync(turnFd, Buffer.alloc(2 * turnBytes))
+      // What the shell reads at its start takes the other half.
+      ftruncateSync(turnFd, turnBytes)
+    } catch (error) {
+      closeSync(turnFd)
+      throw error
+    }
   })
   const anonymous = visible && process.platform === 'linux'
-  const turnFd = openSync(join(folder, 'turn'), 'r+')
   const exportsPath = join(folder, 'exports')
   const names = new Set(['turn', 'exports'])
   let open = true
