@@ -54,6 +54,7 @@ export class Filter {
   #hasReturned = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished = nothing
+  #joined = Buffer.alloc(0)
   /** Only a whole screen can carry out what comes next. */
   #needsScreen = false
   #screen: Screen | null = null
@@ -68,11 +69,21 @@ export class Filter {
   /** The memory of `bytes` is free again when this returns, or when the promise settles. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#screen !== null) return this.#draw(bytes, 0)
-    const begun = this.#unfinished
-    this.#unfinished = nothing
-    const all = begun.length === 0 ? bytes : Buffer.concat([begun, bytes])
+    const all = this.#join(bytes)
     const stopped = this.#read(all, 0)
     if (stopped < all.length) return this.#draw(all, stopped)
+  }
+
+  /** The unfinished sequence with `bytes` behind it. Valid until the next call, as there is one buffer. */
+  #join(bytes: Uint8Array): Uint8Array {
+    const begun = this.#unfinished
+    if (begun.length === 0) return bytes
+    this.#unfinished = nothing
+    const length = begun.length + bytes.length
+    if (this.#joined.length < length) this.#joined = Buffer.allocUnsafeSlow(length)
+    this.#joined.set(begun)
+    this.#joined.set(bytes, begun.length)
+    return this.#joined.subarray(0, length)
   }
 
   /** Clean text that is not final, since a terminal command may still change it. A copy. */

@@ -71,13 +71,23 @@ export function endOfSequence(bytes: Uint8Array, from: number, to: number): numb
 
 /** Reads the control sequence in `bytes[from, end)`, introducer excluded. */
 export function decodeSequence(bytes: Uint8Array, from: number, end: number): ControlSequence {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, end - from).toString('latin1')
-  const [, prefix = '', list = '', intermediates = ''] =
-    /^([<-?]?)([0-?]*)([ -/]*)/.exec(text) ?? []
-  const parameters = list
-    .split(/[:-?]/)
-    .map((digits) => (digits === '' ? -1 : Math.min(Number(digits), 0xffff)))
-  return { prefix, parameters, intermediates, final: text.at(-1)! }
+  let at = from
+  let prefix = ''
+  if (bytes[at]! >= 0x3c && bytes[at]! <= 0x3f) prefix = String.fromCharCode(bytes[at++]!)
+  const parameters: number[] = []
+  let value = -1
+  for (; bytes[at]! >= 0x30 && bytes[at]! <= 0x3f; at++) {
+    const byte = bytes[at]!
+    if (byte <= 0x39) value = Math.min(Math.max(value, 0) * 10 + byte - 0x30, 0xffff)
+    else {
+      parameters.push(value)
+      value = -1
+    }
+  }
+  parameters.push(value)
+  let intermediates = ''
+  while (at < end - 1) intermediates += String.fromCharCode(bytes[at++]!)
+  return { prefix, parameters, intermediates, final: String.fromCharCode(bytes[end - 1]!) }
 }
 
 /**
