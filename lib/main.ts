@@ -81,7 +81,7 @@ async function open(
     return 0
   }
   const isPrint = isScript || chosen === 'print'
-  if (isPrint && isLogin) parsed.options['login'] = true
+  if (isPrint && isLogin) parsed.run.login = true
   const configuration = await configure(parsed.options)
   const invocation = readInvocation(parsed, configuration)
   if (!invocation.print.quiet) await tellNotices(configuration, streams)

@@ -50,7 +50,9 @@ function createLazyWriter(open: () => NodeJS.WriteStream, fd: number): Writer {
     closed = true
     const code = codeOf(error) ?? ''
     if (!isFile && readerIsGone.includes(code)) return
-    failure ??= messageOf(error)
+    // Deno leaves the name of the error out of its message.
+    const message = messageOf(error)
+    failure ??= message.startsWith(code) ? message : `${code}: ${message}`
   }
 
   function write(data: string | Uint8Array): Promise<void> {

@@ -149,10 +149,12 @@ function makeNamed(directory: string): string[] {
     execFileSync(mkfifo, ['-m', '600', ...paths], { stdio: ['ignore', 'ignore', 'pipe'] })
     return paths
   } catch (error) {
-    // The system has refused to start it.
-    if (isScarce(codeOf(error))) throw error
+    // The system has refused to start it. Deno does not say why, which is mostly that no descriptor is left.
+    const isUnstarted = (error as { status?: number | null }).status === undefined
+    const code = codeOf(error) ?? (isUnstarted ? 'EMFILE' : null)
+    if (isScarce(code)) throw Object.assign(error as Error, { code })
     const message = messageOf(error).trim().split('\n').at(-1) ?? ''
-    if (codeOf(error) === null) throw Object.assign(new Error(message), { code: 'EPERM' })
+    if (code === null) throw Object.assign(new Error(message), { code: 'EPERM' })
     const missing = `Pipes are made by mkfifo, which could not be started; install it: ${message}`
     throw new StartError('pipe_failed', missing)
   }
