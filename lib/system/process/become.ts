@@ -5,7 +5,6 @@ import { basename } from 'node:path'
 import { isTerminal } from '../descriptors.ts'
 import { findProgram, lookAtLink, lookIntoFile, systemPath } from '../look.ts'
 import { bun, isDeno } from '../runtime.ts'
-import { sendSignal } from './process-table.ts'
 
 /*
  * This process becomes another program (execve(2)): its number, signals, terminal, descriptors and directory are
@@ -31,7 +30,8 @@ export interface Program {
 export async function becomeProgram(program: Program): Promise<number> {
   const fileLimit = findFileLimit()
   const given = listGiven()
-  if (bun !== null) return executeByLibc(program, fileLimit, given)
+  if (bun !== null) return execute(openBunLibc(), program, { fileLimit, given })
+  if (isDeno) return execute(openDenoLibc(), program, { fileLimit, given })
   const wrapped = wrapForNode(program, fileLimit)
   const { execve } = process as { execve?: Execve }
   if (execve === undefined || given.length > 0) return runAsChild(wrapped, given)
@@ -121,6 +121,16 @@ function readFileLimits(pid: number | 'self'): { soft: number; hard: number } | 
   return soft === undefined ? null : { soft: Number(soft), hard: Number(hard) }
 }
 
+/** What is called of the C library. `address`: where the bytes stand in memory. */
+interface Libc {
+  execve(file: Uint8Array, words: Uint8Array, environment: Uint8Array): number
+  signal(number: number, action: null): unknown
+  setrlimit(resource: number, limits: Uint8Array): number
+  fcntl(fd: number, command: number, flags: number): number
+  errno(): number
+  address(bytes: Uint8Array): number | bigint
+}
+
 const { platform } = process
 const library = platform === 'darwin' ? 'libSystem.B.dylib' : 'libc.so.6'
 const errnoCall = platform === 'darwin' ? '__error' : '__errno_location'
@@ -129,39 +139,13 @@ const openFiles = 7
 /** F_SETFD. */
 const setFlags = 2
 
-/** What is called of the C library. */
-interface Libc {
-  execve(file: Uint8Array, words: Uint8Array, environment: Uint8Array): number
-  signal(number: number, action: null): unknown
-  setrlimit(resource: number, limits: Uint8Array): number
-  fcntl(fd: number, command: number, flags: number): number
-}
-
-/** The part of `bun:ffi` that is used here. */
-interface Foreign {
-  dlopen(
-    library: string,
-    calls: Record<string, { args: string[]; returns: string }>,
-  ): { symbols: Libc & Record<typeof errnoCall, () => unknown> }
-  ptr(bytes: Uint8Array): number
-  read: { i32(address: unknown, offset: number): number }
-}
-
 /** Gives nothing: it throws, or there is nobody any more. */
-function executeByLibc(
+function execute(
+  libc: Libc,
   program: Program,
-  fileLimit: number | null,
-  given: readonly number[],
+  { fileLimit, given }: { fileLimit: number | null; given: readonly number[] },
 ): never {
-  const foreign = process.getBuiltinModule('bun:ffi') as Foreign
-  const { symbols: libc } = foreign.dlopen(library, {
-    execve: { args: ['ptr', 'ptr', 'ptr'], returns: 'i32' },
-    signal: { args: ['i32', 'ptr'], returns: 'ptr' },
-    setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
-    fcntl: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
-    [errnoCall]: { args: [], returns: 'ptr' },
-  })
-  // Bun marks them close-on-exec.
+  // A runtime marks them close-on-exec.
   for (const fd of given) libc.fcntl(fd, setFlags, 0)
   for (const signal of ownSignals) libc.signal(constants.signals[signal], null)
   if (fileLimit !== null) {
@@ -170,12 +154,12 @@ function executeByLibc(
     libc.setrlimit(openFiles, new Uint8Array(limits.buffer))
   }
   const env = listBytes(
-    foreign,
+    libc,
     [...program.env].map(([name, value]) => `${name}=${value}`),
   )
   const attempt = (file: string, words: readonly string[]): number => {
-    libc.execve(terminate(file), listBytes(foreign, words), env)
-    return foreign.read.i32(libc[errnoCall](), 0)
+    libc.execve(terminate(file), listBytes(libc, words), env)
+    return libc.errno()
   }
   let errno = attempt(program.file, [program.argv0, ...program.args])
   // As execvp(3): what is executable and has no header is a script for sh.
@@ -192,13 +176,13 @@ function terminate(text: string): Uint8Array {
 }
 
 /** An array of texts as C wants it: their addresses and 0, with the texts themselves behind it. */
-function listBytes(foreign: Foreign, texts: readonly string[]): Uint8Array {
+function listBytes(libc: Libc, texts: readonly string[]): Uint8Array {
   const all = texts.map(terminate)
   let offset = 8 * (all.length + 1)
   const memory = new Uint8Array(
     new ArrayBuffer(all.reduce((sum, bytes) => sum + bytes.length, offset)),
   )
-  const base = BigInt(foreign.ptr(memory))
+  const base = BigInt(libc.address(memory))
   const addresses = new BigUint64Array(memory.buffer, 0, all.length + 1)
   for (const [index, bytes] of all.entries()) {
     memory.set(bytes, offset)
@@ -206,6 +190,58 @@ function listBytes(foreign: Foreign, texts: readonly string[]): Uint8Array {
     offset += bytes.length
   }
   return memory
+}
+
+type Calls = Omit<Libc, 'errno' | 'address'> & Record<typeof errnoCall, () => unknown>
+
+interface BunForeign {
+  dlopen(
+    library: string,
+    calls: Record<string, { args: string[]; returns: string }>,
+  ): { symbols: Calls }
+  ptr(bytes: Uint8Array): number
+  read: { i32(address: unknown, offset: number): number }
+}
+
+function openBunLibc(): Libc {
+  const foreign = process.getBuiltinModule('bun:ffi') as BunForeign
+  const { symbols } = foreign.dlopen(library, {
+    execve: { args: ['ptr', 'ptr', 'ptr'], returns: 'i32' },
+    signal: { args: ['i32', 'ptr'], returns: 'ptr' },
+    setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
+    fcntl: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+    [errnoCall]: { args: [], returns: 'ptr' },
+  })
+  return {
+    ...symbols,
+    errno: () => foreign.read.i32(symbols[errnoCall](), 0),
+    address: (bytes) => foreign.ptr(bytes),
+  }
+}
+
+interface DenoForeign {
+  dlopen(
+    library: string,
+    calls: Record<string, { parameters: string[]; result: string }>,
+  ): { symbols: Calls }
+  UnsafePointer: { of(bytes: Uint8Array): unknown; value(pointer: unknown): bigint }
+  UnsafePointerView: new (pointer: unknown) => { getInt32(): number }
+}
+
+function openDenoLibc(): Libc {
+  const deno = (globalThis as unknown as { Deno: DenoForeign }).Deno
+  const { symbols } = deno.dlopen(library, {
+    execve: { parameters: ['buffer', 'buffer', 'buffer'], result: 'i32' },
+    signal: { parameters: ['i32', 'pointer'], result: 'pointer' },
+    setrlimit: { parameters: ['i32', 'buffer'], result: 'i32' },
+    fcntl: { parameters: ['i32', 'i32', 'i32'], result: 'i32' },
+    [errnoCall]: { parameters: [], result: 'pointer' },
+  })
+  return {
+    ...symbols,
+    errno: () => new deno.UnsafePointerView(symbols[errnoCall]()).getInt32(),
+    address: (bytes) => deno.UnsafePointer.value(deno.UnsafePointer.of(bytes)),
+  }
 }
 
 /** A shell uses no higher numbers either. */
@@ -294,8 +330,7 @@ function runAsChild(
   for (const signal of forwarded) {
     const isOfTerminal = signal === 'SIGINT' || signal === 'SIGQUIT'
     process.on(signal, () => {
-      // Deno takes the signal of its own `child.kill` for what has ended the child.
-      if ((!isOfTerminal || !isTerminal(0)) && child.pid) sendSignal(child.pid, signal)
+      if (!isOfTerminal || !isTerminal(0)) child.kill(signal)
     })
   }
   return new Promise((resolve, reject) => {
@@ -305,8 +340,7 @@ function runAsChild(
       // Its default action comes back when nobody listens any more, also where Node ignores it.
       for (const own of ownSignals) process.on(own, () => undefined)
       for (const heard of [...forwarded, ...ownSignals]) process.removeAllListeners(heard)
-      // The first SIGSEGV or SIGBUS only ends the handler that Deno has for it.
-      for (let turn = 0; turn < 2; turn++) process.kill(process.pid, signal)
+      process.kill(process.pid, signal)
       resolve(128 + constants.signals[signal])
     })
   })
