@@ -12,6 +12,7 @@ import type { FileIdentity } from '../../system/process/process-table.ts'
 import { markVariable, sessionVariable } from '../../system/process/own-process.ts'
 import type { Launch } from '../launch.ts'
 import type { TerminalKeys } from './queue.ts'
+import type { ShellJob } from './shell-jobs.ts'
 
 /** A shell that lives on between commands, on pipes, on a terminal, or on another machine. */
 export type KeptShell = LocalShell | HostShell
@@ -67,14 +68,6 @@ export interface TerminalShell extends TerminalKeys {
   listJobs(): ShellJob[]
   /** The process groups of the jobs that the shell knows; at its prompt only. */
   askGroups(): Promise<number[]>
-}
-
-export interface ShellJob {
-  pid: number
-  group: number
-  /** The id of the run that started it. */
-  run: string
-  isSuspended: boolean
 }
 
 /** One command. No promise rejects. */
