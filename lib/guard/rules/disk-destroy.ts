@@ -1,7 +1,10 @@
-import { readOptions } from '../shell/options.ts'
+import { type Options, type OptionStyle, readOptions } from '../shell/options.ts'
 import { absoluteNames, Text } from '../shell/text.ts'
 import { type Caught, forkBomb, type Places, type Rule, type SeenCommand } from './rule.ts'
 
+/** What holds no file system under /dev: `dd` may write to nothing else there. */
+const harmless =
+  /^(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty\w*|console|ptmx|pts\/.*|fd\/.*|shm\/.*|tcp\/.*|udp\/.*|kmsg|log|lp\d.*|usb\/.*|input\/.*|snd\/.*|dsp|video\d+|cu\..*|serial\/.*)$/
 /** Devices under /dev that hold a file system, or memory. */
 const disks =
   /^(?:(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|loop|nbd|sr|ram|zram|rdisk|disk|mtdblock|mtd|bcache|drbd|rbd|zd|pmem|fd\d)\w*|(?:mapper|disk|block|zvol|vg\w*|md)\/.*|root|mem|kmem|port)$/
@@ -25,15 +28,21 @@ export const diskDestroy: Rule = {
 
 /** How a program destroys what is on the device that one of its arguments names. */
 interface Destroyer {
-  /** Whether only the last argument names what is written. */
-  readonly copies?: boolean
+  /** Gives the arguments that may name the device. Default: all. */
+  readonly written?: (read: Options) => readonly Text[]
+  /** How its options are read for that. */
+  readonly style?: OptionStyle
   /** It does so only with one of these words. */
   readonly only?: RegExp
   /** It does not with one of these. */
   readonly never?: RegExp
 }
 
-const copies: Destroyer = { copies: true }
+const copies: Destroyer = { written: ({ operands }) => operands.slice(-1) }
+const downloads: Destroyer = {
+  style: { shortValues: 'oO', longValues: 'output output-document' },
+  written: (read) => read.valuesOf('o', 'O', 'output', 'output-document'),
+}
 const partitions: Destroyer = { never: /^-\w*[lsdxJ]|^--(?:list|dump|json|show)/ }
 const always =
   `tee shred scrub blkdiscard truncate pvcreate luksformat sponge nwipe sg_format`.split(/\s+/)
@@ -42,10 +51,14 @@ const always =
 const destroyers: Readonly<Record<string, Destroyer>> = {
   ...Object.fromEntries(always.map((name) => [name, {}])),
   ...{ cp: copies, mv: copies, install: copies, rsync: copies, bmaptool: copies, xfs_copy: copies },
-  ddrescue: copies,
+  ...{ curl: downloads, wget: downloads },
+  ddrescue: {
+    style: { shortValues: 'bcEHiKmorsTxXZ' },
+    written: ({ operands }) => operands.slice(1),
+  },
   ...{ fdisk: partitions, sfdisk: partitions, cfdisk: partitions, gdisk: partitions },
   cgdisk: partitions,
-  'qemu-img': { copies: true, only: /^(?:convert|create|resize|commit|rebase|dd)$/ },
+  'qemu-img': { ...copies, only: /^(?:convert|create|resize|commit|rebase|dd)$/ },
   bcachefs: { only: /^format$/ },
   wipefs: { only: /^-\w*[ao]|^--all/ },
   badblocks: { only: /^-\w*w/ },
@@ -86,19 +99,18 @@ function destroyed({ name, args, places, redirected }: SeenCommand): Caught | nu
     return target?.beginsWith('uog')
       ? { does: 'writes over a file or device that is not known before the run', certain: false }
       : target
-        ? onDisk(target, places, 'writes over the device')
+        ? onDisk(target, places, 'writes over the device', true)
         : null
   }
   const destroyer = destroyers[name]
   if (!destroyer) return null
-  const { only, never } = destroyer
+  const { written, style = {}, only, never } = destroyer
   const isInput = redirected && name === 'parted'
   if ((only && !has(only) && !isInput) || (never && has(never))) return null
-  const words = destroyer.copies ? readOptions(args, {}).operands.slice(-1) : args
-  return firstOn(words, 'destroys what is on')
+  return firstOn(written?.(readOptions(args, style)) ?? args, 'destroys what is on')
 }
 
-function onDisk(path: Text, places: Places, does: string): Caught | null {
+function onDisk(path: Text, places: Places, does: string, anyDevice = false): Caught | null {
   for (const directory of places.directories) {
     const [root, ...rest] = absoluteNames(path, directory)
     if (!root?.is('dev') || rest.length === 0) continue
@@ -107,7 +119,9 @@ function onDisk(path: Text, places: Places, does: string): Caught | null {
     const isDisk =
       device.isGlob || !certain
         ? diskNames.some((name) => device.matches(name))
-        : device.test(disks)
+        : anyDevice
+          ? !device.test(harmless)
+          : device.test(disks)
     if (isDisk) return { does: `${does} /dev/${device.chars}`, certain }
   }
   return null
