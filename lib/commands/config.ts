@@ -1,6 +1,6 @@
 import type { CommandContext } from '../doors/command.ts'
 import type { ConfiguredKey } from '../protocol/configuration.ts'
-import { unknownName } from '../protocol/wire.ts'
+import { toWire, unknownName } from '../protocol/wire.ts'
 import { answerFlags, createCommand, tell, wantsJson } from './actions.ts'
 
 /** The status by which git config tells that a key is not set. */
@@ -22,7 +22,7 @@ export const command = createCommand({
     },
     get: {
       words: ['<key>'],
-      description: 'the value of a key; nothing, and exit status 1, where it is not set',
+      description: 'the value of a key; nothing, and exit status 1, if it is not set',
       async run([key = ''], context) {
         const { keys } = await context.configuration()
         const found = keys.find((known) => known.key === key)
@@ -36,11 +36,11 @@ export const command = createCommand({
     },
     path: {
       words: [],
-      description: 'the files that are read, the later one wins where it may',
+      description: 'the files that are read; a later one wins where it may',
       async run(_, context) {
         const { places } = await context.configuration()
         const text = places.map(({ path, isThere }) => `${path}${isThere ? '' : ' (not there)'}\n`)
-        return write(context, { files: places }, text.join(''))
+        return write(context, { files: toWire(places) }, text.join(''))
       },
     },
     schema: {

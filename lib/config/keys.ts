@@ -146,13 +146,19 @@ export function reportKeys(
 ): ConfiguredKey[] {
   return [...keys].map(([key, { shape, workspace }]) => ({
     key,
-    value: toWire(values[key]) ?? null,
+    value: valueInFile(shape, values[key]) ?? null,
     places: placesOf(key, entries),
     description: shape.description ?? '',
     wanted: wantedOf(shape),
     variable: variableOf(key),
     workspace: workspace ? 'tighten' : 'nothing',
   }))
+}
+
+/** A value as a file has it; the names in a record, such as those of variables and hosts, are the user's own. */
+function valueInFile({ kind }: shape.Shape, value: unknown): unknown {
+  if (kind !== 'record' || !shape.isObject(value)) return toWire(value)
+  return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, toWire(held)]))
 }
 
 /** Where a later entry replaces an earlier one, only the last place counts. */

@@ -65,11 +65,31 @@ test(
 )
 
 test(
+  'the names of variables, hosts and providers are told as they were written',
+  withHome(async (home) => {
+    const own = { api: 'openai-chat', base_url: 'http://localhost', key_env: 'OWN_KEY' }
+    const said = { env: { PATH_a: '1', fooBar: '2' }, hosts: { buildA: 'ssh://a' } }
+    home.write(home.userFile, { ...said, providers: { myOwn: own } })
+    const rows = await readKeys(home)
+    assert.equal(rows.get('env')?.value, said.env)
+    assert.equal(rows.get('hosts')?.value, said.hosts)
+    assert.equal(rows.get('providers')?.value, { myOwn: own })
+  }),
+)
+
+test(
   'the files that are read',
   withHome(async (home) => {
     home.write(home.userFile, {})
     const { stdout } = await config(home, 'path')
     assert.is(stdout.toString(), `${home.userFile}\n${home.workspaceFile} (not there)\n`)
+    const asJson = await config(home, 'path', '--output-format', 'json')
+    assert.equal(JSON.parse(asJson.stdout.toString()), {
+      files: [
+        { path: home.userFile, is_there: true },
+        { path: home.workspaceFile, is_there: false },
+      ],
+    })
   }),
 )
 
