@@ -33,7 +33,7 @@ const params = shape.object(
       fields.ready,
       'wait: also answer as soon as the job listens on a port (port:N), a line matches (regex:…) or its output has paused (quiet:ms)',
     ),
-    waitSeconds: shape.number(
+    waitSeconds: shape.seconds(
       `wait: at most so long (default 30, at most ${limits.jobWaitSeconds})`,
       { min: 0 },
     ),

@@ -14,7 +14,7 @@ import { isErrorFor, readArguments, textResult, type Tool, type ToolContext } fr
 const { min, max } = limits.agentTimeoutSeconds
 
 const options = {
-  timeout: shape.number(`Deadline in seconds, ${min} to ${max} (default by mode)`, { min: 0 }),
+  timeout: shape.seconds(`Deadline in seconds, ${min} to ${max} (default by mode)`, { min: 0 }),
   ...shape.pick(fields, [
     'mode',
     'cwd',

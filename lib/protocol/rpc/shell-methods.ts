@@ -12,7 +12,7 @@ import {
 import { verdictShape } from '../rules.ts'
 import * as shape from '../shape/shape.ts'
 
-const { anyText, boolean, choice, integer, list, nullable, number, object, text } = shape
+const { anyText, boolean, choice, integer, list, nullable, number, object, seconds, text } = shape
 
 const id = text('The id of the run', { hint: 'id' })
 const { mode: _, ...runFields } = fields
@@ -33,7 +33,7 @@ export const shellMethods = {
         ...runFields,
         stream,
         stdin,
-        timeoutSeconds: number(`Stop the run after so many seconds (default ${execSeconds})`, {
+        timeoutSeconds: seconds(`Stop the run after so many seconds (default ${execSeconds})`, {
           above: 0,
           max: maxExecSeconds,
         }),
@@ -102,7 +102,7 @@ export const shellMethods = {
         ids: list(anyText(), 'The ids of several runs, in place of `id`'),
         any: boolean('Of several: wait for the first end, not for all (default false)'),
         ready: fields.ready,
-        timeoutSeconds: number(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
+        timeoutSeconds: seconds(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
           above: 0,
           max: limits.jobWaitSeconds,
         }),

@@ -167,7 +167,7 @@ test('wrong arguments are told by name', () =>
   withClient(async (client) => {
     const wrong = await call(client, 'bash', { command: 'true', timeout: 'soon' })
     assert.ok(wrong.isError)
-    assert.match(wrong.text, /`timeout` must be a number, 0 or more, not "soon"/)
+    assert.match(wrong.text, /`timeout` must be a number, 0 or more, in seconds .*, not "soon"/)
     const unknown = await call(client, 'bash', { command: 'true', tiemout: 3 })
     assert.match(unknown.text, /`tiemout`; did you mean `timeout`/)
     const missing = await call(client, 'bash', {})

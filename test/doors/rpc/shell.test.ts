@@ -32,6 +32,26 @@ function listen() {
   }
 }
 
+test('a time may be written with its unit, whatever it limits', () =>
+  withRpc(async (rpc) => {
+    const call = async (method: string, params: object) =>
+      (await rpc.call(method, params))['result'] as Record<string, unknown>
+    const stopped = await call('shell.exec', { command: 'sleep 1000', timeout_seconds: '50ms' })
+    assert.is(stopped['reason'], 'timeout')
+    const { id } = await call('shell.start', { command: 'sleep 1000', wait_seconds: '0s' })
+    assert.is((await call('shell.wait', { id, timeout_seconds: '10ms' }))['status'], 'running')
+    await call('shell.cancel', { id })
+    const tool = async (name: string, given: object) =>
+      (await call('tool.call', { name, arguments: given }))['details'] as {
+        id: string
+        status: string
+      }
+    const job = await tool('bash', { command: 'sleep 1000', timeout: '1s' })
+    assert.is(job.status, 'running')
+    const waited = { action: 'wait', job_id: job.id, wait_seconds: '10ms' }
+    assert.is((await tool('bash_job', waited)).status, 'running')
+  }))
+
 test('shell.exec takes the options of a run', () =>
   withClient(async (client) => {
     const exec = (params: Parameters<typeof client.request<'shell.exec'>>[1]) =>
